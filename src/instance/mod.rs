@@ -1,0 +1,339 @@
+//! What a job trains on: an [`InstanceConfiguration`], its [`Capacity`] and its [`Price`].
+//!
+//! Capacities and prices come from tables built into the program ([`tables`]); every price carries source and date.
+
+pub mod tables;
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::units::{Bytes, UsdPerHour};
+
+/// The name of one machine type: `ml.m5.2xlarge`, or `local` for the machine the gate runs on.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct InstanceType(String);
+
+impl InstanceType {
+    pub fn local() -> Self {
+        Self("local".to_owned())
+    }
+
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    pub fn is_local(&self) -> bool {
+        self.0 == "local"
+    }
+}
+
+impl fmt::Display for InstanceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The text is not a machine type or configuration as people say them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{found}` is not an instance configuration")]
+pub struct InstanceError {
+    pub found: String,
+    /// A nearer spelling, when one can be told.
+    pub suggestion: Option<String>,
+}
+
+impl FromStr for InstanceType {
+    type Err = InstanceError;
+
+    /// `local`, or `ml.<family>.<size>` by form; whether AWS lists it is asked of `tables`.
+    fn from_str(text: &str) -> Result<Self, InstanceError> {
+        let text = text.trim();
+        let parts: Vec<&str> = text.split('.').collect();
+        let plain = |part: &&str| {
+            !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        };
+        let valid =
+            text == "local" || (parts.len() == 3 && parts[0] == "ml" && parts.iter().all(plain));
+        if valid {
+            return Ok(Self(text.to_owned()));
+        }
+        let suggestion = match parts.as_slice() {
+            [family, size] if plain(family) && plain(size) => Some(format!("ml.{text}")),
+            _ => None,
+        };
+        Err(InstanceError {
+            found: text.to_owned(),
+            suggestion,
+        })
+    }
+}
+
+/// One group of equal machines in a heterogeneous cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct InstanceGroup {
+    pub name: String,
+    pub instance_type: InstanceType,
+    pub count: u32,
+}
+
+/// What a training job runs on, written as people say it: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or named groups.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum InstanceConfiguration {
+    /// `count` machines of one type; `count` is at least 1.
+    Homogeneous {
+        instance_type: InstanceType,
+        count: u32,
+    },
+    /// Named groups of different types; every group is billed for the whole job.
+    Heterogeneous {
+        groups: Vec<InstanceGroup>,
+        /// The script that starts all groups, when it differs from the job's own.
+        entry_point: Option<String>,
+    },
+}
+
+impl InstanceConfiguration {
+    /// One machine of a type.
+    pub fn one(instance_type: InstanceType) -> Self {
+        Self::Homogeneous {
+            instance_type,
+            count: 1,
+        }
+    }
+
+    /// Type and count of every group of machines.
+    pub fn members(&self) -> Vec<(&InstanceType, u32)> {
+        match self {
+            Self::Homogeneous {
+                instance_type,
+                count,
+            } => vec![(instance_type, *count)],
+            Self::Heterogeneous { groups, .. } => groups
+                .iter()
+                .map(|group| (&group.instance_type, group.count))
+                .collect(),
+        }
+    }
+
+    /// All machines over all groups.
+    pub fn total_count(&self) -> u32 {
+        self.members().iter().map(|(_, count)| count).sum()
+    }
+
+    pub fn is_local(&self) -> bool {
+        self.members().iter().all(|(kind, _)| kind.is_local())
+    }
+
+    /// The type, where all machines are of one.
+    pub fn single_type(&self) -> Option<&InstanceType> {
+        match self {
+            Self::Homogeneous { instance_type, .. } => Some(instance_type),
+            Self::Heterogeneous { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for InstanceConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Homogeneous {
+                instance_type,
+                count: 1,
+            } => write!(f, "{instance_type}"),
+            Self::Homogeneous {
+                instance_type,
+                count,
+            } => write!(f, "{count}x {instance_type}"),
+            Self::Heterogeneous { groups, .. } => {
+                for (index, group) in groups.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { " + " };
+                    write!(
+                        f,
+                        "{separator}{}: {}x {}",
+                        group.name, group.count, group.instance_type
+                    )?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl FromStr for InstanceConfiguration {
+    type Err = InstanceError;
+
+    /// `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or the printed form of groups, `data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge`.
+    fn from_str(text: &str) -> Result<Self, InstanceError> {
+        let text = text.trim();
+        let fail = || InstanceError {
+            found: text.to_owned(),
+            suggestion: None,
+        };
+        if text.contains(':') {
+            let groups = text
+                .split(" + ")
+                .map(|part| {
+                    let (name, machines) = part.split_once(": ").ok_or_else(fail)?;
+                    match machines.parse()? {
+                        Self::Homogeneous {
+                            instance_type,
+                            count,
+                        } => Ok(InstanceGroup {
+                            name: name.to_owned(),
+                            instance_type,
+                            count,
+                        }),
+                        Self::Heterogeneous { .. } => Err(fail()),
+                    }
+                })
+                .collect::<Result<_, _>>()?;
+            return Ok(Self::Heterogeneous {
+                groups,
+                entry_point: None,
+            });
+        }
+        let Some((count, kind)) = text.split_once(char::is_whitespace) else {
+            return Ok(Self::one(text.parse()?));
+        };
+        let instance_type: InstanceType = kind.parse()?;
+        match count.strip_suffix('x').and_then(|n| n.parse::<u32>().ok()) {
+            Some(count) if count > 0 => Ok(Self::Homogeneous {
+                instance_type,
+                count,
+            }),
+            _ => Err(InstanceError {
+                found: text.to_owned(),
+                suggestion: Some(format!("2x {instance_type}")),
+            }),
+        }
+    }
+}
+
+impl Serialize for InstanceConfiguration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for InstanceConfiguration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for InstanceConfiguration {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "InstanceConfiguration".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "An instance configuration as people say it.",
+            "examples": ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"],
+        })
+    }
+}
+
+/// What one machine has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    pub vcpus: u32,
+    pub memory: Bytes,
+    /// 0 where there is none.
+    pub gpus: u32,
+    /// Over all GPUs together; absent where there is none.
+    pub gpu_memory: Option<Bytes>,
+}
+
+/// How a price is known, best first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriceEvidence {
+    /// Written in the spec.
+    Spec,
+    /// AWS's own price list or an answer of its price API.
+    PriceList,
+    AuthorQueried,
+    BillLine,
+    OtherComponent,
+    LibraryTable,
+    /// Derived from another product's price; widens a cost by 15 % and is marked `~`.
+    Estimate,
+}
+
+/// The on-demand price of one machine for one hour.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Price {
+    pub usd_per_hour: UsdPerHour,
+    /// Where the figure comes from, for a reader.
+    pub source: String,
+    /// The day or year it was true, e.g. `2026-11-02`; absent for a price from the spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+    pub evidence: PriceEvidence,
+}
+
+impl Price {
+    /// A price written in the spec.
+    pub fn from_spec(usd_per_hour: UsdPerHour) -> Self {
+        Self {
+            usd_per_hour,
+            source: "spec".to_owned(),
+            as_of: None,
+            evidence: PriceEvidence::Spec,
+        }
+    }
+
+    pub fn is_estimate(&self) -> bool {
+        self.evidence == PriceEvidence::Estimate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configurations_read_and_print_as_people_say_them() {
+        for text in [
+            "local",
+            "2x local",
+            "ml.m5.2xlarge",
+            "6x ml.m5.4xlarge",
+            "data: 1x ml.c5.9xlarge + dnn: 2x ml.p3.2xlarge",
+        ] {
+            let parsed: InstanceConfiguration = text.parse().unwrap();
+            let again: InstanceConfiguration = parsed.to_string().parse().unwrap();
+            assert_eq!(parsed, again, "{text}");
+        }
+        assert_eq!(
+            "1x ml.m5.large"
+                .parse::<InstanceConfiguration>()
+                .unwrap()
+                .to_string(),
+            "ml.m5.large"
+        );
+    }
+
+    #[test]
+    fn a_near_miss_gets_the_right_spelling() {
+        let error = "m5.xlarge".parse::<InstanceConfiguration>().unwrap_err();
+        assert_eq!(error.suggestion.as_deref(), Some("ml.m5.xlarge"));
+        let error = "0x ml.m5.xlarge"
+            .parse::<InstanceConfiguration>()
+            .unwrap_err();
+        assert_eq!(error.suggestion.as_deref(), Some("2x ml.m5.xlarge"));
+        assert!("6 x ml.m5.xlarge".parse::<InstanceConfiguration>().is_err());
+    }
+}

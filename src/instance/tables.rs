@@ -1,0 +1,321 @@
+//! The tables built into the program: what each machine type has, and what it costs where.
+//!
+//! They stand in `data/` beside this file, with their sources and dates. A table is parsed when it is first asked for,
+//! so a command that asks for none pays nothing.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{Capacity, InstanceType, Price, PriceEvidence};
+use crate::units::{Bytes, UsdPerHour};
+
+const INSTANCES: &str = include_str!("data/instances.csv");
+const PRICES: &str = include_str!("data/sagemaker-training-prices.csv");
+const ESTIMATES: &str = include_str!("data/sagemaker-training-price-estimates.csv");
+
+/// What one machine of this type has. `None` for `local`, which only the machine itself can tell, and for a type that
+/// is not listed.
+pub fn capacity(kind: &InstanceType) -> Option<Capacity> {
+    instances().capacities.get(kind.name()).cloned()
+}
+
+/// Whether SageMaker trains on this type. False for `local`.
+pub fn is_listed(kind: &InstanceType) -> bool {
+    instances().capacities.contains_key(kind.name())
+}
+
+/// Every listed type, families together and small to large, for the suggestion of a near miss.
+pub fn listed_types() -> impl Iterator<Item = &'static str> {
+    instances().names.iter().map(String::as_str)
+}
+
+/// The on-demand price of one machine for one hour of training in a region such as `us-east-1`.
+///
+/// A price that was found wins over an estimate; an estimate says so in its evidence. `None` where neither is known,
+/// and for `local`.
+pub fn price(kind: &InstanceType, region: &str) -> Option<Price> {
+    let found = |table: &'static PriceTable| table.get(region)?.get(kind.name()).cloned();
+    found(prices()).or_else(|| found(estimates()))
+}
+
+struct InstanceTable {
+    /// In the order of the file.
+    names: Vec<String>,
+    capacities: HashMap<String, Capacity>,
+}
+
+/// Region, then type.
+type PriceTable = HashMap<String, HashMap<String, Price>>;
+
+fn instances() -> &'static InstanceTable {
+    static TABLE: OnceLock<InstanceTable> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let rows: Vec<InstanceRow> = rows(INSTANCES);
+        InstanceTable {
+            names: rows.iter().map(|row| row.instance_type.clone()).collect(),
+            capacities: rows
+                .into_iter()
+                .map(|row| (row.instance_type.clone(), row.capacity()))
+                .collect(),
+        }
+    })
+}
+
+fn prices() -> &'static PriceTable {
+    static TABLE: OnceLock<PriceTable> = OnceLock::new();
+    TABLE.get_or_init(|| by_region(rows::<PriceRow>(PRICES).into_iter().map(PriceRow::price)))
+}
+
+fn estimates() -> &'static PriceTable {
+    static TABLE: OnceLock<PriceTable> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        by_region(
+            rows::<EstimateRow>(ESTIMATES)
+                .into_iter()
+                .map(EstimateRow::price),
+        )
+    })
+}
+
+/// Of several prices of one type in one region, the one with the best evidence.
+fn by_region(rows: impl Iterator<Item = (String, String, Price)>) -> PriceTable {
+    let mut table = PriceTable::new();
+    for (region, instance_type, price) in rows {
+        let of_region = table.entry(region).or_default();
+        match of_region.get(&instance_type) {
+            Some(known) if known.evidence <= price.evidence => {}
+            _ => {
+                of_region.insert(instance_type, price);
+            }
+        }
+    }
+    table
+}
+
+fn rows<Row: DeserializeOwned>(table: &str) -> Vec<Row> {
+    csv::Reader::from_reader(table.as_bytes())
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .expect("the built-in tables are valid; a test reads every row of them")
+}
+
+#[derive(Deserialize)]
+struct InstanceRow {
+    instance_type: String,
+    vcpus: u32,
+    memory_gib: f64,
+    gpus: u32,
+    /// 0 where there is none.
+    gpu_memory_gib_total: f64,
+}
+
+impl InstanceRow {
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            vcpus: self.vcpus,
+            memory: gibibytes(self.memory_gib),
+            gpus: self.gpus,
+            gpu_memory: (self.gpu_memory_gib_total > 0.0)
+                .then(|| gibibytes(self.gpu_memory_gib_total)),
+        }
+    }
+}
+
+fn gibibytes(count: f64) -> Bytes {
+    Bytes::from_f64(count * Bytes(Bytes::GIB).as_f64())
+}
+
+#[derive(Deserialize)]
+struct PriceRow {
+    instance_type: String,
+    region: String,
+    usd_per_hour: f64,
+    source: String,
+    as_of: String,
+    evidence: PriceEvidence,
+}
+
+impl PriceRow {
+    fn price(self) -> (String, String, Price) {
+        let price = Price {
+            usd_per_hour: UsdPerHour(self.usd_per_hour),
+            source: self.source,
+            as_of: Some(self.as_of),
+            evidence: self.evidence,
+        };
+        (self.region, self.instance_type, price)
+    }
+}
+
+#[derive(Deserialize)]
+struct EstimateRow {
+    instance_type: String,
+    region: String,
+    usd_per_hour_estimate: f64,
+    /// The price of the bare machine is multiplied by this to stand for training.
+    multiplier: f64,
+    basis: String,
+    as_of: String,
+}
+
+impl EstimateRow {
+    fn price(self) -> (String, String, Price) {
+        let price = Price {
+            usd_per_hour: UsdPerHour(self.usd_per_hour_estimate),
+            source: format!("estimate: {} x {}", self.multiplier, self.basis),
+            as_of: Some(self.as_of),
+            evidence: PriceEvidence::Estimate,
+        };
+        (self.region, self.instance_type, price)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn kind(name: &str) -> InstanceType {
+        name.parse().unwrap()
+    }
+
+    /// Type and region of every row.
+    fn price_keys() -> Vec<(String, String)> {
+        rows::<PriceRow>(PRICES)
+            .into_iter()
+            .map(|row| (row.instance_type, row.region))
+            .collect()
+    }
+
+    fn estimate_keys() -> Vec<(String, String)> {
+        rows::<EstimateRow>(ESTIMATES)
+            .into_iter()
+            .map(|row| (row.instance_type, row.region))
+            .collect()
+    }
+
+    #[test]
+    fn every_row_of_every_table_is_read() {
+        assert_eq!(rows::<InstanceRow>(INSTANCES).len(), 225);
+        assert_eq!(rows::<PriceRow>(PRICES).len(), 139);
+        assert_eq!(rows::<EstimateRow>(ESTIMATES).len(), 638);
+    }
+
+    #[test]
+    fn no_type_stands_twice_and_every_name_has_the_form_of_one() {
+        let names: HashSet<&str> = listed_types().collect();
+        assert_eq!(names.len(), 225);
+        for name in names {
+            assert!(is_listed(&kind(name)), "{name}");
+            let capacity = capacity(&kind(name)).unwrap();
+            assert!(capacity.vcpus > 0 && capacity.memory.0 > 0, "{name}");
+            assert_eq!(capacity.gpus > 0, capacity.gpu_memory.is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_price_is_of_a_listed_type_and_no_pair_of_type_and_region_stands_twice() {
+        let keys: Vec<_> = price_keys().into_iter().chain(estimate_keys()).collect();
+        let distinct: HashSet<_> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len());
+        for (instance_type, region) in keys {
+            assert!(is_listed(&kind(&instance_type)), "{instance_type}");
+            let price = price(&kind(&instance_type), &region).unwrap();
+            assert!(price.usd_per_hour.0 > 0.0, "{instance_type} in {region}");
+            assert!(price.as_of.is_some(), "{instance_type} in {region}");
+        }
+    }
+
+    #[test]
+    fn a_price_that_was_found_is_never_hidden_by_an_estimate() {
+        for (instance_type, region) in price_keys() {
+            let price = price(&kind(&instance_type), &region).unwrap();
+            assert!(!price.is_estimate(), "{instance_type} in {region}");
+        }
+        for (instance_type, region) in estimate_keys() {
+            let price = price(&kind(&instance_type), &region).unwrap();
+            assert!(price.is_estimate(), "{instance_type} in {region}");
+            assert!(price.source.starts_with("estimate: "), "{}", price.source);
+        }
+    }
+
+    #[test]
+    fn the_best_evidence_wins_in_either_order() {
+        let row = |dollars, evidence| {
+            let price = Price {
+                usd_per_hour: UsdPerHour(dollars),
+                source: String::new(),
+                as_of: None,
+                evidence,
+            };
+            ("us-east-1".to_owned(), "ml.m5.large".to_owned(), price)
+        };
+        let table_price = row(1.0, PriceEvidence::LibraryTable);
+        let listed_price = row(2.0, PriceEvidence::PriceList);
+        for order in [
+            [table_price.clone(), listed_price.clone()],
+            [listed_price, table_price],
+        ] {
+            let table = by_region(order.into_iter());
+            assert_eq!(
+                table["us-east-1"]["ml.m5.large"].usd_per_hour,
+                UsdPerHour(2.0)
+            );
+        }
+    }
+
+    #[test]
+    fn known_machines_have_what_aws_says() {
+        let m5 = capacity(&kind("ml.m5.2xlarge")).unwrap();
+        assert_eq!((m5.vcpus, m5.gpus, m5.gpu_memory), (8, 0, None));
+        assert_eq!(m5.memory, Bytes(32 * Bytes::GIB));
+
+        // The main memory of a g5.xlarge is 16 GiB; the 24 GB of its GPU are another thing.
+        let g5 = capacity(&kind("ml.g5.xlarge")).unwrap();
+        assert_eq!((g5.vcpus, g5.gpus), (4, 1));
+        assert_eq!(g5.memory, Bytes(16 * Bytes::GIB));
+        assert!(g5.gpu_memory.unwrap() > Bytes(22 * Bytes::GIB));
+
+        // A size that is not whole.
+        let c4 = capacity(&kind("ml.c4.xlarge")).unwrap();
+        assert_eq!(c4.memory, Bytes(15 * Bytes::GIB / 2));
+    }
+
+    #[test]
+    fn known_prices_come_with_source_date_and_evidence() {
+        let m5 = price(&kind("ml.m5.2xlarge"), "us-east-1").unwrap();
+        assert_eq!(m5.usd_per_hour, UsdPerHour(0.461));
+        assert_eq!(m5.evidence, PriceEvidence::LibraryTable);
+        assert_eq!(m5.as_of.as_deref(), Some("2022-03-24"));
+        assert!(m5.source.contains("instance_price_info.csv"));
+
+        let p4d = price(&kind("ml.p4d.24xlarge"), "us-east-1").unwrap();
+        assert_eq!(p4d.usd_per_hour, UsdPerHour(25.251_288_3));
+        assert_eq!(p4d.evidence, PriceEvidence::PriceList);
+
+        let c6i = price(&kind("ml.c6i.xlarge"), "us-east-1").unwrap();
+        assert_eq!(
+            c6i,
+            Price {
+                usd_per_hour: UsdPerHour(0.204),
+                source: "estimate: 1.2 x EC2 on-demand list, us-east-1, linear in size".to_owned(),
+                as_of: Some("2026".to_owned()),
+                evidence: PriceEvidence::Estimate,
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_none() {
+        assert_eq!(price(&kind("ml.p5e.48xlarge"), "us-east-1"), None);
+        assert_eq!(price(&kind("ml.m5.2xlarge"), "mars-north-1"), None);
+        assert_eq!(price(&InstanceType::local(), "us-east-1"), None);
+        assert_eq!(capacity(&InstanceType::local()), None);
+        assert_eq!(capacity(&kind("ml.m5.3xlarge")), None);
+        assert!(!is_listed(&InstanceType::local()));
+    }
+}

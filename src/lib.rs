@@ -1,0 +1,17 @@
+//! canary-gate forecasts what a full training run will take from small canary runs, and fails CI on a projected overrun.
+//!
+//! The five-minute reading, in story order:
+//!
+//! ```text
+//! spec -> change -> plan -> run -> measurement -> forecast -> verdict -> report
+//! ```
+//!
+//! A `spec` says which training jobs exist and what they may cost. When a `change` touches a job's code, a `plan`
+//! asks for small `canary` runs; a `backend` runs them and gives back `measurement`s; a `forecast` extrapolates
+//! to full size with a prediction interval; a `verdict` holds it against the budget; a `report` tells the pull
+//! request. `app` is the only module that sees both the pure core and the edges.
+
+// The pure core, importing leftward only.
+pub mod units;
+
+pub mod instance;
