@@ -1,0 +1,245 @@
+//! The lines of a file around a problem, cropped and cleaned so that a hostile or endless line does no harm.
+
+use std::ops::Range;
+
+use miette::SourceSpan;
+
+use super::Place;
+
+/// A file whose lines are known.
+pub(super) struct Lines<'a> {
+    bytes: &'a [u8],
+    /// The offset of each line's first byte; never empty.
+    starts: Vec<usize>,
+}
+
+/// The line of a problem and the one before, uncropped but of bounded length.
+#[derive(Debug, Clone)]
+pub(super) struct Excerpt {
+    /// Cells of the line before: absent where there is none or it says nothing.
+    before: Option<Vec<char>>,
+    line: Vec<char>,
+    /// What to underline, as indices into `line`.
+    marked: Range<usize>,
+    /// From 0, of `line`.
+    line_number: usize,
+}
+
+/// An excerpt as it fits a terminal.
+pub(super) struct View {
+    pub(super) text: String,
+    /// In bytes of `text`.
+    pub(super) span: SourceSpan,
+    /// From 0.
+    pub(super) first_line: usize,
+    /// Columns before the label, roughly.
+    indent: usize,
+}
+
+impl View {
+    /// How wide the label may be in a terminal of `width` columns.
+    pub(super) fn label_width(&self, width: usize) -> usize {
+        width.saturating_sub(self.indent).max(30)
+    }
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let starts = std::iter::once(0)
+            .chain(newlines.map(|(index, _)| index + 1))
+            .collect();
+        Self { bytes, starts }
+    }
+
+    /// The index of the line that holds an offset.
+    fn line_of(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start <= offset) - 1
+    }
+
+    /// The bytes of a line without its end.
+    fn line(&self, index: usize) -> Range<usize> {
+        let start = self.starts[index];
+        let mut end = match self.starts.get(index + 1) {
+            Some(next) => next - 1,
+            None => self.bytes.len(),
+        };
+        if end > start && self.bytes[end - 1] == b'\r' {
+            end -= 1;
+        }
+        start..end
+    }
+
+    fn text(&self, range: Range<usize>) -> String {
+        String::from_utf8_lossy(&self.bytes[range]).into_owned()
+    }
+
+    /// Line and column of an offset; columns count characters.
+    pub(super) fn place(&self, offset: usize) -> Place {
+        let offset = offset.min(self.bytes.len());
+        let line = self.line_of(offset);
+        let column = self.text(self.starts[line]..offset).chars().count();
+        let from_one = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+        Place {
+            line: from_one(line),
+            column: from_one(column),
+        }
+    }
+
+    /// The line of a span and the one before. Only the span's first line is underlined.
+    pub(super) fn excerpt(&self, span: &Range<usize>) -> Excerpt {
+        /// Characters kept on either side of the problem, more than any terminal shows.
+        const REACH: usize = 400;
+        let start = span.start.min(self.bytes.len());
+        let number = self.line_of(start);
+        let line = self.line(number);
+        let start = start.min(line.end);
+        let end = span.end.clamp(start, line.end);
+        let left: Vec<char> = self.text(line.start..start).chars().map(visible).collect();
+        let marked: Vec<char> = self
+            .text(start..end)
+            .chars()
+            .map(visible)
+            .take(REACH)
+            .collect();
+        let right: Vec<char> = if marked.len() < REACH {
+            self.text(end..line.end)
+                .chars()
+                .map(visible)
+                .take(REACH)
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let dropped = left.len().saturating_sub(REACH);
+        let mut left = left[dropped..].to_vec();
+        if dropped > 0 {
+            left[0] = '…';
+        }
+        let before = number.checked_sub(1).map(|index| {
+            let text = self.text(self.line(index));
+            text.chars()
+                .map(visible)
+                .skip(dropped)
+                .take(2 * REACH)
+                .collect::<Vec<_>>()
+        });
+        let marked_range = left.len()..left.len() + marked.len();
+        Excerpt {
+            before: before.filter(|line| line.iter().any(|c| *c != ' ')),
+            line: [left, marked, right].concat(),
+            marked: marked_range,
+            line_number: number,
+        }
+    }
+}
+
+impl Excerpt {
+    /// Crops both lines alike to what a terminal of `width` columns shows, with the problem in sight.
+    pub(super) fn view(&self, width: usize) -> View {
+        // Line number, bar and margins.
+        let gutter = (self.line_number + 1).to_string().len() + 4;
+        let room = width.saturating_sub(gutter).max(40);
+        let mut line = self.line.clone();
+        // An empty span is drawn as one cell.
+        if self.marked.is_empty() && self.marked.start == line.len() {
+            line.push(' ');
+        }
+        let shift = if line.len() <= room {
+            0
+        } else {
+            self.marked.start.saturating_sub(room / 3)
+        };
+        let crop = |line: &[char]| {
+            let mut shown: Vec<char> = line.iter().copied().skip(shift).take(room).collect();
+            if shift > 0 && !shown.is_empty() {
+                shown[0] = '…';
+            }
+            if line.len() > shift + room {
+                shown[room - 1] = '…';
+            }
+            shown
+        };
+        let shown = crop(&line);
+        let start = self.marked.start - shift;
+        let end = (self.marked.end - shift).max(start + 1).min(shown.len());
+        let bytes = |cells: &[char]| cells.iter().map(|c| c.len_utf8()).sum::<usize>();
+        let mut text = String::new();
+        if let Some(before) = &self.before {
+            text.extend(crop(before));
+            text.push('\n');
+        }
+        let offset = text.len() + bytes(&shown[..start]);
+        let length = bytes(&shown[start..end]);
+        text.extend(shown);
+        View {
+            text,
+            span: (offset, length).into(),
+            first_line: self.line_number - usize::from(self.before.is_some()),
+            indent: gutter + start + (end - start) / 2 + 4,
+        }
+    }
+}
+
+/// Text that a terminal shows and does not obey.
+pub(super) fn clean(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
+/// A picture of a control character; the replacement character for one that moves or hides text.
+fn visible(c: char) -> char {
+    match c {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}'
+        | '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let lines = Lines::of("a: 1\nüb: 2\r\n".as_bytes());
+        assert_eq!(lines.place(0), Place { line: 1, column: 1 });
+        assert_eq!(lines.place(7), Place { line: 2, column: 2 });
+        assert_eq!(lines.place(9999), Place { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn every_span_of_every_text_has_a_view() {
+        for text in [
+            "",
+            "a",
+            "\n",
+            "a\n\nb\r\n",
+            "ü: ß",
+            "\u{feff}a",
+            &"long ".repeat(300),
+        ] {
+            let bytes = text.as_bytes();
+            let lines = Lines::of(bytes);
+            for start in 0..bytes.len() + 2 {
+                for length in [0, 1, 2, 500] {
+                    let view = lines.excerpt(&(start..start + length)).view(60);
+                    let end = view.span.offset() + view.span.len();
+                    assert!(
+                        !view.span.is_empty() && end <= view.text.len(),
+                        "{text:?} {start}"
+                    );
+                }
+            }
+        }
+    }
+}

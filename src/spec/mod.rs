@@ -1,0 +1,438 @@
+//! The **spec**: which training jobs exist, what they may cost, and how their canaries run.
+//!
+//! What the user typed and what it means are two things: `raw` mirrors the YAML, [`Spec`] is the valid meaning, and
+//! `read` is the one way from the first to the second. It makes all complaints at once (`SpecErrors`); what no code
+//! serves yet is accepted and listed in [`Spec::not_yet`], never silently ignored.
+
+mod errors;
+mod excerpt;
+mod problems;
+mod raw;
+mod read;
+mod yaml;
+
+pub use errors::{SpecErrors, SpecProblem};
+pub use read::{SpecSource, read};
+pub use yaml::MAX_SPEC_BYTES;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
+
+/// Where canaries run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendKind {
+    Sagemaker,
+    Local,
+    Replay,
+}
+
+impl fmt::Display for BackendKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sagemaker => "sagemaker",
+            Self::Local => "local",
+            Self::Replay => "replay",
+        })
+    }
+}
+
+/// Whether an unknown outcome fails the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnInconclusive {
+    Fail,
+    Pass,
+}
+
+/// Whether a breach of a budget line fails the check or is only shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Fail,
+    Warn,
+}
+
+/// A valid spec. Paths in it are as written; `app` resolves them against [`Spec`]'s folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    pub backend: BackendKind,
+    pub region: Option<String>,
+    /// A directory or an `s3://` prefix; absent: `.canary-gate/`.
+    pub history: Option<String>,
+    /// Prices that win over the tables.
+    pub prices: BTreeMap<InstanceType, UsdPerHour>,
+    /// Globs over instance types; empty: all are allowed.
+    pub allowed_instances: Vec<String>,
+    pub strict: bool,
+    pub on_inconclusive: OnInconclusive,
+    /// The recorded table of the replay backend.
+    pub recording: Option<String>,
+    /// In the order of the file; never empty; names are unique.
+    pub jobs: Vec<Job>,
+    pub overrides: Vec<Override>,
+    /// What is valid but no code serves, in the order of the file.
+    pub not_yet: Vec<NotYet>,
+    /// Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
+    pub warnings: Vec<SpecWarning>,
+    /// The first 16 hex digits of the SHA-256 of the file's bytes.
+    pub hash: String,
+    /// Where jobs, their instances and their written budget lines stand, by field: `jobs.churn.budget.cost`.
+    pub places: BTreeMap<String, Place>,
+}
+
+/// A place in the spec's file; both count from 1, columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub line: u32,
+    pub column: u32,
+}
+
+impl Spec {
+    pub fn job(&self, name: &str) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.name == name)
+    }
+
+    /// Where a field that [`Spec::places`] keeps stands.
+    pub fn place(&self, field: &str) -> Option<Place> {
+        self.places.get(field).copied()
+    }
+}
+
+/// Something in the spec that no code serves yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotYet {
+    /// The field, e.g. `jobs.churn.canary.warm_pool`.
+    pub field: String,
+    /// What is missing, in a few words, e.g. `managed warm pools`.
+    pub what: String,
+    pub effect: NotYetEffect,
+}
+
+/// What a key that nothing serves yet does to `plan` and `run`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotYetEffect {
+    /// They end with 2 before any call: the instance, the design or the backend is concerned.
+    Refuse,
+    /// They go on without it, and the report says so.
+    Ignore,
+    /// They go on, and the budget line it concerns is unknown.
+    LeaveUnknown,
+}
+
+/// A doubt about a valid spec.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpecWarning {
+    pub field: String,
+    pub message: String,
+}
+
+/// One training job: what triggers it, the full run, and its budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// 1-63 letters, digits and inner hyphens.
+    pub name: String,
+    /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
+    pub paths: Vec<String>,
+    pub training: Training,
+    /// What the team will train on; the budget is judged on it.
+    pub instance: InstanceConfiguration,
+    pub alternatives: Vec<InstanceConfiguration>,
+    pub work: Option<Work>,
+    pub canary: CanaryPolicy,
+    pub budget: Budget,
+    pub drift: DriftPolicy,
+}
+
+/// The full run, in SageMaker's own words; a local job has `command` in place of `image` and `role`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Training {
+    pub command: Option<Vec<String>>,
+    pub image: Option<String>,
+    pub role: Option<String>,
+    pub source_dir: Option<String>,
+    pub entry_point: Option<String>,
+    /// Values as text, as SageMaker hands them over; in the order of the file.
+    pub hyperparameters: Vec<(String, String)>,
+    pub environment: Vec<(String, String)>,
+    /// Never empty; names are unique.
+    pub channels: Vec<Channel>,
+    pub output: Option<String>,
+    pub volume: Bytes,
+    pub volume_kms_key: Option<String>,
+    pub output_kms_key: Option<String>,
+    /// Absent: none locally, one day on SageMaker.
+    pub max_runtime: Option<Seconds>,
+    pub spot: bool,
+    pub checkpoints: Option<String>,
+    pub subnets: Vec<String>,
+    pub security_groups: Vec<String>,
+    pub network_isolation: bool,
+    pub tags: Vec<(String, String)>,
+    /// Regular expressions over the log, one capture group each.
+    pub metrics: Vec<(String, String)>,
+    pub step_metric: Option<String>,
+}
+
+/// How a channel's objects reach the script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum InputMode {
+    File,
+    FastFile,
+    Pipe,
+}
+
+/// How objects are divided among several machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Distribution {
+    FullyReplicated,
+    ShardedByS3Key,
+}
+
+/// One input channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Channel {
+    pub name: String,
+    /// An `s3://` prefix, or a path locally.
+    pub uri: String,
+    pub mode: InputMode,
+    pub content_type: Option<String>,
+    pub distribution: Distribution,
+    /// False: whole in every canary.
+    pub sample: bool,
+    /// The instance groups that get it; empty: all.
+    pub groups: Vec<String>,
+}
+
+/// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Work {
+    pub hyperparameter: String,
+    pub full: f64,
+    pub canary: Vec<f64>,
+}
+
+/// Which canary runs are asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Design {
+    /// Every fraction, `replicates` times. Fractions rise strictly.
+    Fixed {
+        fractions: Vec<Fraction>,
+        replicates: u32,
+    },
+    /// Chosen run by run; fractions rise strictly.
+    Adaptive { fractions: Vec<Fraction> },
+}
+
+/// How canaries run and what they may cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CanaryPolicy {
+    pub design: Design,
+    pub spend_limit: Usd,
+    pub max_runtime: Seconds,
+    pub parallel: u32,
+    pub warm_pool: Option<Seconds>,
+    pub reuse: Seconds,
+    pub seed: u64,
+    pub probe: ProbePolicy,
+}
+
+/// Whether to sample inside the container.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProbePolicy {
+    Off,
+    ScriptMode,
+    /// The command of a plain image.
+    Command(Vec<String>),
+}
+
+/// What one budget line is about.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LineKind {
+    Cost,
+    Time,
+    Memory,
+    GpuMemory,
+    CostPerStep,
+    CostIncrease,
+    TimeIncrease,
+    CpuUtilization,
+    GpuUtilization,
+    IoWait,
+}
+
+impl LineKind {
+    pub const ALL: [Self; 10] = [
+        Self::Cost,
+        Self::Time,
+        Self::Memory,
+        Self::GpuMemory,
+        Self::CostPerStep,
+        Self::CostIncrease,
+        Self::TimeIncrease,
+        Self::CpuUtilization,
+        Self::GpuUtilization,
+        Self::IoWait,
+    ];
+
+    /// The key in the spec and the `line` in the report.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Cost => "cost",
+            Self::Time => "time",
+            Self::Memory => "memory",
+            Self::GpuMemory => "gpu_memory",
+            Self::CostPerStep => "cost_per_step",
+            Self::CostIncrease => "cost_increase",
+            Self::TimeIncrease => "time_increase",
+            Self::CpuUtilization => "cpu_utilization",
+            Self::GpuUtilization => "gpu_utilization",
+            Self::IoWait => "io_wait",
+        }
+    }
+
+    /// The line's name for a reader: `CPU utilization`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Cost => "cost",
+            Self::Time => "time",
+            Self::Memory => "memory",
+            Self::GpuMemory => "GPU memory",
+            Self::CostPerStep => "cost per step",
+            Self::CostIncrease => "cost increase",
+            Self::TimeIncrease => "time increase",
+            Self::CpuUtilization => "CPU utilization",
+            Self::GpuUtilization => "GPU utilization",
+            Self::IoWait => "I/O wait",
+        }
+    }
+}
+
+impl fmt::Display for LineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key())
+    }
+}
+
+/// Whether the limit is an upper or a lower one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    Max,
+    Min,
+}
+
+/// One line of a budget. `limit` is in the unit of the line's estimate: seconds, US dollars, or percent
+/// (for `*_increase`: percent of the base).
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetLine {
+    pub kind: LineKind,
+    pub bound: Bound,
+    pub limit: f64,
+    pub level: Level,
+    /// `*_increase` only: seconds or dollars the increase must also pass.
+    pub at_least: f64,
+    pub origin: LineOrigin,
+}
+
+/// Whether a person wrote the line or it always holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineOrigin {
+    Written,
+    /// Memory within the machine, time within `training.max_runtime`.
+    Implicit,
+}
+
+/// What a job may cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// The written lines in the order of [`LineKind::ALL`], then the implicit ones that no written line covers.
+    pub lines: Vec<BudgetLine>,
+    /// Certainty c, in (0.5, 1): within means P(over) <= 1 - c.
+    pub certainty: Fraction,
+    /// What a line counts that the base was over already.
+    pub existing_breach: Level,
+}
+
+impl Budget {
+    /// Where none is written: 95 % certain, a 90 % interval.
+    pub const DEFAULT_CERTAINTY: Fraction = Fraction(0.95);
+
+    pub fn written(&self) -> impl Iterator<Item = &BudgetLine> {
+        self.lines
+            .iter()
+            .filter(|line| line.origin == LineOrigin::Written)
+    }
+}
+
+/// When a scheduled check calls a change drift.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DriftPolicy {
+    pub max: Percent,
+    pub at_least: Usd,
+}
+
+/// A known overrun, agreed to, with ceiling, reason and expiry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    pub job: String,
+    pub budget: LineKind,
+    /// In the unit of the line's estimate.
+    pub up_to: f64,
+    pub until: jiff::civil::Date,
+    pub reason: String,
+}
+
+/// The JSON Schema of a spec, draft 2020-12, made from the types it is read with.
+pub fn json_schema() -> serde_json::Value {
+    raw::json_schema()
+}
+
+/// A commented spec for the local backend to start from; it passes [`read()`].
+pub fn init_template() -> &'static str {
+    include_str!("../../templates/init.yml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_schema_is_the_one_made_from_the_types() {
+        let made = serde_json::to_string_pretty(&json_schema()).unwrap() + "\n";
+        let committed = include_str!("../../schema/spec.v1.json");
+        assert!(
+            made == committed,
+            "write it anew: canary-gate schema spec > schema/spec.v1.json\n{made}"
+        );
+    }
+
+    #[test]
+    fn the_schema_names_its_draft_and_refuses_unknown_keys_everywhere() {
+        let schema = json_schema();
+        assert_eq!(
+            schema["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+        assert_eq!(schema["additionalProperties"], false);
+        let definitions = schema["$defs"].as_object().unwrap();
+        assert!(definitions.len() > 10);
+        for (name, definition) in definitions {
+            assert_eq!(definition["additionalProperties"], false, "{name}");
+        }
+        // Every budget line of the types is a key of the schema.
+        for kind in LineKind::ALL {
+            let line = &definitions["Budget"]["properties"][kind.key()];
+            assert!(line["description"].is_string(), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What is found wrong, doubtful or not served yet while a spec is read, each with its place.
+
+use std::ops::Range;
+
+use super::{NotYet, NotYetEffect, SpecWarning};
+
+/// Where a value stands: its field path for a reader, and the bytes to underline.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct At {
+    /// `jobs.churn.budget.cost`; empty for the whole file.
+    pub(super) path: String,
+    pub(super) span: Range<usize>,
+}
+
+impl At {
+    /// The place of a key below this one.
+    pub(super) fn key(&self, key: &str, span: Range<usize>) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        Self {
+            path: format!("{}{dot}{}", self.path, shorten(key)),
+            span,
+        }
+    }
+
+    /// The place of an item of this list.
+    pub(super) fn item(&self, index: usize, span: Range<usize>) -> Self {
+        Self {
+            path: format!("{}[{index}]", self.path),
+            span,
+        }
+    }
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Located<T> {
+    pub(super) value: T,
+    pub(super) at: At,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Problem {
+    pub(super) path: String,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    /// Absent where no place in the file is to blame.
+    pub(super) span: Option<Range<usize>>,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) problems: Vec<Problem>,
+    /// Problems beyond [`Findings::KEPT`], only counted.
+    pub(super) further: usize,
+    warnings: Vec<(usize, SpecWarning)>,
+    not_yet: Vec<(usize, NotYet)>,
+}
+
+impl Findings {
+    /// More than anyone reads; a hostile file must not fill the memory with complaints.
+    const KEPT: usize = 500;
+
+    pub(super) fn is_full(&self) -> bool {
+        self.problems.len() >= Self::KEPT
+    }
+
+    pub(super) fn wrong(&mut self, at: &At, message: impl Into<String>) {
+        self.push(at, message.into(), None);
+    }
+
+    /// A problem with the way out of it.
+    pub(super) fn wrong_with_help(
+        &mut self,
+        at: &At,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.push(at, message.into(), Some(help.into()));
+    }
+
+    pub(super) fn push(&mut self, at: &At, message: String, help: Option<String>) {
+        if self.is_full() {
+            self.further += 1;
+            return;
+        }
+        self.problems.push(Problem {
+            path: at.path.clone(),
+            message,
+            help,
+            span: Some(at.span.clone()),
+        });
+    }
+
+    /// Complains that a key is missing that another key makes necessary, unless the key is there and its value was
+    /// complained about.
+    pub(super) fn missing(&mut self, at: &At, key: &str, message: &str, help: Option<&str>) {
+        if !self.is_known(&at.key(key, 0..0).path) {
+            self.push(at, message.to_owned(), help.map(str::to_owned));
+        }
+    }
+
+    /// Whether a field, or one below it, was complained about.
+    pub(super) fn is_known(&self, path: &str) -> bool {
+        self.problems.iter().any(|problem| {
+            let below = problem.path.strip_prefix(path);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
+    /// Valid, but worth a second look.
+    pub(super) fn warn(&mut self, at: &At, message: impl Into<String>) {
+        let warning = SpecWarning {
+            field: at.path.clone(),
+            message: message.into(),
+        };
+        self.warnings.push((at.span.start, warning));
+    }
+
+    /// Valid, but no code serves it.
+    pub(super) fn not_yet(&mut self, at: &At, what: impl Into<String>, effect: NotYetEffect) {
+        let not_yet = NotYet {
+            field: at.path.clone(),
+            what: what.into(),
+            effect,
+        };
+        self.not_yet.push((at.span.start, not_yet));
+    }
+
+    /// Warnings and what is not served, in the order of the file.
+    pub(super) fn into_remarks(mut self) -> (Vec<SpecWarning>, Vec<NotYet>) {
+        self.warnings.sort_by_key(|(start, _)| *start);
+        self.not_yet.sort_by_key(|(start, _)| *start);
+        (
+            self.warnings.into_iter().map(|(_, value)| value).collect(),
+            self.not_yet.into_iter().map(|(_, value)| value).collect(),
+        )
+    }
+}
+
+/// Text of the file between back ticks, cut to what fits a line.
+pub(super) fn quoted(text: &str) -> String {
+    format!("`{}`", shorten(text))
+}
+
+/// The way out of a problem: ``write `30s`, `30m` or `30h` ``.
+pub(super) fn write_one_of(spellings: &[String]) -> Option<String> {
+    let spellings: Vec<String> = spellings.iter().map(|text| quoted(text)).collect();
+    let spellings: Vec<&str> = spellings.iter().map(String::as_str).collect();
+    (!spellings.is_empty()).then(|| format!("write {}", either(&spellings)))
+}
+
+/// At most 64 characters of a text.
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 64;
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+/// The known word that a misspelt one most likely meant.
+pub(super) fn near_miss<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // The distance takes time in proportion to both lengths; no known word is this long.
+    if written.len() > 64 {
+        return None;
+    }
+    let written = written.to_lowercase().replace('-', "_");
+    let allowed = (written.chars().count() / 3).max(1);
+    // Names of a hostile file can be many; whoever misspells one has few. AWS lists more than 200 instance types.
+    known
+        .into_iter()
+        .take(400)
+        .map(|word| {
+            let plain = word.to_lowercase().replace('-', "_");
+            (strsim::damerau_levenshtein(&written, &plain), word)
+        })
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+/// Words as a reader lists them: `a, b or c`.
+pub(super) fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_is_found_and_a_far_one_is_not() {
+        let known = ["budget", "instance", "max_runtime", "job"];
+        assert_eq!(near_miss("bugdet", known), Some("budget"));
+        assert_eq!(near_miss("Instances", known), Some("instance"));
+        assert_eq!(near_miss("max-runtime", known), Some("max_runtime"));
+        assert_eq!(near_miss("colour", known), None);
+    }
+
+    #[test]
+    fn long_text_is_cut_at_a_character() {
+        assert_eq!(quoted(&"ü".repeat(65)), format!("`{}…`", "ü".repeat(64)));
+    }
+}

@@ -1,0 +1,74 @@
+//! The spec as it is written: one type for each mapping of the file, from which the JSON Schema is made as well.
+//!
+//! Every field is an `Option`, the required ones too: a field that is missing or of the wrong kind has been complained
+//! about when it is `None`, so that reading goes on and all problems are told at once.
+
+mod budget;
+mod job;
+mod reader;
+mod scalar;
+
+pub(super) use budget::{
+    Budget, CostIncreaseLine, CostLine, Drift, Line, Override, ShareLine, TimeIncreaseLine,
+    TimeLine, Utilization,
+};
+pub(super) use job::{
+    Canary, Channel, DesignKind, Groups, Instance, Job, Machines, Probe, Training, Work,
+};
+pub(super) use reader::{Either, FromNode, List, Map};
+pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text};
+
+use schemars::generate::SchemaSettings;
+
+use super::{BackendKind, OnInconclusive};
+use crate::units::UsdPerHour;
+use reader::mapping;
+use scalar::Version;
+
+mapping! {
+    /// A canary-gate spec: which training jobs exist, what they may cost, and how their canaries run.
+    pub(in crate::spec) struct Spec {
+        /// The version of this format: 1.
+        required version: Version,
+        /// Where canaries run.
+        required backend: Choice<BackendKind>,
+        /// The AWS region. Default: AWS_REGION, else us-east-1 for prices.
+        optional region: Text,
+        /// Where records are kept: a directory or an `s3://bucket/prefix/`. Default: `.canary-gate/`.
+        optional history: Text,
+        /// Prices by instance type that win over the built-in tables, for instance `local: 1.20 USD/h`.
+        optional prices: Map<Quantity<UsdPerHour>>,
+        /// Patterns that every instance type must match one of, for instance `ml.m5.*`. Default: all are allowed.
+        optional allowed_instances: List<Text>,
+        /// Whether a job at risk of passing its budget fails the check. Default: false.
+        optional strict: bool,
+        /// Whether an unknown outcome fails the check. Default: fail.
+        optional on_inconclusive: Choice<OnInconclusive>,
+        /// The recorded table that `backend: replay` reads.
+        optional recording: Text,
+        /// The training jobs, by name: 1 to 63 letters, digits and inner hyphens.
+        required jobs: Map<Job>,
+        /// Known overruns, agreed to, each with a ceiling, a reason and an expiry date.
+        optional overrides: List<Override>,
+    }
+}
+
+/// The JSON Schema of a spec, draft 2020-12: what an editor needs to complete and check one. What a schema cannot say
+/// (an override must name a job) is left to [`super::read()`].
+pub(super) fn json_schema() -> serde_json::Value {
+    let mut made = SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<Spec>();
+    // A reader of the file wants to know first what it is.
+    let mut schema = serde_json::Map::new();
+    schema.extend(
+        made.remove("$schema")
+            .map(|draft| ("$schema".to_owned(), draft)),
+    );
+    schema.insert("title".to_owned(), "canary-gate spec, version 1".into());
+    if let Some(rest) = made.as_object() {
+        let rest = rest.iter().filter(|(key, _)| *key != "title");
+        schema.extend(rest.map(|(key, value)| (key.clone(), value.clone())));
+    }
+    schema.into()
+}

@@ -1,0 +1,383 @@
+//! The scalars of a spec: text, switches, counts, quantities with their unit, and choices among words.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::reader::{FromNode, wrong_kind};
+use crate::spec::problems::{At, Findings, either, near_miss, quoted, write_one_of};
+use crate::spec::yaml::{Node, Value};
+use crate::spec::{BackendKind, Distribution, InputMode, Level, OnInconclusive};
+use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
+
+/// Implements [`JsonSchema`] for a scalar: written out where it is used, without a name of its own.
+macro_rules! inline_schema {
+    ($kind:ty, $name:literal, $schema:tt) => {
+        impl JsonSchema for $kind {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+/// Text without NUL bytes: a path, an argument or an AWS field can hold none.
+fn without_nul(text: &str, at: &At, findings: &mut Findings) -> Option<String> {
+    if text.contains('\0') {
+        findings.wrong(at, "the text holds a NUL character");
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Text that says something.
+#[derive(Debug)]
+pub(in crate::spec) struct Text(pub(in crate::spec) String);
+
+impl FromNode for Text {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        match &node.value {
+            Value::Text(text) if text.trim().is_empty() => {
+                findings.wrong(at, "the text is empty");
+                None
+            }
+            Value::Text(text) => without_nul(text, at, findings).map(Self),
+            Value::Number(text) => {
+                findings.wrong_with_help(
+                    at,
+                    format!("the number {}, where text is needed", quoted(text)),
+                    format!("write `\"{}\"`", quoted(text).trim_matches('`')),
+                );
+                None
+            }
+            _ => {
+                wrong_kind(node, "text", at, findings);
+                None
+            }
+        }
+    }
+}
+
+inline_schema!(Text, "Text", { "type": "string", "minLength": 1 });
+
+/// Text, a number or a switch, kept as it was written: what SageMaker hands over as text.
+#[derive(Debug)]
+pub(in crate::spec) struct AnyText(pub(in crate::spec) String);
+
+impl FromNode for AnyText {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        match &node.value {
+            Value::Text(text) | Value::Number(text) => without_nul(text, at, findings).map(Self),
+            Value::Bool(value) => Some(Self(value.to_string())),
+            Value::Null => {
+                findings.wrong_with_help(
+                    at,
+                    "no value, where text is needed",
+                    "for empty text write `\"\"`",
+                );
+                None
+            }
+            Value::Sequence(_) | Value::Mapping(_) => {
+                wrong_kind(node, "a single value", at, findings);
+                None
+            }
+        }
+    }
+}
+
+inline_schema!(AnyText, "AnyText", { "type": ["string", "number", "boolean"] });
+
+/// A quantity whose unit another key decides; checked where that key is known.
+#[derive(Debug)]
+pub(in crate::spec) struct AnyQuantity(pub(in crate::spec) String);
+
+impl FromNode for AnyQuantity {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        AnyText::from_node(node, at, findings).map(|text| Self(text.0))
+    }
+}
+
+inline_schema!(AnyQuantity, "AnyQuantity", { "type": "string", "examples": ["90 USD", "12h", "95%"] });
+
+/// A day of the calendar.
+#[derive(Debug)]
+pub(in crate::spec) struct Day(pub(in crate::spec) jiff::civil::Date);
+
+impl FromNode for Day {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let Value::Text(text) = &node.value else {
+            wrong_kind(node, "a date such as `2026-12-31`", at, findings);
+            return None;
+        };
+        // jiff reads much more, a time of day among it, which would be dropped in silence.
+        let is_plain = text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        match text.parse() {
+            Ok(day) if is_plain => Some(Self(day)),
+            _ => {
+                findings.wrong_with_help(
+                    at,
+                    format!("{} is not a date", quoted(text)),
+                    "write year, month and day, such as `2026-12-31`",
+                );
+                None
+            }
+        }
+    }
+}
+
+inline_schema!(Day, "Day", { "type": "string", "format": "date" });
+
+impl FromNode for bool {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        match &node.value {
+            Value::Bool(value) => Some(*value),
+            Value::Text(text) => {
+                let meant = match text.to_lowercase().as_str() {
+                    "true" | "yes" | "on" | "y" => Some("true"),
+                    "false" | "no" | "off" | "n" => Some("false"),
+                    _ => None,
+                };
+                let message = format!("{}, where true or false is needed", quoted(text));
+                findings.push(at, message, meant.map(|meant| format!("write `{meant}`")));
+                None
+            }
+            _ => {
+                wrong_kind(node, "true or false", at, findings);
+                None
+            }
+        }
+    }
+}
+
+/// Whole numbers from 0.
+impl FromNode for u64 {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        if let Value::Number(text) = &node.value
+            && let Ok(number) = text.parse()
+        {
+            return Some(number);
+        }
+        wrong_kind(node, "a whole number", at, findings);
+        None
+    }
+}
+
+/// Whole numbers from 1.
+#[derive(Debug)]
+pub(in crate::spec) struct Count(pub(in crate::spec) u32);
+
+impl FromNode for Count {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        if let Value::Number(text) = &node.value
+            && let Ok(number) = text.parse()
+            && number >= 1
+        {
+            return Some(Self(number));
+        }
+        wrong_kind(node, "a whole number from 1", at, findings);
+        None
+    }
+}
+
+inline_schema!(Count, "Count", { "type": "integer", "minimum": 1 });
+
+/// Any finite number.
+impl FromNode for f64 {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        if let Value::Number(text) = &node.value
+            && let Ok(number) = text.parse::<f64>()
+            && number.is_finite()
+        {
+            return Some(number);
+        }
+        wrong_kind(node, "a number", at, findings);
+        None
+    }
+}
+
+/// The version of the format; only 1 can be read.
+#[derive(Debug)]
+pub(in crate::spec) struct Version;
+
+impl FromNode for Version {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        match &node.value {
+            Value::Number(text) if text == "1" => Some(Self),
+            Value::Number(text) => {
+                findings.wrong_with_help(
+                    at,
+                    format!("version {} of the spec is not known", quoted(text)),
+                    "this program reads `version: 1`; a newer one may read more",
+                );
+                None
+            }
+            _ => {
+                wrong_kind(node, "the number 1", at, findings);
+                None
+            }
+        }
+    }
+}
+
+inline_schema!(Version, "Version", { "const": 1 });
+
+/// A unit and how a person writes it.
+pub(in crate::spec) trait Unit: FromStr<Err = UnitError> {
+    /// Matches all that is read (ECMA 262).
+    const PATTERN: &'static str;
+    const EXAMPLES: [&'static str; 2];
+}
+
+impl Unit for Seconds {
+    const PATTERN: &'static str =
+        r"^\s*([0-9.]+\s*(s|sec|seconds|m|min|minutes|h|hours|d|days)\s*)+$";
+    const EXAMPLES: [&'static str; 2] = ["8h", "1h 30m"];
+}
+
+impl Unit for Usd {
+    const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*USD\s*$";
+    const EXAMPLES: [&'static str; 2] = ["50 USD", "0.10 USD"];
+}
+
+impl Unit for UsdPerHour {
+    const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*USD/h\s*$";
+    const EXAMPLES: [&'static str; 2] = ["1.20 USD/h", "0.461 USD/h"];
+}
+
+impl Unit for Percent {
+    const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*%\s*$";
+    const EXAMPLES: [&'static str; 2] = ["90%", "2.5%"];
+}
+
+impl Unit for Fraction {
+    const PATTERN: &'static str = Percent::PATTERN;
+    const EXAMPLES: [&'static str; 2] = ["1%", "2.5%"];
+}
+
+/// A number with its unit.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::spec) struct Quantity<U>(pub(in crate::spec) U);
+
+impl<U: Unit> FromNode for Quantity<U> {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let (Value::Text(text) | Value::Number(text)) = &node.value else {
+            wrong_kind(
+                node,
+                &format!("a quantity such as `{}`", U::EXAMPLES[0]),
+                at,
+                findings,
+            );
+            return None;
+        };
+        match text.parse() {
+            Ok(quantity) => Some(Self(quantity)),
+            Err(UnitError {
+                problem,
+                suggestions,
+            }) => {
+                let help = write_one_of(&suggestions);
+                findings.push(at, problem, help);
+                None
+            }
+        }
+    }
+}
+
+impl<U: Unit> JsonSchema for Quantity<U> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Quantity".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": U::PATTERN, "examples": U::EXAMPLES })
+    }
+}
+
+/// A policy that is written as one of a few words.
+pub(in crate::spec) trait Words: Copy + 'static {
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+impl Words for BackendKind {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("sagemaker", Self::Sagemaker),
+        ("local", Self::Local),
+        ("replay", Self::Replay),
+    ];
+}
+
+impl Words for OnInconclusive {
+    const WORDS: &'static [(&'static str, Self)] = &[("fail", Self::Fail), ("pass", Self::Pass)];
+}
+
+impl Words for Level {
+    const WORDS: &'static [(&'static str, Self)] = &[("fail", Self::Fail), ("warn", Self::Warn)];
+}
+
+impl Words for InputMode {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("File", Self::File),
+        ("FastFile", Self::FastFile),
+        ("Pipe", Self::Pipe),
+    ];
+}
+
+impl Words for Distribution {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("FullyReplicated", Self::FullyReplicated),
+        ("ShardedByS3Key", Self::ShardedByS3Key),
+    ];
+}
+
+/// One of a few words.
+#[derive(Debug)]
+pub(in crate::spec) struct Choice<W>(pub(in crate::spec) W);
+
+impl<W: Words> FromNode for Choice<W> {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        let words: Vec<&str> = W::WORDS.iter().map(|(word, _)| *word).collect();
+        let Value::Text(text) = &node.value else {
+            wrong_kind(node, &either(&words), at, findings);
+            return None;
+        };
+        if let Some((_, choice)) = W::WORDS.iter().find(|(word, _)| word == text) {
+            return Some(Self(*choice));
+        }
+        let message = format!("{}, where {} is needed", quoted(text), either(&words));
+        let near = near_miss(text, words.iter().copied());
+        findings.push(
+            at,
+            message,
+            near.map(|near| format!("did you mean `{near}`?")),
+        );
+        None
+    }
+}
+
+impl<W: Words> JsonSchema for Choice<W> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Choice".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = W::WORDS.iter().map(|(word, _)| *word).collect();
+        json_schema!({ "enum": words })
+    }
+}

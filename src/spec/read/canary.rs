@@ -1,0 +1,218 @@
+//! How canaries run, and the defaults that hold when nothing is written.
+
+use super::{Reader, limits};
+use crate::spec::problems::Located;
+use crate::spec::raw::{self, DesignKind, Either};
+use crate::spec::{CanaryPolicy, Design, NotYetEffect, ProbePolicy};
+use crate::units::{Fraction, Seconds, Usd};
+
+const FIXED_FRACTIONS: [f64; 3] = [0.01, 0.02, 0.03];
+const ADAPTIVE_FRACTIONS: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
+const DEFAULT_REPLICATES: u32 = 3;
+const DEFAULT_SPEND_LIMIT: Usd = Usd(5.0);
+const DEFAULT_MAX_RUNTIME: Seconds = Seconds(3600.0);
+const DEFAULT_PARALLEL: u32 = 3;
+const DEFAULT_REUSE: Seconds = Seconds(14.0 * 86_400.0);
+const DEFAULT_SEED: u64 = 1;
+
+/// More than a sensible plan holds; keeps a hostile spec from asking for millions of runs.
+const MOST_FRACTIONS: usize = 100;
+const MOST_REPLICATES: u32 = 100;
+const MOST_PARALLEL: u32 = 100;
+
+impl Reader<'_> {
+    pub(super) fn canary(&mut self, raw: Option<raw::Canary>) -> Option<CanaryPolicy> {
+        let local_default = if self.is_local() { 1 } else { DEFAULT_PARALLEL };
+        let Some(raw) = raw else {
+            return Some(CanaryPolicy {
+                design: Design::Fixed {
+                    fractions: FIXED_FRACTIONS.map(Fraction).to_vec(),
+                    replicates: DEFAULT_REPLICATES,
+                },
+                spend_limit: DEFAULT_SPEND_LIMIT,
+                max_runtime: DEFAULT_MAX_RUNTIME,
+                parallel: local_default,
+                warm_pool: None,
+                reuse: DEFAULT_REUSE,
+                seed: DEFAULT_SEED,
+                probe: ProbePolicy::Off,
+            });
+        };
+        let design = self.design(raw.design.as_ref(), raw.fractions, raw.replicates);
+        let spend_limit = raw.spend_limit.map(|limit| self.spend_limit(&limit));
+        let max_runtime = raw.max_runtime.map(|runtime| self.runtime(&runtime));
+        let parallel = raw.parallel.map(|parallel| self.parallel(&parallel));
+        let warm_pool = raw.warm_pool.map(|pool| self.warm_pool(&pool));
+        if let Some(reuse) = &raw.reuse {
+            let what = "reuse of earlier measurements";
+            self.findings.not_yet(&reuse.at, what, NotYetEffect::Ignore);
+        }
+        let probe = raw.probe.map(|probe| self.probe(probe));
+        Some(CanaryPolicy {
+            design,
+            spend_limit: spend_limit.unwrap_or(DEFAULT_SPEND_LIMIT),
+            max_runtime: max_runtime.unwrap_or(DEFAULT_MAX_RUNTIME),
+            parallel: parallel.unwrap_or(local_default),
+            warm_pool,
+            reuse: raw.reuse.map_or(DEFAULT_REUSE, |reuse| reuse.value.0),
+            seed: raw.seed.map_or(DEFAULT_SEED, |seed| seed.value),
+            probe: probe.unwrap_or(ProbePolicy::Off),
+        })
+    }
+
+    fn design(
+        &mut self,
+        design: Option<&Located<raw::Choice<DesignKind>>>,
+        fractions: Option<Located<raw::List<raw::Quantity<Fraction>>>>,
+        replicates: Option<Located<raw::Count>>,
+    ) -> Design {
+        // Fixed also where nothing is written, until the adaptive design is served.
+        let kind = design.map_or(DesignKind::Fixed, |design| design.value.0);
+        let fractions = fractions.map(|fractions| self.fractions(fractions));
+        if kind == DesignKind::Fixed {
+            return Design::Fixed {
+                fractions: fractions.unwrap_or_else(|| FIXED_FRACTIONS.map(Fraction).to_vec()),
+                replicates: replicates.map_or(DEFAULT_REPLICATES, |count| self.replicates(&count)),
+            };
+        }
+        if let Some(design) = design {
+            let what = "the adaptive design";
+            self.findings
+                .not_yet(&design.at, what, NotYetEffect::Refuse);
+        }
+        if let Some(replicates) = replicates {
+            self.findings.wrong_with_help(
+                &replicates.at,
+                "the adaptive design chooses its own replicates",
+                "remove the key, or write `design: fixed`",
+            );
+        }
+        Design::Adaptive {
+            fractions: fractions.unwrap_or_else(|| ADAPTIVE_FRACTIONS.map(Fraction).to_vec()),
+        }
+    }
+
+    fn fractions(
+        &mut self,
+        fractions: Located<raw::List<raw::Quantity<Fraction>>>,
+    ) -> Vec<Fraction> {
+        let count = fractions.value.0.len();
+        if self.is_empty(&fractions) {
+            self.findings.wrong(&fractions.at, "there is no fraction");
+        } else if count > MOST_FRACTIONS {
+            self.findings.wrong(
+                &fractions.at,
+                format!("{count} fractions; at most {MOST_FRACTIONS} are planned"),
+            );
+        }
+        let mut last = Fraction(0.0);
+        for fraction in &fractions.value.0 {
+            let share = fraction.value.0;
+            if share.0 <= 0.0 || share.0 > 1.0 {
+                self.findings.wrong(
+                    &fraction.at,
+                    format!("{share} is not a share of the data: more than 0%, at most 100%"),
+                );
+            } else if share <= last {
+                self.findings.wrong_with_help(
+                    &fraction.at,
+                    format!("{share} does not rise above {last}, the fraction before"),
+                    "write each fraction once, from small to large",
+                );
+            }
+            last = Fraction(last.0.max(share.0));
+        }
+        let fractions = fractions.value.0.into_iter();
+        fractions.map(|fraction| fraction.value.0).collect()
+    }
+
+    fn replicates(&mut self, replicates: &Located<raw::Count>) -> u32 {
+        let count = replicates.value.0;
+        if count > MOST_REPLICATES {
+            self.findings.wrong(
+                &replicates.at,
+                format!("{count} replicates; at most {MOST_REPLICATES} are planned"),
+            );
+        }
+        count
+    }
+
+    fn spend_limit(&mut self, limit: &Located<raw::Quantity<Usd>>) -> Usd {
+        let amount = limit.value.0;
+        if amount.0 <= 0.0 {
+            self.findings
+                .wrong(&limit.at, "a spend limit is more than 0");
+        }
+        if self.is_local() && !self.has_local_price {
+            self.findings.warn(
+                &limit.at,
+                "has no effect without `prices.local`; `canary.max_runtime` limits local canaries",
+            );
+        }
+        amount
+    }
+
+    fn parallel(&mut self, parallel: &Located<raw::Count>) -> u32 {
+        let count = parallel.value.0;
+        if count > MOST_PARALLEL {
+            self.findings.wrong(
+                &parallel.at,
+                format!("{count} canaries at once; at most {MOST_PARALLEL} are started"),
+            );
+        } else if count > 1 && self.is_local() {
+            self.findings.warn(
+                &parallel.at,
+                "canaries that share one machine slow each other down, which inflates the forecast",
+            );
+        }
+        count
+    }
+
+    fn warm_pool(&mut self, pool: &Located<raw::Quantity<Seconds>>) -> Seconds {
+        let keep_alive = pool.value.0;
+        if keep_alive.0 < 1.0 {
+            self.findings.wrong_with_help(
+                &pool.at,
+                "a warm pool is kept for at least 1s",
+                "for none, remove the key",
+            );
+        } else if keep_alive > limits::KEEP_ALIVE {
+            self.findings.wrong(
+                &pool.at,
+                format!(
+                    "{keep_alive}; SageMaker keeps a pool for at most {}",
+                    limits::KEEP_ALIVE
+                ),
+            );
+        }
+        if self.is_sagemaker() {
+            let what = "managed warm pools";
+            self.findings.not_yet(&pool.at, what, NotYetEffect::Ignore);
+        } else {
+            self.no_effect(&pool.at);
+        }
+        keep_alive
+    }
+
+    fn probe(&mut self, probe: Located<raw::Probe>) -> ProbePolicy {
+        if self.is_sagemaker() {
+            let what = "sampling inside the container";
+            self.findings.not_yet(&probe.at, what, NotYetEffect::Ignore);
+        } else if self.is_local() {
+            self.findings.warn(
+                &probe.at,
+                "has no effect on the local backend, which always samples",
+            );
+        } else {
+            self.no_effect(&probe.at);
+        }
+        match probe.value {
+            Either::Short(false) => ProbePolicy::Off,
+            Either::Short(true) => ProbePolicy::ScriptMode,
+            Either::Long(raw) => raw
+                .command
+                .and_then(|command| self.command(command))
+                .map_or(ProbePolicy::Off, ProbePolicy::Command),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Input channels: where the data lies and how canaries take a share of it.
+
+use std::collections::HashSet;
+
+use super::{Instances, Reader, limits};
+use crate::instance::InstanceConfiguration;
+use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::raw;
+use crate::spec::{Channel, Distribution, InputMode, NotYetEffect};
+
+impl Reader<'_> {
+    pub(super) fn channels(
+        &mut self,
+        channels: Located<raw::Map<raw::Channel>>,
+        instances: Option<&Instances>,
+    ) -> Vec<Channel> {
+        let at = channels.at;
+        let count = channels.value.names.len();
+        if count < *limits::CHANNELS.start() {
+            self.findings.wrong(&at, "there is no channel to train on");
+        }
+        self.at_most_many(&at, "channels", count, *limits::CHANNELS.end());
+        self.check_groups(&channels.value, &at, instances);
+        let entries = channels.value.entries.into_iter();
+        let channels: Vec<Channel> = entries
+            .filter_map(|entry| self.channel(entry.name, entry.value.value))
+            .collect();
+        if !channels.is_empty() && channels.iter().all(|channel| !channel.sample) {
+            self.findings.wrong_with_help(
+                &at,
+                "no channel is sampled, so a canary would be a full run",
+                "remove `sample: false` from the channel that grows with the data",
+            );
+        }
+        channels
+    }
+
+    fn channel(&mut self, name: Located<String>, raw: raw::Channel) -> Option<Channel> {
+        if !limits::is_channel_name(&name.value) {
+            self.findings.wrong(
+                &name.at,
+                "a channel's name is 1 to 64 letters, digits, dots, hyphens and underscores",
+            );
+        }
+        let mode = raw
+            .mode
+            .as_ref()
+            .map_or(InputMode::File, |mode| mode.value.0);
+        let uri = raw.uri?;
+        if self.is_local() {
+            if uri.value.0.starts_with("s3:") {
+                self.findings.wrong_with_help(
+                    &uri.at,
+                    format!("{} is not a path", quoted(&uri.value.0)),
+                    "the local backend reads files: write a folder's path, or choose `backend: sagemaker`",
+                );
+            } else {
+                self.path(&uri);
+            }
+        } else if self.is_sagemaker() || uri.value.0.starts_with("s3:") {
+            self.s3_uri(&uri);
+            if mode == InputMode::FastFile && !uri.value.0.ends_with('/') {
+                self.findings.warn(
+                    &uri.at,
+                    "FastFile reads whole folders: end the address with `/`",
+                );
+            }
+        } else {
+            self.path(&uri);
+        }
+        if let Some(written) = &raw.mode
+            && self.is_local()
+        {
+            match mode {
+                InputMode::File => {}
+                InputMode::FastFile => {
+                    self.findings
+                        .warn(&written.at, "the local backend reads it as `File`");
+                }
+                InputMode::Pipe => {
+                    let what = "pipe mode on the local backend";
+                    self.findings
+                        .not_yet(&written.at, what, NotYetEffect::Refuse);
+                }
+            }
+        }
+        if let Some(content_type) = &raw.content_type {
+            let text = &content_type.value.0;
+            self.at_most(
+                &content_type.at,
+                "a content type",
+                text,
+                limits::CONTENT_TYPE,
+            );
+        }
+        let groups = raw.groups.map(|groups| groups.value.0).unwrap_or_default();
+        Some(Channel {
+            name: name.value,
+            uri: uri.value.0,
+            mode,
+            content_type: raw.content_type.map(|text| text.value.0),
+            distribution: raw
+                .distribution
+                .map_or(Distribution::FullyReplicated, |choice| choice.value.0),
+            sample: raw.sample.is_none_or(|sample| sample.value),
+            groups: groups.into_iter().map(|group| group.value.0).collect(),
+        })
+    }
+
+    /// SageMaker wants groups on every channel or on none, and each must exist.
+    fn check_groups(
+        &mut self,
+        channels: &raw::Map<raw::Channel>,
+        at: &At,
+        instances: Option<&Instances>,
+    ) {
+        let with_groups = channels
+            .entries
+            .iter()
+            .filter(|entry| entry.value.value.groups.is_some());
+        let count = with_groups.clone().count();
+        if count > 0 && count < channels.entries.len() {
+            self.findings
+                .wrong(at, "`groups` must stand on every channel or on none");
+        }
+        let Some((instance, alternatives)) = instances else {
+            return;
+        };
+        let clusters: Vec<HashSet<&str>> = std::iter::once(instance)
+            .chain(alternatives)
+            .filter_map(|configuration| match configuration {
+                InstanceConfiguration::Homogeneous { .. } => None,
+                InstanceConfiguration::Heterogeneous { groups, .. } => {
+                    Some(groups.iter().map(|group| group.name.as_str()).collect())
+                }
+            })
+            .collect();
+        for groups in with_groups.filter_map(|entry| entry.value.value.groups.as_ref()) {
+            if clusters.is_empty() {
+                self.findings.wrong(
+                    &groups.at,
+                    "neither `instance` nor `alternatives` has instance groups",
+                );
+                continue;
+            }
+            self.at_most_many(&groups.at, "groups", groups.value.0.len(), limits::GROUPS);
+            for group in &groups.value.0 {
+                let name = group.value.0.as_str();
+                if let Some(cluster) = clusters.iter().find(|cluster| !cluster.contains(name)) {
+                    let near = near_miss(name, cluster.iter().copied());
+                    self.findings.push(
+                        &group.at,
+                        format!("{} names no instance group", quoted(name)),
+                        near.map(|near| format!("did you mean {}?", quoted(near))),
+                    );
+                }
+            }
+        }
+    }
+}

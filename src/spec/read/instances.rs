@@ -1,0 +1,240 @@
+//! What a job trains on: `instance` and its `alternatives`.
+
+use globset::Glob;
+
+use super::{Instances, Reader, limits};
+use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
+use crate::spec::NotYetEffect;
+use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::raw::{self, Either};
+
+/// More host processes than any one machine trains with.
+const LOCAL_PROCESSES: u32 = 64;
+/// More machines than any quota gives.
+const MACHINES: u32 = 10_000;
+/// More than a team lists; each takes time to compile.
+const PATTERNS: usize = 100;
+/// More rows than a report can show.
+const ALTERNATIVES: usize = 50;
+
+impl Reader<'_> {
+    /// The patterns as written, kept in compiled form for the instances that follow.
+    pub(super) fn allowed_instances(
+        &mut self,
+        patterns: Option<Located<raw::List<raw::Text>>>,
+    ) -> Vec<String> {
+        let Some(patterns) = patterns else {
+            return Vec::new();
+        };
+        if self.is_empty(&patterns) {
+            self.findings.wrong_with_help(
+                &patterns.at,
+                "an empty list allows no instance",
+                "leave `allowed_instances` out to allow all",
+            );
+        }
+        let count = patterns.value.0.len();
+        if count > PATTERNS {
+            let message = format!("{count} patterns; at most {PATTERNS} are read");
+            self.findings.wrong(&patterns.at, message);
+        }
+        let mut matchers = Vec::new();
+        let mut written = Vec::new();
+        for pattern in patterns.value.0.into_iter().take(PATTERNS) {
+            let text = pattern.value.0;
+            match Glob::new(&text) {
+                Ok(glob) if text.len() <= 100 => matchers.push(glob.compile_matcher()),
+                Ok(_) => self.findings.wrong(&pattern.at, "the pattern is too long"),
+                Err(error) => {
+                    let message = format!("{} is not a pattern: {}", quoted(&text), error.kind());
+                    self.findings.wrong(&pattern.at, message);
+                }
+            }
+            written.push(text);
+        }
+        self.allowed_instances = Some(matchers);
+        written
+    }
+
+    pub(super) fn instances(
+        &mut self,
+        instance: Option<Located<raw::Instance>>,
+        alternatives: Option<Located<raw::List<raw::Instance>>>,
+    ) -> Option<Instances> {
+        let instance = instance.and_then(|instance| {
+            self.remember(&instance.at);
+            if let Either::Long(_) = instance.value {
+                let what = "canaries on instance groups";
+                self.findings
+                    .not_yet(&instance.at, what, NotYetEffect::Refuse);
+            }
+            self.instance(instance)
+        });
+        let mut others: Vec<InstanceConfiguration> = Vec::new();
+        if let Some(alternatives) = alternatives {
+            let count = alternatives.value.0.len();
+            if count > ALTERNATIVES {
+                self.findings.wrong(
+                    &alternatives.at,
+                    format!("{count} alternatives; at most {ALTERNATIVES} are compared"),
+                );
+            }
+            for alternative in alternatives.value.0.into_iter().take(ALTERNATIVES) {
+                let at = alternative.at.clone();
+                if let Either::Long(_) = alternative.value {
+                    let what = "canaries on instance groups";
+                    self.findings.not_yet(&at, what, NotYetEffect::Ignore);
+                }
+                let Some(alternative) = self.instance(alternative) else {
+                    continue;
+                };
+                if instance.as_ref() == Some(&alternative) || others.contains(&alternative) {
+                    self.findings.wrong(
+                        &at,
+                        format!("{} stands here twice", quoted(&alternative.to_string())),
+                    );
+                }
+                others.push(alternative);
+            }
+        }
+        instance.map(|instance| (instance, others))
+    }
+
+    fn instance(&mut self, instance: Located<raw::Instance>) -> Option<InstanceConfiguration> {
+        let at = instance.at;
+        match instance.value {
+            Either::Short(machines) => {
+                let (instance_type, count) = self.machines(&machines, &at)?;
+                Some(InstanceConfiguration::Homogeneous {
+                    instance_type,
+                    count,
+                })
+            }
+            Either::Long(groups) => self.groups(groups, &at),
+        }
+    }
+
+    fn groups(&mut self, raw: raw::Groups, at: &At) -> Option<InstanceConfiguration> {
+        let entry_point = raw.entry_point.map(|script| self.script(&script));
+        let groups = raw.groups?;
+        if groups.value.names.is_empty() {
+            self.findings.wrong(&groups.at, "there is no group");
+        }
+        let count = groups.value.names.len();
+        self.at_most_many(&groups.at, "instance groups", count, limits::GROUPS);
+        if self.is_local() {
+            self.findings.wrong_with_help(
+                at,
+                "the local backend has no instance groups",
+                "write `local` or `2x local`",
+            );
+            return None;
+        }
+        let mut members = Vec::new();
+        for entry in groups.value.entries {
+            if !limits::is_channel_name(&entry.name.value) {
+                self.findings.wrong(
+                    &entry.name.at,
+                    "a group's name is 1 to 64 letters, digits, dots, hyphens and underscores",
+                );
+            }
+            if let Some((instance_type, count)) = self.machines(&entry.value.value, &entry.value.at)
+            {
+                members.push(InstanceGroup {
+                    name: entry.name.value,
+                    instance_type,
+                    count,
+                });
+            }
+        }
+        Some(InstanceConfiguration::Heterogeneous {
+            groups: members,
+            entry_point,
+        })
+    }
+
+    /// Type and count of `6x ml.m5.4xlarge`.
+    fn machines(&mut self, written: &raw::Machines, at: &At) -> Option<(InstanceType, u32)> {
+        // The configuration's own text form of groups is for programs; a spec writes a mapping.
+        if written.0.contains(':') {
+            self.findings.wrong_with_help(
+                at,
+                format!("{} is not an instance", quoted(&written.0)),
+                "groups are written `{groups: {name: 2x ml.m5.xlarge}}`",
+            );
+            return None;
+        }
+        let (instance_type, count) = match written.0.parse() {
+            Ok(InstanceConfiguration::Homogeneous {
+                instance_type,
+                count,
+            }) => (instance_type, count),
+            Ok(InstanceConfiguration::Heterogeneous { .. }) => return None,
+            Err(error) => {
+                self.not_an_instance(&error, at);
+                return None;
+            }
+        };
+        self.check_type(&instance_type, at);
+        let most = if instance_type.is_local() {
+            LOCAL_PROCESSES
+        } else {
+            MACHINES
+        };
+        if count > most {
+            let what = if instance_type.is_local() {
+                "processes"
+            } else {
+                "machines"
+            };
+            self.findings
+                .wrong(at, format!("{count} {what}; at most {most} are started"));
+        }
+        Some((instance_type, count))
+    }
+
+    fn check_type(&mut self, instance_type: &InstanceType, at: &At) {
+        if self.is_local() && !instance_type.is_local() {
+            self.findings.wrong_with_help(
+                at,
+                format!("the local backend has no `{instance_type}`"),
+                "write `local` or `2x local`, or choose `backend: sagemaker`",
+            );
+            return;
+        }
+        if self.is_sagemaker() && instance_type.is_local() {
+            self.findings.wrong_with_help(
+                at,
+                "SageMaker has no instance `local`",
+                "write one such as `ml.m5.xlarge`, or choose `backend: local`",
+            );
+            return;
+        }
+        if let Some(allowed) = &self.allowed_instances
+            && !allowed
+                .iter()
+                .any(|pattern| pattern.is_match(instance_type.name()))
+        {
+            self.findings.wrong(
+                at,
+                format!("`{instance_type}` is not among `allowed_instances`"),
+            );
+        }
+        self.warn_if_unknown(instance_type, at);
+    }
+
+    pub(super) fn warn_if_unknown(&mut self, instance_type: &InstanceType, at: &At) {
+        let known = self.known_types;
+        if instance_type.is_local() || known.is_empty() || known.contains(&instance_type.name()) {
+            return;
+        }
+        let near = near_miss(instance_type.name(), known.iter().copied());
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        self.findings.warn(
+            at,
+            format!(
+                "`{instance_type}` is not among the training instances this program knows{near}"
+            ),
+        );
+    }
+}

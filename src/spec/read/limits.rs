@@ -1,0 +1,289 @@
+//! What AWS allows: the limits of `CreateTrainingJob`, checked before any call.
+//!
+//! Numbers and patterns are those of the SageMaker API reference; where canary-gate needs some for itself, less is left.
+
+use std::ops::RangeInclusive;
+
+use super::Reader;
+use crate::spec::problems::{At, Located, quoted};
+use crate::spec::raw;
+use crate::units::Seconds;
+
+pub(super) const CHANNELS: RangeInclusive<usize> = 1..=20;
+pub(super) const HYPERPARAMETERS: usize = 100;
+/// What starts a script: `sagemaker_program` and `sagemaker_submit_directory`.
+pub(super) const SCRIPT_MODE_HYPERPARAMETERS: usize = 2;
+pub(super) const HYPERPARAMETER_NAME: usize = 256;
+pub(super) const HYPERPARAMETER_VALUE: usize = 2500;
+/// The API takes 2500 characters; its text still promises only these.
+pub(super) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
+pub(super) const ENVIRONMENT: usize = 100;
+pub(super) const ENVIRONMENT_TEXT: usize = 512;
+/// SageMaker takes 50; canary-gate sets three of its own.
+pub(super) const TAGS: usize = 47;
+pub(super) const TAG_NAME: usize = 128;
+pub(super) const TAG_VALUE: usize = 256;
+pub(super) const METRICS: usize = 40;
+pub(super) const METRIC_NAME: usize = 255;
+pub(super) const METRIC_PATTERN: usize = 500;
+pub(super) const IMAGE: usize = 255;
+pub(super) const CONTENT_TYPE: usize = 256;
+pub(super) const S3_URI: usize = 1024;
+pub(super) const KMS_KEY: usize = 2048;
+pub(super) const SUBNETS: usize = 16;
+pub(super) const SECURITY_GROUPS: usize = 5;
+pub(super) const GROUPS: usize = 5;
+/// The largest EBS volume, in GB.
+pub(super) const VOLUME_GB: u32 = 16_384;
+pub(super) const LONGEST_RUN: Seconds = Seconds(28.0 * 86_400.0);
+/// Nothing limits a run on one's own machine; more than a year is a slip.
+pub(super) const LONGEST_LOCAL_RUN: Seconds = Seconds(365.0 * 86_400.0);
+pub(super) const KEEP_ALIVE: Seconds = Seconds(3600.0);
+
+/// `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`
+pub(super) fn is_job_name(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+    (1..=63).contains(&text.len())
+        && text.bytes().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// `[A-Za-z0-9.\-_]{1,64}`, which SageMaker takes for channels; `.` and `..` would be no folder of their own.
+pub(super) fn is_channel_name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b))
+        && text != "."
+        && text != ".."
+}
+
+/// `[a-zA-Z_][a-zA-Z0-9_]*`
+pub(super) fn is_variable_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// `\p{L}\p{Z}\p{N}_.:/=+-@`, as far as Rust's own tables tell letters and digits.
+pub(super) fn is_tag_text(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
+}
+
+/// `us-east-1`, `ap-southeast-2`, `us-gov-west-1`.
+pub(super) fn is_region(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [area, names @ .., number] = parts.as_slice() else {
+        return false;
+    };
+    let lower = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
+    lower(area)
+        && !names.is_empty()
+        && names.iter().all(lower)
+        && (1..=2).contains(&number.len())
+        && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `arn:aws:iam::123456789012:role/Name`, in any partition.
+pub(super) fn is_role(text: &str) -> bool {
+    let parts: Vec<&str> = text.splitn(6, ':').collect();
+    let ["arn", partition, "iam", "", account, resource] = parts.as_slice() else {
+        return false;
+    };
+    let name = |b: u8| b.is_ascii_alphanumeric() || b"_+=,.@-/".contains(&b);
+    text.len() <= 2048
+        && partition.starts_with("aws")
+        && account.len() == 12
+        && account.bytes().all(|b| b.is_ascii_digit())
+        && resource
+            .strip_prefix("role/")
+            .is_some_and(|role| !role.is_empty() && role.bytes().all(name))
+}
+
+/// An id such as `subnet-0a1b` or `sg-0a1b`.
+pub(super) fn is_id(text: &str, prefix: &str) -> bool {
+    text.len() <= 32
+        && text.strip_prefix(prefix).is_some_and(|id| {
+            !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        })
+}
+
+/// `[a-zA-Z0-9:/_-]*`
+pub(super) fn is_kms_key(text: &str) -> bool {
+    text.len() <= KMS_KEY
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b":/_-".contains(&b))
+}
+
+/// Why a text is not `s3://bucket/…`.
+pub(super) fn s3_uri_problem(text: &str) -> Option<&'static str> {
+    let Some(rest) = text.strip_prefix("s3://") else {
+        return Some("is not an S3 address");
+    };
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let bucket_character =
+        |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
+    if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(bucket_character) {
+        return Some("does not name a bucket (3 to 63 lowercase letters, digits, dots, hyphens)");
+    }
+    if text.len() > S3_URI {
+        return Some("is longer than the 1024 characters SageMaker takes");
+    }
+    if key.chars().any(char::is_control) {
+        return Some("holds a control character");
+    }
+    None
+}
+
+/// Capture groups of a regular expression; `None` when its brackets do not match.
+pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
+    let (mut groups, mut open, mut in_class) = (0, 0_usize, false);
+    let mut characters = pattern.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => {
+                characters.next()?;
+            }
+            // A `]` that comes first, or after `^`, stands for itself.
+            '[' if !in_class => {
+                in_class = true;
+                characters.next_if_eq(&'^');
+                characters.next_if_eq(&']');
+            }
+            ']' if in_class => in_class = false,
+            _ if in_class => {}
+            '(' => {
+                open += 1;
+                let rest: String = characters.clone().take(3).collect();
+                let named = rest.starts_with("?P<")
+                    || (rest.starts_with("?<")
+                        && !rest.starts_with("?<=")
+                        && !rest.starts_with("?<!"));
+                if !rest.starts_with('?') || named {
+                    groups += 1;
+                }
+            }
+            ')' => open = open.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    (open == 0 && !in_class).then_some(groups)
+}
+
+impl Reader<'_> {
+    /// Complains about a text that is too long, and shows by how much.
+    pub(super) fn at_most(&mut self, at: &At, what: &str, text: &str, limit: usize) {
+        let length = text.chars().count();
+        if length > limit {
+            self.findings.wrong(
+                at,
+                format!("{what} of {length} characters; SageMaker takes at most {limit}"),
+            );
+        }
+    }
+
+    /// Complains about too many of something.
+    pub(super) fn at_most_many(&mut self, at: &At, what: &str, count: usize, limit: usize) {
+        if count > limit {
+            self.findings.wrong(
+                at,
+                format!("{count} {what}; SageMaker takes at most {limit}"),
+            );
+        }
+    }
+
+    pub(super) fn s3_uri(&mut self, uri: &Located<raw::Text>) -> String {
+        let text = &uri.value.0;
+        if let Some(problem) = s3_uri_problem(text) {
+            self.findings.wrong_with_help(
+                &uri.at,
+                format!("{} {problem}", quoted(text)),
+                "write `s3://bucket/prefix/`",
+            );
+        }
+        text.clone()
+    }
+
+    /// A runtime that SageMaker can enforce: 1 second to 28 days. Locally only the lower end holds.
+    pub(super) fn runtime(&mut self, runtime: &Located<raw::Quantity<Seconds>>) -> Seconds {
+        let seconds = runtime.value.0;
+        if seconds.0 < 1.0 {
+            self.findings.wrong(&runtime.at, "a run needs at least 1s");
+        } else if seconds > LONGEST_LOCAL_RUN && self.is_local() {
+            self.findings.wrong(
+                &runtime.at,
+                format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact()),
+            );
+        } else if seconds > LONGEST_RUN && !self.is_local() {
+            self.findings.wrong(
+                &runtime.at,
+                format!("{seconds}; SageMaker allows at most {LONGEST_RUN}"),
+            );
+        }
+        seconds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_api_reference() {
+        for name in ["a", "churn", "a--b", "A1", &"x".repeat(63)] {
+            assert!(is_job_name(name), "{name}");
+        }
+        for name in ["", "-a", "a-", "a_b", "a.b", "ü", &"x".repeat(64)] {
+            assert!(!is_job_name(name), "{name}");
+        }
+        assert!(
+            is_channel_name("train.v1_a-b") && !is_channel_name("..") && !is_channel_name("a/b")
+        );
+        assert!(is_variable_name("_A1") && !is_variable_name("1A") && !is_variable_name(""));
+        assert!(is_tag_text("team: ä +1") && !is_tag_text("a&b"));
+        assert!(is_region("us-gov-west-1") && !is_region("us-east") && !is_region("Ohio"));
+        assert!(is_id("subnet-0a1b", "subnet-") && !is_id("subnet-", "subnet-"));
+    }
+
+    #[test]
+    fn roles_and_addresses_follow_their_forms() {
+        assert!(is_role("arn:aws:iam::123456789012:role/service-role/Train"));
+        assert!(is_role("arn:aws-cn:iam::123456789012:role/Train"));
+        for role in [
+            "Train",
+            "arn:aws:iam::12:role/Train",
+            "arn:aws:iam::123456789012:user/x",
+        ] {
+            assert!(!is_role(role), "{role}");
+        }
+        for uri in ["s3://my-bucket", "s3://my-bucket/", "s3://my.bucket/a b/"] {
+            assert_eq!(s3_uri_problem(uri), None, "{uri}");
+        }
+        for uri in ["data/", "s3:/x", "s3://", "s3://My/x", "https://x/y"] {
+            assert!(s3_uri_problem(uri).is_some(), "{uri}");
+        }
+        assert!(s3_uri_problem(&format!("s3://bucket/{}", "x".repeat(1024))).is_some());
+    }
+
+    #[test]
+    fn capture_groups_are_counted_as_a_regex_engine_does() {
+        for (pattern, groups) in [
+            ("loss: ([0-9.]+)", Some(1)),
+            ("a", Some(0)),
+            (r"\(x\)", Some(0)),
+            ("[(]x", Some(0)),
+            ("[])(]x", Some(0)),
+            ("(?:a)(b)", Some(1)),
+            ("(?P<n>a)(?<m>b)(?<=c)(?!d)", Some(2)),
+            ("((a))", Some(2)),
+            ("(a", None),
+            ("a)", None),
+            ("[a", None),
+            ("a\\", None),
+        ] {
+            assert_eq!(capture_groups(pattern), groups, "{pattern}");
+        }
+    }
+}

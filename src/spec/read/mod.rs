@@ -1,0 +1,316 @@
+//! From the file's bytes to a valid [`Spec`]: the one place where all complaints are made.
+//!
+//! Each file here checks one part of a job; `limits` holds what AWS allows. A check never stops at its first complaint:
+//! a part that cannot be used becomes `None`, the rest is still checked.
+
+mod budget;
+mod canary;
+mod channels;
+mod instances;
+mod limits;
+mod overrides;
+mod paths;
+mod training;
+mod work;
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use super::errors::SpecErrors;
+use super::excerpt::Lines;
+use super::problems::{At, Findings, Located, Problem, quoted};
+use super::raw::{self, FromNode};
+use super::yaml;
+use super::{BackendKind, Job, Level, NotYetEffect, OnInconclusive, Place, Spec};
+use crate::instance::{InstanceConfiguration, InstanceError, InstanceType};
+use crate::units::UsdPerHour;
+
+/// A spec as it was found.
+#[derive(Debug, Clone, Copy)]
+pub struct SpecSource<'a> {
+    /// The file as a reader knows it, e.g. `canary-gate.yml`.
+    pub name: &'a str,
+    /// The file's bytes; of a file larger than [`super::MAX_SPEC_BYTES`] one byte more than that is enough.
+    pub bytes: &'a [u8],
+}
+
+/// Reads a spec. `known_types` are the instance types that AWS lists for training; another is a warning, since AWS adds
+/// types faster than programs are updated. With an empty list none is doubted.
+///
+/// # Errors
+///
+/// With every problem of the file, or with the one that keeps it from being YAML at all.
+pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecErrors> {
+    let fail = |problems, further| SpecErrors::new(source.name, source.bytes, problems, further);
+    let node = yaml::parse(source.bytes).map_err(|problem| {
+        let problem = Problem {
+            path: String::new(),
+            message: problem.message,
+            help: problem.help,
+            span: problem.span,
+        };
+        fail(vec![problem], 0)
+    })?;
+    let mut findings = Findings::default();
+    // The root has no key: its first byte stands for it.
+    let root = At {
+        path: String::new(),
+        span: node.span.start..node.span.start + 1,
+    };
+    let spec = raw::Spec::from_node(&node, &root, &mut findings)
+        .and_then(|raw| Reader::new(&raw, known_types, &mut findings).spec(raw, &root));
+    match spec {
+        Some((mut spec, places)) if findings.problems.is_empty() => {
+            let lines = Lines::of(source.bytes);
+            let places = places.into_iter();
+            spec.places = places
+                .map(|(path, offset)| (path, lines.place(offset)))
+                .collect::<BTreeMap<String, Place>>();
+            spec.hash = hash(source.bytes);
+            (spec.warnings, spec.not_yet) = findings.into_remarks();
+            Ok(spec)
+        }
+        _ => Err(fail(findings.problems, findings.further)),
+    }
+}
+
+/// The first 16 hex digits of the SHA-256.
+fn hash(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// What a job trains on: `instance`, then its alternatives.
+type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
+
+/// What all checks need to know, and where they leave what they find.
+struct Reader<'a> {
+    findings: &'a mut Findings,
+    known_types: &'a [&'a str],
+    /// Absent when it could not be read; then nothing that depends on it is checked.
+    backend: Option<BackendKind>,
+    /// Patterns that compile; absent when the spec allows all.
+    allowed_instances: Option<Vec<globset::GlobMatcher>>,
+    has_local_price: bool,
+    /// Offsets of jobs, instances and budget lines, by field path.
+    places: Vec<(String, usize)>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(raw: &raw::Spec, known_types: &'a [&'a str], findings: &'a mut Findings) -> Self {
+        let prices = raw.prices.as_ref();
+        Self {
+            findings,
+            known_types,
+            backend: raw.backend.as_ref().map(|backend| backend.value.0),
+            allowed_instances: None,
+            has_local_price: prices
+                .is_some_and(|prices| prices.value.names.iter().any(|name| name.trim() == "local")),
+            places: Vec::new(),
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        self.backend == Some(BackendKind::Local)
+    }
+
+    fn is_sagemaker(&self) -> bool {
+        self.backend == Some(BackendKind::Sagemaker)
+    }
+
+    fn spec(mut self, raw: raw::Spec, root: &At) -> Option<(Spec, Vec<(String, usize)>)> {
+        // There is one version, so nothing is chosen by it.
+        debug_assert!(raw.version.is_some() || !self.findings.problems.is_empty());
+        if let Some(backend) = &raw.backend
+            && backend.value.0 != BackendKind::Local
+        {
+            let what = format!("the {} backend", backend.value.0);
+            self.findings
+                .not_yet(&backend.at, what, NotYetEffect::Refuse);
+        }
+        let region = raw.region.map(|region| self.region(region));
+        let history = raw.history.map(|history| self.history(&history));
+        let prices = raw.prices.map(|prices| self.prices(prices.value));
+        let allowed_instances = self.allowed_instances(raw.allowed_instances);
+        let recording = self.recording(raw.recording, root);
+        let names = raw.jobs.as_ref().map(|jobs| jobs.value.names.clone());
+        let jobs = raw.jobs.map(|jobs| self.jobs(jobs)).unwrap_or_default();
+        let overrides = raw
+            .overrides
+            .map(|list| self.overrides(list, names.as_deref().unwrap_or_default(), &jobs));
+        let spec = Spec {
+            backend: self.backend?,
+            region,
+            history,
+            prices: prices.unwrap_or_default(),
+            allowed_instances,
+            strict: raw.strict.is_some_and(|strict| strict.value),
+            on_inconclusive: raw
+                .on_inconclusive
+                .map_or(OnInconclusive::Fail, |choice| choice.value.0),
+            recording,
+            jobs,
+            overrides: overrides.unwrap_or_default(),
+            not_yet: Vec::new(),
+            warnings: Vec::new(),
+            hash: String::new(),
+            places: BTreeMap::new(),
+        };
+        Some((spec, self.places))
+    }
+
+    fn region(&mut self, region: Located<raw::Text>) -> String {
+        let text = region.value.0;
+        if !limits::is_region(&text) {
+            self.findings.wrong_with_help(
+                &region.at,
+                format!("{} is not an AWS region", quoted(&text)),
+                "write it as AWS does, such as `us-east-1`",
+            );
+        }
+        text
+    }
+
+    fn history(&mut self, history: &Located<raw::Text>) -> String {
+        let what = "a history of measurements";
+        self.findings
+            .not_yet(&history.at, what, NotYetEffect::Ignore);
+        if history.value.0.starts_with("s3:") {
+            self.s3_uri(history)
+        } else {
+            self.path(history)
+        }
+    }
+
+    fn prices(
+        &mut self,
+        prices: raw::Map<raw::Quantity<UsdPerHour>>,
+    ) -> BTreeMap<InstanceType, UsdPerHour> {
+        let mut by_type = BTreeMap::new();
+        for entry in prices.entries {
+            let price = entry.value.value.0;
+            if price.0 <= 0.0 {
+                self.findings.wrong_with_help(
+                    &entry.value.at,
+                    "a price is more than 0",
+                    "leave the line out if the machine costs nothing",
+                );
+            }
+            match entry.name.value.parse::<InstanceType>() {
+                Ok(instance_type) => {
+                    self.warn_if_unknown(&instance_type, &entry.name.at);
+                    if by_type.contains_key(&instance_type) {
+                        // The keys differ as texts, by spaces around a name.
+                        let message = format!("the price of `{instance_type}` is given twice");
+                        self.findings.wrong(&entry.name.at, message);
+                    }
+                    by_type.insert(instance_type, price);
+                }
+                Err(error) => self.not_an_instance(&error, &entry.name.at),
+            }
+        }
+        by_type
+    }
+
+    fn not_an_instance(&mut self, error: &InstanceError, at: &At) {
+        let help = match &error.suggestion {
+            Some(suggestion) => format!("did you mean {}?", quoted(suggestion)),
+            None => "write `ml.m5.xlarge`, `2x ml.m5.xlarge`, `local` or `2x local`".to_owned(),
+        };
+        let message = format!("{} is not an instance", quoted(&error.found));
+        self.findings.wrong_with_help(at, message, help);
+    }
+
+    fn recording(&mut self, recording: Option<Located<raw::Text>>, root: &At) -> Option<String> {
+        match recording {
+            Some(recording) => {
+                if self.backend.is_some_and(|kind| kind != BackendKind::Replay) {
+                    self.no_effect(&recording.at);
+                }
+                Some(self.path(&recording))
+            }
+            None => {
+                if self.backend == Some(BackendKind::Replay) {
+                    self.findings.missing(
+                        root,
+                        "recording",
+                        "the replay backend needs `recording`",
+                        Some("write `recording: runs.csv`"),
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    /// Says that a key does nothing under the chosen backend.
+    fn no_effect(&mut self, at: &At) {
+        if let Some(backend) = self.backend {
+            self.findings
+                .warn(at, format!("has no effect on the {backend} backend"));
+        }
+    }
+
+    fn jobs(&mut self, jobs: Located<raw::Map<raw::Job>>) -> Vec<Job> {
+        if jobs.value.names.is_empty() {
+            self.findings.wrong(&jobs.at, "there is no job");
+        }
+        let entries = jobs.value.entries.into_iter();
+        entries
+            .filter_map(|entry| self.job(entry.name, entry.value.value))
+            .collect()
+    }
+
+    fn job(&mut self, name: Located<String>, raw: raw::Job) -> Option<Job> {
+        if !limits::is_job_name(&name.value) {
+            self.findings.wrong_with_help(
+                &name.at,
+                format!("{} cannot be a job's name", quoted(&name.value)),
+                "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
+            );
+        }
+        self.remember(&name.at);
+        let paths = raw.paths.map(|paths| self.globs(paths));
+        let instances = self.instances(raw.instance, raw.alternatives);
+        let training = raw
+            .training
+            .and_then(|training| self.training(training, instances.as_ref()));
+        let work = raw.work.and_then(|work| self.work(work, training.as_ref()));
+        let canary = self.canary(raw.canary.map(|canary| canary.value));
+        let budget = self.budget(raw.budget, training.as_ref(), &name.at);
+        let drift = self.drift(raw.drift);
+        let (instance, alternatives) = instances?;
+        Some(Job {
+            name: name.value,
+            paths: paths.unwrap_or_default(),
+            training: training?,
+            instance,
+            alternatives,
+            work,
+            canary: canary?,
+            budget,
+            drift,
+        })
+    }
+
+    /// Whether a list was written with nothing in it; one whose items could not be read has its complaints already.
+    fn is_empty<T>(&self, list: &Located<raw::List<T>>) -> bool {
+        list.value.0.is_empty() && !self.findings.is_known(&list.at.path)
+    }
+
+    /// Keeps where a field stands, for annotations of a pull request.
+    fn remember(&mut self, at: &At) {
+        self.places.push((at.path.clone(), at.span.start));
+    }
+}
+
+fn level(raw: Option<Located<raw::Choice<Level>>>) -> Level {
+    raw.map_or(Level::Fail, |level| level.value.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Known overruns that were agreed to. Whether one has expired is judged where the day is known.
+
+use super::Reader;
+use crate::spec::problems::{Located, near_miss, quoted, write_one_of};
+use crate::spec::raw;
+use crate::spec::{Bound, Job, LineKind, NotYetEffect, Override};
+use crate::units::{Percent, Seconds, UnitError, Usd};
+
+impl Reader<'_> {
+    /// `names` are all jobs of the file, `jobs` those that could be read.
+    pub(super) fn overrides(
+        &mut self,
+        overrides: Located<raw::List<raw::Override>>,
+        names: &[String],
+        jobs: &[Job],
+    ) -> Vec<Override> {
+        self.findings
+            .not_yet(&overrides.at, "overrides of a budget", NotYetEffect::Ignore);
+        let mut read: Vec<Override> = Vec::new();
+        for raw in overrides.value.0 {
+            let at = raw.at.clone();
+            let Some(one) = self.one_override(raw.value, names, jobs) else {
+                continue;
+            };
+            if read
+                .iter()
+                .any(|other| other.job == one.job && other.budget == one.budget)
+            {
+                self.findings.wrong(
+                    &at,
+                    format!(
+                        "a second override of `{}` for {}",
+                        one.budget,
+                        quoted(&one.job)
+                    ),
+                );
+            }
+            read.push(one);
+        }
+        read
+    }
+
+    fn one_override(
+        &mut self,
+        raw: raw::Override,
+        names: &[String],
+        jobs: &[Job],
+    ) -> Option<Override> {
+        let up_to = match (&raw.up_to, &raw.budget) {
+            (Some(up_to), Some(kind)) => self.up_to(up_to, kind.value.0),
+            _ => None,
+        };
+        if let Some(job) = &raw.job {
+            let name = job.value.0.as_str();
+            if !names.iter().any(|known| known == name) {
+                let near = near_miss(name, names.iter().map(String::as_str));
+                self.findings.push(
+                    &job.at,
+                    format!("there is no job {}", quoted(name)),
+                    near.map(|near| format!("did you mean {}?", quoted(near))),
+                );
+            } else if let (Some(kind), Some(job)) =
+                (&raw.budget, jobs.iter().find(|job| job.name == name))
+            {
+                let path = format!("jobs.{name}.budget.{}", kind.value.0);
+                let complained = self.findings.is_known(&path);
+                let written = job.budget.written().find(|line| line.kind == kind.value.0);
+                match (written, up_to, &raw.up_to) {
+                    (None, ..) if complained => {}
+                    (None, ..) => self.findings.wrong(
+                        &kind.at,
+                        format!(
+                            "the budget of {} has no line `{}`",
+                            quoted(name),
+                            kind.value.0
+                        ),
+                    ),
+                    (Some(line), Some(limit), Some(up_to))
+                        if line.bound == Bound::Max && limit <= line.limit =>
+                    {
+                        self.findings.warn(
+                            &up_to.at,
+                            "is not above the budget's own limit, so it changes nothing",
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Some(Override {
+            job: raw.job?.value.0,
+            budget: raw.budget?.value.0,
+            up_to: up_to?,
+            until: raw.until?.value.0,
+            reason: raw.reason?.value.0,
+        })
+    }
+
+    /// The ceiling in the unit of its line.
+    fn up_to(&mut self, up_to: &Located<raw::AnyQuantity>, kind: LineKind) -> Option<f64> {
+        let text = up_to.value.0.as_str();
+        let number = match kind {
+            LineKind::Cost | LineKind::CostPerStep => text.parse().map(|Usd(amount)| amount),
+            LineKind::Time => text.parse().map(|Seconds(time)| time),
+            LineKind::Memory
+            | LineKind::GpuMemory
+            | LineKind::CostIncrease
+            | LineKind::TimeIncrease
+            | LineKind::CpuUtilization
+            | LineKind::GpuUtilization
+            | LineKind::IoWait => text.parse().map(|Percent(share)| share),
+        };
+        match number {
+            Ok(number) if number > 0.0 => Some(number),
+            Ok(_) => {
+                self.findings.wrong(&up_to.at, "a limit is more than 0");
+                None
+            }
+            Err(UnitError {
+                problem,
+                suggestions,
+            }) => {
+                let help = write_one_of(&suggestions);
+                self.findings.push(&up_to.at, problem, help);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,418 @@
+mod properties;
+mod refusals;
+
+use super::*;
+use crate::instance::{InstanceConfiguration, InstanceGroup};
+use crate::spec::*;
+use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
+
+/// A spec for SageMaker with a value for nearly every key.
+const EXAMPLE: &str = include_str!("testdata/example.yml");
+
+/// A local spec as short as can be.
+const LOCAL: &str = "\
+version: 1
+backend: local
+jobs:
+  churn:
+    training:
+      command: [python3, train.py]
+      channels: {train: {uri: data}}
+    instance: local
+";
+
+/// What AWS is taken to list.
+const KNOWN_TYPES: [&str; 6] = [
+    "ml.m5.xlarge",
+    "ml.m5.2xlarge",
+    "ml.m5.4xlarge",
+    "ml.c5.4xlarge",
+    "ml.c5.9xlarge",
+    "ml.p3.2xlarge",
+];
+
+fn try_read(text: &str) -> Result<Spec, SpecErrors> {
+    let source = SpecSource {
+        name: "canary-gate.yml",
+        bytes: text.as_bytes(),
+    };
+    read(source, &KNOWN_TYPES)
+}
+
+#[track_caller]
+fn spec(text: &str) -> Spec {
+    try_read(text).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)))
+}
+
+/// Every problem as `field: message (help)`.
+#[track_caller]
+fn problems(text: &str) -> Vec<String> {
+    let errors = try_read(text).expect_err("the spec has a problem");
+    let problems = errors.problems().iter();
+    problems
+        .map(|problem| match &problem.help {
+            Some(help) => format!("{problem} ({help})"),
+            None => problem.to_string(),
+        })
+        .collect()
+}
+
+/// The example with one text replaced by another.
+#[track_caller]
+fn example_with(from: &str, to: &str) -> String {
+    assert!(EXAMPLE.contains(from), "{from}");
+    EXAMPLE.replacen(from, to, 1)
+}
+
+/// The one problem of the example after a change.
+#[track_caller]
+fn problem_with(from: &str, to: &str) -> String {
+    let problems = problems(&example_with(from, to));
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    problems.into_iter().next().unwrap()
+}
+
+fn remarks(spec: &Spec) -> Vec<String> {
+    let warnings = spec.warnings.iter();
+    warnings
+        .map(|warning| format!("{}: {}", warning.field, warning.message))
+        .collect()
+}
+
+fn not_yet(spec: &Spec, effect: NotYetEffect) -> Vec<String> {
+    let all = spec.not_yet.iter().filter(|one| one.effect == effect);
+    all.map(|one| format!("{}: {}", one.field, one.what))
+        .collect()
+}
+
+#[test]
+fn the_full_example_means_what_it_says() {
+    let spec = spec(EXAMPLE);
+    assert_eq!(spec.backend, BackendKind::Sagemaker);
+    assert_eq!(spec.region.as_deref(), Some("us-east-1"));
+    assert_eq!(spec.history.as_deref(), Some("s3://my-bucket/canary-gate/"));
+    assert_eq!(spec.prices[&InstanceType::local()], UsdPerHour(1.2));
+    assert_eq!(spec.allowed_instances, ["ml.m5.*", "ml.c5.*", "ml.p3.*"]);
+    assert_eq!(
+        (spec.strict, spec.on_inconclusive),
+        (false, OnInconclusive::Fail)
+    );
+    let job = &spec.jobs[0];
+    assert_eq!(job.name, "churn");
+    assert_eq!(
+        job.paths,
+        ["training/churn/**", "requirements.txt", "!**/*.md"]
+    );
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    };
+    assert_eq!(
+        job.training,
+        Training {
+            command: None,
+            image: Some(
+                "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1".to_owned()
+            ),
+            role: Some("arn:aws:iam::123456789012:role/SageMakerTraining".to_owned()),
+            source_dir: Some("training/churn".to_owned()),
+            entry_point: Some("train.py".to_owned()),
+            hyperparameters: pairs(&[("max_depth", "5"), ("num_round", "50"), ("eta", "0.10")]),
+            environment: Vec::new(),
+            channels: vec![
+                Channel {
+                    name: "train".to_owned(),
+                    uri: "s3://my-bucket/churn/train/".to_owned(),
+                    mode: InputMode::File,
+                    content_type: Some("text/csv".to_owned()),
+                    distribution: Distribution::FullyReplicated,
+                    sample: true,
+                    groups: Vec::new(),
+                },
+                Channel {
+                    name: "validation".to_owned(),
+                    uri: "s3://my-bucket/churn/val/".to_owned(),
+                    mode: InputMode::File,
+                    content_type: None,
+                    distribution: Distribution::FullyReplicated,
+                    sample: false,
+                    groups: Vec::new(),
+                },
+            ],
+            output: Some("s3://my-bucket/canary-output/".to_owned()),
+            volume: Bytes(100 * Bytes::GIB),
+            volume_kms_key: None,
+            output_kms_key: None,
+            max_runtime: Some(Seconds(43_200.0)),
+            spot: false,
+            checkpoints: None,
+            subnets: Vec::new(),
+            security_groups: Vec::new(),
+            network_isolation: false,
+            tags: pairs(&[("team", "growth")]),
+            metrics: pairs(&[("step", "avg step time: ([0-9.]+)")]),
+            step_metric: Some("step".to_owned()),
+        }
+    );
+    assert_eq!(job.instance.to_string(), "ml.m5.2xlarge");
+    assert_eq!(job.alternatives[1].to_string(), "6x ml.m5.4xlarge");
+    let group = |name: &str, kind: &str| InstanceGroup {
+        name: name.to_owned(),
+        instance_type: kind.parse().unwrap(),
+        count: 1,
+    };
+    assert_eq!(
+        job.alternatives[2],
+        InstanceConfiguration::Heterogeneous {
+            groups: vec![
+                group("data", "ml.c5.9xlarge"),
+                group("dnn", "ml.p3.2xlarge")
+            ],
+            entry_point: Some("launcher.py".to_owned()),
+        }
+    );
+    let work = job.work.as_ref().unwrap();
+    assert_eq!(
+        (work.hyperparameter.as_str(), work.full),
+        ("num_round", 50.0)
+    );
+    assert_eq!(work.canary, [5.0, 10.0]);
+    assert_eq!(
+        job.canary,
+        CanaryPolicy {
+            design: Design::Adaptive {
+                fractions: [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5]
+                    .map(Fraction)
+                    .to_vec(),
+            },
+            spend_limit: Usd(5.0),
+            max_runtime: Seconds(3600.0),
+            parallel: 3,
+            warm_pool: Some(Seconds(600.0)),
+            reuse: Seconds(1_209_600.0),
+            seed: 1,
+            probe: ProbePolicy::ScriptMode,
+        }
+    );
+    let lines: Vec<(&str, Bound, f64, Level, f64, LineOrigin)> = job
+        .budget
+        .lines
+        .iter()
+        .map(|line| {
+            (
+                line.kind.key(),
+                line.bound,
+                line.limit,
+                line.level,
+                line.at_least,
+                line.origin,
+            )
+        })
+        .collect();
+    use {Bound::*, Level::*, LineOrigin::*};
+    assert_eq!(
+        lines,
+        [
+            ("cost", Max, 50.0, Fail, 0.0, Written),
+            ("time", Max, 28_800.0, Fail, 0.0, Written),
+            ("memory", Max, 90.0, Fail, 0.0, Written),
+            ("cost_per_step", Max, 0.1, Fail, 0.0, Written),
+            ("cost_increase", Max, 20.0, Fail, 5.0, Written),
+            ("cpu_utilization", Min, 20.0, Warn, 0.0, Written),
+        ]
+    );
+    assert_eq!(
+        (job.budget.certainty, job.budget.existing_breach),
+        (Fraction(0.95), Warn)
+    );
+    assert_eq!(
+        job.drift,
+        DriftPolicy {
+            max: Percent(15.0),
+            at_least: Usd(5.0)
+        }
+    );
+    assert_eq!(
+        spec.overrides,
+        [Override {
+            job: "churn".to_owned(),
+            budget: LineKind::Cost,
+            up_to: 90.0,
+            until: jiff::civil::date(2026, 12, 31),
+            reason: "new feature set, agreed with finance".to_owned(),
+        }]
+    );
+    assert_eq!(
+        spec.place("jobs.churn.budget.cost"),
+        Some(Place {
+            line: 48,
+            column: 13
+        })
+    );
+    assert_eq!(spec.hash.len(), 16);
+}
+
+#[test]
+fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
+    let spec = spec(EXAMPLE);
+    assert_eq!(
+        not_yet(&spec, NotYetEffect::Refuse),
+        [
+            "backend: the sagemaker backend",
+            "jobs.churn.work: canaries with less work per datum",
+            "jobs.churn.canary.design: the adaptive design",
+        ]
+    );
+    assert_eq!(
+        not_yet(&spec, NotYetEffect::Ignore),
+        [
+            "history: a history of measurements",
+            "jobs.churn.training.metrics: metrics read from the log",
+            "jobs.churn.training.step_metric: the time of a step",
+            "jobs.churn.alternatives[2]: canaries on instance groups",
+            "jobs.churn.canary.warm_pool: managed warm pools",
+            "jobs.churn.canary.reuse: reuse of earlier measurements",
+            "jobs.churn.canary.probe: sampling inside the container",
+            "jobs.churn.budget.cost_increase: comparison with a base",
+            "jobs.churn.budget.existing_breach: telling an old breach from a new one",
+            "jobs.churn.drift: the scheduled check for drift",
+            "overrides: overrides of a budget",
+        ]
+    );
+    assert_eq!(
+        not_yet(&spec, NotYetEffect::LeaveUnknown),
+        ["jobs.churn.budget.cost_per_step: the cost of a step"]
+    );
+    assert_eq!(
+        remarks(&spec),
+        ["recording: has no effect on the sagemaker backend"]
+    );
+}
+
+#[test]
+fn a_short_local_spec_gets_the_defaults() {
+    let spec = spec(LOCAL);
+    assert_eq!((spec.not_yet.len(), spec.warnings.len()), (0, 0));
+    let job = &spec.jobs[0];
+    assert_eq!(job.training.max_runtime, None);
+    assert_eq!(
+        job.canary,
+        CanaryPolicy {
+            design: Design::Fixed {
+                fractions: [0.01, 0.02, 0.03].map(Fraction).to_vec(),
+                replicates: 3
+            },
+            spend_limit: Usd(5.0),
+            max_runtime: Seconds(3600.0),
+            parallel: 1,
+            warm_pool: None,
+            reuse: Seconds(1_209_600.0),
+            seed: 1,
+            probe: ProbePolicy::Off,
+        }
+    );
+    let lines: Vec<_> = job
+        .budget
+        .lines
+        .iter()
+        .map(|line| (line.kind, line.limit, line.origin))
+        .collect();
+    assert_eq!(lines, [(LineKind::Memory, 100.0, LineOrigin::Implicit)]);
+}
+
+#[test]
+fn implicit_lines_give_way_to_tighter_ones_only() {
+    let origins = |budget: &str| -> Vec<(LineKind, f64, LineOrigin)> {
+        let text = LOCAL.replace("      channels", "      max_runtime: 12h\n      channels");
+        let spec = spec(&format!("{text}    budget: {budget}\n"));
+        let lines = spec.jobs[0].budget.lines.iter();
+        lines
+            .map(|line| (line.kind, line.limit, line.origin))
+            .collect()
+    };
+    let written = |kind, limit| (kind, limit, LineOrigin::Written);
+    let implicit = |kind, limit| (kind, limit, LineOrigin::Implicit);
+    use LineKind::{Memory, Time};
+    assert_eq!(
+        origins("{time: 8h, memory: 90%}"),
+        [written(Time, 28_800.0), written(Memory, 90.0)]
+    );
+    assert_eq!(
+        origins("{time: 13h, memory: {max: 90%, level: warn}}"),
+        [
+            written(Time, 46_800.0),
+            written(Memory, 90.0),
+            implicit(Memory, 100.0),
+            implicit(Time, 43_200.0),
+        ]
+    );
+}
+
+#[test]
+fn the_template_of_init_is_valid() {
+    let spec = spec(init_template());
+    assert_eq!((remarks(&spec), spec.not_yet), (Vec::new(), Vec::new()));
+    // The SageMaker variant at its end is one as well.
+    let variant = init_template().split("on SageMaker:\n#\n").nth(1).unwrap();
+    let variant: Vec<&str> = variant
+        .lines()
+        .map(|line| line.strip_prefix("# ").unwrap())
+        .collect();
+    assert_eq!(remarks(&self::spec(&variant.join("\n"))), [""; 0]);
+}
+
+#[test]
+fn what_does_nothing_locally_is_said() {
+    let text = LOCAL.replace(
+        "      command",
+        "      entry_point: a.py\n      spot: true\n      volume_gb: 5\n      command",
+    ) + "    canary: {parallel: 2, spend_limit: 3 USD, warm_pool: 5m, probe: true}\n";
+    assert_eq!(
+        remarks(&spec(&text)),
+        [
+            "jobs.churn.training.entry_point: has no effect on the local backend",
+            "jobs.churn.training.spot: has no effect on the local backend",
+            "jobs.churn.training.volume_gb: has no effect on the local backend",
+            "jobs.churn.canary.parallel: canaries that share one machine slow each other down, which inflates the forecast",
+            "jobs.churn.canary.spend_limit: has no effect without `prices.local`; `canary.max_runtime` limits local canaries",
+            "jobs.churn.canary.warm_pool: has no effect on the local backend",
+            "jobs.churn.canary.probe: has no effect on the local backend, which always samples",
+        ]
+    );
+    let pipe = spec(&LOCAL.replace("uri: data", "uri: data, mode: Pipe"));
+    assert_eq!(
+        not_yet(&pipe, NotYetEffect::Refuse),
+        ["jobs.churn.training.channels.train.mode: pipe mode on the local backend"]
+    );
+}
+
+#[test]
+fn doubts_are_warnings() {
+    let text = example_with("instance: ml.m5.2xlarge", "instance: ml.m5.2xlrge")
+        .replacen("spot: false", "spot: true", 1)
+        .replacen("full: 50", "full: 40", 1)
+        .replacen("up_to: 90 USD", "up_to: 40 USD", 1);
+    assert_eq!(
+        remarks(&spec(&text)),
+        [
+            "recording: has no effect on the sagemaker backend",
+            "jobs.churn.training.spot: without `checkpoints` an interrupted run starts again from nothing",
+            "jobs.churn.instance: `ml.m5.2xlrge` is not among the training instances this program knows; did you mean `ml.m5.2xlarge`?",
+            "jobs.churn.work.full: the full work is 40, but the hyperparameter `num_round` is `50`",
+            "overrides[0].up_to: is not above the budget's own limit, so it changes nothing",
+        ]
+    );
+}
+
+#[test]
+fn a_command_in_one_word_is_doubted() {
+    let text = LOCAL.replacen("[python3, train.py]", "[python3 train.py]", 1);
+    assert_eq!(
+        remarks(&spec(&text)),
+        [
+            "jobs.churn.training.command: `python3 train.py` is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`",
+        ]
+    );
+}

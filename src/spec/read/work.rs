@@ -1,0 +1,107 @@
+//! Canaries that do less work per datum.
+
+use super::Reader;
+use crate::spec::problems::{Located, near_miss, quoted};
+use crate::spec::raw;
+use crate::spec::{NotYetEffect, Training, Work};
+
+impl Reader<'_> {
+    pub(super) fn work(
+        &mut self,
+        work: Located<raw::Work>,
+        training: Option<&Training>,
+    ) -> Option<Work> {
+        self.findings.not_yet(
+            &work.at,
+            "canaries with less work per datum",
+            NotYetEffect::Refuse,
+        );
+        let raw = work.value;
+        if let (Some(name), Some(training)) = (&raw.hyperparameter, training) {
+            self.check_work_name(name, raw.full.as_ref(), training);
+        }
+        if let Some(full) = &raw.full
+            && full.value <= 0.0
+        {
+            self.findings
+                .wrong(&full.at, "the full work is more than 0");
+        }
+        if let Some(levels) = &raw.canary {
+            if self.is_empty(levels) {
+                self.findings.wrong(&levels.at, "there is no level");
+            }
+            let full = raw.full.as_ref().map_or(f64::INFINITY, |full| full.value);
+            let mut last = 0.0;
+            for level in &levels.value.0 {
+                if level.value <= last {
+                    let than = if last == 0.0 {
+                        "0".to_owned()
+                    } else {
+                        format!("{last}, the level before")
+                    };
+                    self.findings.wrong(
+                        &level.at,
+                        format!("{} is not more than {than}", level.value),
+                    );
+                }
+                if level.value > full {
+                    self.findings.wrong(
+                        &level.at,
+                        format!("{} is more than the full work of {full}", level.value),
+                    );
+                }
+                last = last.max(level.value);
+            }
+        }
+        Some(Work {
+            hyperparameter: raw.hyperparameter?.value.0,
+            full: raw.full?.value,
+            canary: raw
+                .canary?
+                .value
+                .0
+                .into_iter()
+                .map(|level| level.value)
+                .collect(),
+        })
+    }
+
+    fn check_work_name(
+        &mut self,
+        name: &Located<raw::Text>,
+        full: Option<&Located<f64>>,
+        training: &Training,
+    ) {
+        let text = name.value.0.as_str();
+        let names = training
+            .hyperparameters
+            .iter()
+            .map(|(name, _)| name.as_str());
+        let Some((_, value)) = training
+            .hyperparameters
+            .iter()
+            .find(|(known, _)| known == text)
+        else {
+            let near = near_miss(text, names);
+            self.findings.push(
+                &name.at,
+                format!("{} names no hyperparameter", quoted(text)),
+                near.map(|near| format!("did you mean {}?", quoted(near))),
+            );
+            return;
+        };
+        if let Some(full) = full
+            && value.parse::<f64>().ok() != Some(full.value)
+        {
+            self.findings.warn(
+                &full.at,
+                format!(
+                    "the full work is {}, but the hyperparameter {} is {}",
+                    full.value,
+                    quoted(text),
+                    quoted(value)
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,604 @@
+//! Bytes into a tree of [`Node`]s, each with its place in the file. The only file that knows the YAML crate.
+//!
+//! It reads the parser's events rather than deserializing: so a number keeps the text it was written with (`0.10`), a
+//! duplicate key reaches us twice, and aliases are counted by our own budget. Only the plain half of YAML is taken: no
+//! tags, no merge keys, text for keys, one document.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
+
+/// The largest spec that is read. A caller reads at most one byte more, to tell that a file is larger.
+pub const MAX_SPEC_BYTES: usize = 1 << 20;
+
+/// Mappings and lists within each other; a spec needs six.
+const MAX_DEPTH: usize = 32;
+/// Values in one file, each use of an alias counted in full. A spec has hundreds.
+const MAX_NODES: usize = 50_000;
+/// Bytes of text over all values, each use of an alias counted in full.
+const MAX_TEXT_BYTES: usize = 4 * MAX_SPEC_BYTES;
+
+/// A value and the bytes it was written with.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) value: Value,
+    /// Empty where nothing was written, as after `key:`.
+    pub(super) span: Range<usize>,
+}
+
+/// What was written, by the rules of YAML 1.2 without its odd spellings: `yes` and `True` are text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    /// The text as written.
+    Number(String),
+    Text(String),
+    Sequence(Vec<Node>),
+    /// In the order of the file; a key may stand twice.
+    Mapping(Vec<(Key, Node)>),
+}
+
+/// A key of a mapping.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Key {
+    pub(super) text: String,
+    pub(super) span: Range<usize>,
+}
+
+/// Why the bytes are not a tree: one problem, since what follows it cannot be trusted.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct YamlProblem {
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    /// Absent where no place in the file is to blame.
+    pub(super) span: Option<Range<usize>>,
+}
+
+impl YamlProblem {
+    fn new(message: impl Into<String>, span: Range<usize>) -> Self {
+        Self {
+            message: message.into(),
+            help: None,
+            span: Some(span),
+        }
+    }
+
+    fn of_file(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            help: Some(help.into()),
+            span: None,
+        }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The tree of a file. Spans count from the first of `bytes`, a byte order mark included.
+pub(super) fn parse(bytes: &[u8]) -> Result<Node, YamlProblem> {
+    if bytes.len() > MAX_SPEC_BYTES {
+        return Err(YamlProblem::of_file(
+            format!("the file is larger than {} MiB", MAX_SPEC_BYTES >> 20),
+            "a spec is a few kB; is this the right file?",
+        ));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+    let without_mark = text.strip_prefix('\u{feff}').unwrap_or(text);
+    Builder::new(without_mark, text.len() - without_mark.len()).build()
+}
+
+fn not_utf8(bytes: &[u8], at: usize) -> YamlProblem {
+    let help = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        "the file looks like UTF-16; save it as UTF-8"
+    } else {
+        "save the file as UTF-8"
+    };
+    YamlProblem::new(
+        format!("byte {at} of the file is not UTF-8 (0x{:02x})", bytes[at]),
+        at..at + 1,
+    )
+    .help(help)
+}
+
+/// A collection that is still open, and the anchor that names it.
+struct Open {
+    collection: Collection,
+    start: usize,
+    anchor: usize,
+}
+
+enum Collection {
+    Sequence(Vec<Node>),
+    /// The entries so far, and the key whose value comes next.
+    Mapping(Vec<(Key, Node)>, Option<Key>),
+}
+
+/// What an alias copies: the node and what a copy adds to the counts.
+struct Anchored {
+    node: Node,
+    nodes: usize,
+    bytes: usize,
+}
+
+struct Builder<'text> {
+    text: &'text str,
+    /// Bytes before `text` in the file.
+    offset: usize,
+    stack: Vec<Open>,
+    anchors: HashMap<usize, Anchored>,
+    root: Option<Node>,
+    nodes: usize,
+    text_bytes: usize,
+}
+
+impl<'text> Builder<'text> {
+    fn new(text: &'text str, offset: usize) -> Self {
+        Self {
+            text,
+            offset,
+            stack: Vec::new(),
+            anchors: HashMap::new(),
+            root: None,
+            nodes: 0,
+            text_bytes: 0,
+        }
+    }
+
+    fn build(mut self) -> Result<Node, YamlProblem> {
+        let mut options = Options::default();
+        options.set_emit_comments(false);
+        let mut documents = 0;
+        for event in Parser::new_from_str_with_options(self.text, options) {
+            let (event, span) = event.map_err(|error| self.syntax(&error))?;
+            let span = self.bytes_of(span);
+            match event {
+                Event::DocumentStart(..) => {
+                    documents += 1;
+                    if documents > 1 {
+                        return Err(YamlProblem::new("a second document starts here", span)
+                            .help("a spec is one YAML document; remove the `---`"));
+                    }
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    refuse_tag(tag.as_deref(), &span)?;
+                    self.scalar(&text, style, anchor, span)?;
+                }
+                Event::SequenceStart(_, anchor, tag) => {
+                    refuse_tag(tag.as_deref(), &span)?;
+                    self.open(Collection::Sequence(Vec::new()), anchor, span)?;
+                }
+                Event::MappingStart(_, anchor, tag) => {
+                    refuse_tag(tag.as_deref(), &span)?;
+                    self.open(Collection::Mapping(Vec::new(), None), anchor, span)?;
+                }
+                Event::SequenceEnd | Event::MappingEnd => self.close(&span)?,
+                Event::Alias(anchor) => self.alias(anchor, span)?,
+                _ => {}
+            }
+        }
+        match self.root {
+            Some(node) if node.value != Value::Null => Ok(node),
+            _ => Err(YamlProblem::of_file(
+                "the file is empty",
+                "`canary-gate init` writes a spec to start from",
+            )),
+        }
+    }
+
+    fn bytes_of(&self, span: Span) -> Range<usize> {
+        let byte = |marker: Option<usize>| marker.unwrap_or_default().min(self.text.len());
+        let start = byte(span.start.byte_offset());
+        let end = byte(span.end.byte_offset()).max(start);
+        start + self.offset..end + self.offset
+    }
+
+    fn count(
+        &mut self,
+        nodes: usize,
+        bytes: usize,
+        span: &Range<usize>,
+    ) -> Result<(), YamlProblem> {
+        self.nodes += nodes;
+        self.text_bytes += bytes;
+        if self.nodes > MAX_NODES || self.text_bytes > MAX_TEXT_BYTES {
+            return Err(YamlProblem::new(
+                "the file holds far more values than a spec needs",
+                span.clone(),
+            )
+            .help(format!(
+                "at most {MAX_NODES} values are read, each use of an alias counted in full"
+            )));
+        }
+        Ok(())
+    }
+
+    fn scalar(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        anchor: usize,
+        span: Range<usize>,
+    ) -> Result<(), YamlProblem> {
+        self.count(1, text.len(), &span)?;
+        let plain = style == ScalarStyle::Plain;
+        if let Some(Open {
+            collection: Collection::Mapping(_, pending @ None),
+            ..
+        }) = self.stack.last_mut()
+        {
+            if plain && text == "<<" {
+                return Err(YamlProblem::new("merge keys are not read in a spec", span)
+                    .help("write the keys out"));
+            }
+            // The parser says `~` where nothing is written.
+            if span.is_empty() || text.is_empty() {
+                return Err(
+                    YamlProblem::new("a key is missing here", span).help("write `key: value`")
+                );
+            }
+            *pending = Some(Key {
+                text: text.to_owned(),
+                span,
+            });
+            return Ok(());
+        }
+        let value = if plain {
+            plain_value(text)
+        } else {
+            Value::Text(text.to_owned())
+        };
+        self.place(Node { value, span }, anchor);
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        collection: Collection,
+        anchor: usize,
+        span: Range<usize>,
+    ) -> Result<(), YamlProblem> {
+        self.count(1, 0, &span)?;
+        self.refuse_as_key(&span)?;
+        if self.stack.len() == MAX_DEPTH {
+            return Err(YamlProblem::new(
+                format!("nested deeper than {MAX_DEPTH} levels"),
+                span,
+            ));
+        }
+        self.stack.push(Open {
+            collection,
+            start: span.start,
+            anchor,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, span: &Range<usize>) -> Result<(), YamlProblem> {
+        let Some(open) = self.stack.pop() else {
+            return Err(YamlProblem::new("nothing to close here", span.clone()));
+        };
+        let value = match open.collection {
+            Collection::Sequence(items) => Value::Sequence(items),
+            Collection::Mapping(entries, _) => Value::Mapping(entries),
+        };
+        let node = Node {
+            value,
+            span: open.start..span.end.max(open.start),
+        };
+        self.place(node, open.anchor);
+        Ok(())
+    }
+
+    fn alias(&mut self, anchor: usize, span: Range<usize>) -> Result<(), YamlProblem> {
+        self.refuse_as_key(&span)?;
+        let Some(anchored) = self.anchors.get(&anchor) else {
+            return Err(YamlProblem::new(
+                "an alias stands inside the value it names",
+                span,
+            ));
+        };
+        let (nodes, bytes) = (anchored.nodes, anchored.bytes);
+        // Counted before it is copied, so that a bomb is never built.
+        self.count(nodes, bytes, &span)?;
+        let node = self.anchors[&anchor].node.clone();
+        self.place(node, 0);
+        Ok(())
+    }
+
+    /// Puts a finished node where it belongs.
+    fn place(&mut self, node: Node, anchor: usize) {
+        if anchor > 0 {
+            let (nodes, bytes) = weight(&node);
+            let node = node.clone();
+            self.anchors.insert(anchor, Anchored { node, nodes, bytes });
+        }
+        match self.stack.last_mut().map(|open| &mut open.collection) {
+            None => self.root = Some(node),
+            Some(Collection::Sequence(items)) => items.push(node),
+            Some(Collection::Mapping(entries, pending)) => {
+                if let Some(key) = pending.take() {
+                    entries.push((key, node));
+                }
+            }
+        }
+    }
+
+    /// A collection or an alias where a key is due is legal YAML that no spec needs.
+    fn refuse_as_key(&self, span: &Range<usize>) -> Result<(), YamlProblem> {
+        match self.stack.last() {
+            Some(Open {
+                collection: Collection::Mapping(_, None),
+                ..
+            }) => Err(YamlProblem::new("a key must be plain text", span.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    fn syntax(&self, error: &ScanError) -> YamlProblem {
+        let at = error
+            .marker()
+            .byte_offset()
+            .unwrap_or_default()
+            .min(self.text.len());
+        let before = self.text.get(..at).unwrap_or_default();
+        let mut line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        // The parser may stop at the end of the line before the one with the tab.
+        for line in self.text[line_start..].split_inclusive('\n').take(2) {
+            let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+            if let Some(tab) = indent.find('\t') {
+                let tab = self.offset + line_start + tab;
+                return YamlProblem::new("a tab indents this line; use spaces", tab..tab + 1);
+            }
+            line_start += line.len();
+        }
+        // The parser stops at the end of a file where something opened is not closed: show the last written line.
+        let at = at.min(self.text.trim_end().len()) + self.offset;
+        YamlProblem::new(format!("this is not YAML: {}", error.info()), at..at)
+    }
+}
+
+fn refuse_tag(tag: Option<&Tag>, span: &Range<usize>) -> Result<(), YamlProblem> {
+    match tag {
+        None => Ok(()),
+        Some(tag) => Err(YamlProblem::new(
+            format!("the tag `{}` has no meaning in a spec", tag.original()),
+            span.clone(),
+        )
+        .help("to make text of a value, put it in quotes")),
+    }
+}
+
+/// Nodes and bytes of text of a tree.
+fn weight(node: &Node) -> (usize, usize) {
+    let (mut nodes, mut bytes) = (0, 0);
+    let mut todo = vec![node];
+    while let Some(node) = todo.pop() {
+        nodes += 1;
+        match &node.value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(text) | Value::Text(text) => bytes += text.len(),
+            Value::Sequence(items) => todo.extend(items),
+            Value::Mapping(entries) => {
+                for (key, value) in entries {
+                    bytes += key.text.len();
+                    todo.push(value);
+                }
+            }
+        }
+    }
+    (nodes, bytes)
+}
+
+/// The meaning of a scalar without quotes.
+fn plain_value(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" => Value::Null,
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ if is_number(text) => Value::Number(text.to_owned()),
+        _ => Value::Text(text.to_owned()),
+    }
+}
+
+/// The decimal numbers of YAML 1.2's core schema (section 10.3.2). Hexadecimal, octal, `.inf` and `.nan` stay text:
+/// no key of a spec takes them.
+fn is_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let starts = unsigned.strip_prefix('.').unwrap_or(unsigned);
+    starts.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(text: &str) -> Node {
+        parse(text.as_bytes()).unwrap()
+    }
+
+    fn problem(text: &str) -> String {
+        parse(text.as_bytes()).unwrap_err().message
+    }
+
+    fn entries(text: &str) -> Vec<(String, Value, String)> {
+        let Value::Mapping(entries) = tree(text).value else {
+            panic!("a mapping")
+        };
+        entries
+            .into_iter()
+            .map(|(key, node)| (key.text, node.value, text[node.span].to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn scalars_keep_their_text_and_place() {
+        let number = |text: &str| Value::Number(text.to_owned());
+        let text = |text: &str| Value::Text(text.to_owned());
+        let found =
+            entries("a: 0.10\nb: 'x y'\nc: yes\nd: true\ne:\nf: -1e3\n1: 50%\nü: \"ß\"\ng: 1.2.3");
+        let expected = [
+            ("a", number("0.10"), "0.10"),
+            ("b", text("x y"), "'x y'"),
+            ("c", text("yes"), "yes"),
+            ("d", Value::Bool(true), "true"),
+            ("e", Value::Null, ""),
+            ("f", number("-1e3"), "-1e3"),
+            ("1", text("50%"), "50%"),
+            ("ü", text("ß"), "\"ß\""),
+            ("g", text("1.2.3"), "1.2.3"),
+        ];
+        for (found, (key, value, written)) in found.iter().zip(&expected) {
+            assert_eq!(
+                (found.0.as_str(), &found.1, found.2.as_str()),
+                (*key, value, *written)
+            );
+        }
+        assert_eq!(found.len(), expected.len());
+    }
+
+    #[test]
+    fn a_key_given_twice_is_handed_on_twice() {
+        assert_eq!(entries("a: 1\nb: 2\na: 3").len(), 3);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_and_counted() {
+        let node = tree("\u{feff}a: 1");
+        let Value::Mapping(entries) = node.value else {
+            panic!("a mapping")
+        };
+        assert_eq!(entries[0].0.span, 3..4);
+    }
+
+    #[test]
+    fn aliases_are_copies() {
+        assert_eq!(
+            entries("a: &x [1]\nb: *x")[1].1,
+            Value::Sequence(vec![Node {
+                value: Value::Number("1".to_owned()),
+                span: 7..8
+            }])
+        );
+    }
+
+    #[test]
+    fn what_no_spec_needs_is_refused_by_name() {
+        assert_eq!(
+            problem("a: !!python/object x"),
+            "the tag `!!python/object` has no meaning in a spec"
+        );
+        assert_eq!(
+            problem("a: &x {b: 1}\nc: {<<: *x}"),
+            "merge keys are not read in a spec"
+        );
+        assert_eq!(problem("? [a, b]\n: 1"), "a key must be plain text");
+        assert_eq!(problem(": 1"), "a key is missing here");
+        assert_eq!(problem("a: 1\n---\nb: 2"), "a second document starts here");
+        assert_eq!(
+            problem("a: &x [*x]"),
+            "an alias stands inside the value it names"
+        );
+        for empty in ["", "# nothing\n", "---\n", "~", "\u{feff}"] {
+            assert_eq!(problem(empty), "the file is empty", "{empty:?}");
+        }
+    }
+
+    #[test]
+    fn a_tab_as_indentation_is_called_one() {
+        for text in ["a:\n\tb: 1", "a:\n  b: 1\n \tc: 2"] {
+            assert_eq!(
+                problem(text),
+                "a tab indents this line; use spaces",
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn syntax_errors_have_a_place() {
+        for text in [
+            "a: [1, 2",
+            "a: 'x",
+            "a: b: c",
+            "a: }",
+            "a: *nowhere",
+            "a: @x",
+            "- a\nb: 1",
+        ] {
+            let problem = parse(text.as_bytes()).unwrap_err();
+            assert!(
+                problem.message.starts_with("this is not YAML: "),
+                "{problem:?}"
+            );
+            assert!(problem.span.unwrap().end <= text.len());
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_named() {
+        let problem = parse(b"a: 1\nb: \xff").unwrap_err();
+        assert_eq!(problem.message, "byte 8 of the file is not UTF-8 (0xff)");
+        let help = parse(b"\xff\xfea\0").unwrap_err().help;
+        assert_eq!(
+            help.as_deref(),
+            Some("the file looks like UTF-16; save it as UTF-8")
+        );
+    }
+
+    #[test]
+    fn a_large_file_is_refused_unread() {
+        let text = "a".repeat(MAX_SPEC_BYTES + 1);
+        assert_eq!(problem(&text), "the file is larger than 1 MiB");
+    }
+
+    #[test]
+    fn an_alias_bomb_is_refused_before_it_grows() {
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..10 {
+            let uses = vec![format!("*a{}", level - 1); 10].join(", ");
+            bomb += &format!("a{level}: &a{level} [{uses}]\n");
+        }
+        assert_eq!(
+            problem(&bomb),
+            "the file holds far more values than a spec needs"
+        );
+        let text = "x".repeat(100_000);
+        let uses = "*a, ".repeat(1000);
+        let bomb = format!("a: &a {text}\nb: [{uses}]");
+        assert_eq!(
+            problem(&bomb),
+            "the file holds far more values than a spec needs"
+        );
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_in_every_style() {
+        for text in [
+            "[".repeat(100_000),
+            "- ".repeat(100_000),
+            "{a: ".repeat(100_000),
+        ] {
+            let message = problem(&text);
+            assert!(
+                message == "nested deeper than 32 levels"
+                    || message.starts_with("this is not YAML"),
+                "{message}"
+            );
+        }
+        let blocks: String = (0..200)
+            .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+            .collect();
+        assert_eq!(problem(&blocks), "nested deeper than 32 levels");
+        // Through aliases a tree may be deeper; the budget of values bounds that.
+        let mut stacked = "a0: &a0 [[[[[[[[x]]]]]]]]\n".to_owned();
+        for level in 1..10 {
+            stacked += &format!("a{level}: &a{level} [[[[[[[[*a{}]]]]]]]]\n", level - 1);
+        }
+        assert!(parse(stacked.as_bytes()).is_ok());
+    }
+}
