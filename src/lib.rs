@@ -6,8 +6,8 @@
 //! spec -> change -> plan -> run -> measurement -> forecast -> verdict -> report
 //! ```
 //!
-//! A [`spec`] says which training jobs exist and what they may cost. When a `change` touches a job's code, a `plan`
-//! asks for small `canary` runs; a `backend` runs them and gives back `measurement`s; a `forecast` extrapolates
+//! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a `plan`
+//! asks for small [`canary`] runs; a `backend` runs them and gives back [`measurement`]s; a `forecast` extrapolates
 //! to full size with a prediction interval; a `verdict` holds it against the budget; a `report` tells the pull
 //! request. `app` is the only module that sees both the pure core and the edges.
 
@@ -17,3 +17,9 @@ pub mod units;
 pub mod instance;
 
 pub mod spec;
+
+pub mod change;
+
+pub mod canary;
+
+pub mod measurement;

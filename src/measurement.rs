@@ -1,0 +1,258 @@
+//! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
+
+pub mod table;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::instance::{InstanceConfiguration, Price};
+use crate::spec::BackendKind;
+use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
+
+/// The version written by this program. A reader refuses a newer one.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What one canary run gave.
+///
+/// Memory is what cannot be given back (anonymous and shared, not page cache). CPU, GPU and GPU memory are shares of
+/// the whole instance, 0-100 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    pub schema_version: u32,
+    /// Which run of the gate it belongs to: `2026-11-21T05:30:00Z/4711`, so that ids sort by time. Absent where the table
+    /// it was read from does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    pub job: String,
+    pub instance: InstanceConfiguration,
+    /// Absent where the table it was read from does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<BackendKind>,
+    /// The share of the data asked for.
+    pub fraction: Fraction,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects_total: Option<u64>,
+    /// Bytes of the sampled channels, really sampled; absent where unknown, and then `fraction` is the abscissa.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_total: Option<Bytes>,
+    /// The work level of this run, and of the full run, where the spec has `work`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_total: Option<f64>,
+    /// From 0.
+    pub replicate: u32,
+    /// From 0: how often this canary was started before.
+    #[serde(default)]
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
+    pub outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Phases::is_empty")]
+    pub phases: Phases,
+    /// What is billed per instance: download + training + upload; locally the process's wall time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_seconds: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billable_seconds: Option<Seconds>,
+    /// Of the host that used most, where there are several.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+    /// One entry for each host; empty for a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostUsage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_seconds: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// What this run cost; absent without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
+    /// When the run ended, RFC 3339 in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<jiff::Timestamp>,
+    /// Cautions of this one run, e.g. that GPU figures could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Measurement {
+    pub fn is_completed(&self) -> bool {
+        self.outcome == Outcome::Completed
+    }
+
+    /// Whether the training code failed; running out of memory or time is another matter.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed { .. })
+    }
+
+    /// The abscissa as a share of the full data: bytes where known, else the fraction asked for.
+    pub fn data_share(&self) -> f64 {
+        match (self.bytes, self.bytes_total) {
+            (Some(bytes), Some(total)) if total.0 > 0 => bytes.as_f64() / total.as_f64(),
+            _ => self.fraction.0,
+        }
+    }
+}
+
+/// Whether the machine was fresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    Cold,
+    Warm,
+}
+
+/// How a run ended. Only completed runs enter a fit; the others are listed with their reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    Completed,
+    /// The training code failed.
+    Failed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The script's own reason: `output/failure`, else its last line; as it came, to be escaped where shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_line: Option<String>,
+    },
+    OutOfMemory {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_line: Option<String>,
+    },
+    /// Ended at `max_runtime`: a lower bound of its time.
+    TimedOut,
+    /// Ended by us or by a person.
+    Stopped,
+    NoCapacity,
+}
+
+impl Outcome {
+    /// The outcome for a reader, without the script's text.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed { .. } => "failed",
+            Self::OutOfMemory { .. } => "out of memory",
+            Self::TimedOut => "timed out",
+            Self::Stopped => "stopped",
+            Self::NoCapacity => "no capacity",
+        }
+    }
+
+    /// What the script said last, when it failed. Hostile text.
+    pub fn last_line(&self) -> Option<&str> {
+        match self {
+            Self::Failed { last_line, .. } | Self::OutOfMemory { last_line } => {
+                last_line.as_deref()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())?;
+        if let Self::Failed {
+            exit_code: Some(code),
+            ..
+        } = self
+        {
+            write!(f, " (exit code {code})")?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the time went.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Phases {
+    /// Not billed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub download: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload: Option<Seconds>,
+}
+
+impl Phases {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a host used during a run; each value with its source.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Peak, not page cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<PeakMemory>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<Utilization>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_percent: Option<Utilization>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_percent: Option<Utilization>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_wait_percent: Option<Utilization>,
+}
+
+impl Usage {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The peak of what cannot be given back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PeakMemory {
+    /// Absent where the source gives only a percentage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// Of the host's memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<Percent>,
+    /// e.g. `cgroup v2 memory.stat`, `RSS of the process tree, PSS corrected`.
+    pub source: String,
+    /// An upper bound that covers spikes between two samples, where it is higher than `bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper_bound: Option<Bytes>,
+}
+
+/// A share of the whole instance over one run, 0-100 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Utilization {
+    pub mean: Percent,
+    /// Absent where there are too few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<Percent>,
+    pub source: String,
+}
+
+impl Utilization {
+    /// Whether the mean is a 99th percentile, because its source has no means.
+    pub fn is_percentile(&self) -> bool {
+        self.source == table::PERCENTILE_SOURCE
+    }
+}
+
+/// What one host of several used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostUsage {
+    /// `algo-1`, `algo-2`, ...
+    pub host: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    pub bytes: Bytes,
+    pub usage: Usage,
+}

@@ -1,0 +1,248 @@
+//! Recorded measurements as text: CSV tables and JSON lines, in and out. Text goes in, text comes out; no file is touched.
+//!
+//! Two CSV tables are known by their columns: the one that the seed library for canary training writes (the `seed`
+//! file), and plain timings of runs (`timings`). The program's own form is one JSON object a line (`json_lines`).
+//! A reader makes all its complaints at once, each with its line; what a person should know about a table that was
+//! read, but does not spoil it, is a note.
+
+mod cells;
+mod json_lines;
+mod seed;
+mod timings;
+
+use std::fmt;
+
+use crate::measurement::Measurement;
+
+use cells::Header;
+
+pub use json_lines::{plain_words, read_json_lines, to_json_line};
+pub use seed::{PERCENTILE_SOURCE, write_seed_csv};
+
+/// What a table held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// In the order of the rows.
+    pub measurements: Vec<Measurement>,
+    /// What was assumed or left out, as sentences without a capital. May quote the table: hostile text, but escaped
+    /// and short.
+    pub notes: Vec<String>,
+}
+
+/// The text is not a table of measurements. The message has one line for each problem.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    #[error(
+        "the table is empty; expected a header and one row for each run, or one JSON object a line"
+    )]
+    Empty,
+    #[error("the table has a header and no rows; expected one row for each run")]
+    NoRows,
+    #[error(
+        "the columns are not those of a table of measurements\n  found:    {found}\n  expected: {}\n  or:       {}",
+        seed::REQUIRED.join(", "),
+        timings::REQUIRED.join(", ")
+    )]
+    UnknownColumns { found: String },
+    #[error("this is a report, not measurements; render it with `canary-gate report --from FILE`")]
+    Report,
+    #[error("{0}")]
+    Problems(Problems),
+}
+
+/// The complaints about one table, at least one, in the order of the lines.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problems {
+    /// The first of them, at most [`Problems::SHOWN`].
+    pub shown: Vec<Problem>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl Problems {
+    /// A table with one wrong column has a problem in every row; more than these help nobody.
+    pub const SHOWN: usize = 20;
+
+    fn add(&mut self, problem: Problem) {
+        if self.shown.len() < Self::SHOWN {
+            self.shown.push(problem);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.shown.len() + self.more
+    }
+
+    /// `table`, unless there is something to complain about.
+    fn or(self, table: Table) -> Result<Table, TableError> {
+        if self.shown.is_empty() {
+            Ok(table)
+        } else {
+            Err(TableError::Problems(self))
+        }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count() {
+            1 => write!(f, "the table has a problem")?,
+            count => write!(f, "the table has {count} problems")?,
+        }
+        for problem in &self.shown {
+            write!(f, "\n  {problem}")?;
+        }
+        if self.more > 0 {
+            write!(f, "\n  and {} more", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+/// One complaint about one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// From 1.
+    pub line: u64,
+    /// The column's name; absent where the whole line is meant.
+    pub column: Option<String>,
+    /// What was found and what was expected; what is quoted from the table is escaped and short.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        if let Some(column) = &self.column {
+            write!(f, ", column {column}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// Reads a CSV table of either kind; which one it is, its columns tell. Other columns are ignored.
+pub fn read_csv(text: &str) -> Result<Table, TableError> {
+    let (header, rows) = cells::split(text)?;
+    let has_all = |required: &[&str]| required.iter().all(|column| header.has(column));
+    if has_all(seed::REQUIRED) {
+        seed::read(&header, &rows)
+    } else if has_all(timings::REQUIRED) {
+        timings::read(&header, &rows)
+    } else {
+        Err(TableError::UnknownColumns {
+            found: header.shown(),
+        })
+    }
+}
+
+/// Text of a table as a message may quote it: control and format characters escaped, and short.
+fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut characters = text.chars();
+    let start: String = characters.by_ref().take(LONGEST).collect();
+    let dots = if characters.next().is_some() {
+        "…"
+    } else {
+        ""
+    };
+    format!("`{}{dots}`", start.escape_debug())
+}
+
+/// The text without a byte order mark.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Any text is read or refused; a problem stands on a line that the text has.
+        #[test]
+        fn no_text_is_too_odd(
+            header in "(workload,fraction_requested,wall_seconds|InstanceType,TrainingJobStatus,TrainingTimeInSeconds,PercentageDataTrainedOn)?",
+            body in "[a,\"\r\n 1%.é-]{0,60}",
+        ) {
+            let text = format!("{header}\n{body}");
+            for result in [read_csv(&text), read_json_lines(&text), read_json_lines(&body)] {
+                if let Err(TableError::Problems(problems)) = result {
+                    let lines = text.replace("\r\n", "\n").matches(['\n', '\r']).count() + 1;
+                    let last = problems.shown.last().map_or(0, |problem| problem.line);
+                    prop_assert!((1..=u64::try_from(lines).unwrap()).contains(&last));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_columns_are_shown_beside_both_lists() {
+        assert_eq!(
+            read_csv("time;share\n1;2\n").unwrap_err().to_string(),
+            "the columns are not those of a table of measurements
+  found:    `time;share`
+  expected: TrainingJobStatus, TrainingTimeInSeconds, InstanceType, PercentageDataTrainedOn
+  or:       workload, fraction_requested, wall_seconds"
+        );
+        let many = vec!["column"; 30].join(",");
+        assert!(
+            read_csv(&many)
+                .unwrap_err()
+                .to_string()
+                .contains("and 10 more")
+        );
+    }
+
+    #[test]
+    fn nothing_and_a_header_alone_are_refused() {
+        for text in ["", "\u{feff}", "\n\r\n", " , ,\n"] {
+            assert_eq!(read_csv(text), Err(TableError::Empty), "{text:?}");
+        }
+        assert_eq!(
+            read_csv("workload,fraction_requested,wall_seconds\n\n"),
+            Err(TableError::NoRows)
+        );
+    }
+
+    #[test]
+    fn a_quote_that_is_not_closed_swallows_no_rows_in_silence() {
+        let text =
+            "workload,fraction_requested,wall_seconds,note\na,1%,1,\"oops\na,1%,2,\na,1%,3,\n";
+        assert_eq!(
+            read_csv(text).unwrap_err().to_string(),
+            "the table has a problem\n  line 2: a cell holds a line break: a quote is opened and not closed"
+        );
+    }
+
+    #[test]
+    fn a_column_that_stands_twice_is_refused_unless_it_is_ignored() {
+        let twice = "workload,fraction_requested,wall_seconds,x,x,wall_seconds\na,1%,1,,,2\n";
+        assert_eq!(
+            read_csv(twice).unwrap_err().to_string(),
+            "the table has a problem\n  line 1, column wall_seconds: this column stands twice; remove one"
+        );
+    }
+
+    #[test]
+    fn problems_beyond_the_first_are_counted() {
+        let mut text = "workload,fraction_requested,wall_seconds\n".to_owned();
+        text.push_str(&"a,1%,x\n".repeat(Problems::SHOWN + 5));
+        let message = read_csv(&text).unwrap_err().to_string();
+        assert!(
+            message
+                .starts_with("the table has 25 problems\n  line 2, column wall_seconds: found `x`"),
+            "{message}"
+        );
+        assert!(message.ends_with("\n  and 5 more"), "{message}");
+    }
+
+    #[test]
+    fn a_quote_from_the_table_is_short_and_harmless() {
+        assert_eq!(quoted("a\u{1b}[0m\nb"), "`a\\u{1b}[0m\\nb`");
+        assert_eq!(quoted(&"é".repeat(100)).chars().count(), 63);
+    }
+}

@@ -1,0 +1,274 @@
+//! The rows and cells of a CSV table, read with every complaint collected.
+
+use std::collections::HashMap;
+
+use csv::StringRecord;
+
+use super::{Problem, Problems, TableError, quoted, without_mark};
+use crate::units::{Fraction, Seconds};
+
+/// The names of the columns and where they stand.
+pub(super) struct Header {
+    names: Vec<String>,
+    positions: HashMap<String, usize>,
+}
+
+impl Header {
+    fn new(record: &StringRecord) -> Self {
+        let names: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
+        let positions = names
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(position, name)| (name.clone(), position))
+            .collect();
+        Self { names, positions }
+    }
+
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.positions.contains_key(column)
+    }
+
+    /// The names for a message, the first of them when there are many.
+    pub(super) fn shown(&self) -> String {
+        const MOST: usize = 20;
+        let mut names: Vec<String> = self.names.iter().take(MOST).map(|n| quoted(n)).collect();
+        if self.names.len() > MOST {
+            names.push(format!("and {} more", self.names.len() - MOST));
+        }
+        names.join(", ")
+    }
+
+    /// Complains about each of `columns` that stands twice: which one is meant cannot be told.
+    pub(super) fn refuse_twins(&self, columns: &[&str], problems: &mut Problems) {
+        for column in columns {
+            if self.names.iter().filter(|name| name == column).count() > 1 {
+                problems.add(Problem {
+                    line: 1,
+                    column: Some((*column).to_owned()),
+                    what: "this column stands twice; remove one".to_owned(),
+                });
+            }
+        }
+    }
+}
+
+/// A row and the line it stands on, from 1.
+pub(super) type NumberedRow = (u64, StringRecord);
+
+/// The header and the rows below it; blank lines are passed over.
+pub(super) fn split(text: &str) -> Result<(Header, Vec<NumberedRow>), TableError> {
+    // One kind of line end, so that blank lines before a row can be counted.
+    let text = without_mark(text).replace("\r\n", "\n").replace('\r', "\n");
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let mut rows = Vec::new();
+    let mut record = StringRecord::new();
+    let mut rest = text.as_str();
+    let mut line = 1;
+    while reader
+        .read_record(&mut record)
+        .expect("text in memory is UTF-8 and rows may differ in length")
+    {
+        // The reader passes over blank lines in silence and counts them to the row that follows.
+        let row = rest.trim_start_matches('\n');
+        line += line_ends(&rest[..rest.len() - row.len()]);
+        if record.iter().any(|cell| !cell.trim().is_empty()) {
+            rows.push((line, record.clone()));
+        }
+        let next = usize::try_from(reader.position().byte())
+            .expect("a position in a text that is in memory");
+        line += line_ends(&row[..row.len() - (text.len() - next)]);
+        rest = &text[next..];
+    }
+    if rows.is_empty() {
+        return Err(TableError::Empty);
+    }
+    let (_, header) = rows.remove(0);
+    let header = Header::new(&header);
+    Ok((header, rows))
+}
+
+fn line_ends(text: &str) -> u64 {
+    text.bytes().map(|byte| u64::from(byte == b'\n')).sum()
+}
+
+/// One row on its way to a measurement.
+pub(super) struct Row<'a> {
+    pub(super) line: u64,
+    header: &'a Header,
+    record: &'a StringRecord,
+    problems: &'a mut Problems,
+    sound: bool,
+}
+
+impl<'a> Row<'a> {
+    /// `None`, and a complaint, for a row that is not cut into cells as the header is: its cells are not in their columns.
+    pub(super) fn new(
+        header: &'a Header,
+        (line, record): &'a NumberedRow,
+        problems: &'a mut Problems,
+    ) -> Option<Self> {
+        let mut row = Self {
+            line: *line,
+            header,
+            record,
+            problems,
+            sound: true,
+        };
+        if record.iter().any(|cell| cell.contains('\n')) {
+            row.complain(
+                None,
+                "a cell holds a line break: a quote is opened and not closed".to_owned(),
+            );
+        } else if record.len() > header.names.len() {
+            row.complain(
+                None,
+                format!(
+                    "{} cells found, {} expected: a cell that holds a comma is written in quotes",
+                    record.len(),
+                    header.names.len()
+                ),
+            );
+        }
+        row.sound.then_some(row)
+    }
+
+    /// Whether nothing in this row was complained about.
+    pub(super) fn is_sound(&self) -> bool {
+        self.sound
+    }
+
+    pub(super) fn complain(&mut self, column: Option<&str>, what: String) {
+        self.sound = false;
+        self.problems.add(Problem {
+            line: self.line,
+            column: column.map(str::to_owned),
+            what,
+        });
+    }
+
+    /// The trimmed cell; `None` where it is empty, the row ends before it, or the table has no such column.
+    pub(super) fn text(&self, column: &str) -> Option<&'a str> {
+        let cell = self.record.get(*self.header.positions.get(column)?)?.trim();
+        (!cell.is_empty()).then_some(cell)
+    }
+
+    /// The cell's value, `None` where it is missing; a complaint where `read` finds none in it.
+    pub(super) fn optional<T>(
+        &mut self,
+        column: &str,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let cell = self.text(column)?;
+        let value = read(cell);
+        if value.is_none() {
+            self.complain(
+                Some(column),
+                format!("found {}, expected {expected}", quoted(cell)),
+            );
+        }
+        value
+    }
+
+    /// Like [`Row::optional`], and a complaint where the cell is missing.
+    pub(super) fn required<T>(
+        &mut self,
+        column: &str,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        if self.text(column).is_none() {
+            self.complain(Some(column), format!("nothing found, expected {expected}"));
+        }
+        self.optional(column, expected, read)
+    }
+}
+
+/// A finite number; Rust also reads `inf` and `NaN`, which measure nothing.
+pub(super) fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+pub(super) fn seconds(text: &str) -> Option<Seconds> {
+    number(text).filter(|number| *number >= 0.0).map(Seconds)
+}
+
+pub(super) const FRACTION: &str = "a share of the data above 0 and at most 1, such as 0.03 or 3%";
+
+/// `0.03` or `3%`.
+pub(super) fn fraction(text: &str) -> Option<Fraction> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent.trim_end())? / 100.0,
+        None => number(text)?,
+    };
+    (share > 0.0 && share <= 1.0).then_some(Fraction(share))
+}
+
+/// A whole number. A data frame with a gap in a column writes its whole numbers as `12.0`.
+pub(super) fn count(text: &str) -> Option<u64> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let is_whole = rest.bytes().all(|digit| digit == b'0');
+    whole.parse().ok().filter(|_| is_whole)
+}
+
+/// Numbers runs of the same kind from 0, in the order of the rows.
+#[derive(Default)]
+pub(super) struct Replicates(HashMap<String, u32>);
+
+impl Replicates {
+    pub(super) fn next(&mut self, kind: String) -> u32 {
+        let seen = self.0.entry(kind).or_default();
+        let replicate = *seen;
+        *seen += 1;
+        replicate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_know_their_line_whatever_the_line_ends_and_blank_lines() {
+        for text in [
+            "\u{feff}a,b\n\n1,2\n \n,\n3,4",
+            "a,b\r\n\r\n1,2\r\n \r\n,\r\n3,4\r\n",
+            "a,b\r\r1,2\r \r,\r3,4\r",
+        ] {
+            let (header, rows) = split(text).ok().unwrap();
+            assert!(header.has("a") && header.has("b"), "{text:?}");
+            let lines: Vec<u64> = rows.iter().map(|(line, _)| *line).collect();
+            assert_eq!(lines, [3, 6], "{text:?}");
+        }
+        let (_, rows) = split("a\n\"1\n2\"\n3\n").ok().unwrap();
+        assert_eq!((rows[0].0, rows[1].0), (2, 4));
+    }
+
+    #[test]
+    fn numbers_read_as_data_frames_write_them() {
+        assert_eq!(count("12"), Some(12));
+        assert_eq!(count("12.0"), Some(12));
+        assert_eq!(count("18446744073709551615"), Some(u64::MAX));
+        for text in ["12.5", "-1", "1e3", "", "x", "18446744073709551616"] {
+            assert_eq!(count(text), None, "{text}");
+        }
+        assert_eq!(seconds("1.5e2"), Some(Seconds(150.0)));
+        for text in ["-1", "NaN", "inf", "1e999", "8h"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_a_fraction_or_carries_its_percent_sign() {
+        assert_eq!(fraction("0.03"), Some(Fraction(0.03)));
+        assert_eq!(fraction("3 %"), Some(Fraction(0.03)));
+        assert_eq!(fraction("1"), Some(Fraction(1.0)));
+        for text in ["0", "3", "-0.1", "101%", "NaN", "%"] {
+            assert_eq!(fraction(text), None, "{text}");
+        }
+    }
+}

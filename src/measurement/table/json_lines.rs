@@ -1,0 +1,363 @@
+//! The program's own record: one measurement a line, as JSON, only ever appended to.
+
+use serde_json::Value;
+
+use super::{Problem, Problems, Table, TableError, without_mark};
+use crate::measurement::{Measurement, SCHEMA_VERSION, Utilization};
+
+/// Reads one measurement a line; blank lines are passed over.
+///
+/// A writer that was killed leaves its last line cut: such a line is a note, and the lines before it count. Any other
+/// line that is not a measurement is a problem, as is one of a newer version than this program writes.
+pub fn read_json_lines(text: &str) -> Result<Table, TableError> {
+    let text = without_mark(text);
+    if is_report(text) {
+        return Err(TableError::Report);
+    }
+    let lines: Vec<(u64, &str)> = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty())
+        .collect();
+    if lines.is_empty() {
+        return Err(TableError::Empty);
+    }
+    let mut problems = Problems::default();
+    let mut measurements = Vec::with_capacity(lines.len());
+    let mut notes = Vec::new();
+    for (index, (line, json)) in lines.iter().enumerate() {
+        let is_last = index + 1 == lines.len();
+        match read_line(json) {
+            Ok(measurement) => measurements.push(measurement),
+            // One damaged line alone is no record that was cut short: it is some other file.
+            Err(Refusal::Damaged(what)) if is_last && index > 0 => notes.push(format!(
+                "line {line}: the last line is damaged and left out; was its writer killed? ({what})"
+            )),
+            Err(Refusal::CutShort) if is_last && (index > 0 || !text.ends_with('\n')) => {
+                notes.push(format!(
+                    "line {line}: the last line is cut short and left out; was its writer killed?"
+                ));
+            }
+            Err(refusal) => problems.add(Problem {
+                line: *line,
+                column: None,
+                what: refusal.words(),
+            }),
+        }
+    }
+    problems.or(Table {
+        measurements,
+        notes,
+    })
+}
+
+/// One measurement as one line with its line end.
+pub fn to_json_line(measurement: &Measurement) -> String {
+    let mut line = serde_json::to_string(measurement)
+        .expect("a measurement is made of plain fields with text for keys");
+    line.push('\n');
+    line
+}
+
+/// Why a line is not taken.
+enum Refusal {
+    /// The JSON ends before it is whole.
+    CutShort,
+    Damaged(String),
+    /// Whole, but of another version or with a value that measures nothing.
+    Unfit(String),
+}
+
+impl Refusal {
+    fn words(self) -> String {
+        match self {
+            Self::CutShort => "the line is cut short; expected one whole JSON object".to_owned(),
+            Self::Damaged(what) => format!("not a measurement: {what}"),
+            Self::Unfit(what) => what,
+        }
+    }
+}
+
+fn read_line(json: &str) -> Result<Measurement, Refusal> {
+    match serde_json::from_str::<Measurement>(json) {
+        Ok(measurement) => match unfit(&measurement) {
+            Some(what) => Err(Refusal::Unfit(what)),
+            None => Ok(measurement),
+        },
+        Err(error) => Err(match version(json).and_then(newer) {
+            Some(what) => Refusal::Unfit(what),
+            None if error.is_eof() => Refusal::CutShort,
+            None => Refusal::Damaged(words(json, &error)),
+        }),
+    }
+}
+
+/// Whether the whole text is one JSON object with jobs, as `run --output report.json` writes it.
+fn is_report(text: &str) -> bool {
+    // A record of measurements is not parsed twice: it has no such key.
+    text.trim_start().starts_with('{')
+        && text.contains("\"jobs\"")
+        && serde_json::from_str::<Value>(text).is_ok_and(|value| value.get("jobs").is_some())
+}
+
+/// The version of a line that may be of a newer form.
+fn version(json: &str) -> Option<u32> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    let version = value.get("schema_version")?.as_u64()?;
+    Some(u32::try_from(version).unwrap_or(u32::MAX))
+}
+
+fn newer(version: u32) -> Option<String> {
+    (version > SCHEMA_VERSION).then(|| {
+        format!(
+            "written by a newer canary-gate (schema version {version}, this one reads up to {SCHEMA_VERSION}); \
+             update canary-gate"
+        )
+    })
+}
+
+/// What keeps a well-formed measurement out of a forecast.
+fn unfit(run: &Measurement) -> Option<String> {
+    if let Some(what) = newer(run.schema_version) {
+        return Some(what);
+    }
+    let share = run.fraction.0;
+    if !(share > 0.0 && share <= 1.0) {
+        return Some(format!(
+            "fraction: found {share}, expected a number above 0 and at most 1"
+        ));
+    }
+    let parts = [
+        (
+            "bytes",
+            run.bytes.map(|b| b.0),
+            run.bytes_total.map(|b| b.0),
+        ),
+        ("objects", run.objects, run.objects_total),
+    ];
+    for (name, part, whole) in parts {
+        if let (Some(part), Some(whole)) = (part, whole)
+            && part > whole
+        {
+            return Some(format!(
+                "{name}: found {part}, expected at most {name}_total, which is {whole}"
+            ));
+        }
+    }
+    let usage = &run.usage;
+    let mean = |level: &Option<Utilization>| level.as_ref().map(|u| u.mean.0);
+    let amounts = [
+        ("training_seconds", run.training_seconds.map(|s| s.0)),
+        ("billable_seconds", run.billable_seconds.map(|s| s.0)),
+        ("step_seconds", run.step_seconds.map(|s| s.0)),
+        ("phases.startup", run.phases.startup.map(|s| s.0)),
+        ("phases.download", run.phases.download.map(|s| s.0)),
+        ("phases.training", run.phases.training.map(|s| s.0)),
+        ("phases.upload", run.phases.upload.map(|s| s.0)),
+        ("usage.cpu_percent", mean(&usage.cpu_percent)),
+        ("usage.gpu_percent", mean(&usage.gpu_percent)),
+        ("usage.gpu_memory_percent", mean(&usage.gpu_memory_percent)),
+        ("usage.io_wait_percent", mean(&usage.io_wait_percent)),
+    ];
+    amounts.into_iter().find_map(|(name, amount)| match amount {
+        Some(amount) if amount < 0.0 => Some(format!(
+            "{name}: found {amount}, expected a number from 0; leave out what is missing"
+        )),
+        _ => None,
+    })
+}
+
+/// The parser calls every line the first, and may repeat what it read.
+fn words(json: &str, error: &serde_json::Error) -> String {
+    if let Ok(value) = serde_json::from_str::<Value>(json)
+        && !value.is_object()
+    {
+        return format!("{}, where a JSON object is needed", kind(&value));
+    }
+    let shown: String = plain_words(error).chars().take(160).collect();
+    format!("{}, at character {}", shown.escape_debug(), error.column())
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A JSON parser's complaint without the place at its end and without the names of this program's types:
+/// `invalid type: null, expected an object`.
+pub fn plain_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(what, _)| what);
+    // What was read stands before the last `expected`, and may hold anything.
+    match what.rsplit_once("expected ") {
+        Some((before, wanted)) => {
+            let wanted = match wanted.split(' ').next() {
+                Some("struct" | "internally" | "map") => "an object",
+                Some("enum" | "variant") => "one of the known words",
+                Some("u8" | "u32" | "u64") => "a whole number from 0",
+                Some("i32" | "i64") => "a whole number",
+                Some("f64") => "a number",
+                Some("a" | "an") | None => wanted,
+                Some("string") => "text",
+                Some("sequence") => "a list",
+                Some(_) => wanted,
+            };
+            format!("{before}expected {wanted}")
+        }
+        None => what.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::Outcome;
+    use crate::measurement::table::read_csv;
+
+    const ONE: &str = r#"{"schema_version":1,"job":"digits","instance":"local","fraction":0.01,"replicate":0,"outcome":{"kind":"completed"},"training_seconds":0.7}"#;
+
+    fn complaint(text: &str) -> String {
+        read_json_lines(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let runs = read_csv(
+            "workload,fraction_requested,bytes,bytes_total,wall_seconds,peak_rss_bytes\n\
+             digits,1%,10,1000,1.5,1024\n",
+        )
+        .unwrap()
+        .measurements;
+        let mut run = runs[0].clone();
+        run.outcome = Outcome::Failed {
+            exit_code: Some(1),
+            last_line: Some("first\nsecond \u{1b}[31m".to_owned()),
+        };
+        let text = to_json_line(&run);
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+        assert!(text.ends_with("}\n"));
+
+        let twice = format!("\u{feff}{text}\r\n{text}");
+        let table = read_json_lines(&twice).unwrap();
+        assert_eq!(table.measurements, [run.clone(), run]);
+        assert_eq!(table.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_cut_last_line_is_a_note_and_the_rest_counts() {
+        let cut = &ONE[..ONE.len() / 2];
+        let table = read_json_lines(&format!("{ONE}\n{ONE}\n{cut}")).unwrap();
+        assert_eq!(table.measurements.len(), 2);
+        assert_eq!(
+            table.notes,
+            ["line 3: the last line is cut short and left out; was its writer killed?"]
+        );
+
+        let alone = read_json_lines(cut).unwrap();
+        assert_eq!((alone.measurements.len(), alone.notes.len()), (0, 1));
+
+        let whole_without_line_end = read_json_lines(ONE).unwrap();
+        assert_eq!(whole_without_line_end.measurements.len(), 1);
+    }
+
+    #[test]
+    fn every_damaged_line_in_the_middle_is_named() {
+        let cut = &ONE[..20];
+        assert_eq!(
+            complaint(&format!("{cut}\n\n{ONE}\nnull\n{ONE}\n")),
+            "the table has 2 problems\n  \
+             line 1: the line is cut short; expected one whole JSON object\n  \
+             line 4: not a measurement: null, where a JSON object is needed"
+        );
+    }
+
+    #[test]
+    fn another_file_is_refused_and_what_it_holds_is_escaped() {
+        let text = complaint("{\"schema_version\":1,\"job\":\"x\",\"instance\":\"\\u001b[31m\"}");
+        assert!(text.starts_with("the table has a problem\n  line 1: not a measurement: "));
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(complaint("workload,wall_seconds\n").contains("line 1: not a measurement"));
+        assert_eq!(read_json_lines(" \n\n"), Err(TableError::Empty));
+    }
+
+    #[test]
+    fn no_name_of_a_type_of_ours_is_shown() {
+        for (line, words) in [
+            ("[1]", "a list, where a JSON object is needed"),
+            ("\"x\"", "a text, where a JSON object is needed"),
+            ("{}", "missing field `schema_version`, at character 2"),
+            (
+                &ONE.replacen("\"fraction\":0.01", "\"fraction\":\"1%\"", 1),
+                "invalid type: string \\\"1%\\\", expected a number, at character 69",
+            ),
+            (
+                &ONE.replacen("\"outcome\"", "\"phases\":3,\"outcome\"", 1),
+                "invalid type: integer `3`, expected an object, at character 94",
+            ),
+        ] {
+            let text = complaint(&format!("{line}\n"));
+            assert!(
+                text.ends_with(&format!("line 1: not a measurement: {words}")),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_report_is_called_one() {
+        for report in [
+            "{\"schema_version\":1,\"jobs\":[]}",
+            "{\n  \"jobs\": []\n}\n",
+        ] {
+            assert_eq!(read_json_lines(report), Err(TableError::Report));
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_even_where_its_form_is_unknown() {
+        let newer = "written by a newer canary-gate (schema version 2, this one reads up to 1); update canary-gate";
+        let same_form = ONE.replace("\"schema_version\":1", "\"schema_version\":2");
+        for line in [same_form.as_str(), "{\"schema_version\":2,\"runs\":[]}"] {
+            assert_eq!(
+                complaint(&format!("{ONE}\n{line}\n")),
+                format!("the table has a problem\n  line 2: {newer}")
+            );
+        }
+    }
+
+    #[test]
+    fn values_that_measure_nothing_are_refused() {
+        for (from, to, expected) in [
+            (
+                "0.01",
+                "0",
+                "fraction: found 0, expected a number above 0 and at most 1",
+            ),
+            (
+                "0.7",
+                "-1",
+                "training_seconds: found -1, expected a number from 0; leave out what is missing",
+            ),
+            (
+                "\"replicate\":0",
+                "\"replicate\":0,\"bytes\":5,\"bytes_total\":4",
+                "bytes: found 5, expected at most bytes_total, which is 4",
+            ),
+            (
+                "0.7",
+                "1e999",
+                "not a measurement: number out of range, at character",
+            ),
+        ] {
+            let text = complaint(&format!("{}\n", ONE.replacen(from, to, 1)));
+            assert!(text.contains(&format!("line 1: {expected}")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! The table of the seed library (aws-samples' canary training): one row for each SageMaker training job.
+//!
+//! What its numbers mean, and where they differ from ours: `PercentageDataTrainedOn` is a fraction of the number of
+//! objects, `0.01`, not a percentage. Every metric is the 99th percentile of the profiler's samples. A metric that was
+//! not sampled is -1, and the library divides CPU and GPU figures by the number of cores or GPUs after that, so a
+//! missing one may be -1/8.
+
+use super::cells::{self, FRACTION, NumberedRow, Replicates, Row};
+use super::{Header, Problems, Table, TableError, quoted};
+use crate::instance::InstanceConfiguration;
+use crate::measurement::{
+    Measurement, Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage, Utilization,
+};
+use crate::units::{Percent, Seconds};
+
+const STATUS: &str = "TrainingJobStatus";
+const TIME: &str = "TrainingTimeInSeconds";
+const INSTANCE: &str = "InstanceType";
+const MANIFEST: &str = "ManifestLocation";
+const JOB: &str = "job_name";
+const SHARE: &str = "PercentageDataTrainedOn";
+const CPU: &str = "CPUUtilization";
+const IO_WAIT: &str = "I/OWaitPercentage";
+/// The name that the library's documentation uses.
+const IO_WAIT_DOCUMENTED: &str = "OWaitPercentage";
+const MEMORY: &str = "MemoryUsedPercent";
+const GPU: &str = "GPUUtilization";
+const GPU_MEMORY: &str = "GPUMemoryUtilization";
+
+/// In the order in which the library writes them.
+const COLUMNS: [&str; 11] = [
+    STATUS, TIME, INSTANCE, MANIFEST, JOB, SHARE, CPU, IO_WAIT, MEMORY, GPU, GPU_MEMORY,
+];
+
+/// The columns without which nothing can be forecast.
+pub(super) const REQUIRED: &[&str] = &[STATUS, TIME, INSTANCE, SHARE];
+
+/// The job of rows whose own name says nothing.
+const UNNAMED_JOB: &str = "canary-training";
+
+pub const PERCENTILE_SOURCE: &str = "canary-training table, 99th percentile";
+
+/// A missing number in this table.
+const MISSING: f64 = -1.0;
+
+pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, TableError> {
+    if rows.is_empty() {
+        return Err(TableError::NoRows);
+    }
+    let mut problems = Problems::default();
+    header.refuse_twins(&COLUMNS, &mut problems);
+
+    let mut measurements = Vec::with_capacity(rows.len());
+    let mut unfinished = Vec::new();
+    let mut replicates = Replicates::default();
+    for row in rows {
+        let Some(mut row) = Row::new(header, row, &mut problems) else {
+            continue;
+        };
+        match read_row(&mut row, &mut replicates) {
+            Some(Run::Ended(measurement)) => measurements.push(*measurement),
+            Some(Run::Unfinished(status)) => unfinished.push(format!(
+                "line {}: this job is {}; it has no outcome yet and is left out",
+                row.line,
+                quoted(status)
+            )),
+            None => {}
+        }
+    }
+
+    let mut notes = vec![format!(
+        "the table does not say how many bytes were read; the share of the objects ({SHARE}) stands for the size of the data"
+    )];
+    if measurements.iter().any(|run| !run.usage.is_empty()) {
+        notes.push(
+            "memory, CPU, GPU and I/O wait are 99th percentiles, as the table has no means"
+                .to_owned(),
+        );
+    }
+    notes.extend(unfinished);
+    problems.or(Table {
+        measurements,
+        notes,
+    })
+}
+
+enum Run<'a> {
+    Ended(Box<Measurement>),
+    /// With its status.
+    Unfinished(&'a str),
+}
+
+/// `None` where something was complained about.
+fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a>> {
+    let outcome = row.required(
+        STATUS,
+        "Completed, Failed, Stopped, Stopping or InProgress",
+        |cell| match cell {
+            "Completed" => Some(Some(Outcome::Completed)),
+            "Failed" => Some(Some(Outcome::Failed {
+                exit_code: None,
+                last_line: None,
+            })),
+            "Stopped" => Some(Some(Outcome::Stopped)),
+            "InProgress" | "Stopping" => Some(None),
+            _ => None,
+        },
+    );
+    let instance: Option<InstanceConfiguration> = row.required(
+        INSTANCE,
+        "an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge",
+        |cell| cell.parse().ok(),
+    );
+    let fraction = row.required(SHARE, FRACTION, cells::fraction);
+    let time = row
+        .optional(
+            TIME,
+            "a number of seconds, or -1 where it is missing",
+            |cell| {
+                if is_missing(cell) {
+                    Some(None)
+                } else {
+                    cells::seconds(cell).map(Some)
+                }
+            },
+        )
+        .flatten();
+    let cpu_percent = utilization(row, CPU, is_missing_share);
+    let gpu_percent = utilization(row, GPU, is_missing_share);
+    let io_wait_percent = match row.text(IO_WAIT) {
+        Some(_) => utilization(row, IO_WAIT, is_missing),
+        None => utilization(row, IO_WAIT_DOCUMENTED, is_missing),
+    };
+    let gpu_memory_percent = utilization(row, GPU_MEMORY, is_missing);
+    let memory = percent(row, MEMORY, is_missing);
+
+    if !row.is_sound() {
+        return None;
+    }
+    let Some(outcome) = outcome? else {
+        return Some(Run::Unfinished(row.text(STATUS)?));
+    };
+    let (instance, fraction) = (instance?, fraction?);
+    let job = row.text(JOB).map_or(UNNAMED_JOB, job_of).to_owned();
+    let replicate = replicates.next(format!("{job}\n{instance}\n{}", fraction.0));
+    Some(Run::Ended(Box::new(Measurement {
+        schema_version: SCHEMA_VERSION,
+        run: None,
+        job,
+        instance,
+        backend: None,
+        fraction,
+        objects: None,
+        objects_total: None,
+        bytes: None,
+        bytes_total: None,
+        work: None,
+        work_total: None,
+        replicate,
+        attempt: 0,
+        start: None,
+        outcome,
+        phases: Phases::default(),
+        training_seconds: time,
+        billable_seconds: None,
+        usage: Usage {
+            memory: memory.map(|percent| PeakMemory {
+                bytes: None,
+                percent: Some(percent),
+                source: PERCENTILE_SOURCE.to_owned(),
+                upper_bound: None,
+            }),
+            cpu_percent,
+            gpu_percent,
+            gpu_memory_percent,
+            io_wait_percent,
+        },
+        hosts: Vec::new(),
+        step_seconds: None,
+        price: None,
+        cost: None,
+        ended_at: None,
+        notes: Vec::new(),
+    })))
+}
+
+/// The job behind the name of one training job. Every training job needs a name of its own, so SageMaker's library and
+/// this table's put the time of its start behind the name that all runs of a job share:
+/// `churn-2022-03-22-18-50-24-038` belongs to `churn`.
+fn job_of(name: &str) -> &str {
+    /// Digits of year, month, day, hour, minute and second.
+    const STAMP: [usize; 6] = [4, 2, 2, 2, 2, 2];
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let parts: Vec<&str> = name.split('-').collect();
+    // A fraction of a second may follow the stamp.
+    for tail in [1, 0] {
+        let Some(start) = parts.len().checked_sub(STAMP.len() + tail) else {
+            continue;
+        };
+        let stamped = parts[start..].iter().enumerate().all(|(index, part)| {
+            is_number(part) && STAMP.get(index).is_none_or(|digits| part.len() == *digits)
+        });
+        if stamped {
+            let length: usize = parts[..start].iter().map(|part| part.len() + 1).sum();
+            let shared = name[..length].trim_end_matches('-');
+            return if shared.is_empty() {
+                UNNAMED_JOB
+            } else {
+                shared
+            };
+        }
+    }
+    name
+}
+
+/// The 99th percentile stands for the mean too, for the table has no other number.
+fn utilization(row: &mut Row, column: &str, missing: fn(&str) -> bool) -> Option<Utilization> {
+    percent(row, column, missing).map(|percent| Utilization {
+        mean: percent,
+        p99: Some(percent),
+        source: PERCENTILE_SOURCE.to_owned(),
+    })
+}
+
+fn percent(row: &mut Row, column: &str, missing: fn(&str) -> bool) -> Option<Percent> {
+    /// A percentile between two samples of 100 may come out a rounding above it.
+    const HAIR: f64 = 1e-6;
+    row.optional(
+        column,
+        "a percentage of the whole instance, 0 to 100, or -1 where it is missing",
+        |cell| {
+            if missing(cell) {
+                return Some(None);
+            }
+            cells::number(cell)
+                .filter(|number| (0.0..=100.0 + HAIR).contains(number))
+                .map(|number| Some(Percent(number.min(100.0))))
+        },
+    )
+    .flatten()
+}
+
+/// -1, or what pandas writes for a gap.
+fn is_missing(cell: &str) -> bool {
+    cell == "NaN" || cell == "nan" || cells::number(cell) == Some(MISSING)
+}
+
+/// -1 divided by a number of cores or GPUs.
+fn is_missing_share(cell: &str) -> bool {
+    const MOST_CORES: f64 = 1024.0;
+    is_missing(cell)
+        || cells::number(cell).is_some_and(|number| {
+            let cores = MISSING / number;
+            (1.0..=MOST_CORES).contains(&cores) && (cores - cores.round()).abs() < 1e-6
+        })
+}
+
+/// The measurements as the seed library writes them: its column names and order, -1 for a missing number.
+///
+/// What the table has no column for (bytes, phases, means, prices) is not in it. The share is that of the data really
+/// read. A run that ran out of memory or found no machine is `Failed`, one that was ended at its time limit is
+/// `Stopped`, as SageMaker says it.
+pub fn write_seed_csv(measurements: &[Measurement]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let in_memory =
+        "writing to memory does not fail, and every row has as many cells as the header";
+    writer.write_record(COLUMNS).expect(in_memory);
+    for run in measurements {
+        let usage = &run.usage;
+        let memory = usage.memory.as_ref().and_then(|memory| memory.percent);
+        writer
+            .write_record([
+                status(&run.outcome).to_owned(),
+                number_or_missing(run.training_seconds.map(|Seconds(seconds)| seconds)),
+                run.instance.to_string(),
+                String::new(),
+                run.job.clone(),
+                run.data_share().to_string(),
+                percent_or_missing(usage.cpu_percent.as_ref()),
+                percent_or_missing(usage.io_wait_percent.as_ref()),
+                number_or_missing(memory.map(|Percent(percent)| percent)),
+                percent_or_missing(usage.gpu_percent.as_ref()),
+                percent_or_missing(usage.gpu_memory_percent.as_ref()),
+            ])
+            .expect(in_memory);
+    }
+    let bytes = writer.into_inner().expect(in_memory);
+    String::from_utf8(bytes).expect("only text was written")
+}
+
+fn status(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "Completed",
+        Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::NoCapacity => "Failed",
+        Outcome::TimedOut | Outcome::Stopped => "Stopped",
+    }
+}
+
+fn number_or_missing(number: Option<f64>) -> String {
+    number.unwrap_or(MISSING).to_string()
+}
+
+/// The 99th percentile, which is what the library writes; the mean where there were too few samples for one.
+fn percent_or_missing(utilization: Option<&Utilization>) -> String {
+    number_or_missing(utilization.map(|levels| levels.p99.unwrap_or(levels.mean).0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::table::read_csv;
+    use crate::units::{Bytes, Fraction};
+
+    /// Figures of three runs that the seed library's example notebooks show, in the form in which it writes them. From
+    /// aws-samples/amazon-sagemaker-predict-training-resource-usage (Apache-2.0, Copyright Amazon.com, Inc. or its
+    /// affiliates); bucket and ends of names are made up.
+    const PUBLISHED: &str = "\
+TrainingJobStatus,TrainingTimeInSeconds,InstanceType,ManifestLocation,job_name,PercentageDataTrainedOn,CPUUtilization,I/OWaitPercentage,MemoryUsedPercent,GPUUtilization,GPUMemoryUtilization
+Completed,107,ml.m5.2xlarge,s3://bucket/manifests/the_manifest_0.manifest,canary-training--job-2022-03-22-18-50-24-03891,0.01,12.5,95.920,5.1600,-1.0,-1
+Completed,108,ml.m5.2xlarge,s3://bucket/manifests/the_manifest_0.manifest,canary-training--job-2022-03-22-18-50-25-01037,0.01,12.5,95.830,5.1719,-1.0,-1
+Completed,318,ml.m5.24xlarge,s3://bucket/manifests/the_manifest_0.manifest,canary-training--job-2021-12-22-17-35-28-01832,0.007575757575757576,0.871563,0.0,1.34,-1.0,-1
+";
+
+    /// A row below the least columns and these.
+    fn table(columns: &str, rows: &[&str]) -> String {
+        let mut text = format!(
+            "TrainingJobStatus,TrainingTimeInSeconds,InstanceType,PercentageDataTrainedOn{columns}\n"
+        );
+        for row in rows {
+            text.push_str(row);
+            text.push('\n');
+        }
+        text
+    }
+
+    #[test]
+    fn the_published_runs_are_read() {
+        let Table {
+            measurements,
+            notes,
+        } = read_csv(PUBLISHED).unwrap();
+        let run = &measurements[1];
+        assert_eq!(run.job, "canary-training--job");
+        assert_eq!(run.instance.to_string(), "ml.m5.2xlarge");
+        assert_eq!((run.fraction, run.replicate), (Fraction(0.01), 1));
+        assert_eq!(run.training_seconds, Some(Seconds(108.0)));
+        assert_eq!((run.bytes, run.data_share()), (None, 0.01));
+        let usage = &run.usage;
+        assert_eq!(
+            usage.memory.as_ref().unwrap().percent,
+            Some(Percent(5.1719))
+        );
+        assert_eq!(usage.cpu_percent.as_ref().unwrap().p99, Some(Percent(12.5)));
+        assert_eq!(usage.io_wait_percent.as_ref().unwrap().mean, Percent(95.83));
+        assert_eq!(
+            (&usage.gpu_percent, &usage.gpu_memory_percent),
+            (&None, &None)
+        );
+        // One object of 132.
+        assert_eq!(measurements[2].fraction, Fraction(1.0 / 132.0));
+        assert_eq!(measurements[2].replicate, 0);
+        assert_eq!(
+            notes,
+            [
+                "the table does not say how many bytes were read; the share of the objects (PercentageDataTrainedOn) stands for the size of the data",
+                "memory, CPU, GPU and I/O wait are 99th percentiles, as the table has no means",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_table_can_hold_comes_back() {
+        let mut runs = read_csv(PUBLISHED).unwrap().measurements;
+        runs[1].outcome = Outcome::Stopped;
+        runs[1].training_seconds = None;
+        runs[2].instance = "6x ml.m5.4xlarge".parse().unwrap();
+        runs[2].usage = Usage::default();
+        let again = read_csv(&write_seed_csv(&runs)).unwrap().measurements;
+        assert_eq!(again, runs);
+    }
+
+    #[test]
+    fn the_table_is_written_with_the_names_and_the_minus_one_of_the_library() {
+        let mut run = read_csv(PUBLISHED).unwrap().measurements.remove(0);
+        run.job = "churn, \"new\"".to_owned();
+        run.outcome = Outcome::OutOfMemory { last_line: None };
+        run.bytes = Some(Bytes(3));
+        run.bytes_total = Some(Bytes(200));
+        run.usage.cpu_percent = Some(Utilization {
+            mean: Percent(7.5),
+            p99: None,
+            source: String::new(),
+        });
+        assert_eq!(
+            write_seed_csv(&[run]),
+            "\
+TrainingJobStatus,TrainingTimeInSeconds,InstanceType,ManifestLocation,job_name,PercentageDataTrainedOn,CPUUtilization,I/OWaitPercentage,MemoryUsedPercent,GPUUtilization,GPUMemoryUtilization
+Failed,107,ml.m5.2xlarge,,\"churn, \"\"new\"\"\",0.015,7.5,95.92,5.16,-1,-1
+"
+        );
+    }
+
+    #[test]
+    fn a_missing_metric_is_absent_also_where_it_was_divided_by_the_cores() {
+        let text = table(
+            ",CPUUtilization,GPUUtilization,MemoryUsedPercent,OWaitPercentage",
+            &[
+                "Completed,-1,ml.m5.2xlarge,1%,-0.125,-1.0,-1,2.5",
+                "Completed,nan,ml.p3.16xlarge,1%,-0.015625,-0.125,,NaN",
+                "Completed,9,ml.m5.2xlarge,1%",
+            ],
+        );
+        let runs = read_csv(&text).unwrap().measurements;
+        assert_eq!(
+            runs[0].usage.io_wait_percent.as_ref().unwrap().mean,
+            Percent(2.5)
+        );
+        for run in &runs {
+            assert_eq!(run.usage.cpu_percent, None);
+            assert_eq!(run.usage.gpu_percent, None);
+            assert_eq!(run.usage.memory, None);
+        }
+        let times: Vec<Option<Seconds>> = runs.iter().map(|run| run.training_seconds).collect();
+        assert_eq!(times, [None, None, Some(Seconds(9.0))]);
+    }
+
+    #[test]
+    fn a_job_without_an_outcome_is_left_out_and_said() {
+        let text = table(
+            "",
+            &[
+                "InProgress,60,ml.m5.2xlarge,0.01",
+                "Failed,5,ml.m5.2xlarge,0.01",
+            ],
+        );
+        let table = read_csv(&text).unwrap();
+        assert_eq!(table.measurements.len(), 1);
+        assert_eq!(table.measurements[0].outcome.words(), "failed");
+        assert_eq!(
+            table.notes.last().map(String::as_str),
+            Some("line 2: this job is `InProgress`; it has no outcome yet and is left out")
+        );
+    }
+
+    #[test]
+    fn every_bad_cell_is_named_at_once() {
+        let text = table(
+            ",CPUUtilization",
+            &[
+                "Completed,8h,ml.m5.2xlarge,3,780",
+                "Finished\u{202e}\u{1b}[2J,-2,m5.large,,-0.3",
+                "Completed,1,ml.m5.2xlarge,1%,5,6",
+            ],
+        );
+        assert_eq!(
+            read_csv(&text).unwrap_err().to_string(),
+            "the table has 9 problems
+  line 2, column PercentageDataTrainedOn: found `3`, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
+  line 2, column TrainingTimeInSeconds: found `8h`, expected a number of seconds, or -1 where it is missing
+  line 2, column CPUUtilization: found `780`, expected a percentage of the whole instance, 0 to 100, or -1 where it is missing
+  line 3, column TrainingJobStatus: found `Finished\\u{202e}\\u{1b}[2J`, expected Completed, Failed, Stopped, Stopping or InProgress
+  line 3, column InstanceType: found `m5.large`, expected an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge
+  line 3, column PercentageDataTrainedOn: nothing found, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
+  line 3, column TrainingTimeInSeconds: found `-2`, expected a number of seconds, or -1 where it is missing
+  line 3, column CPUUtilization: found `-0.3`, expected a percentage of the whole instance, 0 to 100, or -1 where it is missing
+  line 4: 6 cells found, 5 expected: a cell that holds a comma is written in quotes"
+        );
+    }
+
+    #[test]
+    fn runs_of_one_job_are_found_by_the_name_before_the_time() {
+        for (name, job) in [
+            ("churn-2022-03-22-18-50-24-038", "churn"),
+            ("churn-v2-2022-03-22-18-50-24", "churn-v2"),
+            (
+                "canary-training--job-2022-03-22-18-50-24-03891",
+                "canary-training--job",
+            ),
+            ("churn", "churn"),
+            ("churn-2022-03-22", "churn-2022-03-22"),
+            ("2022-03-22-18-50-24-038", "canary-training"),
+            ("größe-é-2022-03-22-18-50-24-1", "größe-é"),
+        ] {
+            assert_eq!(job_of(name), job, "{name}");
+        }
+    }
+}

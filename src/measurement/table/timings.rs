@@ -1,0 +1,218 @@
+//! A plain table of timed runs: one process a run on this kind of machine, with the sizes of what it read.
+
+use super::cells::{self, FRACTION, NumberedRow, Replicates, Row};
+use super::{Header, Problems, Table, TableError};
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::measurement::{Measurement, Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage};
+use crate::units::Bytes;
+
+const JOB: &str = "workload";
+const FRACTION_ASKED: &str = "fraction_requested";
+const REPLICATE: &str = "replicate";
+const OBJECTS: &str = "files";
+const OBJECTS_TOTAL: &str = "files_total";
+const BYTES: &str = "bytes";
+const BYTES_TOTAL: &str = "bytes_total";
+const TIME: &str = "wall_seconds";
+const CPU_TIME: &str = "cpu_seconds";
+const MEMORY: &str = "peak_rss_bytes";
+
+const COLUMNS: [&str; 10] = [
+    JOB,
+    FRACTION_ASKED,
+    REPLICATE,
+    OBJECTS,
+    OBJECTS_TOTAL,
+    BYTES,
+    BYTES_TOTAL,
+    TIME,
+    CPU_TIME,
+    MEMORY,
+];
+
+/// The columns without which nothing can be forecast.
+pub(super) const REQUIRED: &[&str] = &[JOB, FRACTION_ASKED, TIME];
+
+pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, TableError> {
+    if rows.is_empty() {
+        return Err(TableError::NoRows);
+    }
+    let mut problems = Problems::default();
+    header.refuse_twins(&COLUMNS, &mut problems);
+
+    let mut replicates = Replicates::default();
+    let measurements: Vec<Measurement> = rows
+        .iter()
+        .filter_map(|row| read_row(&mut Row::new(header, row, &mut problems)?, &mut replicates))
+        .collect();
+
+    let mut notes = Vec::new();
+    if measurements.iter().any(|run| run.bytes.is_none()) {
+        notes.push(format!(
+            "some runs do not say how many bytes they read; there {FRACTION_ASKED} stands for the size of the data"
+        ));
+    }
+    if header.has(CPU_TIME) {
+        notes.push(format!(
+            "{CPU_TIME} is left out: a share of the machine needs its number of cores, which the table does not say"
+        ));
+    }
+    problems.or(Table {
+        measurements,
+        notes,
+    })
+}
+
+/// `None` where something was complained about.
+fn read_row(row: &mut Row, replicates: &mut Replicates) -> Option<Measurement> {
+    const COUNT: &str = "a whole number above 0";
+    let positive = |cell: &str| cells::count(cell).filter(|count| *count > 0);
+
+    let job = row.required(JOB, "the name of what was trained", |cell| {
+        Some(cell.to_owned())
+    });
+    let fraction = row.required(FRACTION_ASKED, FRACTION, cells::fraction);
+    let replicate = row.optional(REPLICATE, "a whole number from 0", |cell| {
+        u32::try_from(cells::count(cell)?).ok()
+    });
+    let objects = row.optional(OBJECTS, COUNT, positive);
+    let objects_total = row.optional(OBJECTS_TOTAL, COUNT, positive);
+    let bytes = row.optional(BYTES, COUNT, positive);
+    let bytes_total = row.optional(BYTES_TOTAL, COUNT, positive);
+    let time = row.required(TIME, "a number of seconds", cells::seconds);
+    let memory = row.optional(MEMORY, COUNT, positive);
+    for (part_column, part, whole_column, whole) in [
+        (OBJECTS, objects, OBJECTS_TOTAL, objects_total),
+        (BYTES, bytes, BYTES_TOTAL, bytes_total),
+    ] {
+        if let (Some(part), Some(whole)) = (part, whole)
+            && part > whole
+        {
+            row.complain(
+                Some(part_column),
+                format!("found `{part}`, expected at most {whole_column}, which is {whole}"),
+            );
+        }
+    }
+
+    if !row.is_sound() {
+        return None;
+    }
+    let (job, fraction) = (job?, fraction?);
+    let counted = replicates.next(format!("{job}\n{}", fraction.0));
+    Some(Measurement {
+        schema_version: SCHEMA_VERSION,
+        run: None,
+        job,
+        instance: InstanceConfiguration::one(InstanceType::local()),
+        backend: None,
+        fraction,
+        objects,
+        objects_total,
+        bytes: bytes.map(Bytes),
+        bytes_total: bytes_total.map(Bytes),
+        work: None,
+        work_total: None,
+        replicate: replicate.unwrap_or(counted),
+        attempt: 0,
+        start: None,
+        outcome: Outcome::Completed,
+        phases: Phases::default(),
+        training_seconds: time,
+        billable_seconds: None,
+        usage: Usage {
+            memory: memory.map(|bytes| PeakMemory {
+                bytes: Some(Bytes(bytes)),
+                percent: None,
+                source: "peak RSS of the process".to_owned(),
+                upper_bound: None,
+            }),
+            ..Usage::default()
+        },
+        hosts: Vec::new(),
+        step_seconds: None,
+        price: None,
+        cost: None,
+        ended_at: None,
+        notes: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::table::read_csv;
+    use crate::units::{Fraction, Seconds};
+
+    /// Three rows of a table measured for this project: XGBoost, 100 files of equal size.
+    const RUNS: &str = "\
+workload,fraction_requested,replicate,files,files_total,bytes,bytes_total,wall_seconds,cpu_seconds,peak_rss_bytes
+xgb_reg,0.01,0,1,100,7689966,769051312,1.83,1.65,206888960
+xgb_reg,0.01,1,1,100,7688938,769051312,1.549,1.5,207355904
+xgb_reg,1.0,0,100,100,769051312,769051312,55.5,55.1,2068889600
+";
+
+    #[test]
+    fn a_table_of_timed_runs_becomes_local_measurements() {
+        let table = read_csv(RUNS).unwrap();
+        let run = &table.measurements[1];
+        assert_eq!(
+            (run.job.as_str(), run.instance.to_string().as_str()),
+            ("xgb_reg", "local")
+        );
+        assert_eq!((run.fraction, run.replicate), (Fraction(0.01), 1));
+        assert_eq!((run.objects, run.objects_total), (Some(1), Some(100)));
+        assert_eq!(
+            (run.bytes, run.bytes_total),
+            (Some(Bytes(7_688_938)), Some(Bytes(769_051_312)))
+        );
+        assert_eq!(run.training_seconds, Some(Seconds(1.549)));
+        let memory = run.usage.memory.as_ref().unwrap();
+        assert_eq!(
+            (memory.bytes, memory.percent),
+            (Some(Bytes(207_355_904)), None)
+        );
+        assert!(run.is_completed());
+        assert_eq!(table.measurements[2].fraction, Fraction(1.0));
+        assert_eq!(
+            table.notes,
+            [
+                "cpu_seconds is left out: a share of the machine needs its number of cores, which the table does not say"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_table_with_the_least_columns_counts_replicates_and_goes_by_the_fraction() {
+        let table =
+            read_csv("wall_seconds,workload,fraction_requested\n1,a,1%\n2,a,1%\n3,b,1%\n").unwrap();
+        let replicates: Vec<u32> = table.measurements.iter().map(|run| run.replicate).collect();
+        assert_eq!(replicates, [0, 1, 0]);
+        assert_eq!(
+            table.notes,
+            [
+                "some runs do not say how many bytes they read; there fraction_requested stands for the size of the data"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_bad_cell_is_named_at_once() {
+        let text = "\
+workload,fraction_requested,wall_seconds,bytes,bytes_total,files
+,0,1.0,1,2,3
+a,2%,inf,20,10,1.5
+a,2%
+";
+        assert_eq!(
+            read_csv(text).unwrap_err().to_string(),
+            "the table has 6 problems
+  line 2, column workload: nothing found, expected the name of what was trained
+  line 2, column fraction_requested: found `0`, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
+  line 3, column files: found `1.5`, expected a whole number above 0
+  line 3, column wall_seconds: found `inf`, expected a number of seconds
+  line 3, column bytes: found `20`, expected at most bytes_total, which is 10
+  line 4, column wall_seconds: nothing found, expected a number of seconds"
+        );
+    }
+}
