@@ -1,0 +1,175 @@
+//! Quantities that do not grow with the data: utilization in percent, and positive levels such as the time of a step.
+
+use super::Unknown;
+use super::line::{Point, count_as_float, plural};
+use super::predictive::Predictive;
+
+/// Runs that a level needs: one more than its one parameter, to see the noise.
+const LEAST_RUNS: usize = 2;
+
+/// A new run lies at least so many points from the mean of the canaries, as a standard error, though they agree to the
+/// digit: what a sampler rounds to whole percentages is not known better. A convention.
+const LEAST_ERROR_POINTS: f64 = 1.0;
+
+/// The same for a positive level, relative to it.
+const LEAST_RELATIVE_ERROR: f64 = 0.01;
+
+/// The utilization of one full run, in 0-100 %.
+///
+/// The mean over the canaries, each weighted by its share of the data: a longer run has less of the idle start in it and
+/// is more like the full one. The residual variance is the weighted one on n - 1 degrees of freedom (weights scaled to
+/// mean 1), and a new run is taken to vary as the average canary does; both are cautious, since a full run is steadier.
+pub(super) fn utilization(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
+    if points.len() < LEAST_RUNS {
+        return Err(too_few(points.len(), subject));
+    }
+    let mut points = points.to_vec();
+    points.sort_by(|a, b| {
+        a.share
+            .total_cmp(&b.share)
+            .then(a.value.total_cmp(&b.value))
+    });
+    let count = count_as_float(points.len());
+    let weight_total: f64 = points.iter().map(|point| point.share).sum();
+    let weight = |point: &Point| point.share / weight_total;
+    // A sampler's rounding may say a little more than all.
+    let percent = |point: &Point| point.value.min(100.0);
+    // Summed from the first value, so that equal values have exactly themselves as their mean.
+    let first = percent(&points[0]);
+    let mean = first
+        + points
+            .iter()
+            .map(|point| weight(point) * (percent(point) - first))
+            .sum::<f64>();
+    let variance = points
+        .iter()
+        .map(|point| weight(point) * (percent(point) - mean).powi(2))
+        .sum::<f64>()
+        * count
+        / (count - 1.0);
+    let prediction_error = (variance * (1.0 + 1.0 / count))
+        .sqrt()
+        .max(LEAST_ERROR_POINTS);
+    Ok(Predictive::level(
+        mean.clamp(0.0, 100.0),
+        prediction_error,
+        count - 1.0,
+    ))
+}
+
+/// A positive level that errs by a factor: the geometric mean, and the prediction interval of one new normal
+/// observation of ln y, Student-t on n - 1 degrees of freedom with s sqrt(1 + 1/n).
+pub(super) fn positive(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
+    let mut logarithms: Vec<f64> = points
+        .iter()
+        .filter(|point| point.value >= f64::MIN_POSITIVE)
+        .map(|point| point.value.ln())
+        .collect();
+    if logarithms.len() < LEAST_RUNS {
+        return Err(too_few(logarithms.len(), subject));
+    }
+    logarithms.sort_by(f64::total_cmp);
+    let count = count_as_float(logarithms.len());
+    let mean = logarithms[0]
+        + logarithms
+            .iter()
+            .map(|logarithm| logarithm - logarithms[0])
+            .sum::<f64>()
+            / count;
+    let variance = logarithms
+        .iter()
+        .map(|logarithm| (logarithm - mean).powi(2))
+        .sum::<f64>()
+        / (count - 1.0);
+    Ok(Predictive::log_student_t(
+        mean.exp().clamp(f64::MIN_POSITIVE, f64::MAX),
+        (variance * (1.0 + 1.0 / count))
+            .sqrt()
+            .max(LEAST_RELATIVE_ERROR),
+        count - 1.0,
+    ))
+}
+
+fn too_few(runs: usize, subject: &str) -> Unknown {
+    Unknown(if runs == 0 {
+        format!("no {subject} was measured")
+    } else {
+        format!(
+            "{subject} was measured in {runs} completed run{}; a level needs {LEAST_RUNS}",
+            plural(runs)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(of: &[(f64, f64)]) -> Vec<Point> {
+        of.iter()
+            .map(|&(share, value)| Point {
+                share,
+                fraction: share,
+                value,
+            })
+            .collect()
+    }
+
+    /// statsmodels 0.15.0: WLS of (80, 90, 86, 94) on a constant with weights (1, 3, 2, 4) / 2.5,
+    /// `get_prediction().summary_frame(alpha=0.1)`.
+    #[test]
+    fn a_level_is_a_weighted_mean_with_its_prediction_interval() {
+        let level = utilization(
+            &points(&[(0.01, 80.0), (0.03, 90.0), (0.02, 86.0), (0.04, 94.0)]),
+            "CPU utilization",
+        )
+        .unwrap();
+        assert!((level.median() - 89.8).abs() < 1e-9);
+        assert!((level.quantile(0.05) - 76.363_14).abs() < 1e-5);
+        // The upper end, 103.24, lies outside the range.
+        assert_eq!(level.quantile(0.95), 100.0);
+    }
+
+    /// numpy and scipy 1.17.1 on ln(2), ln(3), ln(4): exp(mean), and exp(mean ± t(0.95, 2) s sqrt(4/3)).
+    #[test]
+    fn a_positive_level_is_a_geometric_mean_with_its_prediction_interval() {
+        let level = positive(&points(&[(0.1, 2.0), (0.2, 3.0), (0.3, 4.0)]), "step time").unwrap();
+        assert!((level.median() - 2.884_499_140_614_816_6).abs() < 1e-12);
+        assert!((level.quantile(0.05) - 0.891_540_823_466_254_6).abs() < 1e-9);
+        assert!((level.quantile(0.95) - 9.332_534_274_604_129).abs() < 1e-8);
+    }
+
+    #[test]
+    fn levels_at_the_ends_of_the_range_stay_there() {
+        for end in [0.0, 100.0] {
+            let level = utilization(&points(&[(0.1, end), (0.2, end)]), "GPU utilization").unwrap();
+            assert_eq!(level.median(), end);
+            assert!((0.0..=100.0).contains(&level.quantile(0.05)));
+            assert!((0.0..=100.0).contains(&level.quantile(0.95)));
+        }
+        let full = utilization(&points(&[(0.1, 100.4), (0.2, 100.4)]), "CPU utilization").unwrap();
+        assert_eq!(full.median(), 100.0);
+    }
+
+    #[test]
+    fn runs_that_agree_to_the_digit_are_still_not_certain() {
+        let level = utilization(&points(&[(0.1, 50.0), (0.2, 50.0)]), "CPU utilization").unwrap();
+        assert!(level.quantile(0.05) < 49.0 && level.quantile(0.95) > 51.0);
+        let step = positive(&points(&[(0.1, 2.0), (0.2, 2.0)]), "step time").unwrap();
+        assert!(step.quantile(0.05) < 1.98 && step.quantile(0.95) > 2.02);
+    }
+
+    #[test]
+    fn one_run_is_no_level() {
+        assert_eq!(
+            utilization(&points(&[(0.1, 50.0)]), "CPU utilization")
+                .unwrap_err()
+                .0,
+            "CPU utilization was measured in 1 completed run; a level needs 2"
+        );
+        assert_eq!(
+            positive(&[], "step time").unwrap_err().0,
+            "no step time was measured"
+        );
+    }
+}

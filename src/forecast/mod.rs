@@ -1,0 +1,308 @@
+//! The **forecast**: from measurements of small runs to a predictive distribution of one new full run.
+//!
+//! Pure and deterministic. The door is [`forecast`]: measurements of one job on one instance configuration go in, a
+//! [`Forecast`] comes out whose every quantity is a [`Predictive`] distribution or says why there is none.
+//! An interval here is a prediction interval: it holds one new full run, not the mean of many.
+//!
+//! Time and memory are a straight line in the bytes of the data (`line`), utilization is a level (`level`), and
+//! everything else follows from these. That a line holds beyond the largest canary is an assumption: [`Forecast::notes`]
+//! says so, and the interval carries it, as wide as it was wrong on measured workloads (`accuracy`).
+
+#[cfg(test)]
+mod accuracy;
+mod level;
+mod line;
+mod memory;
+mod notes;
+mod predictive;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+pub use line::{FEWEST_RUNS, FEWEST_SIZES};
+pub use predictive::Predictive;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::instance::{Capacity, InstanceConfiguration, Price};
+use crate::measurement::{Measurement, Utilization};
+use crate::units::{Fraction, Seconds};
+use runs::Runs;
+
+/// How far time may leave a straight line: the standard deviation of the exponent of its growth beyond the largest
+/// canary.
+///
+/// The most likely value on nine measured workloads (`tests/data/training-runs.csv`), each forecast from canaries of
+/// 1, 2 and 3 % and of 5, 10 and 20 %; `accuracy` computes it anew and shows what the intervals then hold.
+const TIME_LAW_DOUBT: f64 = 0.19;
+
+/// The same for peak memory, whose laws differ more (plateaus, caches, a later phase that overtakes the import): the
+/// most likely value on the canaries of 1, 2 and 3 %, which is wider than that of both designs together.
+const MEMORY_LAW_DOUBT: f64 = 0.37;
+
+/// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
+const PRICE_ESTIMATE_SHARE: f64 = 0.15;
+
+/// What a forecast is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Basis<'a> {
+    pub instance: &'a InstanceConfiguration,
+    /// All runs of this job on this configuration, in any order; those not completed are left out and noted.
+    pub measurements: &'a [Measurement],
+    /// Of one machine; absent: percentages of memory are unknown.
+    pub capacity: Option<&'a Capacity>,
+    /// Of one machine for one hour; absent: cost is unknown.
+    pub price: Option<&'a Price>,
+}
+
+/// A quantity's distribution, or why there is none.
+pub type Quantity = Result<Predictive, Unknown>;
+
+/// Why a quantity has no distribution.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unknown(pub String);
+
+/// What the full run will take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Billed per instance, in seconds.
+    pub time_seconds: Quantity,
+    /// Over all machines, in US dollars. `Err` without a price.
+    pub cost_usd: Quantity,
+    /// Peak on the fullest host, in bytes.
+    pub memory_bytes: Quantity,
+    /// The same in percent of the host's memory.
+    pub memory_percent: Quantity,
+    /// Levels in 0-100 % of the whole instance; `Err` where nothing was measured.
+    pub cpu_percent: Quantity,
+    pub gpu_percent: Quantity,
+    pub gpu_memory_percent: Quantity,
+    pub io_wait_percent: Quantity,
+    pub step_seconds: Quantity,
+    pub cost_per_step_usd: Quantity,
+    pub phases: PhaseForecast,
+    pub law: Laws,
+    /// A canary ran out of memory on this configuration: the full run will too. Memory then has no distribution.
+    pub out_of_memory: bool,
+    /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
+    pub time_at_least: Option<f64>,
+    /// What that much time costs over all machines, in US dollars.
+    pub cost_at_least: Option<f64>,
+    /// The largest share of the data that a completed run held.
+    pub largest_share: Option<f64>,
+    /// Assumptions and what was left out, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// Each phase of the full run by itself; `None` where nothing was measured.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PhaseForecast {
+    pub startup: Option<Predictive>,
+    pub download: Option<Predictive>,
+    pub training: Option<Predictive>,
+    pub upload: Option<Predictive>,
+}
+
+/// Which law carries the extrapolation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Laws {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Law>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Law>,
+}
+
+/// A scaling law, `y = intercept + slope * share`, and how sure it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Law {
+    /// e.g. `linear`.
+    pub name: String,
+    /// 0-1; 1 where the law is assumed and not weighed.
+    pub weight: f64,
+    /// What does not grow with the data, in the unit of the quantity.
+    pub intercept: f64,
+    /// What the whole data adds, in the unit of the quantity.
+    pub slope: f64,
+}
+
+/// Point and interval of a quantity, for a report.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The median.
+    pub point: f64,
+    pub lower: f64,
+    pub upper: f64,
+    /// The share of new full runs that the interval should hold, e.g. 0.9.
+    pub level: f64,
+}
+
+impl Estimate {
+    /// Median and central interval at level 2c - 1.
+    pub fn of(predictive: &Predictive, certainty: Fraction) -> Self {
+        Self {
+            point: predictive.median(),
+            lower: predictive.quantile(1.0 - certainty.0),
+            upper: predictive.quantile(certainty.0),
+            level: round_level(2.0 * certainty.0 - 1.0),
+        }
+    }
+}
+
+/// 2 * 0.95 - 1 is 0.8999999999999999 in binary; a report says 0.9.
+fn round_level(level: f64) -> f64 {
+    (level * 1e9).round() / 1e9
+}
+
+/// The forecast of one full run. Deterministic, and the same for any order of the measurements.
+pub fn forecast(basis: &Basis) -> Forecast {
+    let runs = Runs::choose(basis.measurements);
+    let (time_seconds, time_law) =
+        apart(runs.extrapolate("time", TIME_LAW_DOUBT, |run| seconds(billed_time(run))));
+    let time_at_least = runs.time_at_least();
+    let time_seconds = match (time_seconds, time_at_least) {
+        (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(
+            "a canary ran longer than the forecast of the whole run".to_owned(),
+        )),
+        (time, _) => time,
+    };
+    let memory = memory::forecast(&runs, basis.capacity);
+    let step_seconds = runs.positive_level("step time", |run| seconds(run.step_seconds));
+    let law = Laws {
+        time: time_law,
+        memory: memory.law,
+    };
+
+    Forecast {
+        cost_usd: cost(basis, &time_seconds),
+        cost_per_step_usd: cost(basis, &step_seconds),
+        time_seconds,
+        step_seconds,
+        memory_bytes: memory.bytes,
+        memory_percent: memory.percent,
+        cpu_percent: runs.utilization("CPU utilization", |run| mean(&run.usage.cpu_percent)),
+        gpu_percent: runs.utilization("GPU utilization", |run| mean(&run.usage.gpu_percent)),
+        gpu_memory_percent: memory::forecast_gpu(&runs),
+        io_wait_percent: runs.utilization("I/O wait", |run| mean(&run.usage.io_wait_percent)),
+        phases: forecast_phases(&runs),
+        notes: notes::write(&runs, &law),
+        law,
+        out_of_memory: runs.out_of_memory(),
+        cost_at_least: cost_at_least(basis, time_at_least),
+        time_at_least,
+        largest_share: runs.largest_share(),
+    }
+}
+
+/// Start-up does not grow with the data; the other phases do.
+fn forecast_phases(runs: &Runs) -> PhaseForecast {
+    let growing = |phase: fn(&Measurement) -> Option<Seconds>| {
+        runs.extrapolate("the phase", TIME_LAW_DOUBT, |run| seconds(phase(run)))
+            .ok()
+            .map(|(predictive, _)| predictive)
+    };
+    PhaseForecast {
+        startup: runs
+            .positive_level("start-up time", |run| seconds(run.phases.startup))
+            .ok(),
+        download: growing(|run| run.phases.download),
+        training: growing(|run| run.phases.training),
+        upload: growing(|run| run.phases.upload),
+    }
+}
+
+/// What `time` costs over all machines at the basis's price.
+fn cost(basis: &Basis, time: &Quantity) -> Quantity {
+    let time = time.as_ref().map_err(Clone::clone)?;
+    let (usd_per_second, is_estimate) = usd_per_second(basis)?;
+    let cost = time.scaled(usd_per_second);
+    Ok(if is_estimate {
+        cost.widened(PRICE_ESTIMATE_SHARE)
+    } else {
+        cost
+    })
+}
+
+/// The least that so much time costs; an estimated price may be too high by its doubt.
+fn cost_at_least(basis: &Basis, time_at_least: Option<f64>) -> Option<f64> {
+    let (usd_per_second, is_estimate) = usd_per_second(basis).ok()?;
+    let doubt = if is_estimate {
+        1.0 + PRICE_ESTIMATE_SHARE
+    } else {
+        1.0
+    };
+    Some(time_at_least? * usd_per_second / doubt)
+}
+
+/// The price of all machines for a second, and whether it is an estimate.
+fn usd_per_second(basis: &Basis) -> Result<(f64, bool), Unknown> {
+    if basis.instance.single_type().is_none() {
+        return Err(Unknown(format!(
+            "the cost of {} needs a price for each of its groups, which is not supported",
+            basis.instance
+        )));
+    }
+    let Some(price) = basis.price else {
+        return Err(Unknown(format!(
+            "no price for {}; write one under `prices` in the spec",
+            basis.instance
+        )));
+    };
+    let usd_per_second = price
+        .usd_per_hour
+        .cost(Seconds(1.0), basis.instance.total_count())
+        .0;
+    if !(usd_per_second > 0.0 && usd_per_second.is_finite()) {
+        return Err(Unknown(format!(
+            "the price of {} is {}; a cost needs one above 0",
+            basis.instance, price.usd_per_hour
+        )));
+    }
+    Ok((usd_per_second, price.is_estimate()))
+}
+
+impl Runs<'_> {
+    /// A quantity that grows with the data, and its law.
+    fn extrapolate(
+        &self,
+        subject: &str,
+        law_doubt: f64,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Result<(Predictive, Law), Unknown> {
+        line::extrapolate(&self.measured(value)?, subject, law_doubt)
+    }
+
+    /// A level in percent.
+    fn utilization(&self, subject: &str, value: impl Fn(&Measurement) -> Option<f64>) -> Quantity {
+        level::utilization(&self.measured(value)?, subject)
+    }
+
+    /// A level that errs by a factor.
+    fn positive_level(
+        &self,
+        subject: &str,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Quantity {
+        level::positive(&self.measured(value)?, subject)
+    }
+}
+
+fn apart<A, B>(both: Result<(A, B), Unknown>) -> (Result<A, Unknown>, Option<B>) {
+    match both {
+        Ok((first, second)) => (Ok(first), Some(second)),
+        Err(unknown) => (Err(unknown), None),
+    }
+}
+
+fn billed_time(run: &Measurement) -> Option<Seconds> {
+    run.training_seconds.or(run.billable_seconds)
+}
+
+fn seconds(time: Option<Seconds>) -> Option<f64> {
+    time.map(|time| time.0)
+}
+
+fn mean(utilization: &Option<Utilization>) -> Option<f64> {
+    utilization.as_ref().map(|utilization| utilization.mean.0)
+}

@@ -1,0 +1,63 @@
+//! What a reader must know about a forecast: its assumption, its reach, and what was left out.
+
+use super::Laws;
+use super::runs::Runs;
+use crate::units::Fraction;
+
+/// Sentences, the assumption first.
+pub(super) fn write(runs: &Runs, law: &Laws) -> Vec<String> {
+    let laws = [("time", &law.time), ("memory", &law.memory)];
+    let mut notes = Vec::new();
+
+    let growing: Vec<&str> = laws
+        .iter()
+        .filter(|(_, law)| law.as_ref().is_some_and(|law| law.slope > 0.0))
+        .map(|(subject, _)| *subject)
+        .collect();
+    if let Some(share) = runs.largest_share()
+        && share < 1.0
+        && !growing.is_empty()
+    {
+        notes.push(format!(
+            "the forecast of {} assumes growth in proportion to data beyond the largest canary, which held {} of it",
+            growing.join(" and "),
+            Fraction(share),
+        ));
+    }
+    for (subject, law) in laws {
+        let Some(law) = law else { continue };
+        if law.slope == 0.0 {
+            notes.push(format!(
+                "{subject} did not grow with the data in the canaries; their mean stands for the full run"
+            ));
+        } else if law.intercept < 0.0 {
+            notes.push(format!(
+                "the line of {subject} starts below zero: it may grow faster than the data, which larger canaries would tell"
+            ));
+        }
+    }
+    if let Some(bound) = runs.unseen_memory() {
+        notes.push(format!(
+            "memory between two samples may have been higher, up to {bound} in one canary; the forecast is of what was sampled"
+        ));
+    }
+    let percentiles = runs.percentiles();
+    if !percentiles.is_empty() {
+        notes.push(format!(
+            "{} is a 99th percentile where a mean is wanted, since the table has no means; the mean is lower",
+            percentiles.join(", ")
+        ));
+    }
+    match runs.without_bytes() {
+        0 => {}
+        1 => notes.push(
+            "the bytes of 1 run are not known; the fraction asked for stands in for them"
+                .to_owned(),
+        ),
+        count => notes.push(format!(
+            "the bytes of {count} runs are not known; the fractions asked for stand in for them"
+        )),
+    }
+    notes.extend(runs.left_out());
+    notes
+}

@@ -1,0 +1,514 @@
+//! The door, by example, and the laws that any forecast keeps.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::instance::{Price, PriceEvidence};
+use crate::measurement::{Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage};
+use crate::units::{Bytes, Percent, UsdPerHour};
+
+const TOTAL: u64 = 100 * Bytes::GIB;
+
+/// A completed run at `percent` of 100 GiB.
+fn run(percent: f64, seconds: f64) -> Measurement {
+    Measurement {
+        schema_version: SCHEMA_VERSION,
+        run: None,
+        job: "churn".to_owned(),
+        instance: "ml.m5.2xlarge".parse().unwrap(),
+        backend: None,
+        fraction: Fraction(percent / 100.0),
+        objects: None,
+        objects_total: None,
+        bytes: Some(Bytes::from_f64(Bytes(TOTAL).as_f64() * percent / 100.0)),
+        bytes_total: Some(Bytes(TOTAL)),
+        work: None,
+        work_total: None,
+        replicate: 0,
+        attempt: 0,
+        start: None,
+        outcome: Outcome::Completed,
+        phases: Phases::default(),
+        training_seconds: Some(Seconds(seconds)),
+        billable_seconds: None,
+        usage: Usage::default(),
+        hosts: Vec::new(),
+        step_seconds: None,
+        price: None,
+        cost: None,
+        ended_at: None,
+        notes: Vec::new(),
+    }
+}
+
+fn with_memory(mut run: Measurement, bytes: u64) -> Measurement {
+    run.usage.memory = Some(PeakMemory {
+        bytes: Some(Bytes(bytes)),
+        percent: None,
+        source: "test".to_owned(),
+        upper_bound: None,
+    });
+    run
+}
+
+fn ended(mut run: Measurement, outcome: Outcome) -> Measurement {
+    run.outcome = outcome;
+    run
+}
+
+fn utilization(mean: f64) -> Option<Utilization> {
+    Some(Utilization {
+        mean: Percent(mean),
+        p99: None,
+        source: "test".to_owned(),
+    })
+}
+
+/// On one ml.m5.2xlarge with 32 GiB at 0.50 USD/h.
+fn forecast_of(measurements: &[Measurement]) -> Forecast {
+    forecast_on(
+        "ml.m5.2xlarge",
+        measurements,
+        Some(&price(PriceEvidence::PriceList)),
+    )
+}
+
+fn forecast_on(instance: &str, measurements: &[Measurement], price: Option<&Price>) -> Forecast {
+    forecast(&Basis {
+        instance: &instance.parse().unwrap(),
+        measurements,
+        capacity: Some(&Capacity {
+            vcpus: 8,
+            memory: Bytes(32 * Bytes::GIB),
+            gpus: 0,
+            gpu_memory: None,
+        }),
+        price,
+    })
+}
+
+fn price(evidence: PriceEvidence) -> Price {
+    Price {
+        usd_per_hour: UsdPerHour(0.5),
+        source: "test".to_owned(),
+        as_of: None,
+        evidence,
+    }
+}
+
+fn near(left: f64, right: f64, relative: f64) -> bool {
+    (left - right).abs() <= relative * left.abs().max(right.abs())
+}
+
+/// 40 s and 71.6 s per percent: two hours in full.
+fn two_hours() -> Vec<Measurement> {
+    [1.0, 2.0, 3.0]
+        .map(|percent| run(percent, 40.0 + 71.6 * percent))
+        .to_vec()
+}
+
+#[test]
+fn two_hours_at_half_a_dollar_on_six_machines_cost_six_dollars() {
+    let one = forecast_of(&two_hours());
+    assert!(near(one.time_seconds.unwrap().median(), 7200.0, 1e-9));
+    assert!(near(one.cost_usd.unwrap().median(), 1.0, 1e-9));
+    let six = forecast_on(
+        "6x ml.m5.2xlarge",
+        &two_hours(),
+        Some(&price(PriceEvidence::PriceList)),
+    );
+    assert!(near(six.cost_usd.unwrap().median(), 6.0, 1e-9));
+}
+
+#[test]
+fn an_estimated_price_widens_the_cost_and_not_the_time() {
+    let listed = forecast_of(&two_hours());
+    let estimated = forecast_on(
+        "ml.m5.2xlarge",
+        &two_hours(),
+        Some(&price(PriceEvidence::Estimate)),
+    );
+    assert_eq!(listed.time_seconds, estimated.time_seconds);
+    let (listed, estimated) = (listed.cost_usd.unwrap(), estimated.cost_usd.unwrap());
+    assert_eq!(listed.median(), estimated.median());
+    assert!(estimated.quantile(0.95) > listed.quantile(0.95));
+    assert!(estimated.quantile(0.05) < listed.quantile(0.05));
+}
+
+#[test]
+fn a_cost_without_a_price_is_unknown_with_the_reason() {
+    let reason = |instance: &str, price: Option<&Price>| {
+        forecast_on(instance, &two_hours(), price)
+            .cost_usd
+            .unwrap_err()
+            .0
+    };
+    assert_eq!(
+        reason("local", None),
+        "no price for local; write one under `prices` in the spec"
+    );
+    assert_eq!(
+        reason("local", Some(&Price::from_spec(UsdPerHour(0.0)))),
+        "the price of local is 0.00 USD/h; a cost needs one above 0"
+    );
+    assert!(
+        reason(
+            "data: 1x ml.c5.9xlarge + dnn: 2x ml.p3.2xlarge",
+            Some(&price(PriceEvidence::PriceList))
+        )
+        .ends_with("needs a price for each of its groups, which is not supported")
+    );
+}
+
+#[test]
+fn memory_in_bytes_becomes_percent_of_the_machine() {
+    let runs = [1.0, 2.0, 3.0].map(|percent| {
+        with_memory(
+            run(percent, 60.0),
+            Bytes::from_f64((4.0 + 0.28 * percent) * Bytes(Bytes::GIB).as_f64()).0,
+        )
+    });
+    let forecast = forecast_of(&runs);
+    assert!(near(
+        forecast.memory_bytes.unwrap().median(),
+        Bytes(32 * Bytes::GIB).as_f64(),
+        1e-6
+    ));
+    let percent = forecast.memory_percent.unwrap();
+    assert!(near(percent.median(), 100.0, 1e-6));
+    // A share of the machine is an amount here, not a level: a job can need more than there is.
+    assert!(percent.chance_above(110.0) > 0.1);
+    assert_eq!(forecast.law.memory.unwrap().name, "linear");
+}
+
+#[test]
+fn memory_measured_in_percent_alone_is_forecast_in_percent() {
+    let runs = [1.0, 2.0, 3.0].map(|percent| {
+        let mut run = run(percent, 60.0);
+        run.usage.memory = Some(PeakMemory {
+            bytes: None,
+            percent: Some(Percent(5.0 + 4.21 * percent)),
+            source: "test".to_owned(),
+            upper_bound: None,
+        });
+        run
+    });
+    let forecast = forecast_of(&runs);
+    assert!(near(forecast.memory_percent.unwrap().median(), 426.0, 1e-9));
+    assert_eq!(
+        forecast.memory_bytes.unwrap_err().0,
+        "memory was measured in percent of the machine, not in bytes"
+    );
+}
+
+#[test]
+fn a_canary_out_of_memory_settles_memory_and_leaves_time() {
+    let mut runs = two_hours();
+    runs.iter_mut()
+        .for_each(|run| *run = with_memory(run.clone(), Bytes::GIB));
+    runs.push(ended(
+        run(5.0, 10.0),
+        Outcome::OutOfMemory {
+            last_line: Some("<script>".to_owned()),
+        },
+    ));
+    let forecast = forecast_of(&runs);
+    assert!(forecast.out_of_memory);
+    assert!(forecast.memory_percent.is_err() && forecast.memory_bytes.is_err());
+    assert!(forecast.time_seconds.is_ok());
+    assert!(
+        forecast
+            .notes
+            .contains(&"left out of the fit: 5% #1 ran out of memory".to_owned())
+    );
+    assert!(!forecast.notes.concat().contains("<script>"));
+}
+
+#[test]
+fn a_canary_ended_at_its_limit_is_a_lower_bound() {
+    let with = |bound: f64| {
+        let mut runs = two_hours();
+        runs.push(ended(run(5.0, bound / 2.0), Outcome::TimedOut));
+        runs.push(ended(run(5.0, bound), Outcome::TimedOut));
+        forecast_of(&runs)
+    };
+    let within = with(3600.0);
+    assert_eq!(within.time_at_least, Some(3600.0));
+    assert!(near(within.cost_at_least.unwrap(), 0.5, 1e-12));
+    assert_eq!(within.time_seconds, forecast_of(&two_hours()).time_seconds);
+    // Two hours in full cannot be when 5% took longer.
+    let contradicted = with(7300.0);
+    for quantity in [contradicted.time_seconds, contradicted.cost_usd] {
+        assert_eq!(
+            quantity.unwrap_err().0,
+            "a canary ran longer than the forecast of the whole run"
+        );
+    }
+    let nothing = forecast_of(&[
+        ended(run(2.0, 60.0), Outcome::TimedOut),
+        ended(run(1.0, 60.0), Outcome::TimedOut),
+    ]);
+    assert_eq!(
+        nothing.time_seconds.unwrap_err().0,
+        "the 1% canary was ended after 1m, its limit (canary.max_runtime)"
+    );
+    assert_eq!(nothing.time_at_least, Some(60.0));
+}
+
+#[test]
+fn what_was_not_measured_is_unknown_and_not_zero() {
+    let forecast = forecast_of(&two_hours());
+    let reason = |quantity: Quantity| quantity.unwrap_err().0;
+    assert_eq!(
+        reason(forecast.memory_bytes),
+        "no completed run measured memory"
+    );
+    assert_eq!(
+        reason(forecast.gpu_percent),
+        "no GPU utilization was measured"
+    );
+    assert_eq!(reason(forecast.step_seconds), "no step time was measured");
+    assert_eq!(
+        reason(forecast.cost_per_step_usd),
+        "no step time was measured"
+    );
+    assert_eq!(forecast.phases, PhaseForecast::default());
+    let nothing = forecast_of(&[ended(run(1.0, 1.0), Outcome::NoCapacity)]);
+    assert_eq!(reason(nothing.time_seconds), "no canary run completed");
+    assert_eq!(reason(nothing.cost_usd), "no canary run completed");
+    assert_eq!(nothing.largest_share, None);
+    assert_eq!(
+        nothing.notes,
+        ["left out of the fit: 1% #1 found no capacity"]
+    );
+}
+
+#[test]
+fn steps_and_utilization_are_levels_and_phases_stand_apart() {
+    let runs = [1.0, 2.0, 3.0].map(|percent| {
+        let mut run = run(percent, 100.0);
+        run.step_seconds = Some(Seconds(0.36));
+        run.usage.cpu_percent = utilization(90.0);
+        run.usage.gpu_memory_percent = utilization(30.0).map(|usage| Utilization {
+            p99: Some(Percent(70.0)),
+            ..usage
+        });
+        run.phases = Phases {
+            startup: Some(Seconds(120.0)),
+            download: Some(Seconds(2.0 * percent)),
+            training: Some(Seconds(30.0 + percent)),
+            upload: None,
+        };
+        run
+    });
+    let forecast = forecast_on(
+        "2x ml.m5.2xlarge",
+        &runs,
+        Some(&price(PriceEvidence::PriceList)),
+    );
+    assert!(near(forecast.step_seconds.unwrap().median(), 0.36, 1e-12));
+    assert!(near(
+        forecast.cost_per_step_usd.unwrap().median(),
+        1e-4,
+        1e-12
+    ));
+    assert_eq!(forecast.cpu_percent.unwrap().median(), 90.0);
+    assert_eq!(forecast.gpu_memory_percent.unwrap().median(), 70.0);
+    let median = |phase: Option<Predictive>| phase.unwrap().median();
+    assert!(near(median(forecast.phases.startup), 120.0, 1e-12));
+    assert!(near(median(forecast.phases.download), 200.0, 1e-9));
+    assert!(near(median(forecast.phases.training), 130.0, 1e-9));
+    assert!(forecast.phases.upload.is_none());
+}
+
+#[test]
+fn notes_say_what_is_assumed_how_far_the_canaries_reached_and_what_was_left_out() {
+    let mut runs = two_hours();
+    runs.iter_mut()
+        .for_each(|run| *run = with_memory(run.clone(), Bytes::GIB));
+    runs[0].usage.memory.as_mut().unwrap().upper_bound = Some(Bytes(2 * Bytes::GIB));
+    runs[1].bytes = None;
+    for replicate in 0..8 {
+        let mut late = ended(run(50.0, 3600.0), Outcome::TimedOut);
+        late.replicate = replicate;
+        runs.push(late);
+    }
+    let mut half = run(2.0, 10.0);
+    (half.work, half.work_total) = (Some(5.0), Some(50.0));
+    runs.push(half);
+    runs.push(run(300.0, 10.0));
+    assert_eq!(
+        forecast_of(&runs).notes,
+        [
+            "the forecast of time assumes growth in proportion to data beyond the largest canary, which held 3% of it",
+            "memory did not grow with the data in the canaries; their mean stands for the full run",
+            "memory between two samples may have been higher, up to 2.00 GiB in one canary; the forecast is of what was sampled",
+            "the bytes of 1 run are not known; the fraction asked for stands in for them",
+            "left out of the fit: 2% #1 did less work per datum than the full run",
+            "left out of the fit: 300% #1 held a share of the data that is not between 0 and 100%",
+            "left out of the fit: 50% #1, 50% #2, 50% #3, 50% #4, 50% #5, 50% #6 and 2 more timed out, a lower bound of the time only",
+        ]
+    );
+}
+
+#[test]
+fn a_percentile_in_place_of_a_mean_is_said() {
+    let runs = [1.0, 2.0, 3.0].map(|percent| {
+        let mut run = run(percent, 40.0 + percent);
+        run.usage.cpu_percent = utilization(90.0).map(|usage| Utilization {
+            source: crate::measurement::table::PERCENTILE_SOURCE.to_owned(),
+            ..usage
+        });
+        run.usage.io_wait_percent = utilization(1.0);
+        run
+    });
+    assert!(forecast_of(&runs).notes.contains(
+        &"CPU utilization is a 99th percentile where a mean is wanted, since the table has no means; the mean is lower".to_owned()
+    ));
+}
+
+#[test]
+fn a_run_in_full_among_the_canaries_leaves_only_noise() {
+    let runs = [10.0, 50.0, 100.0].map(|percent| run(percent, 40.0 + 71.6 * percent));
+    let time = forecast_of(&runs).time_seconds.unwrap();
+    assert!(near(time.quantile(0.95), time.quantile(0.05), 1e-6));
+}
+
+#[test]
+fn numbers_that_are_no_numbers_count_as_not_measured() {
+    let mut runs = two_hours();
+    for value in [f64::NAN, f64::INFINITY, -1.0] {
+        runs.push(run(4.0, value));
+    }
+    assert_eq!(
+        forecast_of(&runs).time_seconds,
+        forecast_of(&two_hours()).time_seconds
+    );
+    let mut odd = run(1.0, 1.0);
+    odd.bytes = None;
+    odd.fraction = Fraction(f64::NAN);
+    assert!(forecast_of(&[odd]).time_seconds.is_err());
+}
+
+/// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and Box-Muller: the same noise on every machine.
+struct Noise(u64);
+
+impl Noise {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let bits = u32::try_from((z ^ (z >> 31)) >> 32).unwrap();
+        (f64::from(bits) + 0.5) / 4_294_967_296.0
+    }
+
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// Where the law is a line and its noise is normal, the statistical part alone holds 90 of 100 new full runs.
+#[test]
+fn the_interval_of_a_true_line_holds_nine_of_ten_new_runs() {
+    let mut noise = Noise(1);
+    for shares in [
+        [0.05, 0.05, 0.1, 0.1, 0.2, 0.2],
+        [0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
+    ] {
+        let trials = 4000;
+        let held = (0..trials)
+            .filter(|_| {
+                let mut value = |share: f64| 30.0 + 570.0 * share + 3.0 * noise.normal();
+                let points = shares.map(|share| line::Point {
+                    share,
+                    fraction: share,
+                    value: value(share),
+                });
+                let new = value(1.0);
+                let (time, _) = line::extrapolate(&points, "time", 0.0).unwrap();
+                (time.quantile(0.05)..=time.quantile(0.95)).contains(&new)
+            })
+            .count();
+        // Four standard errors of a share of 0.9 in 4000 are 0.019.
+        let share = line::count_as_float(held) / f64::from(trials);
+        assert!((share - 0.9).abs() < 0.02, "{share}");
+    }
+}
+
+/// Three to twelve noisy runs on several sizes.
+fn noisy_runs() -> impl Strategy<Value = Vec<Measurement>> {
+    (
+        0.0..1e4f64,
+        0.0..1e3f64,
+        prop::collection::vec((1u32..40, 0.8..1.25f64), 2..12),
+    )
+        .prop_map(|(fixed, per_percent, sizes)| {
+            let mut runs: Vec<Measurement> = sizes
+                .into_iter()
+                .map(|(percent, noise)| {
+                    let percent = f64::from(percent);
+                    run(percent, (1.0 + fixed + per_percent * percent) * noise)
+                })
+                .collect();
+            runs.push(run(50.0, 1.0 + fixed + per_percent * 50.0));
+            runs.push(run(0.5, 1.0 + fixed + per_percent * 0.5));
+            runs
+        })
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_the_runs_does_not_matter(runs in noisy_runs(), by in 0usize..12) {
+        let mut turned = runs.clone();
+        turned.rotate_left(by % runs.len());
+        turned.swap(0, 1);
+        prop_assert_eq!(forecast_of(&turned), forecast_of(&runs));
+    }
+
+    #[test]
+    fn a_slower_clock_scales_the_time(runs in noisy_runs(), factor in 1e-3..1e3f64) {
+        let slower: Vec<Measurement> = runs
+            .iter()
+            .cloned()
+            .map(|mut run| {
+                run.training_seconds = run.training_seconds.map(|time| time * factor);
+                run
+            })
+            .collect();
+        let (before, after) =
+            (forecast_of(&runs).time_seconds.unwrap(), forecast_of(&slower).time_seconds.unwrap());
+        prop_assert!(near(after.median(), before.median() * factor, 1e-9));
+        prop_assert!(near(after.quantile(0.95), before.quantile(0.95) * factor, 1e-6));
+    }
+
+    #[test]
+    fn a_noiseless_line_is_recovered(fixed in 0.0..1e5f64, per_percent in 1e-3..1e4f64) {
+        let runs = [1.0, 2.0, 5.0].map(|percent| run(percent, fixed + per_percent * percent));
+        let time = forecast_of(&runs).time_seconds.unwrap();
+        prop_assert!(near(time.median(), fixed + per_percent * 100.0, 1e-6));
+    }
+
+    #[test]
+    fn the_point_lies_in_its_interval_and_is_not_below_the_largest_canary(runs in noisy_runs()) {
+        let forecast = forecast_of(&runs);
+        let (time, law) = (forecast.time_seconds.unwrap(), forecast.law.time.unwrap());
+        let estimate = Estimate::of(&time, Fraction(0.95));
+        prop_assert!(0.0 < estimate.lower && estimate.lower <= estimate.point);
+        prop_assert!(estimate.point <= estimate.upper && estimate.upper.is_finite());
+        prop_assert_eq!(estimate.level, 0.9);
+        let at_largest = law.intercept + law.slope * forecast.largest_share.unwrap();
+        prop_assert!(time.median() >= at_largest * (1.0 - 1e-12));
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_changes_nothing_but_the_notes(runs in noisy_runs(), seconds in 0.0..1e6f64) {
+        let mut more = runs.clone();
+        more.push(ended(run(30.0, seconds), Outcome::Stopped));
+        let (before, mut after) = (forecast_of(&runs), forecast_of(&more));
+        prop_assert!(after.notes.len() > before.notes.len());
+        after.notes.clone_from(&before.notes);
+        prop_assert_eq!(after, before);
+    }
+}
