@@ -1,0 +1,117 @@
+//! Outcomes -> documented exit codes. A failed budget and a failed tool differ.
+
+use crate::spec::OnInconclusive;
+use crate::verdict::Verdict;
+
+/// The tool failed, or something a person must mend.
+pub const TOOL_FAILED: u8 = 1;
+/// Usage, or an invalid spec.
+pub const USAGE: u8 = 2;
+pub const EXCEEDED: u8 = 10;
+pub const AT_RISK: u8 = 11;
+/// The job has drifted from its baseline.
+pub const DRIFT: u8 = 12;
+/// The training code failed in a canary.
+pub const FAILED: u8 = 13;
+pub const UNKNOWN: u8 = 14;
+pub const INTERRUPTED: u8 = 130;
+pub const TERMINATED: u8 = 143;
+
+/// What turns an outcome into a failing check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strictness {
+    /// Whether at_risk fails the check.
+    pub strict: bool,
+    pub on_inconclusive: OnInconclusive,
+}
+
+/// The code of one outcome.
+pub fn code(verdict: Verdict, strictness: Strictness) -> u8 {
+    match verdict {
+        Verdict::Exceeded => EXCEEDED,
+        Verdict::Failed => FAILED,
+        Verdict::Unknown if strictness.on_inconclusive == OnInconclusive::Fail => UNKNOWN,
+        Verdict::AtRisk if strictness.strict => AT_RISK,
+        Verdict::Unknown | Verdict::AtRisk | Verdict::Within | Verdict::NotJudged => 0,
+    }
+}
+
+/// Codes of outcomes, worst first.
+const WORST_FIRST: [u8; 5] = [EXCEEDED, FAILED, UNKNOWN, DRIFT, AT_RISK];
+
+/// The worst of several codes: those of outcomes first, then whatever else is not 0, as it comes.
+pub fn worst(codes: &[u8]) -> u8 {
+    WORST_FIRST
+        .into_iter()
+        .find(|worst| codes.contains(worst))
+        .or_else(|| codes.iter().copied().find(|&code| code != 0))
+        .unwrap_or(0)
+}
+
+/// The code of several outcomes: that of the worst whose code is not 0.
+pub fn code_of_all(verdicts: impl IntoIterator<Item = Verdict>, strictness: Strictness) -> u8 {
+    let codes: Vec<u8> = verdicts
+        .into_iter()
+        .map(|verdict| code(verdict, strictness))
+        .collect();
+    worst(&codes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STRICT: Strictness = Strictness {
+        strict: true,
+        on_inconclusive: OnInconclusive::Fail,
+    };
+    const LENIENT: Strictness = Strictness {
+        strict: false,
+        on_inconclusive: OnInconclusive::Pass,
+    };
+
+    #[test]
+    fn each_outcome_has_its_documented_code() {
+        let codes = |strictness| {
+            [
+                Verdict::Exceeded,
+                Verdict::Failed,
+                Verdict::Unknown,
+                Verdict::AtRisk,
+                Verdict::Within,
+                Verdict::NotJudged,
+            ]
+            .map(|verdict| code(verdict, strictness))
+        };
+        assert_eq!(codes(STRICT), [10, 13, 14, 11, 0, 0]);
+        assert_eq!(codes(LENIENT), [10, 13, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn codes_rank_as_their_outcomes_do() {
+        for (codes, expected) in [
+            (vec![0, 0], 0),
+            (vec![AT_RISK, DRIFT], DRIFT),
+            (vec![DRIFT, UNKNOWN], UNKNOWN),
+            (vec![UNKNOWN, FAILED], FAILED),
+            (vec![FAILED, EXCEEDED], EXCEEDED),
+            (vec![0, TOOL_FAILED], TOOL_FAILED),
+            (vec![TOOL_FAILED, EXCEEDED], EXCEEDED),
+        ] {
+            assert_eq!(worst(&codes), expected);
+        }
+    }
+
+    #[test]
+    fn the_worst_outcome_with_a_code_decides() {
+        let verdicts = [Verdict::Within, Verdict::AtRisk, Verdict::Unknown];
+        assert_eq!(code_of_all(verdicts, STRICT), UNKNOWN);
+        // Unknown passes here, so the strict at_risk below it decides.
+        let strict_but_passing = Strictness {
+            on_inconclusive: OnInconclusive::Pass,
+            ..STRICT
+        };
+        assert_eq!(code_of_all(verdicts, strict_but_passing), AT_RISK);
+        assert_eq!(code_of_all([], STRICT), 0);
+    }
+}
