@@ -6,7 +6,7 @@
 //! spec -> change -> plan -> run -> measurement -> forecast -> verdict -> report
 //! ```
 //!
-//! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a `plan`
+//! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a [`plan`]
 //! asks for small [`canary`] runs; a `backend` runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
 //! to full size with a prediction interval; a [`verdict`] holds it against the budget; a `report` tells the pull
 //! request. `app` is the only module that sees both the pure core and the edges.
@@ -29,3 +29,5 @@ pub mod forecast;
 pub mod verdict;
 
 pub mod exit;
+
+pub mod plan;

@@ -1,0 +1,243 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::canary::{ChannelData, DataObject};
+use crate::instance::InstanceType;
+use crate::spec::{Budget, CanaryPolicy, DriftPolicy, Level, ProbePolicy, Training};
+use crate::units::{Bytes, Percent, UsdPerHour};
+
+fn job(fractions: &[f64], replicates: u32) -> Job {
+    Job {
+        name: "digits".to_owned(),
+        paths: Vec::new(),
+        training: Training {
+            command: Some(vec!["python3".to_owned(), "train.py".to_owned()]),
+            image: None,
+            role: None,
+            source_dir: None,
+            entry_point: None,
+            hyperparameters: Vec::new(),
+            environment: Vec::new(),
+            channels: Vec::new(),
+            output: None,
+            volume: Bytes(30 * Bytes::GIB),
+            volume_kms_key: None,
+            output_kms_key: None,
+            max_runtime: None,
+            spot: false,
+            checkpoints: None,
+            subnets: Vec::new(),
+            security_groups: Vec::new(),
+            network_isolation: false,
+            tags: Vec::new(),
+            metrics: Vec::new(),
+            step_metric: None,
+        },
+        instance: InstanceConfiguration::one(InstanceType::local()),
+        alternatives: Vec::new(),
+        work: None,
+        canary: CanaryPolicy {
+            design: Design::Fixed {
+                fractions: fractions
+                    .iter()
+                    .map(|percent| Percent(*percent).as_fraction())
+                    .collect(),
+                replicates,
+            },
+            spend_limit: Usd(5.0),
+            max_runtime: Seconds(3600.0),
+            parallel: 1,
+            warm_pool: None,
+            reuse: Seconds(0.0),
+            seed: 1,
+            probe: ProbePolicy::Off,
+        },
+        budget: Budget {
+            lines: Vec::new(),
+            certainty: Fraction(0.95),
+            existing_breach: Level::Warn,
+        },
+        drift: DriftPolicy {
+            max: Percent(15.0),
+            at_least: Usd(0.0),
+        },
+    }
+}
+
+fn channel(name: &str, sampled: bool, objects: usize) -> ChannelData {
+    ChannelData {
+        name: name.to_owned(),
+        sampled,
+        objects: (0..objects)
+            .map(|index| DataObject {
+                key: format!("part-{index:05}.csv"),
+                bytes: Bytes(1000 + index as u64),
+            })
+            .collect(),
+    }
+}
+
+fn dataset(objects: usize) -> Dataset {
+    Dataset {
+        channels: vec![
+            channel("train", true, objects),
+            channel("validation", false, 2),
+        ],
+    }
+}
+
+fn free(_: &InstanceConfiguration) -> Option<Price> {
+    None
+}
+
+fn a_dollar_an_hour(_: &InstanceConfiguration) -> Option<Price> {
+    Some(Price::from_spec(UsdPerHour(1.0)))
+}
+
+fn objects_of(plan: &Plan) -> Vec<u64> {
+    plan.runs.iter().map(|run| run.objects).collect()
+}
+
+#[test]
+fn one_two_three_per_cent_of_a_hundred_objects_three_times() {
+    let plan = plan(
+        &job(&[1.0, 2.0, 3.0], 3),
+        &dataset(100),
+        &free,
+        Alternatives::Measure,
+    )
+    .unwrap();
+    assert_eq!(objects_of(&plan), [1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    assert_eq!(plan.worst_case, None);
+    assert_eq!(plan.wall_clock, Seconds(9.0 * 3600.0));
+    // Whole channels come whole.
+    assert!(
+        plan.runs
+            .iter()
+            .all(|run| run.channels[1].objects.len() == 2)
+    );
+}
+
+#[test]
+fn few_objects_keep_their_sizes_apart_by_rank_and_equal_sizes_are_dropped() {
+    let small = plan(
+        &job(&[1.0, 2.0, 3.0], 1),
+        &dataset(10),
+        &free,
+        Alternatives::Measure,
+    )
+    .unwrap();
+    assert_eq!(objects_of(&small), [1, 2, 3]);
+    assert!(
+        small.notes[0].contains("only 10 objects"),
+        "{:?}",
+        small.notes
+    );
+    let tiny = plan(
+        &job(&[1.0, 2.0, 3.0], 2),
+        &dataset(2),
+        &free,
+        Alternatives::Measure,
+    )
+    .unwrap();
+    assert_eq!(objects_of(&tiny), [1, 1, 2, 2]);
+}
+
+#[test]
+fn one_object_is_an_error_and_too_few_runs_are_unknown() {
+    let one = plan(
+        &job(&[1.0, 2.0], 3),
+        &dataset(1),
+        &free,
+        Alternatives::Measure,
+    );
+    assert!(matches!(one, Err(PlanError::OneObject { .. })));
+    let one_size = plan(&job(&[1.0], 9), &dataset(100), &free, Alternatives::Measure);
+    assert_eq!(
+        one_size.unwrap_err().to_string(),
+        "the design gives 9 runs on 1 size; a forecast needs at least 3 runs on 2 sizes"
+    );
+}
+
+#[test]
+fn over_the_spend_limit_nothing_is_launched() {
+    // Nine runs of an hour and two minutes at a dollar an hour: 9.3 USD.
+    let refused = plan(
+        &job(&[1.0, 2.0, 3.0], 3),
+        &dataset(100),
+        &a_dollar_an_hour,
+        Alternatives::Measure,
+    );
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("up to 9.30 USD, above the spend limit of 5.00 USD")
+    );
+}
+
+#[test]
+fn alternatives_are_measured_while_they_fit_and_never_refuse_the_job() {
+    let mut job = job(&[1.0, 2.0], 2);
+    job.canary.max_runtime = Seconds(1680.0);
+    job.alternatives = vec!["2x local".parse().unwrap(), "local".parse().unwrap()];
+    // Four runs of half an hour: 2 USD on one machine, 4 USD on two, of 5 USD.
+    let plan = plan(
+        &job,
+        &dataset(100),
+        &a_dollar_an_hour,
+        Alternatives::Measure,
+    )
+    .unwrap();
+    assert_eq!(plan.worst_case, Some(Usd(2.0)));
+    assert_eq!(
+        plan.alternatives[0].runs,
+        Err(NotMeasured::TooDear(Usd(4.0)))
+    );
+    assert_eq!(plan.alternatives[1].runs.as_ref().unwrap().len(), 4);
+}
+
+#[test]
+fn replicates_draw_different_objects_and_the_same_seed_draws_the_same() {
+    let plan_with = |seed| {
+        let mut job = job(&[1.0, 2.0, 3.0], 3);
+        job.canary.seed = seed;
+        plan(&job, &dataset(100), &free, Alternatives::Measure)
+            .unwrap()
+            .runs
+    };
+    let runs = plan_with(1);
+    assert_eq!(runs, plan_with(1));
+    assert_ne!(runs, plan_with(2));
+    assert_ne!(runs[0].channels[0].objects, runs[1].channels[0].objects);
+}
+
+proptest! {
+    #[test]
+    fn a_drawing_repeats_nothing_and_does_not_depend_on_the_listing(
+        total in 2_usize..300,
+        share in 0.0_f64..1.0,
+        seed in any::<u64>(),
+    ) {
+        let sizes = sampling::sizes(&[Fraction(share)], total);
+        let data = dataset(total);
+        let drawn = sampling::draw(&data, sizes[0].objects, total, seed, 0);
+        let mut keys: Vec<_> = drawn[0].objects.iter().map(|object| &object.key).collect();
+        keys.dedup();
+        prop_assert_eq!(keys.len(), sizes[0].objects);
+        let mut shuffled = data.clone();
+        shuffled.channels[0].objects.reverse();
+        prop_assert_eq!(sampling::draw(&shuffled, sizes[0].objects, total, seed, 0), drawn);
+    }
+
+    #[test]
+    fn every_sampled_channel_gets_the_same_share(small in 10_usize..60, factor in 1_usize..6) {
+        let data = Dataset {
+            channels: vec![channel("train", true, small), channel("weights", true, small * factor)],
+        };
+        for run in plan(&job(&[10.0, 20.0], 2), &data, &free, Alternatives::Measure).unwrap().runs {
+            prop_assert_eq!(run.channels[1].objects.len(), run.channels[0].objects.len() * factor);
+            prop_assert_eq!(run.bytes, run.channels.iter().map(ChannelData::bytes).sum());
+        }
+    }
+}
