@@ -8,7 +8,7 @@
 //!
 //! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a [`plan`]
 //! asks for small [`canary`] runs; a `backend` runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
-//! to full size with a prediction interval; a [`verdict`] holds it against the budget; a `report` tells the pull
+//! to full size with a prediction interval; a [`verdict`] holds it against the budget; a [`report`] tells the pull
 //! request. `app` is the only module that sees both the pure core and the edges.
 
 // The pure core, importing leftward only.
@@ -31,3 +31,5 @@ pub mod verdict;
 pub mod exit;
 
 pub mod plan;
+
+pub mod report;

@@ -1,0 +1,486 @@
+//! The one table of a report: what each instance configuration would take, and how that stands against the budget.
+//!
+//! Plain text without escaping; Markdown and the terminal lay the same table out.
+
+use super::words::{self, Quantity};
+use super::{BudgetRow, InstanceForecast, JobReport};
+use crate::forecast::Estimate;
+use crate::instance::Price;
+use crate::spec::{Bound, Level, LineKind};
+use crate::units::Bytes;
+use crate::verdict::{LineVerdict, Verdict};
+
+/// A column of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    Time,
+    Cost,
+    Memory,
+    Cpu,
+    Gpu,
+    GpuMemory,
+    IoWait,
+    Step,
+    CostPerStep,
+    VersusBase,
+}
+
+impl Column {
+    const ALL: [Self; 10] = [
+        Self::Time,
+        Self::Cost,
+        Self::Memory,
+        Self::Cpu,
+        Self::Gpu,
+        Self::GpuMemory,
+        Self::IoWait,
+        Self::Step,
+        Self::CostPerStep,
+        Self::VersusBase,
+    ];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Time => "Time",
+            Self::Cost => "Cost",
+            Self::Memory => "Memory",
+            Self::Cpu => "CPU",
+            Self::Gpu => "GPU",
+            Self::GpuMemory => "GPU mem",
+            Self::IoWait => "I/O wait",
+            Self::Step => "step",
+            Self::CostPerStep => "Cost/step",
+            Self::VersusBase => "vs base",
+        }
+    }
+
+    /// The column that shows a budget line's estimate.
+    fn of_line(line: LineKind) -> Self {
+        match line {
+            LineKind::Cost => Self::Cost,
+            LineKind::Time => Self::Time,
+            LineKind::Memory => Self::Memory,
+            LineKind::GpuMemory => Self::GpuMemory,
+            LineKind::CostPerStep => Self::CostPerStep,
+            LineKind::CostIncrease | LineKind::TimeIncrease => Self::VersusBase,
+            LineKind::CpuUtilization => Self::Cpu,
+            LineKind::GpuUtilization => Self::Gpu,
+            LineKind::IoWait => Self::IoWait,
+        }
+    }
+
+    fn figure(self, forecast: &InstanceForecast) -> Option<Figure> {
+        let estimates = &forecast.estimates;
+        let (quantity, estimate) = match self {
+            Self::Time => (Quantity::Time, estimates.time_seconds),
+            Self::Cost => (Quantity::Money, estimates.cost_usd),
+            Self::Memory => (Quantity::Percent, estimates.memory_percent),
+            Self::Cpu => (Quantity::Percent, estimates.cpu_percent),
+            Self::Gpu => (Quantity::Percent, estimates.gpu_percent),
+            Self::GpuMemory => (Quantity::Percent, estimates.gpu_memory_percent),
+            Self::IoWait => (Quantity::Percent, estimates.io_wait_percent),
+            Self::Step => (Quantity::Time, estimates.step_seconds),
+            Self::CostPerStep => (Quantity::Money, estimates.cost_per_step_usd),
+            Self::VersusBase => return versus_base(forecast),
+        };
+        let estimate = estimate?;
+        let price_is_estimate = forecast.price.as_ref().is_some_and(Price::is_estimate);
+        let is_derived_from_price = matches!(self, Self::Cost | Self::CostPerStep);
+        let mark = if price_is_estimate && is_derived_from_price {
+            "~"
+        } else {
+            ""
+        };
+        Some(Figure {
+            point: format!("{mark}{}", quantity.figure(estimate.point)),
+            interval: quantity.interval(&estimate),
+        })
+    }
+}
+
+/// A number as a reader sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Figure {
+    pub(super) point: String,
+    pub(super) interval: Option<String>,
+}
+
+/// One instance configuration of one job.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    pub(super) job: &'a str,
+    pub(super) instance: String,
+    /// The budget is judged on it.
+    pub(super) is_judged: bool,
+    pub(super) is_measured: bool,
+    pub(super) verdict: Verdict,
+    /// What the verdict rests on: `cost 126%`, and its chance.
+    pub(super) standing: (String, Option<String>),
+    /// The column that the standing is about, where the row is over budget or at risk.
+    pub(super) decisive: Option<Column>,
+    /// One for each column.
+    pub(super) figures: Vec<Option<Figure>>,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(super) struct Comparison<'a> {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Row<'a>>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Jobs that fail the check come first. Of each job the judged configuration leads, since its row alone decides;
+    /// then come the alternatives, worst first, then those not measured.
+    pub(super) fn of(jobs: &[&'a JobReport]) -> Self {
+        let mut forecasts: Vec<(&JobReport, usize, &InstanceForecast)> = Vec::new();
+        for job in worst_first(jobs) {
+            let mut of_job: Vec<_> = (0..).zip(&job.forecasts).collect();
+            of_job.sort_by_key(|(index, forecast)| {
+                (
+                    *index > 0,
+                    forecast.not_measured.is_some(),
+                    forecast.verdict,
+                )
+            });
+            forecasts.extend(of_job.into_iter().map(|(i, forecast)| (job, i, forecast)));
+        }
+        let columns = columns(&forecasts);
+        let rows = forecasts
+            .into_iter()
+            .map(|(job, index, forecast)| row(job, index == 0, forecast, &columns))
+            .collect();
+        Self { columns, rows }
+    }
+}
+
+/// The jobs, worst first, else in their order.
+pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
+    let mut sorted = jobs.to_vec();
+    sorted.sort_by_key(|job| job.verdict);
+    sorted
+}
+
+/// A column appears only where it says something: a comment is narrow. What is known beside is in [`unshown_figures`].
+fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> {
+    let has_figure = |column: Column| {
+        forecasts
+            .iter()
+            .any(|(_, _, forecast)| column.figure(forecast).is_some())
+    };
+    let any_line = |column: Column, is_meant: fn(LineVerdict) -> bool| {
+        forecasts.iter().any(|(_, _, forecast)| {
+            let mut lines = forecast.budget.iter();
+            lines.any(|row| Column::of_line(row.line) == column && is_meant(row.verdict))
+        })
+    };
+    let has_line = |column| any_line(column, |verdict| verdict != LineVerdict::NotApplicable);
+    let is_in_question = |column| {
+        any_line(column, |verdict| {
+            !matches!(verdict, LineVerdict::NotApplicable | LineVerdict::Within)
+        })
+    };
+    Column::ALL
+        .into_iter()
+        .filter(|&column| match column {
+            Column::Time => true,
+            // GPU types have more to say of their GPUs.
+            Column::Cpu => has_line(column) || (has_figure(column) && !has_figure(Column::Gpu)),
+            Column::IoWait | Column::CostPerStep => is_in_question(column),
+            Column::Step => false,
+            Column::Cost
+            | Column::Memory
+            | Column::Gpu
+            | Column::GpuMemory
+            | Column::VersusBase => has_figure(column) || has_line(column),
+        })
+        .collect()
+}
+
+/// The numbers of a forecast that these columns do not show: `CPU 22% (20–24)`.
+pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> Vec<String> {
+    let memory = forecast.estimates.memory_bytes.map(|estimate| {
+        let [point, lower, upper] =
+            [estimate.point, estimate.lower, estimate.upper].map(Bytes::from_f64);
+        format!("peak memory {point} ({lower}–{upper})")
+    });
+    let columns = Column::ALL
+        .into_iter()
+        .filter(|column| !shown.contains(column))
+        .filter_map(|column| {
+            let Figure { point, interval } = column.figure(forecast)?;
+            let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
+            Some(format!("{} {point}{interval}", column.title()))
+        });
+    memory.into_iter().chain(columns).collect()
+}
+
+fn row<'a>(
+    job: &'a JobReport,
+    is_judged: bool,
+    forecast: &InstanceForecast,
+    columns: &[Column],
+) -> Row<'a> {
+    let line = decisive_line(forecast);
+    let is_breach = matches!(forecast.verdict, Verdict::Exceeded | Verdict::AtRisk);
+    Row {
+        job: &job.name,
+        instance: forecast.instance.to_string(),
+        is_judged,
+        is_measured: forecast.not_measured.is_none(),
+        verdict: forecast.verdict,
+        standing: standing(job, is_judged, forecast, line),
+        decisive: line
+            .filter(|_| is_breach)
+            .map(|row| Column::of_line(row.line)),
+        figures: columns
+            .iter()
+            .map(|column| column.figure(forecast))
+            .collect(),
+    }
+}
+
+/// The verdict cell: the most used budget line and its chance, or why there is none.
+fn standing(
+    job: &JobReport,
+    is_judged: bool,
+    forecast: &InstanceForecast,
+    line: Option<&BudgetRow>,
+) -> (String, Option<String>) {
+    if let Some(why) = &forecast.not_measured {
+        // Of a job that was not planned the headline has said it.
+        let is_said = is_judged && job.reason.contains(why.as_str());
+        return ("not measured".to_owned(), (!is_said).then(|| why.clone()));
+    }
+    match (forecast.verdict, line) {
+        (Verdict::Failed, _) => ("failed".to_owned(), None),
+        (Verdict::NotJudged, _) => ("not judged".to_owned(), None),
+        (_, Some(row)) => {
+            let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
+            let chance = chance.or_else(|| {
+                (row.verdict == LineVerdict::Unknown).then(|| "cannot be told".to_owned())
+            });
+            (use_of(row, forecast), chance)
+        }
+        (verdict, None) => (words::phrase(verdict).to_owned(), None),
+    }
+}
+
+/// How much of a line is used: `cost 126%`; where that says little the value itself, `CPU utilization 12%`.
+fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> String {
+    let name = row.line.words();
+    let Some(value) = value_of(row.line, forecast) else {
+        return name.to_owned();
+    };
+    let is_increase = Column::of_line(row.line) == Column::VersusBase;
+    if row.bound == Bound::Min || is_increase {
+        format!("{name} {}", words::line_figure(row.line, value, row.limit))
+    } else {
+        format!("{name} {}", words::share(value / row.limit))
+    }
+}
+
+/// The line that a row's verdict rests on, as the verdict chose it.
+fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
+    forecast.budget.iter().find(|row| row.decides)
+}
+
+/// The point that a line's limit is held against, in the unit of the limit.
+fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
+    let estimates = &forecast.estimates;
+    let estimate = match line {
+        LineKind::Cost => estimates.cost_usd,
+        LineKind::Time => estimates.time_seconds,
+        LineKind::Memory => estimates.memory_percent,
+        LineKind::GpuMemory => estimates.gpu_memory_percent,
+        LineKind::CostPerStep => estimates.cost_per_step_usd,
+        LineKind::CpuUtilization => estimates.cpu_percent,
+        LineKind::GpuUtilization => estimates.gpu_percent,
+        LineKind::IoWait => estimates.io_wait_percent,
+        LineKind::CostIncrease => {
+            return relative(forecast.delta.cost_usd, estimates.cost_usd).map(|e| e.point);
+        }
+        LineKind::TimeIncrease => {
+            return relative(forecast.delta.time_seconds, estimates.time_seconds).map(|e| e.point);
+        }
+    };
+    estimate.map(|estimate| estimate.point)
+}
+
+/// A change in percent of the base, which is the forecast less the change.
+fn relative(delta: Option<Estimate>, total: Option<Estimate>) -> Option<Estimate> {
+    let (delta, total) = (delta?, total?);
+    let base = total.point - delta.point;
+    let percent = |value: f64| value / base * 100.0;
+    (base > 0.0).then(|| Estimate {
+        point: percent(delta.point),
+        lower: percent(delta.lower),
+        upper: percent(delta.upper),
+        level: delta.level,
+    })
+}
+
+/// `+31%`, or `within noise` where the interval holds no change at all.
+fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
+    let change = relative(forecast.delta.cost_usd, forecast.estimates.cost_usd)
+        .or_else(|| relative(forecast.delta.time_seconds, forecast.estimates.time_seconds))?;
+    if change.lower <= 0.0 && change.upper >= 0.0 {
+        return Some(Figure {
+            point: "within noise".to_owned(),
+            interval: None,
+        });
+    }
+    let sign = if change.point > 0.0 { "+" } else { "" };
+    Some(Figure {
+        point: format!("{sign}{}", Quantity::Percent.figure(change.point)),
+        interval: Quantity::Percent.interval(&change),
+    })
+}
+
+/// One sentence for each line of a job's judged configuration that is over, at risk or unknown and that its table row
+/// does not already show.
+pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
+    let Some(forecast) = job.forecasts.first() else {
+        return Vec::new();
+    };
+    let shown = decisive_line(forecast);
+    forecast
+        .budget
+        .iter()
+        .filter(|row| !shown.is_some_and(|shown| std::ptr::eq(shown, *row)))
+        .filter(|row| {
+            !matches!(
+                row.verdict,
+                LineVerdict::Within | LineVerdict::NotApplicable
+            )
+        })
+        .map(|row| {
+            let name = row.line.words();
+            let limit = words::limit(row.line, row.bound, row.limit);
+            let found = match (value_of(row.line, forecast), row.chance_of_breach) {
+                (Some(value), Some(p)) => {
+                    let figure = words::line_figure(row.line, value, row.limit);
+                    let chance = words::chance(p, row.bound);
+                    format!("{name} is {figure}, wanted {limit} ({chance})")
+                }
+                _ => format!("{name} cannot be told, wanted {limit}"),
+            };
+            match row.level {
+                Level::Fail => found,
+                Level::Warn => format!("{found}; level warn, so it does not count"),
+            }
+        })
+        .collect()
+}
+
+/// A job's budget, line by line: line, limit, forecast, chance, outcome; what fails the check first.
+pub(super) fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
+    let Some(forecast) = job.forecasts.first() else {
+        return Vec::new();
+    };
+    let mut rows: Vec<&BudgetRow> = forecast.budget.iter().collect();
+    rows.sort_by_key(|row| (row.level == Level::Warn, row.verdict));
+    rows.into_iter()
+        .map(|row| {
+            let or_unknown = |text: Option<String>| text.unwrap_or(words::UNKNOWN.to_owned());
+            let level = match row.level {
+                Level::Fail => "",
+                Level::Warn => " (warn only)",
+            };
+            [
+                format!("{}{level}", row.line.words()),
+                words::limit(row.line, row.bound, row.limit),
+                or_unknown(
+                    value_of(row.line, forecast)
+                        .map(|value| words::line_figure(row.line, value, row.limit)),
+                ),
+                or_unknown(row.chance_of_breach.map(|p| words::chance(p, row.bound))),
+                words::line_outcome(row.verdict).to_owned(),
+            ]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+    use crate::report::Report;
+
+    fn jobs(report: &Report) -> Vec<&JobReport> {
+        report.jobs.iter().collect()
+    }
+
+    #[test]
+    fn a_job_that_fails_the_check_leads_and_what_was_not_measured_ends() {
+        let mut report = samples::two_jobs();
+        report.jobs[1].forecasts[2].verdict = Verdict::Exceeded;
+        report.jobs[1].forecasts.swap(1, 3);
+        let comparison = Comparison::of(&jobs(&report));
+        let rows: Vec<String> = comparison
+            .rows
+            .iter()
+            .map(|row| format!("{} {}", row.job, row.instance))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                "churn ml.m5.2xlarge",
+                "churn 6x ml.m5.4xlarge",
+                "churn ml.c5.4xlarge",
+                "churn ml.m5.24xlarge",
+                "digits local",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_table_shows_the_line_that_the_verdict_rests_on() {
+        let mut report = samples::churn();
+        let standing = |report: &Report| Comparison::of(&jobs(report)).rows[0].standing.clone();
+        assert!(standing(&report).0.starts_with("cost "));
+        let judged = &mut report.jobs[0].forecasts[0];
+        (judged.budget[0].decides, judged.budget[2].decides) = (false, true);
+        assert!(standing(&report).0.starts_with("memory "));
+        // A report that does not say, as one made by hand.
+        report.jobs[0].forecasts[0].budget[2].decides = false;
+        assert_eq!(standing(&report).0, "over budget");
+    }
+
+    #[test]
+    fn a_job_that_was_not_planned_says_why_once() {
+        let mut report = samples::churn();
+        let job = &mut report.jobs[0];
+        job.forecasts[0].not_measured = Some("the data is empty".to_owned());
+        let standing = |job: &JobReport| Comparison::of(&[job]).rows[0].standing.clone();
+        assert!(standing(job).1.is_some());
+        job.reason = "the data is empty".to_owned();
+        assert_eq!(standing(job), ("not measured".to_owned(), None));
+    }
+
+    #[test]
+    fn a_change_whose_interval_holds_zero_is_noise() {
+        let mut report = samples::at_risk();
+        let forecast = &mut report.jobs[0].forecasts[0];
+        // 0.0046 more than 0.0148 USD.
+        assert_eq!(versus_base(forecast).unwrap().point, "+31%");
+        forecast.delta.cost_usd.as_mut().unwrap().lower = -0.001;
+        assert_eq!(versus_base(forecast).unwrap().point, "within noise");
+        forecast.delta = super::super::Delta::default();
+        assert_eq!(versus_base(forecast), None);
+    }
+
+    #[test]
+    fn a_column_appears_only_where_it_says_something() {
+        let titles = |report: &Report| -> Vec<&str> {
+            let comparison = Comparison::of(&jobs(report));
+            comparison.columns.iter().map(|c| c.title()).collect()
+        };
+        assert_eq!(titles(&samples::failed()), ["Time"]);
+        assert_eq!(titles(&samples::churn()), ["Time", "Cost", "Memory", "CPU"]);
+        let mut gpu = samples::gpu();
+        assert_eq!(titles(&gpu), ["Time", "Cost", "Memory", "GPU", "GPU mem"]);
+        gpu.jobs[0].forecasts[0].budget[2].verdict = LineVerdict::Exceeded;
+        assert!(titles(&gpu).contains(&"Cost/step"));
+    }
+}

@@ -1,0 +1,145 @@
+//! The forecasts as the `Projected_*` table of the library this program grew out of
+//! (github.com/aws-samples/amazon-sagemaker-predict-training-resource-usage), so that its readers go on working: its
+//! columns, in its order and units, then ours. One row for each job and instance configuration.
+//!
+//! Two differences. A missing number is an empty cell, where that library writes -1: a reader that averages a column
+//! would take -1 for a measurement. And `price` is that of the whole configuration, not of one machine of several, so
+//! that `Projected_TotalCost` stays time x price.
+
+use super::escape::{NAME_LIMIT, for_spreadsheet};
+use super::{InstanceForecast, Report};
+use crate::forecast::Estimate;
+
+/// The columns; the first eight are the library's. Times are in seconds, `price` in US dollars per second.
+pub const HEADER: [&str; 23] = [
+    "InstanceType",
+    "Projected_CPUUtilization",
+    "Projected_MemoryUsedPercent",
+    "Projected_TrainingTimeInSeconds",
+    "Projected_GPUUtilization",
+    "Projected_GPUMemoryUtilization",
+    "price",
+    "Projected_TotalCost",
+    "job_name",
+    "verdict",
+    "interval_level",
+    "Projected_CPUUtilization_lower",
+    "Projected_CPUUtilization_upper",
+    "Projected_MemoryUsedPercent_lower",
+    "Projected_MemoryUsedPercent_upper",
+    "Projected_TrainingTimeInSeconds_lower",
+    "Projected_TrainingTimeInSeconds_upper",
+    "Projected_GPUUtilization_lower",
+    "Projected_GPUUtilization_upper",
+    "Projected_GPUMemoryUtilization_lower",
+    "Projected_GPUMemoryUtilization_upper",
+    "Projected_TotalCost_lower",
+    "Projected_TotalCost_upper",
+];
+
+/// The table, with its header line.
+pub fn render(report: &Report) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let rows = report.jobs.iter().flat_map(|job| {
+        let of_job = job.forecasts.iter();
+        of_job.map(|forecast| row(&job.name, forecast))
+    });
+    let table = std::iter::once(HEADER.map(str::to_owned).to_vec()).chain(rows);
+    for record in table {
+        writer
+            .write_record(record)
+            .expect("rows are equally long, and memory takes every byte");
+    }
+    let bytes = writer.into_inner().expect("memory takes every byte");
+    String::from_utf8(bytes).expect("only text was written")
+}
+
+fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
+    let estimates = &forecast.estimates;
+    let [cpu, memory, time, gpu, gpu_memory, cost] = [
+        estimates.cpu_percent,
+        estimates.memory_percent,
+        estimates.time_seconds,
+        estimates.gpu_percent,
+        estimates.gpu_memory_percent,
+        estimates.cost_usd,
+    ];
+    let point = |estimate: Option<Estimate>| number(estimate.map(|e| e.point));
+    let verdict = serde_json::to_value(forecast.verdict).expect("a verdict is a word");
+    let level = [time, memory, cpu].into_iter().flatten().next();
+    let mut row = vec![
+        for_spreadsheet(&forecast.instance.to_string(), NAME_LIMIT),
+        point(cpu),
+        point(memory),
+        point(time),
+        point(gpu),
+        point(gpu_memory),
+        number(price_per_second(forecast)),
+        point(cost),
+        for_spreadsheet(job, NAME_LIMIT),
+        verdict.as_str().unwrap_or_default().to_owned(),
+        number(level.map(|estimate| estimate.level)),
+    ];
+    for estimate in [cpu, memory, time, gpu, gpu_memory, cost] {
+        row.push(number(estimate.map(|e| e.lower)));
+        row.push(number(estimate.map(|e| e.upper)));
+    }
+    row
+}
+
+/// Of all machines together. `None` for groups of different types, whose prices differ.
+fn price_per_second(forecast: &InstanceForecast) -> Option<f64> {
+    forecast.instance.single_type()?;
+    let machines = f64::from(forecast.instance.total_count());
+    let price = forecast.price.as_ref()?;
+    Some(price.usd_per_hour.0 * machines / 3600.0)
+}
+
+fn number(value: Option<f64>) -> String {
+    value
+        .filter(|value| value.is_finite())
+        .map_or(String::new(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn the_table_of_one_job() {
+        insta::assert_snapshot!(render(&samples::churn()));
+    }
+
+    #[test]
+    fn every_job_and_instance_has_a_row_and_nothing_reads_as_a_formula() {
+        let report = samples::hostile();
+        let table = render(&report);
+        let mut reader = csv::Reader::from_reader(table.as_bytes());
+        assert_eq!(reader.headers().unwrap(), HEADER.as_slice());
+        let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        let forecasts: usize = report.jobs.iter().map(|job| job.forecasts.len()).sum();
+        assert_eq!(rows.len(), forecasts);
+        for row in &rows {
+            assert!(!row[8].starts_with(['=', '+', '-', '@']), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn total_cost_is_time_times_price() {
+        let table = render(&samples::churn());
+        let mut reader = csv::Reader::from_reader(table.as_bytes());
+        let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        for row in rows.iter().filter(|row| !row[3].is_empty()) {
+            let [time, price, cost] = [3, 6, 7].map(|index| row[index].parse::<f64>().unwrap());
+            assert!((time * price / cost - 1.0).abs() < 1e-9, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_number_is_an_empty_cell() {
+        let table = render(&samples::unknown());
+        assert!(!table.contains("-1"));
+        assert!(table.contains(",,"));
+    }
+}

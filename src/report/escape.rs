@@ -1,0 +1,542 @@
+//! Hostile text made harmless. Names, log lines and spec text come from a pull request; each passes through here once,
+//! on its way into Markdown, a terminal or a spreadsheet.
+//!
+//! All ways begin with the same cleaning: one line, no control characters, no invisible or direction-changing
+//! characters, account ids and ARNs shortened, at most `limit` characters.
+
+/// As long as a name of a job or an instance may be shown.
+pub const NAME_LIMIT: usize = 120;
+
+/// As long as a sentence, or the last line of a failed canary, may be shown.
+pub const LINE_LIMIT: usize = 300;
+
+/// As long as an explanation may be that names an instance here and there.
+pub const PARAGRAPH_LIMIT: usize = 1000;
+
+/// Invisible, but not a space: what follows it is no longer a mention, a reference or an address to GitHub.
+const WORD_JOINER: char = '\u{2060}';
+
+/// The text as one inline piece of GitHub Markdown: it stays in its table cell, heading or list item, and is shown
+/// literally, without raw HTML, formatting, mention, issue or commit reference, link, emoji code or formula.
+///
+/// Character references alone would not do: GitHub looks for mentions, references and addresses in the rendered
+/// text. So an invisible word joiner splits what would be one.
+pub fn for_markdown(text: &str, limit: usize) -> String {
+    let characters: Vec<char> = clean(text, limit).chars().collect();
+    let mut escaped = String::with_capacity(characters.len() * 2);
+    let hex_runs = commit_like(&characters);
+    for (index, &character) in characters.iter().enumerate() {
+        let next = characters.get(index + 1).copied();
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // A table is cut at its pipes before anything else is read, so a backslash is not enough everywhere.
+            '|' => escaped.push_str("&#124;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '!' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            // GitHub's documented way to write a dollar that opens no formula.
+            '$' => escaped.push_str("<span>$</span>"),
+            '@' | '#' => {
+                escaped.push(character);
+                escaped.push(WORD_JOINER);
+            }
+            // `http://`, `mailto:`, `:tada:`
+            ':' => {
+                escaped.push(':');
+                if next != Some(' ') {
+                    escaped.push(WORD_JOINER);
+                }
+            }
+            // A numbered list at the start.
+            '.' | ')' => {
+                let ends_a_number =
+                    index > 0 && characters[..index].iter().all(char::is_ascii_digit);
+                if ends_a_number && next.is_none_or(|next| next == ' ') {
+                    escaped.push('\\');
+                }
+                escaped.push(character);
+            }
+            // `www.`
+            'w' | 'W' => {
+                escaped.push(character);
+                if next == Some('.') {
+                    escaped.push(WORD_JOINER);
+                }
+            }
+            // A list or an underline at the start; `GH-12` elsewhere.
+            '-' | '+' | '=' => {
+                if index == 0 {
+                    escaped.push('\\');
+                }
+                escaped.push(character);
+                if index >= 2 && is_gh(&characters[index - 2..index]) {
+                    escaped.push(WORD_JOINER);
+                }
+            }
+            _ => escaped.push(character),
+        }
+        if hex_runs[index] {
+            escaped.push(WORD_JOINER);
+        }
+    }
+    escaped
+}
+
+/// The same, set as code: for names of jobs, instances and paths.
+pub fn as_code(text: &str, limit: usize) -> String {
+    let cleaned = clean(text, limit);
+    // Within backticks all is literal but these; a plain name stays readable in the raw text.
+    if cleaned.is_empty() || cleaned.contains(['`', '|']) {
+        format!("<code>{}</code>", for_markdown(text, limit))
+    } else {
+        format!("`{cleaned}`")
+    }
+}
+
+/// The text as a piece of one terminal line: no escape sequence reaches the terminal, and no workflow command the
+/// runner of GitHub Actions, which reads what a step prints.
+pub fn for_terminal(text: &str, limit: usize) -> String {
+    let text = clean(text, limit).replace("##[", "## [");
+    let mut shown = String::with_capacity(text.len());
+    let mut at_word_start = true;
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        shown.push(character);
+        // `::error::` counts at the start of a line, and wrapping may put any word there.
+        let opens_command = at_word_start && character == ':' && rest.peek() == Some(&':');
+        if opens_command {
+            shown.push(' ');
+        }
+        at_word_start = character == ' ' || opens_command;
+    }
+    shown
+}
+
+/// The text as a spreadsheet's cell: what a program would read as a formula is set off by an apostrophe.
+/// Quoting is the CSV writer's work.
+pub fn for_spreadsheet(text: &str, limit: usize) -> String {
+    let text = clean(text, limit);
+    if text.starts_with(['=', '+', '-', '@']) {
+        format!("'{text}")
+    } else {
+        text
+    }
+}
+
+/// One line of visible text.
+fn clean(text: &str, limit: usize) -> String {
+    // Nothing far beyond the limit can be shown, and a log line may be a gigabyte.
+    let visible = visible(text, limit.saturating_mul(8).max(4096));
+    shorten(&redact(&visible), limit)
+}
+
+/// Drops escape sequences and what cannot be seen; white space of any kind becomes one space.
+fn visible(text: &str, reach: usize) -> String {
+    let mut line = String::new();
+    let mut characters = text.chars().take(reach).peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\u{1b}' => skip_escape_sequence(&mut characters),
+            '\u{9b}' => skip_control_sequence(&mut characters),
+            _ if character.is_whitespace() => {
+                if !line.is_empty() && !line.ends_with(' ') {
+                    line.push(' ');
+                }
+            }
+            _ if character.is_control() || is_invisible(character) => {}
+            _ => line.push(character),
+        }
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
+
+type Characters<'a> = std::iter::Peekable<std::iter::Take<std::str::Chars<'a>>>;
+
+/// What follows ESC, by ECMA-48: a control sequence, a string up to its terminator, or a single character.
+fn skip_escape_sequence(characters: &mut Characters<'_>) {
+    match characters.peek() {
+        Some('[') => {
+            characters.next();
+            skip_control_sequence(characters);
+        }
+        // Strings (a window title, a hyperlink) end with BEL or ESC \; one that never ends takes the line with it.
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            characters.next();
+            while let Some(character) = characters.next() {
+                if character == '\u{7}' || character == '\u{9c}' {
+                    return;
+                }
+                if character == '\u{1b}' && characters.peek() == Some(&'\\') {
+                    characters.next();
+                    return;
+                }
+            }
+        }
+        Some(' '..='/') => {
+            characters.next();
+            characters.next();
+        }
+        Some('0'..='~') => {
+            characters.next();
+        }
+        _ => {}
+    }
+}
+
+/// Parameters and intermediates, then one final character.
+fn skip_control_sequence(characters: &mut Characters<'_>) {
+    while characters.next_if(|c| (' '..='?').contains(c)).is_some() {}
+    characters.next_if(|c| ('@'..='~').contains(c));
+}
+
+/// Zero-width, direction-changing, tag and filler characters: Unicode's category Cf and the blank fillers.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{600}'..='\u{605}'
+            | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{890}'..='\u{891}'
+            | '\u{8e2}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{110bd}'
+            | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// `arn:aws:iam::123456789012:role/Trainer` becomes `arn:…:role/Trainer`, and twelve digits by themselves `…9012`:
+/// masking covers a job's log, not what is posted.
+fn redact(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("arn:aws") {
+        shown.push_str(&rest[..start]);
+        let arn = &rest[start..];
+        let end = arn
+            .find(|c: char| c.is_whitespace() || "\"'`,;()<>[]{}|".contains(c))
+            .unwrap_or(arn.len());
+        // arn:partition:service:region:account:resource
+        match arn[..end].splitn(6, ':').nth(5) {
+            Some(resource) => {
+                shown.push_str("arn:…:");
+                shown.push_str(resource);
+            }
+            None => shown.push_str(&arn[..end]),
+        }
+        rest = &arn[end..];
+    }
+    shown.push_str(rest);
+    shorten_account_ids(&shown)
+}
+
+fn shorten_account_ids(text: &str) -> String {
+    const ACCOUNT_ID_DIGITS: usize = 12;
+    let mut shown = String::with_capacity(text.len());
+    let mut digits = String::new();
+    for character in text.chars().map(Some).chain([None]) {
+        if let Some(digit) = character.filter(char::is_ascii_digit) {
+            digits.push(digit);
+            continue;
+        }
+        if digits.len() == ACCOUNT_ID_DIGITS {
+            shown.push('…');
+            shown.push_str(&digits[8..]);
+        } else {
+            shown.push_str(&digits);
+        }
+        digits.clear();
+        shown.extend(character);
+    }
+    shown
+}
+
+/// At most `limit` characters, the last one an ellipsis where something is missing.
+fn shorten(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(limit.saturating_sub(1)).collect();
+    short.truncate(short.trim_end().len());
+    short.push('…');
+    short
+}
+
+fn is_gh(characters: &[char]) -> bool {
+    matches!(characters, ['g' | 'G', 'h' | 'H'])
+}
+
+/// True at each sixth character of a word of 7 to 40 hexadecimal digits, which GitHub would link to a commit.
+fn commit_like(characters: &[char]) -> Vec<bool> {
+    let mut split = vec![false; characters.len()];
+    let mut start = 0;
+    for end in 0..=characters.len() {
+        if characters.get(end).is_some_and(char::is_ascii_alphanumeric) {
+            continue;
+        }
+        let word = &characters[start..end];
+        if word.len() >= 7 && word.iter().all(char::is_ascii_hexdigit) {
+            for index in (start + 5..end.saturating_sub(1)).step_by(6) {
+                split[index] = true;
+            }
+        }
+        start = end + 1;
+    }
+    split
+}
+
+#[cfg(test)]
+mod tests {
+    use comrak::nodes::NodeValue;
+    use comrak::{Arena, Options, parse_document};
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use super::*;
+
+    /// What stands around an escaped piece in a report.
+    const PLACES: [(&str, &str); 5] = [
+        ("| a | b | c |\n|:--|:--|--:|\n| 1 | ", " | 3 |\n"),
+        ("### ", "\n\nnext\n"),
+        ("- ", "\n- next\n"),
+        ("text ", " text\n"),
+        ("", "\n\n- next\n"),
+    ];
+
+    fn github() -> Options<'static> {
+        let mut options = Options::default();
+        options.extension.strikethrough = true;
+        options.extension.table = true;
+        options.extension.autolink = true;
+        options.extension.tasklist = true;
+        options.parse.tasklist_in_table = true;
+        options.extension.footnotes = true;
+        options.extension.math_code = true;
+        options.extension.alerts = true;
+        options
+    }
+
+    /// The kinds of all nodes but text, code and the HTML that escaping writes, and the text, as a parser with GitHub's extensions reads the document.
+    fn read(document: &str) -> (Vec<String>, String) {
+        let arena = Arena::new();
+        let mut kinds = Vec::new();
+        let mut text = String::new();
+        let ours = ["<span>", "</span>", "<code>", "</code>"];
+        for node in parse_document(&arena, document, &github()).descendants() {
+            match &node.data().value {
+                NodeValue::Text(piece) => text.push_str(piece),
+                NodeValue::Code(code) => text.push_str(&code.literal),
+                NodeValue::HtmlInline(tag) if ours.contains(&tag.as_str()) => {}
+                other => {
+                    kinds.push(format!("{other:?}"));
+                    text.push('\n');
+                }
+            }
+        }
+        (kinds, text)
+    }
+
+    /// The escaped piece is shown literally, and nothing around it becomes anything else.
+    fn assert_harmless(hostile: &str) {
+        let escaped = for_markdown(hostile, LINE_LIMIT);
+        let cleaned = clean(hostile, LINE_LIMIT);
+        assert!(!escaped.contains(['\n', '\r']));
+        for (before, after) in PLACES {
+            if cleaned.is_empty() {
+                continue;
+            }
+            let (expected_kinds, around) = read(&format!("{before}PIECE{after}"));
+            let (kinds, text) = read(&format!("{before}{escaped}{after}"));
+            assert_eq!(kinds, expected_kinds, "{escaped:?} after {before:?}");
+            let shown = text.replace(WORD_JOINER, "");
+            assert_eq!(shown, around.replace("PIECE", &cleaned), "{escaped:?}");
+            assert_no_reference(&text);
+
+            // GitHub looks for no references in code.
+            let code = as_code(hostile, LINE_LIMIT);
+            let (kinds, text) = read(&format!("{before}{code}{after}"));
+            assert_eq!(kinds, expected_kinds, "{code:?} after {before:?}");
+            let shown = text.replace(WORD_JOINER, "");
+            assert_eq!(shown, around.replace("PIECE", &cleaned), "{code:?}");
+        }
+    }
+
+    /// What GitHub finds in rendered text: mentions, issues, addresses, emoji codes.
+    fn assert_no_reference(text: &str) {
+        let characters: Vec<char> = text.chars().collect();
+        for pair in characters.windows(2) {
+            let joins = pair[1].is_alphanumeric() || "/_+-".contains(pair[1]);
+            assert!(!("@#:".contains(pair[0]) && joins), "{text:?}");
+        }
+        let lower = text.to_lowercase();
+        assert!(!lower.contains("www."), "{text:?}");
+        assert!(!lower.contains("gh-1"), "{text:?}");
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
+            let commit = word.len() >= 7 && word.bytes().all(|b| b.is_ascii_hexdigit());
+            assert!(!commit, "{word:?} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_set_as_code() {
+        assert_eq!(as_code("churn", NAME_LIMIT), "`churn`");
+        assert_eq!(as_code("a|`b", NAME_LIMIT), "<code>a&#124;\\`b</code>");
+    }
+
+    #[test]
+    fn known_attacks_are_shown_literally() {
+        for hostile in [
+            "a | b || c",
+            r"a \| b \",
+            "<img src=x onerror=alert(1)> <!-- x --> </details></td>",
+            "@everyone @org/team mail a@b.example #12 GH-12 owner/repo#3 owner/repo@0123abc",
+            "[click](https://evil.example) ![x](https://evil.example/x.png) https://evil.example www.evil.example",
+            "`code` ``` **bold** __bold__ ~~gone~~ *it* _it_ # heading",
+            "# heading",
+            "- item",
+            "1. item",
+            "12) item",
+            "> quote",
+            "---",
+            "===",
+            "| --- |",
+            "[ ] task",
+            "[x]: https://evil.example",
+            "[^1] [!NOTE]",
+            "&lt;b&gt; &#64;everyone &copy;",
+            "$x^2$ $$x$$ $`x`$",
+            ":tada: :x: :+1:",
+            "0123456789abcdef0123456789abcdef01234567 deadbee",
+            "two\nlines\r\n\n| 1 | 2 |\n",
+            "mailto:a@b.example xmpp:a@b.example ftp://x.example",
+            "ends with a backslash \\",
+            "WWW.EVIL.EXAMPLE gh-1",
+        ] {
+            assert_harmless(hostile);
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_dropped() {
+        for (hostile, shown) in [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{9b}2Jcleared", "cleared"),
+            ("\u{1b}]0;title\u{7}text", "text"),
+            (
+                "\u{1b}]8;;https://evil.example\u{1b}\\link\u{1b}]8;;\u{1b}\\",
+                "link",
+            ),
+            ("\u{1b}(Btext\u{1b}cmore", "textmore"),
+            ("abc\u{202e}dcba\u{2066}", "abcdcba"),
+            ("a\u{200b}b\u{feff}c\u{e0041}", "abc"),
+            ("a\0b\u{8}c", "abc"),
+            ("  one\t two\u{2028}three\u{a0} ", "one two three"),
+            ("\u{1b}]never ends", ""),
+        ] {
+            assert_eq!(for_terminal(hostile, LINE_LIMIT), shown, "{hostile:?}");
+        }
+    }
+
+    #[test]
+    fn account_ids_and_arns_are_shortened() {
+        for (hostile, shown) in [
+            (
+                "cannot assume arn:aws:iam::123456789012:role/Trainer now",
+                "cannot assume arn:…:role/Trainer now",
+            ),
+            ("account 123456789012.", "account …9012."),
+            ("1234567\u{200b}89012", "…9012"),
+            ("1234567890123", "1234567890123"),
+            ("arn:aws:", "arn:aws:"),
+            ("arn:aws-cn:s3:::bucket, x", "arn:…:bucket, x"),
+        ] {
+            assert_eq!(clean(hostile, LINE_LIMIT), shown);
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut_with_a_sign() {
+        assert_eq!(clean(&"x".repeat(1000), 10), "xxxxxxxxx…");
+        assert_eq!(clean("exactly 10", 10), "exactly 10");
+    }
+
+    #[test]
+    fn no_workflow_command_is_printed() {
+        assert_eq!(
+            for_terminal("::error::x std::vec", 99),
+            ": :error::x std::vec"
+        );
+        assert_eq!(for_terminal("x ##[add-mask]y", 99), "x ## [add-mask]y");
+    }
+
+    #[test]
+    fn a_formula_becomes_text() {
+        assert_eq!(for_spreadsheet("=HYPERLINK(1)", 99), "'=HYPERLINK(1)");
+        assert_eq!(for_spreadsheet("\t-1+1", 99), "'-1+1");
+        assert_eq!(for_spreadsheet("churn", 99), "churn");
+    }
+
+    fn hostile_text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            3 => r"[ -~]{0,12}",
+            2 => r"[|<>&@#\\`*_\[\]()~$!:./+=w -]{0,12}",
+            1 => any::<String>(),
+            1 => prop::sample::select(vec![
+                "http://", "https://x.example", "www.", "\u{1b}[", "\n", "\n\n", "\n- ", "|", "\\", "@a", "#1", "a@b.example",
+                "<b>", "-->", "1. ", "[x](y)", "$x$", "`", "\u{202e}", "0123abc", "GH-1", ":x:", "mailto:", "&#64;", "- ", "***",
+            ])
+            .prop_map(str::to_owned),
+        ];
+        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    /// The same texts each time: a test should not fail by chance.
+    fn many_times() -> ProptestConfig {
+        ProptestConfig {
+            cases: 2000,
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(1),
+            ..ProptestConfig::default()
+        }
+    }
+
+    proptest! {
+        #![proptest_config(many_times())]
+
+        #[test]
+        fn whatever_comes_stays_one_literal_piece(hostile in hostile_text()) {
+            assert_harmless(&hostile);
+        }
+
+        #[test]
+        fn whatever_comes_a_terminal_gets_one_line_of_visible_text(hostile in hostile_text(), limit in 1_usize..80) {
+            let shown = for_terminal(&hostile, limit);
+            prop_assert!(!shown.chars().any(|c| c.is_control() || is_invisible(c)));
+            prop_assert!(!shown.split(' ').any(|word| word.starts_with("::")));
+            prop_assert!(!shown.contains("##["));
+            prop_assert!(clean(&hostile, limit).chars().count() <= limit);
+        }
+    }
+}

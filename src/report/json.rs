@@ -1,0 +1,242 @@
+//! The report as JSON, and back: what other programs read, what `report --from` renders again.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::{Report, SCHEMA_VERSION};
+use crate::measurement::Measurement;
+use crate::measurement::table::plain_words;
+
+/// A text is not a report that this program can read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    #[error("not a report: {problem} (line {line}, column {column})")]
+    Malformed {
+        problem: String,
+        /// From 1; 0 where a value as a whole is wrong.
+        line: usize,
+        column: usize,
+    },
+    #[error("the report has schema version {found}; this program reads up to {SCHEMA_VERSION}")]
+    Newer { found: u64 },
+}
+
+impl ReportError {
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Malformed { .. } => {
+                "give a file that `canary-gate run --output report.json` wrote; `canary-gate schema report` prints its form"
+                    .to_owned()
+            }
+            Self::Newer { .. } => {
+                "it was written by a newer canary-gate: render it with that version, or make it again with this one"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// The report, indented, with a newline at its end. Absent is an omitted key: there is no `null`. An estimate or a
+/// law with a number that JSON cannot hold is no estimate, and is left out.
+pub fn to_json(report: &Report) -> String {
+    let mut value =
+        serde_json::to_value(report).expect("a report holds only text, numbers and lists of them");
+    omit_nulls(&mut value);
+    format!("{value:#}\n")
+}
+
+/// A number that is not finite arrives here as `null`; nothing else does, since absent keys are not written.
+fn omit_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(omit_nulls);
+            fields.retain(|_, field| !field.is_null() && !is_incomplete(field));
+        }
+        Value::Array(items) => items.iter_mut().for_each(omit_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Whether a value is an estimate or a law that lost one of its numbers.
+fn is_incomplete(value: &Value) -> bool {
+    let lacks = |needed: &[&str], fields: &serde_json::Map<String, Value>| {
+        let present = needed.iter().filter(|key| fields.contains_key(**key));
+        let count = present.count();
+        count > 0 && count < needed.len()
+    };
+    value.as_object().is_some_and(|fields| {
+        lacks(&["point", "lower", "upper"], fields) || lacks(&["intercept", "slope"], fields)
+    })
+}
+
+/// Reads a report. Keys that this version does not know are passed over: the form only grows.
+pub fn from_json(text: &str) -> Result<Report, ReportError> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        schema_version: u64,
+    }
+    let malformed = |error: serde_json::Error| ReportError::Malformed {
+        problem: plain_words(&error),
+        line: error.line(),
+        column: error.column(),
+    };
+    // The version first: a newer form may differ anywhere else.
+    let Versioned { schema_version } = serde_json::from_str(text).map_err(malformed)?;
+    if schema_version > u64::from(SCHEMA_VERSION) {
+        return Err(ReportError::Newer {
+            found: schema_version,
+        });
+    }
+    serde_json::from_str(text).map_err(malformed)
+}
+
+/// JSON Schema of a report.
+pub fn report_schema() -> Value {
+    schema_of::<Report>("canary-gate report, version 1")
+}
+
+/// JSON Schema of a measurement, one line of a measurements file.
+pub fn measurement_schema() -> Value {
+    schema_of::<Measurement>("canary-gate measurement, version 1")
+}
+
+fn schema_of<T: schemars::JsonSchema>(title: &str) -> Value {
+    let mut schema = SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
+    let mut schema = schema.to_value();
+    forbid_null(&mut schema);
+    schema
+}
+
+/// Schemars writes an optional field as `T or null`. An absent value is an omitted key here, never null.
+fn forbid_null(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Array(types)) = fields.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    fields.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::Array(options)) = fields.get_mut("anyOf") {
+                options.retain(|option| option.get("type") != Some(&Value::from("null")));
+                if let [Value::Object(only)] = options.as_slice() {
+                    let only = only.clone();
+                    fields.remove("anyOf");
+                    fields.extend(only);
+                }
+            }
+            fields.values_mut().for_each(forbid_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forbid_null),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn every_sample_comes_back_as_it_was_and_without_null() {
+        for (name, report) in samples::all() {
+            let text = to_json(&report);
+            assert!(text.ends_with("}\n"), "{name}");
+            assert!(!holds_null(&serde_json::from_str(&text).unwrap()), "{name}");
+            assert_eq!(from_json(&text), Ok(report), "{name}");
+        }
+    }
+
+    fn holds_null(value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Array(items) => items.iter().any(holds_null),
+            Value::Object(fields) => fields.values().any(holds_null),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+
+    #[test]
+    fn an_estimate_that_json_cannot_hold_is_left_out() {
+        let mut report = samples::within();
+        let estimates = &mut report.jobs[0].forecasts[0].estimates;
+        estimates.time_seconds.as_mut().unwrap().upper = f64::INFINITY;
+        estimates.cost_usd.as_mut().unwrap().lower = f64::NAN;
+        let again = from_json(&to_json(&report)).unwrap();
+        let estimates = &again.jobs[0].forecasts[0].estimates;
+        assert_eq!(estimates.time_seconds, None);
+        assert_eq!(estimates.cost_usd, None);
+        assert!(estimates.memory_percent.is_some());
+    }
+
+    #[test]
+    fn the_names_of_the_json_are_those_published() {
+        insta::assert_snapshot!(to_json(&samples::churn()));
+    }
+
+    #[test]
+    fn a_newer_report_is_refused_politely() {
+        let error = from_json(r#"{"schema_version": 2, "verdict": {"new": "form"}}"#).unwrap_err();
+        assert_eq!(error, ReportError::Newer { found: 2 });
+        assert_eq!(
+            error.to_string(),
+            "the report has schema version 2; this program reads up to 1"
+        );
+        assert!(error.help().contains("newer canary-gate"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_passed_over() {
+        let text = to_json(&samples::within()).replacen('{', "{\"from_the_future\": [1],", 1);
+        assert_eq!(from_json(&text), Ok(samples::within()));
+    }
+
+    #[test]
+    fn what_is_not_a_report_says_where() {
+        for (text, problem, line, column) in [
+            ("", "EOF while parsing a value", 1, 0),
+            (
+                "{\n  \"schema_version\": 1\n}",
+                "missing field `tool_version`",
+                3,
+                1,
+            ),
+            (
+                "\"x\"",
+                "invalid type: string \"x\", expected an object",
+                1,
+                3,
+            ),
+            ("{\"a\": 1,\n}", "trailing comma", 2, 1),
+        ] {
+            let found = from_json(text).unwrap_err();
+            let expected = ReportError::Malformed {
+                problem: problem.to_owned(),
+                line,
+                column,
+            };
+            assert_eq!(found, expected);
+        }
+    }
+
+    fn assert_committed(schema: &Value, committed: &str, name: &str) {
+        let text = format!("{schema:#}\n");
+        assert!(
+            text == committed,
+            "schema/{name} differs from the types; it should be:\n{text}"
+        );
+    }
+
+    #[test]
+    fn the_committed_schemas_are_those_of_the_types() {
+        let report = include_str!("../../schema/report.v1.json");
+        assert_committed(&report_schema(), report, "report.v1.json");
+        let measurement = include_str!("../../schema/measurement.v1.json");
+        assert_committed(&measurement_schema(), measurement, "measurement.v1.json");
+    }
+}

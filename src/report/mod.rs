@@ -1,0 +1,216 @@
+//! The **report**: one value, several renderers. Nothing here computes a forecast or a verdict; it says what they were.
+//!
+//! The JSON form of [`Report`] is published and versioned; other programs rely on its names. An absent value is an
+//! omitted key.
+//!
+//! A renderer is a pure function from the value to text: [`markdown::render`], [`terminal::render`], [`to_json`],
+//! [`csv::render`]. They share the one table (`comparison`), what stands behind it (`background`), the wording
+//! ([`words`]) and the way hostile text is made harmless ([`escape`]).
+
+mod background;
+mod comparison;
+pub mod csv;
+pub mod escape;
+mod json;
+pub mod markdown;
+mod merge;
+#[cfg(test)]
+mod samples;
+pub mod terminal;
+pub mod words;
+
+pub use json::{ReportError, from_json, measurement_schema, report_schema, to_json};
+pub use merge::{MergeError, merge};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::forecast::{Estimate, Laws};
+use crate::instance::{InstanceConfiguration, InstanceGroup, Price};
+use crate::measurement::Measurement;
+use crate::spec::{Bound, Level, LineKind};
+use crate::units::{Seconds, Usd};
+use crate::verdict::{LineVerdict, Verdict};
+
+/// The version written by this program. A reader refuses a newer one.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What one run of the gate found, over all jobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    pub schema_version: u32,
+    pub tool_version: String,
+    /// RFC 3339, UTC.
+    pub generated_at: jiff::Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_url: Option<String>,
+    /// The checked-out commit, in full; absent without git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// The worst over all jobs.
+    pub verdict: Verdict,
+    pub exit_code: u8,
+    pub jobs: Vec<JobReport>,
+    /// What concerns the whole run, e.g. that no job is affected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Where the budgets came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Policy {
+    /// e.g. `work tree`, or the base branch.
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha: Option<String>,
+}
+
+/// One job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobReport {
+    pub name: String,
+    pub verdict: Verdict,
+    /// One sentence, without the job's name: `cost is 63 USD, 13 USD above 50 USD`. May hold text of the training code.
+    pub reason: String,
+    /// The changed paths that concern this job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub affected_by: Vec<String>,
+    /// As written.
+    pub instance: InstanceConfiguration,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommendation: Option<Recommendation>,
+    /// `forecasts[0]` is `instance`; the alternatives follow in the order of the spec.
+    pub forecasts: Vec<InstanceForecast>,
+    /// Every canary run, in the order of the plan.
+    pub measurements: Vec<Measurement>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    pub spend: Spend,
+}
+
+/// What would fit, named as written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recommendation {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cheapest: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fastest: Option<String>,
+}
+
+/// The forecast for one instance configuration, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InstanceForecast {
+    pub instance: InstanceConfiguration,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<InstanceGroup>,
+    pub verdict: Verdict,
+    /// Why it was not measured, e.g. `needs up to 3.20 USD`; absent where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<String>,
+    #[serde(default)]
+    pub estimates: Estimates,
+    #[serde(default, skip_serializing_if = "PhaseEstimates::is_empty")]
+    pub phases: PhaseEstimates,
+    #[serde(default, skip_serializing_if = "Delta::is_empty")]
+    pub delta: Delta,
+    #[serde(default)]
+    pub law: Laws,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    #[serde(default)]
+    pub budget: Vec<BudgetRow>,
+}
+
+/// Each quantity of the full run with its interval.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Estimates {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_seconds: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_percent: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_percent: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_percent: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_wait_percent: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_seconds: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_per_step_usd: Option<Estimate>,
+}
+
+/// Each phase of the full run, in seconds; `startup` is not billed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseEstimates {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub download: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload: Option<Estimate>,
+}
+
+impl PhaseEstimates {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The change against the base; empty without a baseline.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Delta {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_seconds: Option<Estimate>,
+}
+
+impl Delta {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One budget line held against the forecast. `limit` is in the unit of the line's estimate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetRow {
+    pub line: LineKind,
+    pub limit: f64,
+    pub bound: Bound,
+    pub level: Level,
+    /// 0-1; absent where the line is unknown or not applicable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance_of_breach: Option<f64>,
+    pub verdict: LineVerdict,
+    /// The forecast's verdict rests on this line; omitted where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decides: bool,
+}
+
+/// This run's own expense, without what was reused.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Spend {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary_usd: Option<Usd>,
+    pub canary_seconds: Seconds,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_case_usd: Option<Usd>,
+    /// What one full run is forecast to cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_run_usd: Option<Usd>,
+}

@@ -1,0 +1,567 @@
+//! Reports to test with: made-up figures in every shape that a reader may meet.
+
+use super::{
+    BudgetRow, Delta, Estimates, InstanceForecast, JobReport, PhaseEstimates, Policy,
+    Recommendation, Report, SCHEMA_VERSION, Spend,
+};
+use crate::forecast::{Estimate, Law, Laws};
+use crate::instance::{InstanceConfiguration, Price, PriceEvidence};
+use crate::measurement::{
+    self, Measurement, Outcome, PeakMemory, Phases, Start, Usage, Utilization,
+};
+use crate::spec::{BackendKind, Bound, Level, LineKind};
+use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
+use crate::verdict::{LineVerdict, Verdict};
+
+const FULL_DATA: f64 = 40.5 * 1_073_741_824.0;
+
+/// Every sample with its name.
+pub(super) fn all() -> Vec<(&'static str, Report)> {
+    vec![
+        ("churn", churn()),
+        ("within", within()),
+        ("at_risk", at_risk()),
+        ("failed", failed()),
+        ("unknown", unknown()),
+        ("not_judged", not_judged()),
+        ("no_job", no_job()),
+        ("two_jobs", two_jobs()),
+        ("gpu", gpu()),
+        ("hostile", hostile()),
+    ]
+}
+
+fn report(jobs: Vec<JobReport>, verdict: Verdict, exit_code: u8) -> Report {
+    Report {
+        schema_version: SCHEMA_VERSION,
+        tool_version: "0.1.0".to_owned(),
+        generated_at: "2026-11-21T09:14:07Z".parse().unwrap(),
+        run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
+        commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
+        spec_hash: Some("7be1a0c4d2f36958".to_owned()),
+        policy: Some(Policy {
+            source: "main".to_owned(),
+            sha: Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+        }),
+        verdict,
+        exit_code,
+        jobs,
+        notes: Vec::new(),
+    }
+}
+
+fn estimate(point: f64, lower: f64, upper: f64) -> Option<Estimate> {
+    Some(Estimate {
+        point,
+        lower,
+        upper,
+        level: 0.9,
+    })
+}
+
+fn instance(text: &str) -> InstanceConfiguration {
+    text.parse().unwrap()
+}
+
+fn price(usd_per_hour: f64, evidence: PriceEvidence) -> Option<Price> {
+    Some(Price {
+        usd_per_hour: UsdPerHour(usd_per_hour),
+        source: "us-east-1, on demand".to_owned(),
+        as_of: Some("2026-11-02".to_owned()),
+        evidence,
+    })
+}
+
+fn line(line: LineKind, limit: f64, chance: f64, verdict: LineVerdict) -> BudgetRow {
+    BudgetRow {
+        line,
+        limit,
+        bound: Bound::Max,
+        level: Level::Fail,
+        chance_of_breach: Some(chance),
+        verdict,
+        decides: false,
+    }
+}
+
+/// A budget in which the line at this place decides.
+fn budget<const N: usize>(deciding: usize, mut rows: [BudgetRow; N]) -> Vec<BudgetRow> {
+    rows[deciding].decides = true;
+    rows.to_vec()
+}
+
+fn linear(intercept: f64, slope: f64) -> Option<Law> {
+    Some(Law {
+        name: "linear".to_owned(),
+        weight: 1.0,
+        intercept,
+        slope,
+    })
+}
+
+fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> InstanceForecast {
+    InstanceForecast {
+        instance: instance(configuration),
+        groups: Vec::new(),
+        verdict,
+        not_measured: None,
+        estimates,
+        phases: Default::default(),
+        delta: Delta::default(),
+        law: Laws::default(),
+        price: None,
+        budget: Vec::new(),
+    }
+}
+
+fn not_measured(configuration: &str, why: &str) -> InstanceForecast {
+    InstanceForecast {
+        not_measured: Some(why.to_owned()),
+        ..forecast(configuration, Verdict::NotJudged, Estimates::default())
+    }
+}
+
+fn job(name: &str, verdict: Verdict, reason: &str, forecasts: Vec<InstanceForecast>) -> JobReport {
+    JobReport {
+        name: name.to_owned(),
+        verdict,
+        reason: reason.to_owned(),
+        affected_by: Vec::new(),
+        instance: forecasts[0].instance.clone(),
+        recommendation: None,
+        forecasts,
+        measurements: Vec::new(),
+        advice: Vec::new(),
+        notes: Vec::new(),
+        spend: Spend::default(),
+    }
+}
+
+fn utilization(percent: f64) -> Option<Utilization> {
+    Some(Utilization {
+        mean: Percent(percent),
+        p99: None,
+        source: "cgroup v2 cpu.stat".to_owned(),
+    })
+}
+
+/// A completed canary.
+fn canary(
+    job: &str,
+    configuration: &str,
+    share: f64,
+    seconds: f64,
+    memory_percent: f64,
+) -> Measurement {
+    Measurement {
+        schema_version: measurement::SCHEMA_VERSION,
+        run: None,
+        job: job.to_owned(),
+        instance: instance(configuration),
+        backend: Some(BackendKind::Sagemaker),
+        fraction: Fraction((share * 100.0).round() / 100.0),
+        objects: Some(1),
+        objects_total: Some(100),
+        bytes: Some(Bytes::from_f64(share * FULL_DATA)),
+        bytes_total: Some(Bytes::from_f64(FULL_DATA)),
+        work: None,
+        work_total: None,
+        replicate: 0,
+        attempt: 0,
+        start: Some(Start::Cold),
+        outcome: Outcome::Completed,
+        phases: Phases::default(),
+        training_seconds: Some(Seconds(seconds)),
+        billable_seconds: Some(Seconds(seconds)),
+        usage: Usage {
+            memory: Some(PeakMemory {
+                bytes: None,
+                percent: Some(Percent(memory_percent)),
+                source: "cgroup v2 memory.stat".to_owned(),
+                upper_bound: None,
+            }),
+            cpu_percent: utilization(91.0),
+            ..Usage::default()
+        },
+        hosts: Vec::new(),
+        step_seconds: None,
+        price: None,
+        cost: None,
+        ended_at: None,
+        notes: Vec::new(),
+    }
+}
+
+fn local_canary(share: f64, seconds: f64) -> Measurement {
+    let mut run = canary("digits", "local", share, seconds, 0.3);
+    run.backend = Some(BackendKind::Local);
+    run.bytes = Some(Bytes::from_f64(share * 420_000.0));
+    run.bytes_total = Some(Bytes(420_000));
+    run.start = None;
+    run
+}
+
+/// The mock-up: over budget on cost, two alternatives at risk.
+pub(super) fn churn() -> Report {
+    let mut judged = forecast(
+        "ml.m5.2xlarge",
+        Verdict::Exceeded,
+        Estimates {
+            time_seconds: estimate(20_520.0, 18_300.0, 23_460.0),
+            cost_usd: estimate(63.0, 56.0, 72.0),
+            memory_percent: estimate(71.0, 66.0, 78.0),
+            cpu_percent: estimate(94.0, 94.0, 94.0),
+            ..Estimates::default()
+        },
+    );
+    judged.price = price(63.0 / 5.7, PriceEvidence::PriceList);
+    judged.law = Laws {
+        time: linear(41.0, 20_479.0),
+        memory: linear(1.2e9, 2.1e10),
+    };
+    judged.phases = PhaseEstimates {
+        startup: estimate(131.0, 110.0, 160.0),
+        download: estimate(412.0, 380.0, 450.0),
+        training: estimate(20_090.0, 17_900.0, 23_000.0),
+        upload: estimate(18.0, 18.0, 18.0),
+    };
+    judged.budget = budget(
+        0,
+        [
+            line(LineKind::Cost, 50.0, 0.992, LineVerdict::Exceeded),
+            line(LineKind::Time, 28_800.0, 0.001, LineVerdict::Within),
+            line(LineKind::Memory, 90.0, 0.002, LineVerdict::Within),
+        ],
+    );
+    let mut memory_bound = forecast(
+        "ml.c5.4xlarge",
+        Verdict::AtRisk,
+        Estimates {
+            time_seconds: estimate(10_680.0, 9_600.0, 12_240.0),
+            cost_usd: estimate(41.0, 37.0, 47.0),
+            memory_percent: estimate(88.0, 82.0, 96.0),
+            cpu_percent: estimate(91.0, 89.5, 92.6),
+            ..Estimates::default()
+        },
+    );
+    memory_bound.price = price(41.0 / (10_680.0 / 3600.0), PriceEvidence::PriceList);
+    memory_bound.law.time = linear(35.0, 10_645.0);
+    memory_bound.budget = budget(
+        1,
+        [
+            line(LineKind::Cost, 50.0, 0.02, LineVerdict::Within),
+            line(LineKind::Memory, 90.0, 0.41, LineVerdict::AtRisk),
+        ],
+    );
+    let mut scaled_out = forecast(
+        "6x ml.m5.4xlarge",
+        Verdict::AtRisk,
+        Estimates {
+            time_seconds: estimate(2880.0, 2340.0, 4200.0),
+            cost_usd: estimate(44.0, 36.0, 65.0),
+            memory_percent: estimate(19.0, 15.0, 26.0),
+            cpu_percent: estimate(88.0, 88.0, 88.0),
+            ..Estimates::default()
+        },
+    );
+    scaled_out.price = price(44.0 / 0.8 / 6.0, PriceEvidence::Estimate);
+    scaled_out.budget = budget(0, [line(LineKind::Cost, 50.0, 0.24, LineVerdict::AtRisk)]);
+    let mut churn = job(
+        "churn",
+        Verdict::Exceeded,
+        "cost is 63 USD, 13 USD above 50 USD",
+        vec![
+            judged,
+            memory_bound,
+            scaled_out,
+            not_measured("ml.m5.24xlarge", "needs up to 3.20 USD"),
+        ],
+    );
+    churn.affected_by = vec!["training/churn/train.py".to_owned()];
+    churn.measurements = vec![
+        canary("churn", "ml.m5.2xlarge", 0.0101, 252.0, 6.1),
+        canary("churn", "ml.m5.2xlarge", 0.0511, 1060.0, 9.3),
+        canary("churn", "ml.m5.2xlarge", 0.203, 4200.0, 19.8),
+        canary("churn", "ml.c5.4xlarge", 0.0101, 140.0, 9.9),
+        canary("churn", "ml.c5.4xlarge", 0.1012, 1082.0, 17.0),
+    ];
+    churn.measurements[1].start = Some(Start::Warm);
+    churn.notes = vec![
+        "6x ml.m5.4xlarge: time is assumed to fall with the heaviest of six shards, not measured"
+            .to_owned(),
+    ];
+    churn.spend = Spend {
+        canary_usd: Some(Usd(1.12)),
+        canary_seconds: Seconds(6734.0),
+        worst_case_usd: Some(Usd(5.0)),
+        full_run_usd: Some(Usd(63.0)),
+    };
+    report(vec![churn], Verdict::Exceeded, 10)
+}
+
+/// A small job on the local machine without a price; nine canaries.
+pub(super) fn within() -> Report {
+    let mut judged = forecast(
+        "local",
+        Verdict::Within,
+        Estimates {
+            time_seconds: estimate(58.2, 51.0, 66.4),
+            cost_usd: estimate(0.0194, 0.017, 0.022),
+            memory_percent: estimate(0.42, 0.4, 0.45),
+            cpu_percent: estimate(49.0, 47.0, 51.0),
+            ..Estimates::default()
+        },
+    );
+    judged.price = Some(Price::from_spec(UsdPerHour(1.2)));
+    judged.law.time = linear(0.21, 58.0);
+    judged.budget = budget(
+        1,
+        [
+            line(LineKind::Cost, 0.05, 0.0, LineVerdict::Within),
+            line(LineKind::Time, 90.0, 0.004, LineVerdict::Within),
+            line(LineKind::Memory, 100.0, 0.0, LineVerdict::Within),
+        ],
+    );
+    let mut digits = job(
+        "digits",
+        Verdict::Within,
+        "time is 58s, 32s below 1m 30s",
+        vec![judged],
+    );
+    for share in [0.0098, 0.0204, 0.0311] {
+        for (replicate, noise) in (0..).zip([0.98, 1.01, 1.04]) {
+            let mut run = local_canary(share, (0.21 + 58.0 * share) * noise);
+            run.replicate = replicate;
+            digits.measurements.push(run);
+        }
+    }
+    digits.spend = Spend {
+        canary_usd: Some(Usd(0.004)),
+        canary_seconds: Seconds(12.3),
+        worst_case_usd: Some(Usd(0.36)),
+        full_run_usd: Some(Usd(0.0194)),
+    };
+    report(vec![digits], Verdict::Within, 0)
+}
+
+/// One line at risk, a warn line exceeded, a lower limit, a change against the base, advice.
+pub(super) fn at_risk() -> Report {
+    let mut report = within();
+    let job = &mut report.jobs[0];
+    job.verdict = Verdict::AtRisk;
+    job.reason = "time is 58s, 2s below 1m, but 32% likely over".to_owned();
+    job.recommendation = Some(Recommendation {
+        cheapest: Some("local".to_owned()),
+        fastest: Some("2x local".to_owned()),
+    });
+    job.advice = vec!["half of the CPU is idle: try a second worker".to_owned()];
+    let judged = &mut job.forecasts[0];
+    judged.verdict = Verdict::AtRisk;
+    judged.delta.cost_usd = estimate(0.0046, 0.002, 0.007);
+    judged.budget = budget(
+        0,
+        [
+            line(LineKind::Time, 60.0, 0.32, LineVerdict::AtRisk),
+            BudgetRow {
+                bound: Bound::Min,
+                level: Level::Warn,
+                ..line(LineKind::CpuUtilization, 60.0, 0.999, LineVerdict::Exceeded)
+            },
+            BudgetRow {
+                chance_of_breach: None,
+                ..line(LineKind::GpuMemory, 90.0, 0.0, LineVerdict::NotApplicable)
+            },
+            line(LineKind::CostIncrease, 40.0, 0.06, LineVerdict::AtRisk),
+        ],
+    );
+    report.verdict = Verdict::AtRisk;
+    report
+}
+
+/// The training code fails in every canary.
+pub(super) fn failed() -> Report {
+    let reason = "the training code ended with exit code 1 in 3 of 3 canary runs";
+    let judged = forecast("ml.m5.2xlarge", Verdict::Failed, Estimates::default());
+    let mut churn = job("churn", Verdict::Failed, reason, vec![judged]);
+    for share in [0.0101, 0.0203, 0.0304] {
+        let mut run = canary("churn", "ml.m5.2xlarge", share, 9.0, 2.0);
+        run.outcome = Outcome::Failed {
+            exit_code: Some(1),
+            last_line: Some("ValueError: could not convert string to float: 'n/a'".to_owned()),
+        };
+        churn.measurements.push(run);
+    }
+    churn.spend.canary_usd = Some(Usd(0.0034));
+    churn.spend.canary_seconds = Seconds(27.0);
+    report(vec![churn], Verdict::Failed, 13)
+}
+
+/// Too little data and no price.
+pub(super) fn unknown() -> Report {
+    let mut judged = forecast(
+        "ml.p4de.24xlarge",
+        Verdict::Unknown,
+        Estimates {
+            time_seconds: estimate(7200.0, 5400.0, 9900.0),
+            ..Estimates::default()
+        },
+    );
+    judged.law.time = linear(120.0, 7080.0);
+    judged.budget = budget(
+        0,
+        [
+            BudgetRow {
+                chance_of_breach: None,
+                ..line(LineKind::Cost, 50.0, 0.0, LineVerdict::Unknown)
+            },
+            line(LineKind::Time, 86_400.0, 0.0, LineVerdict::Within),
+        ],
+    );
+    let reason = "no price of ml.p4de.24xlarge in eu-north-1 is known";
+    let mut ranker = job("ranker", Verdict::Unknown, reason, vec![judged]);
+    ranker.measurements = vec![
+        canary("ranker", "ml.p4de.24xlarge", 0.01, 190.0, 4.0),
+        canary("ranker", "ml.p4de.24xlarge", 0.02, 262.0, 4.5),
+    ];
+    ranker.measurements.push(Measurement {
+        outcome: Outcome::TimedOut,
+        ..canary("ranker", "ml.p4de.24xlarge", 0.03, 3600.0, 4.9)
+    });
+    ranker.notes = vec![
+        "cost: no price of ml.p4de.24xlarge in eu-north-1; write one under `prices`".to_owned(),
+        "memory: the capacity of ml.p4de.24xlarge is unknown".to_owned(),
+    ];
+    ranker.spend.canary_seconds = Seconds(4052.0);
+    report(vec![ranker], Verdict::Unknown, 14)
+}
+
+/// No budget was written.
+pub(super) fn not_judged() -> Report {
+    let mut report = within();
+    let job = &mut report.jobs[0];
+    job.verdict = Verdict::NotJudged;
+    job.reason = "the spec has no budget for it".to_owned();
+    job.forecasts[0].verdict = Verdict::NotJudged;
+    job.forecasts[0].budget.truncate(0);
+    report.verdict = Verdict::NotJudged;
+    report.commit = None;
+    report.run_url = None;
+    report.policy = Some(Policy {
+        source: "work tree".to_owned(),
+        sha: None,
+    });
+    report
+}
+
+/// Nothing is affected by the change.
+pub(super) fn no_job() -> Report {
+    let mut report = report(Vec::new(), Verdict::NotJudged, 0);
+    report.notes = vec!["no job is affected by the 2 changed files".to_owned()];
+    report
+}
+
+/// One job over its budget, one within; the first in the spec is the better one.
+pub(super) fn two_jobs() -> Report {
+    let jobs = [within(), churn()].map(|mut report| report.jobs.remove(0));
+    let mut report = report(jobs.to_vec(), Verdict::Exceeded, 10);
+    report.notes = vec!["warm_pool is not served yet and was ignored".to_owned()];
+    report
+}
+
+/// GPU types, an out-of-memory canary, a heterogeneous alternative, cost per step.
+pub(super) fn gpu() -> Report {
+    let estimates = Estimates {
+        time_seconds: estimate(86_400.0, 79_000.0, 97_000.0),
+        cost_usd: estimate(91.8, 84.0, 103.0),
+        memory_percent: estimate(31.0, 29.0, 33.0),
+        cpu_percent: estimate(22.0, 20.0, 24.0),
+        gpu_percent: estimate(97.0, 96.0, 98.0),
+        gpu_memory_percent: estimate(86.0, 84.0, 88.0),
+        step_seconds: estimate(0.213, 0.208, 0.219),
+        cost_per_step_usd: estimate(0.000_226, 0.000_22, 0.000_233),
+        ..Estimates::default()
+    };
+    let mut judged = forecast("ml.p3.2xlarge", Verdict::Within, estimates);
+    judged.price = price(3.825, PriceEvidence::LibraryTable);
+    judged.law.time = linear(180.0, 86_220.0);
+    judged.budget = budget(
+        0,
+        [
+            line(LineKind::Cost, 120.0, 0.001, LineVerdict::Within),
+            line(LineKind::GpuMemory, 95.0, 0.01, LineVerdict::Within),
+            line(LineKind::CostPerStep, 0.001, 0.0, LineVerdict::Within),
+        ],
+    );
+    let groups = "data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge";
+    let mut mixed = forecast(
+        groups,
+        Verdict::Failed,
+        Estimates {
+            cost_usd: estimate(105.0, 94.0, 121.0),
+            ..Estimates::default()
+        },
+    );
+    mixed.price = price(5.9, PriceEvidence::Estimate);
+    let mut bert = job(
+        "bert",
+        Verdict::Within,
+        "cost is 92 USD, 28 USD below 120 USD",
+        vec![mixed, judged].into_iter().rev().collect(),
+    );
+    let mut run = canary("bert", "ml.p3.2xlarge", 0.01, 1042.0, 29.0);
+    run.usage.gpu_percent = utilization(95.0);
+    run.usage.gpu_memory_percent = utilization(85.0);
+    run.notes = vec!["GPU memory is sampled; a shorter peak may be missed".to_owned()];
+    let mut dead = canary("bert", groups, 0.01, 80.0, 99.0);
+    dead.outcome = Outcome::OutOfMemory {
+        last_line: Some("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB".to_owned()),
+    };
+    bert.measurements = vec![run, dead];
+    bert.spend.canary_usd = Some(Usd(1.11));
+    bert.spend.full_run_usd = Some(Usd(91.8));
+    report(vec![bert], Verdict::Within, 0)
+}
+
+/// Everything that a pull request can write tries to be something else.
+pub(super) fn hostile() -> Report {
+    const ATTACK: &str = "=x | @everyone <img src=x> [a](https://evil.example) #1 `b` \u{1b}[31mred\u{1b}[0m \u{202e}\n::error::c\n### d";
+    let mut report = two_jobs();
+    report.tool_version = ATTACK.to_owned();
+    report.commit = Some(ATTACK.to_owned());
+    report.spec_hash = Some(ATTACK.to_owned());
+    report.run_url = Some("https://evil.example/x) [y](https://evil.example/".to_owned());
+    report.policy = Some(Policy {
+        source: ATTACK.to_owned(),
+        sha: Some(ATTACK.to_owned()),
+    });
+    report.notes = vec![ATTACK.to_owned()];
+    for job in &mut report.jobs {
+        job.name = format!("{ATTACK} {}", job.name);
+        job.reason = ATTACK.to_owned();
+        job.affected_by = vec![ATTACK.to_owned(); 5];
+        job.recommendation = Some(Recommendation {
+            cheapest: Some(ATTACK.to_owned()),
+            fastest: None,
+        });
+        job.advice = vec![ATTACK.to_owned()];
+        job.notes = vec![ATTACK.to_owned()];
+        for forecast in &mut job.forecasts {
+            if let Some(price) = &mut forecast.price {
+                price.source = ATTACK.to_owned();
+                price.as_of = Some(ATTACK.to_owned());
+            }
+            if let Some(law) = &mut forecast.law.time {
+                law.name = ATTACK.to_owned();
+            }
+            if let Some(why) = &mut forecast.not_measured {
+                *why = ATTACK.to_owned();
+            }
+        }
+        job.measurements[0].outcome = Outcome::Failed {
+            exit_code: Some(1),
+            last_line: Some(ATTACK.to_owned()),
+        };
+        job.measurements[1].notes = vec![ATTACK.to_owned()];
+    }
+    report
+}

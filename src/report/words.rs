@@ -1,0 +1,317 @@
+//! How a report says things: numbers with their interval, verdicts, chances, laws, exit codes. Plain text; escaping and
+//! layout are the renderers' work.
+
+use crate::exit;
+use crate::forecast::{Estimate, Law};
+use crate::instance::{Price, PriceEvidence};
+use crate::spec::{Bound, LineKind};
+use crate::units::{Percent, Seconds, Usd, UsdPerHour};
+use crate::verdict::{self, LineVerdict, Verdict};
+
+pub use crate::verdict::words::chance;
+
+/// What is shown where nothing is known.
+pub const UNKNOWN: &str = "—";
+
+/// What a number is, which says how it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    Time,
+    Money,
+    Percent,
+}
+
+impl Quantity {
+    /// What the estimate and the limit of a budget line are. An increase is a percentage of the base.
+    pub fn of_line(line: LineKind) -> Self {
+        match line {
+            LineKind::Cost | LineKind::CostPerStep => Self::Money,
+            LineKind::Time => Self::Time,
+            LineKind::Memory
+            | LineKind::GpuMemory
+            | LineKind::CostIncrease
+            | LineKind::TimeIncrease
+            | LineKind::CpuUtilization
+            | LineKind::GpuUtilization
+            | LineKind::IoWait => Self::Percent,
+        }
+    }
+
+    /// The value with its unit: `5h 42m`, `63 USD`, `71%`.
+    pub fn figure(self, value: f64) -> String {
+        self.beyond_use(value).unwrap_or_else(|| match self {
+            Self::Time => Seconds(value).to_string(),
+            Self::Money => Usd(value).to_string(),
+            Self::Percent => Percent(value).to_string(),
+        })
+    }
+
+    /// The interval without a unit that the point already names: `5h 05m–6h 31m`, `56–72`. `None` where both ends read
+    /// as the point does.
+    pub fn interval(self, estimate: &Estimate) -> Option<String> {
+        let end = |value| {
+            self.beyond_use(value).unwrap_or_else(|| match self {
+                Self::Time => Seconds(value).to_string(),
+                Self::Money => Usd(value).bare(),
+                Self::Percent => Percent(value).bare(),
+            })
+        };
+        let ends = [estimate.lower, estimate.point, estimate.upper].map(end);
+        (ends[0] != ends[1] || ends[1] != ends[2]).then(|| format!("{}–{}", ends[0], ends[2]))
+    }
+
+    /// Point and interval on one line: `63 USD (56–72)`.
+    pub fn with_interval(self, estimate: &Estimate) -> String {
+        let point = self.figure(estimate.point);
+        match self.interval(estimate) {
+            Some(interval) => format!("{point} ({interval})"),
+            None => point,
+        }
+    }
+
+    /// A distribution with few degrees of freedom has ends that would fill a line with digits.
+    fn beyond_use(self, value: f64) -> Option<String> {
+        let largest = match self {
+            Self::Time => 3.2e9, // a hundred years
+            Self::Money => 1e9,
+            Self::Percent => 1e5,
+        };
+        if value.is_nan() {
+            Some(UNKNOWN.to_owned())
+        } else if value.abs() > largest {
+            Some(if value < 0.0 { "-∞" } else { "∞" }.to_owned())
+        } else {
+            None
+        }
+    }
+}
+
+/// A share of something, 0-1, as a percentage.
+pub fn share(value: f64) -> String {
+    Quantity::Percent.figure(value * 100.0)
+}
+
+/// A limit as a reader knows it from the spec: `at most 50 USD`, `at least 20%`.
+pub fn limit(line: LineKind, bound: Bound, limit: f64) -> String {
+    let figure = verdict::words::limit(line, limit);
+    match bound {
+        Bound::Max => format!("at most {figure}"),
+        Bound::Min => format!("at least {figure}"),
+    }
+}
+
+/// A value of a budget line beside its limit: `63 USD`.
+pub fn line_figure(line: LineKind, value: f64, limit: f64) -> String {
+    Quantity::of_line(line)
+        .beyond_use(value)
+        .unwrap_or_else(|| verdict::words::amount_beside(line, value, limit))
+}
+
+/// The sign of a verdict where colours and emoji are shown.
+pub fn emoji(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Exceeded => "❌",
+        Verdict::Failed => "💥",
+        Verdict::Unknown => "❔",
+        Verdict::AtRisk => "⚠️",
+        Verdict::Within => "✅",
+        Verdict::NotJudged => "➖",
+    }
+}
+
+/// The sign of a verdict on a terminal: one column wide in every font.
+pub fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Exceeded | Verdict::Failed => "✗",
+        Verdict::Unknown => "?",
+        Verdict::AtRisk => "!",
+        Verdict::Within => "✓",
+        Verdict::NotJudged => "-",
+    }
+}
+
+/// What follows a job's name in the line that tells its verdict.
+pub fn phrase(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Exceeded => "over budget",
+        Verdict::Failed => "failed in a canary",
+        Verdict::Unknown => "cannot be told",
+        Verdict::AtRisk => "may pass its budget",
+        Verdict::Within => "within budget",
+        Verdict::NotJudged => "not judged",
+    }
+}
+
+/// A budget line's outcome in a table.
+pub fn line_outcome(verdict: LineVerdict) -> &'static str {
+    match verdict {
+        LineVerdict::Exceeded => "exceeded",
+        LineVerdict::Unknown => "unknown",
+        LineVerdict::AtRisk => "at risk",
+        LineVerdict::Within => "within",
+        LineVerdict::NotApplicable => "does not apply",
+    }
+}
+
+/// What an exit code of this program means.
+pub fn exit_words(code: u8) -> &'static str {
+    match code {
+        0 => "within budget, or nothing to judge",
+        exit::TOOL_FAILED => "the tool failed, or a person must mend something first",
+        exit::USAGE => "wrong usage, or an invalid spec",
+        exit::EXCEEDED => "a budget is exceeded",
+        exit::AT_RISK => "a budget is at risk, and the check is strict",
+        exit::DRIFT => "the job has drifted from its baseline",
+        exit::FAILED => "the training code failed in a canary",
+        exit::UNKNOWN => "it cannot be told",
+        exit::INTERRUPTED => "interrupted by SIGINT",
+        exit::TERMINATED => "interrupted by SIGTERM",
+        _ => "a code that this version does not know",
+    }
+}
+
+/// Why a run with this verdict ends with this code.
+pub fn closing(code: u8, verdict: Verdict) -> String {
+    let why = match (code, verdict) {
+        (0, Verdict::Within) => "within budget",
+        (0, Verdict::AtRisk) => "a budget is at risk, which passes unless the check is strict",
+        (0, Verdict::NotJudged) => "nothing to judge",
+        (0, Verdict::Unknown) => "it cannot be told, which passes with on_inconclusive: pass",
+        _ => exit_words(code),
+    };
+    format!("exit {code}: {why}")
+}
+
+/// What a law is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    Time,
+    Memory,
+    TimeAndMemory,
+}
+
+/// How the subject follows the data by this law: `time is assumed to grow in proportion to the data`.
+pub fn law(subject: Subject, law: &Law) -> String {
+    let (subject, is, seems, follows) = match subject {
+        Subject::Time => ("time", "is", "seems", "follows"),
+        Subject::Memory => ("memory", "is", "seems", "follows"),
+        Subject::TimeAndMemory => ("time and memory", "are", "seem", "follow"),
+    };
+    let behaviour = match law.name.as_str() {
+        "linear" => "grow in proportion to the data",
+        "constant" => "stay the same whatever the data",
+        "more than linear" => "grow faster than the data",
+        "less than linear" => "grow slower than the data",
+        name => return format!("{subject} {follows} the law {name}{}", weight(law.weight)),
+    };
+    if law.weight >= 1.0 {
+        format!("{subject} {is} assumed to {behaviour}")
+    } else {
+        format!("{subject} {seems} to {behaviour}{}", weight(law.weight))
+    }
+}
+
+fn weight(weight: f64) -> String {
+    if weight >= 1.0 {
+        String::new()
+    } else {
+        format!(" (weight {weight:.2})")
+    }
+}
+
+/// `0.461 USD/h per machine, AWS price list: us-east-1, on demand, 2026-11-02`
+pub fn price(price: &Price) -> String {
+    // Binary arithmetic would show as `9.166666666666666`.
+    let usd = (price.usd_per_hour.0 * 1e4).round() / 1e4;
+    let each = format!("{} per machine", UsdPerHour(usd));
+    let known = match price.evidence {
+        PriceEvidence::Spec => return format!("{each}, from the spec"),
+        PriceEvidence::PriceList => "AWS price list",
+        PriceEvidence::AuthorQueried => "asked of AWS",
+        PriceEvidence::BillLine => "from a bill",
+        PriceEvidence::OtherComponent => "price of another SageMaker component",
+        PriceEvidence::LibraryTable => "a published table",
+        PriceEvidence::Estimate => "an estimate",
+    };
+    let mut words = format!("{each}, {known}: {}", price.source);
+    if let Some(date) = &price.as_of {
+        words.push_str(", ");
+        words.push_str(date);
+    }
+    words
+}
+
+/// `1 run`, `3 runs`
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(point: f64, lower: f64, upper: f64) -> Estimate {
+        Estimate {
+            point,
+            lower,
+            upper,
+            level: 0.9,
+        }
+    }
+
+    #[test]
+    fn a_number_carries_its_unit_and_its_interval() {
+        for (quantity, estimate, shown) in [
+            (
+                Quantity::Time,
+                estimate(20520.0, 18300.0, 23460.0),
+                "5h 42m (5h 05m–6h 31m)",
+            ),
+            (
+                Quantity::Money,
+                estimate(63.4, 56.0, 72.0),
+                "63 USD (56–72)",
+            ),
+            (
+                Quantity::Money,
+                estimate(0.5, 0.41, 0.0),
+                "0.50 USD (0.41–0)",
+            ),
+            (Quantity::Percent, estimate(71.0, 66.0, 78.0), "71% (66–78)"),
+            (Quantity::Percent, estimate(94.0, 94.1, 93.9), "94%"),
+            (Quantity::Time, estimate(60.0, 1.0, 1e300), "1m (1.0s–∞)"),
+        ] {
+            assert_eq!(quantity.with_interval(&estimate), shown);
+        }
+    }
+
+    #[test]
+    fn every_documented_code_has_words() {
+        for code in [0, 1, 2, 10, 11, 12, 13, 14, 130, 143] {
+            assert_ne!(exit_words(code), exit_words(77), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_law_is_said_in_words() {
+        let law_of = |name: &str, weight| Law {
+            name: name.to_owned(),
+            weight,
+            intercept: 41.0,
+            slope: 20_000.0,
+        };
+        assert_eq!(
+            law(Subject::Time, &law_of("linear", 1.0)),
+            "time is assumed to grow in proportion to the data"
+        );
+        assert_eq!(
+            law(Subject::Time, &law_of("linear", 0.91)),
+            "time seems to grow in proportion to the data (weight 0.91)"
+        );
+        assert_eq!(
+            law(Subject::Time, &law_of("plateau", 0.5)),
+            "time follows the law plateau (weight 0.50)"
+        );
+    }
+}
