@@ -33,3 +33,8 @@ pub mod exit;
 pub mod plan;
 
 pub mod report;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an edge: /proc, processes, clock"
+)]
+pub mod probe;

@@ -1,0 +1,406 @@
+//! A cgroup of the command's own, v1 or v2, and what the container's cgroups allow.
+//!
+//! Only a child of the probe's own cgroup will do: anywhere else the command would escape limits that a CI job has.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::procfs;
+
+/// How often a removal is tried, with a pause between: on a busy host the kernel lets go of the last process late.
+const REMOVAL_ATTEMPTS: u32 = 100;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(20);
+const FOLDER_PREFIX: &str = "canary-gate-";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    V1,
+    V2,
+}
+
+/// One controller's place in the file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Controller {
+    version: Version,
+    /// Where the hierarchy is mounted.
+    mount: PathBuf,
+    /// The probe's own cgroup in it.
+    own: PathBuf,
+}
+
+impl Controller {
+    /// Of this process; `None` where the controller is not mounted.
+    pub(super) fn of_this_process(name: &str) -> Option<Self> {
+        let memberships = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        Self::find(name, &memberships, &mounts)
+    }
+
+    /// Reads `/proc/PID/cgroup`, `cgroups(7)`, and `/proc/PID/mountinfo`, `proc_pid_mountinfo(5)`. A controller that is
+    /// in a v1 hierarchy is not in v2.
+    fn find(name: &str, memberships: &str, mounts: &str) -> Option<Self> {
+        let mut unified = None;
+        for line in memberships.lines() {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (parts.next()?, parts.next()?);
+            if controllers.split(',').any(|controller| controller == name) {
+                return Self::mounted(Version::V1, path, mounts, |fields, options| {
+                    fields == "cgroup" && options.split(',').any(|option| option == name)
+                });
+            }
+            if controllers.is_empty() {
+                unified = Some(path);
+            }
+        }
+        Self::mounted(Version::V2, unified?, mounts, |kind, _| kind == "cgroup2")
+    }
+
+    fn mounted(
+        version: Version,
+        path: &str,
+        mounts: &str,
+        is_it: impl Fn(&str, &str) -> bool,
+    ) -> Option<Self> {
+        mounts.lines().find_map(|line| {
+            let (place, system) = line.split_once(" - ")?;
+            let mut place = place.split(' ').skip(3);
+            let (root, mount) = (place.next()?, place.next()?);
+            let mut system = system.split(' ');
+            let kind = system.next()?;
+            if !is_it(kind, system.nth(1)?) {
+                return None;
+            }
+            // A container may see a part of the hierarchy only, with paths told from the top.
+            let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
+            Some(Self {
+                version,
+                mount: PathBuf::from(mount),
+                own: Path::new(mount).join(below),
+            })
+        })
+    }
+
+    /// The probe's own cgroup and those above it, as far as they can be seen.
+    fn ancestry(&self) -> impl Iterator<Item = &Path> {
+        self.own
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&self.mount))
+    }
+
+    /// The smallest memory limit that holds here, in bytes.
+    pub(super) fn memory_limit(&self) -> Option<u64> {
+        match self.version {
+            Version::V1 => {
+                // The smallest of all above, made by the kernel; without a limit a number near 2^63.
+                let stat = fs::read(self.own.join("memory.stat")).ok()?;
+                procfs::number(&stat, b"hierarchical_memory_limit").filter(|limit| *limit < 1 << 62)
+            }
+            Version::V2 => self
+                .ancestry()
+                .filter_map(|folder| number_in(&folder.join("memory.max")))
+                .min(),
+        }
+    }
+
+    /// The CPU quota that holds here, in cores.
+    pub(super) fn cpu_quota(&self) -> Option<f64> {
+        self.ancestry()
+            .filter_map(|folder| match self.version {
+                Version::V1 => parse_quota(&format!(
+                    "{} {}",
+                    fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?,
+                    fs::read_to_string(folder.join("cpu.cfs_period_us")).ok()?
+                )),
+                Version::V2 => parse_quota(&fs::read_to_string(folder.join("cpu.max")).ok()?),
+            })
+            .min_by(f64::total_cmp)
+    }
+
+    /// How many processes the OOM killer has ended in the probe's own cgroup.
+    fn oom_kills(&self) -> Option<u64> {
+        oom_kills(self.version, &self.own)
+    }
+}
+
+/// `200000 100000` are two cores; `max` and -1 mean no quota.
+fn parse_quota(text: &str) -> Option<f64> {
+    let mut words = text.split_ascii_whitespace();
+    let quota: f64 = words.next()?.parse().ok()?;
+    let period: f64 = words.next()?.parse().ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+fn number_in(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn oom_kills(version: Version, folder: &Path) -> Option<u64> {
+    let file = match version {
+        Version::V1 => "memory.oom_control",
+        Version::V2 => "memory.events",
+    };
+    procfs::number(&fs::read(folder.join(file)).ok()?, b"oom_kill")
+}
+
+/// OOM kills that the command may have been hit by, where it has no cgroup of its own: those in the probe's cgroup, and
+/// those of the whole host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OomKills {
+    cgroup: Option<u64>,
+    host: Option<u64>,
+}
+
+impl OomKills {
+    pub(super) fn now(controller: Option<&Controller>) -> Self {
+        Self {
+            cgroup: controller.and_then(Controller::oom_kills),
+            host: fs::read("/proc/vmstat")
+                .ok()
+                .and_then(|text| procfs::number(&text, b"oom_kill")),
+        }
+    }
+
+    /// Whether anybody was killed between two readings.
+    pub(super) fn rose_to(self, later: Self) -> bool {
+        later.cgroup > self.cgroup || later.host > self.host
+    }
+}
+
+/// A cgroup made for one command; removed when dropped.
+pub(super) struct OwnCgroup {
+    controller: Controller,
+    folder: PathBuf,
+    /// The memory controller was switched on for it, and is to be switched off again.
+    switched_on: bool,
+}
+
+impl OwnCgroup {
+    /// `None` where this is not allowed or not possible: no permission, a read-only mount, or (v2) other processes in
+    /// the probe's own cgroup, which then cannot have children with controllers.
+    pub(super) fn create(controller: &Controller, pid: i32) -> Option<Self> {
+        let switch = controller.own.join("cgroup.subtree_control");
+        let mut switched_on = false;
+        if controller.version == Version::V2 {
+            let enabled = fs::read_to_string(&switch).ok()?;
+            if !enabled
+                .split_ascii_whitespace()
+                .any(|name| name == "memory")
+            {
+                fs::write(&switch, "+memory").ok()?;
+                switched_on = true;
+            }
+        }
+        remove_orphans(&controller.own, pid);
+        let folder = controller.own.join(format!("{FOLDER_PREFIX}{pid}"));
+        let made = fs::create_dir(&folder);
+        let own = Self {
+            controller: controller.clone(),
+            folder,
+            switched_on,
+        };
+        made.ok()?;
+        own.level().is_some().then_some(own)
+    }
+
+    /// Runs `start` inside, so that what it starts is inside from its first page on, and comes out again.
+    pub(super) fn start_inside<T>(&self, start: impl FnOnce() -> T) -> Result<T, T> {
+        let pid = std::process::id().to_string();
+        let entered = fs::write(self.folder.join("cgroup.procs"), &pid).is_ok();
+        let result = start();
+        if entered && fs::write(self.controller.own.join("cgroup.procs"), &pid).is_ok() {
+            Ok(result)
+        } else {
+            Err(result)
+        }
+    }
+
+    /// What is held now and cannot be given back, in bytes.
+    ///
+    /// - v1 (kernel, admin-guide/cgroup-v1/memory.rst): `rss` is anonymous memory and swap cache, huge pages included
+    ///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
+    /// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
+    ///   page cache, such as tmpfs and shared anonymous mappings.
+    pub(super) fn level(&self) -> Option<u64> {
+        let stat = fs::read(self.folder.join("memory.stat")).ok()?;
+        parse_level(self.controller.version, &stat)
+    }
+
+    /// The highest that was ever held, page cache included, in bytes: an upper bound.
+    pub(super) fn peak_with_cache(&self) -> Option<u64> {
+        number_in(&self.folder.join(match self.controller.version {
+            Version::V1 => "memory.max_usage_in_bytes",
+            Version::V2 => "memory.peak",
+        }))
+    }
+
+    /// How many of its processes the OOM killer has ended, whatever ran out of memory.
+    pub(super) fn oom_kills(&self) -> u64 {
+        oom_kills(self.controller.version, &self.folder).unwrap_or(0)
+    }
+
+    /// Ends everything in it at once, forking or not; only v2 can.
+    pub(super) fn kill(&self) {
+        let _ = fs::write(self.folder.join("cgroup.kill"), "1");
+    }
+
+    pub(super) fn source(&self) -> &'static str {
+        match self.controller.version {
+            Version::V1 => "cgroup v1 memory.stat",
+            Version::V2 => "cgroup v2 memory.stat",
+        }
+    }
+}
+
+/// Removes what probes left that were killed: cgroups named after a process that is gone, or after this one. The kernel
+/// removes empty ones only.
+fn remove_orphans(own: &Path, this: i32) {
+    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+        let owner: Option<i32> = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.strip_prefix(FOLDER_PREFIX)?.parse().ok());
+        if owner.is_some_and(|pid| pid == this || !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+impl Drop for OwnCgroup {
+    fn drop(&mut self) {
+        for _ in 0..REMOVAL_ATTEMPTS {
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
+                    thread::sleep(REMOVAL_PAUSE);
+                }
+                _ => break,
+            }
+        }
+        if self.switched_on {
+            let _ = fs::write(
+                self.controller.own.join("cgroup.subtree_control"),
+                "-memory",
+            );
+        }
+    }
+}
+
+fn parse_level(version: Version, stat: &[u8]) -> Option<u64> {
+    let (anonymous, shared): (&[u8], &[u8]) = match version {
+        Version::V1 => (b"total_rss", b"total_shmem"),
+        Version::V2 => (b"anon", b"shmem"),
+    };
+    Some(procfs::number(stat, anonymous)? + procfs::number(stat, shared)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID: &str = "9:name=systemd:/\n4:memory:/ci/job 1\n2:cpu,cpuacct:/\n0::/\n";
+    const HYBRID_MOUNTS: &str = "\
+        30 25 0:26 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n\
+        33 25 0:29 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
+        34 25 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+        35 25 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn a_controller_is_found_in_v1_before_v2() {
+        let memory = Controller::find("memory", HYBRID, HYBRID_MOUNTS).unwrap();
+        assert_eq!(memory.version, Version::V1);
+        assert_eq!(memory.own, Path::new("/sys/fs/cgroup/memory/ci/job 1"));
+        let cpu = Controller::find("cpu", HYBRID, HYBRID_MOUNTS).unwrap();
+        assert_eq!(cpu.own, Path::new("/sys/fs/cgroup/cpu,cpuacct"));
+    }
+
+    #[test]
+    fn in_v2_all_controllers_are_in_one_place() {
+        let mounts = "35 25 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+        let memory = Controller::find("memory", "0::/user.slice/run\n", mounts).unwrap();
+        assert_eq!(memory.version, Version::V2);
+        assert_eq!(memory.own, Path::new("/sys/fs/cgroup/user.slice/run"));
+        assert_eq!(memory.ancestry().count(), 3);
+        assert_eq!(Controller::find("memory", "0::/\n", ""), None);
+    }
+
+    #[test]
+    fn a_container_sees_its_own_part_of_the_hierarchy() {
+        let mounts = "33 25 0:29 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+        let find = |path: &str| {
+            Controller::find("memory", &format!("4:memory:{path}\n"), mounts)
+                .unwrap()
+                .own
+        };
+        assert_eq!(find("/docker/abc"), Path::new("/sys/fs/cgroup/memory"));
+        assert_eq!(
+            find("/docker/abc/sub"),
+            Path::new("/sys/fs/cgroup/memory/sub")
+        );
+    }
+
+    #[test]
+    fn the_level_is_anonymous_and_shared_memory_without_page_cache() {
+        let v1 = b"cache 900\nrss 1\nrss_huge 1\nshmem 2\ntotal_cache 9000\ntotal_rss 400\ntotal_rss_huge 300\ntotal_shmem 50\n";
+        assert_eq!(parse_level(Version::V1, v1), Some(450));
+        let v2 = b"anon 400\nfile 9000\nanon_thp 300\nshmem_thp 9\nshmem 50\n";
+        assert_eq!(parse_level(Version::V2, v2), Some(450));
+        assert_eq!(parse_level(Version::V2, b"file 9000\n"), None);
+    }
+
+    #[test]
+    fn a_quota_is_read_in_cores() {
+        assert_eq!(parse_quota("150000 100000\n"), Some(1.5));
+        assert_eq!(parse_quota("max 100000\n"), None);
+        assert_eq!(parse_quota("-1\n 100000\n"), None);
+    }
+
+    #[test]
+    fn the_smallest_limit_above_holds() {
+        let mount = tempfile::tempdir().unwrap();
+        let own = mount.path().join("job/step");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("memory.max"), "max\n").unwrap();
+        fs::write(own.join("cpu.max"), "400000 100000\n").unwrap();
+        fs::write(mount.path().join("job/memory.max"), "1048576\n").unwrap();
+        fs::write(mount.path().join("job/cpu.max"), "50000 100000\n").unwrap();
+        let controller = Controller {
+            version: Version::V2,
+            mount: mount.path().to_owned(),
+            own,
+        };
+        assert_eq!(controller.memory_limit(), Some(1_048_576));
+        assert_eq!(controller.cpu_quota(), Some(0.5));
+    }
+
+    #[test]
+    fn a_killed_probes_cgroup_is_removed_by_the_next_one() {
+        let own = tempfile::tempdir().unwrap();
+        let living = std::process::id();
+        for name in ["999999999".to_owned(), living.to_string(), "x".to_owned()] {
+            fs::create_dir(own.path().join(FOLDER_PREFIX.to_owned() + &name)).unwrap();
+        }
+        remove_orphans(own.path(), 7);
+        let mut left: Vec<_> = fs::read_dir(own.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [format!("canary-gate-{living}"), "canary-gate-x".to_owned()]
+        );
+    }
+
+    #[test]
+    fn what_is_no_cgroup_gives_no_cgroup() {
+        let mount = tempfile::tempdir().unwrap();
+        let controller = Controller {
+            version: Version::V1,
+            mount: mount.path().to_owned(),
+            own: mount.path().to_owned(),
+        };
+        assert!(OwnCgroup::create(&controller, 7).is_none());
+        assert_eq!(fs::read_dir(mount.path()).unwrap().count(), 0);
+    }
+}

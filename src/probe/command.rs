@@ -1,0 +1,155 @@
+//! Finds the program before it is started, so that a mistake is told in words and before anything is measured.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use nix::libc;
+use nix::unistd::{AccessFlags, access};
+
+use super::error::{ProbeError, shown};
+
+/// Starts the command in a process group of its own, so that a Ctrl-C on the terminal reaches the probe alone.
+pub(super) fn start(command: &[OsString], current_dir: Option<&Path>) -> Result<Child, ProbeError> {
+    let (program, arguments) = command.split_first().ok_or(ProbeError::NoCommand)?;
+    if let Some(folder) = current_dir {
+        fs::read_dir(folder).map_err(|source| ProbeError::CurrentDir {
+            path: folder.to_owned(),
+            source,
+        })?;
+    }
+    let path = locate(program, env::var_os("PATH").as_deref(), current_dir)?;
+    let mut process = Command::new(&path);
+    process.args(arguments).arg0(program).process_group(0);
+    if let Some(folder) = current_dir {
+        process.current_dir(folder);
+    }
+    process.spawn().map_err(|source| refusal(path, source))
+}
+
+/// The file to execute.
+pub(super) fn locate(
+    program: &OsStr,
+    search_path: Option<&OsStr>,
+    current_dir: Option<&Path>,
+) -> Result<PathBuf, ProbeError> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        // Absolute, since the child changes its folder before it looks for the program.
+        let folder = match current_dir {
+            Some(folder) => std::path::absolute(folder),
+            None => env::current_dir(),
+        }
+        .map_err(|source| ProbeError::CurrentDir {
+            path: current_dir.unwrap_or(Path::new(".")).to_owned(),
+            source,
+        })?;
+        return executable(folder.join(program));
+    }
+    let mut refused = None;
+    for folder in search_path.map(env::split_paths).into_iter().flatten() {
+        match executable(folder.join(program)) {
+            Ok(path) => return std::path::absolute(&path).or(Ok(path)),
+            Err(error @ ProbeError::NotExecutable { .. }) => refused = refused.or(Some(error)),
+            Err(_) => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| ProbeError::NotOnPath {
+        command: shown(program),
+    }))
+}
+
+fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
+    match fs::metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(ProbeError::NotStarted {
+                path,
+                source: error,
+            })
+        }
+        Err(_) => Err(ProbeError::Missing { path }),
+        Ok(file) if file.is_dir() => Err(ProbeError::Folder { path }),
+        Ok(_) if access(&path, AccessFlags::X_OK).is_err() => {
+            Err(ProbeError::NotExecutable { path })
+        }
+        Ok(_) => Ok(path),
+    }
+}
+
+/// What the kernel's answer to `execve(2)` means for a file that is there and executable.
+fn refusal(path: PathBuf, source: io::Error) -> ProbeError {
+    match source.raw_os_error() {
+        Some(libc::ENOENT) => ProbeError::NoInterpreter { path },
+        Some(libc::ENOEXEC) => ProbeError::NotAProgram { path },
+        _ => ProbeError::NotStarted { path, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn message(program: &str, search_path: &Path) -> String {
+        locate(program.as_ref(), Some(search_path.as_os_str()), None)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_started_is_told_by_what_is_wrong_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("notes.txt"), "text").unwrap();
+        assert!(
+            message("trainx", folder.path())
+                .starts_with("command `trainx` was not found on PATH; ")
+        );
+        assert!(message("notes.txt", folder.path()).contains("notes.txt` is not executable; "));
+        assert!(message("./no/such", folder.path()).contains("/./no/such` does not exist; "));
+        assert!(message("/tmp", folder.path()).contains("`/tmp` is a folder; "));
+        assert_eq!(
+            message("a\u{1b}[2Jb", folder.path()).split(';').next(),
+            Some("command `a\\u{1b}[2Jb` was not found on PATH")
+        );
+    }
+
+    #[test]
+    fn a_script_without_its_interpreter_is_not_a_missing_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text, words) in [
+            (
+                "no-interpreter",
+                "#!/no/such/interpreter\n",
+                "names an interpreter",
+            ),
+            ("no-line", "print(1)\n", "it has no `#!` line"),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            let error = start(&[path.into_os_string()], None).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+            assert_eq!(error.exit_code(), 126);
+        }
+    }
+
+    #[test]
+    fn the_first_executable_on_the_path_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            let bin = folder.path().join(name);
+            fs::create_dir(&bin).unwrap();
+            fs::write(bin.join("train"), "").unwrap();
+        }
+        let wanted = folder.path().join("b/train");
+        fs::set_permissions(&wanted, fs::Permissions::from_mode(0o755)).unwrap();
+        let search = env::join_paths([folder.path().join("a"), folder.path().join("b")]).unwrap();
+        assert_eq!(
+            locate("train".as_ref(), Some(&search), None).unwrap(),
+            wanted
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Why a command was not run at all. How a command that ran has failed is a [`super::ProbeReport`], not an error.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The probe could not run the command, or could not write its report.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    #[error("no command was given; write `canary-gate probe -- COMMAND ARGUMENTS...`")]
+    NoCommand,
+    #[error(
+        "command `{command}` was not found on PATH; install it, or give the path of the program"
+    )]
+    NotOnPath { command: String },
+    #[error("`{}` does not exist; give the path of a program, from the folder where it runs", shown(.path))]
+    Missing { path: PathBuf },
+    #[error("`{}` is a folder; name the program in it", shown(.path))]
+    Folder { path: PathBuf },
+    #[error("`{0}` is not executable; run `chmod +x {0}`, or start it through its interpreter, such as `python3 {0}`", shown(.path))]
+    NotExecutable { path: PathBuf },
+    #[error("`{}` names an interpreter in its first line that does not exist here; start it through the one you want, such as `python3 FILE`", shown(.path))]
+    NoInterpreter { path: PathBuf },
+    #[error("`{}` is no program: it has no `#!` line and is not for this machine; start it through its interpreter, such as `sh FILE`", shown(.path))]
+    NotAProgram { path: PathBuf },
+    #[error("command `{}` could not be started; see the cause below", shown(.path))]
+    NotStarted { path: PathBuf, source: io::Error },
+    #[error("the folder `{}` for the command cannot be entered; create it, or name another", shown(.path))]
+    CurrentDir { path: PathBuf, source: io::Error },
+    #[error("the report cannot be written to `{}`; name a file that can be, and that is no link", shown(.path))]
+    Output { path: PathBuf, source: io::Error },
+    #[error("the report cannot be written to stdout; name a file with `--output`")]
+    Stdout { source: io::Error },
+    #[error("this process cannot watch a command: {action} failed; see the cause below")]
+    Process {
+        action: &'static str,
+        source: io::Error,
+    },
+}
+
+impl ProbeError {
+    /// As `env` and `timeout` have it: 127 where there is no such command, 126 where it cannot be executed, else 125.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotOnPath { .. } | Self::Missing { .. } => 127,
+            Self::Folder { .. }
+            | Self::NotExecutable { .. }
+            | Self::NoInterpreter { .. }
+            | Self::NotAProgram { .. } => 126,
+            _ => 125,
+        }
+    }
+}
+
+/// A path or name for a message: what would move a terminal's cursor is escaped.
+pub(super) fn shown(text: impl AsRef<OsStr>) -> String {
+    let mut shown = String::new();
+    for character in Path::new(text.as_ref()).to_string_lossy().chars() {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}

@@ -1,0 +1,292 @@
+//! GPU utilization and memory, as `nvidia-smi` prints them twice a second.
+//!
+//! One process for the whole run: starting `nvidia-smi` costs a second of a core on a large host. Whatever it does
+//! (nothing, garbage, failure), the command runs on; the figures are absent then, with the reason.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::error::shown;
+use super::shares::Shares;
+use crate::measurement::Utilization;
+
+const QUERY: [&str; 4] = [
+    "--query-gpu=index,utilization.gpu,memory.used,memory.total",
+    "--format=csv,noheader,nounits",
+    "-lms",
+    "500",
+];
+/// A longer line is not one of `nvidia-smi`'s.
+const LONGEST_LINE: u64 = 4096;
+/// How much of a line that cannot be read is shown.
+const SHOWN_CHARACTERS: usize = 80;
+
+/// One GPU at one time; each value is absent where the GPU does not tell it (`[N/A]`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Reading {
+    index: u32,
+    busy_percent: Option<f64>,
+    memory_percent: Option<f64>,
+}
+
+/// Reads `0, 87, 10240, 81920`.
+fn parse_line(line: &str) -> Option<Reading> {
+    let mut fields = line.split(',').map(str::trim);
+    let index = fields.next()?.parse().ok()?;
+    let mut number = || -> Option<Option<f64>> {
+        let field = fields.next()?;
+        if field.starts_with('[') && field.ends_with(']') {
+            // `[N/A]`, `[Not Supported]`, `[Unknown Error]`
+            return Some(None);
+        }
+        let value: f64 = field.parse().ok()?;
+        (value.is_finite() && value >= 0.0).then_some(Some(value))
+    };
+    let (busy_percent, used, total) = (number()?, number()?, number()?);
+    let memory_percent = match (used, total) {
+        (Some(used), Some(total)) if total > 0.0 => Some(used / total * 100.0),
+        _ => None,
+    };
+    fields.next().is_none().then_some(Reading {
+        index,
+        busy_percent,
+        memory_percent,
+    })
+}
+
+/// The average over the GPUs of one round.
+#[derive(Default)]
+struct Round {
+    sum: f64,
+    count: u32,
+}
+
+impl Round {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    fn close_into(&mut self, shares: &mut Shares) {
+        if self.count > 0 {
+            shares.add(self.sum / f64::from(self.count));
+        }
+        *self = Self::default();
+    }
+}
+
+/// What was read so far.
+struct Readings {
+    last_index: Option<u32>,
+    busy: Round,
+    memory: Round,
+    busy_shares: Shares,
+    memory_shares: Shares,
+    unreadable: Option<String>,
+}
+
+impl Readings {
+    fn new() -> Self {
+        Self {
+            last_index: None,
+            busy: Round::default(),
+            memory: Round::default(),
+            busy_shares: Shares::new(),
+            memory_shares: Shares::new(),
+            unreadable: None,
+        }
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        let Some(reading) = parse_line(line.trim()) else {
+            if !line.trim().is_empty() && self.unreadable.is_none() {
+                let start: String = line.trim().chars().take(SHOWN_CHARACTERS).collect();
+                self.unreadable = Some(shown(start));
+            }
+            return;
+        };
+        if self.last_index.is_some_and(|last| reading.index <= last) {
+            self.close_round();
+        }
+        self.last_index = Some(reading.index);
+        self.busy.add(reading.busy_percent);
+        self.memory.add(reading.memory_percent);
+    }
+
+    fn close_round(&mut self) {
+        self.busy.close_into(&mut self.busy_shares);
+        self.memory.close_into(&mut self.memory_shares);
+    }
+
+    fn usage(&mut self) -> GpuUsage {
+        self.close_round();
+        let utilization = |shares: &Shares| {
+            Some(Utilization {
+                mean: shares.mean()?,
+                p99: shares.p99(),
+                source: "nvidia-smi".to_owned(),
+            })
+        };
+        let mut usage = GpuUsage {
+            busy: utilization(&self.busy_shares),
+            memory: utilization(&self.memory_shares),
+            note: None,
+        };
+        if usage.busy.is_none() && usage.memory.is_none() {
+            usage.note = Some(match (&self.unreadable, self.last_index) {
+                (Some(line), _) => {
+                    format!("no GPU figures: nvidia-smi printed what is no reading: `{line}`")
+                }
+                (None, Some(_)) => "no GPU figures: the GPU does not tell them".to_owned(),
+                (None, None) => "no GPU figures: nvidia-smi printed nothing".to_owned(),
+            });
+        }
+        usage
+    }
+}
+
+/// The averages over all GPUs of the host.
+pub(super) struct GpuUsage {
+    pub(super) busy: Option<Utilization>,
+    pub(super) memory: Option<Utilization>,
+    pub(super) note: Option<String>,
+}
+
+/// A running `nvidia-smi`.
+pub(super) struct GpuSampler {
+    child: Child,
+    readings: Arc<Mutex<Readings>>,
+}
+
+impl GpuSampler {
+    /// The error is a note for the report.
+    pub(super) fn start(program: &Path) -> Result<Self, String> {
+        let refused = |error| {
+            let program = shown(program);
+            format!("no GPU figures: `{program}` could not be started: {error}")
+        };
+        let mut child = Command::new(program)
+            .args(QUERY)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // Of its own, so that what it starts ends with it.
+            .process_group(0)
+            .spawn()
+            .map_err(refused)?;
+        let output = child.stdout.take().expect("stdout is piped");
+        let sampler = Self {
+            child,
+            readings: Arc::new(Mutex::new(Readings::new())),
+        };
+        let readings = Arc::clone(&sampler.readings);
+        thread::Builder::new()
+            .name("nvidia-smi".to_owned())
+            .spawn(move || read_lines(BufReader::new(output), &readings))
+            .map_err(refused)?;
+        Ok(sampler)
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("process numbers fit pid_t")
+    }
+
+    /// Ends it and gives what it told.
+    pub(super) fn stop(self) -> GpuUsage {
+        // The thread is not waited for: a descendant that escaped may hold the pipe open.
+        lock(&self.readings).usage()
+    }
+}
+
+impl Drop for GpuSampler {
+    fn drop(&mut self) {
+        let _ = killpg(Pid::from_raw(self.pid()), Signal::SIGKILL);
+        let _ = self.child.wait();
+    }
+}
+
+fn lock(readings: &Mutex<Readings>) -> MutexGuard<'_, Readings> {
+    readings.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_lines(mut output: impl BufRead, readings: &Mutex<Readings>) {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match output
+            .by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)
+        {
+            Ok(1..) => lock(readings).take(&line),
+            Ok(0) | Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Percent;
+
+    fn usage_of(text: &[u8]) -> GpuUsage {
+        let readings = Mutex::new(Readings::new());
+        read_lines(text, &readings);
+        readings.into_inner().unwrap().usage()
+    }
+
+    #[test]
+    fn gpus_are_averaged_in_each_round() {
+        let text = b"0, 100, 40960, 81920\n1, 0, 0, 81920\n0, 60, 81920, 81920\n1, 20, 0, 81920\n";
+        let usage = usage_of(text);
+        assert_eq!(usage.busy.unwrap().mean, Percent(45.0));
+        let memory = usage.memory.unwrap();
+        assert_eq!((memory.mean, memory.p99), (Percent(37.5), None));
+        assert_eq!(usage.note, None);
+    }
+
+    #[test]
+    fn a_value_that_a_gpu_does_not_tell_is_absent_and_not_zero() {
+        let usage = usage_of(b"0, [N/A], 10, 100\n1, 50, [Not Supported], 100\n");
+        assert_eq!(usage.busy.unwrap().mean, Percent(50.0));
+        assert_eq!(usage.memory.unwrap().mean, Percent(10.0));
+        let none = usage_of(b"0, [N/A], [N/A], [N/A]\n");
+        assert!(none.busy.is_none() && none.memory.is_none());
+        assert_eq!(
+            none.note.unwrap(),
+            "no GPU figures: the GPU does not tell them"
+        );
+    }
+
+    #[test]
+    fn garbage_is_told_and_cannot_move_the_cursor() {
+        let mut text = b"NVIDIA-SMI has \x1b[2Jfailed\n\xff\xfe\n".to_vec();
+        text.extend(vec![b'x'; 100_000]);
+        let usage = usage_of(&text);
+        assert!(usage.busy.is_none());
+        assert_eq!(
+            usage.note.unwrap(),
+            "no GPU figures: nvidia-smi printed what is no reading: `NVIDIA-SMI has \\u{1b}[2Jfailed`"
+        );
+        assert!(usage_of(b"").note.unwrap().ends_with("printed nothing"));
+        for line in [
+            "0, 1, 2",
+            "0, 1, 2, 3, 4",
+            "x, 1, 2, 3",
+            "0, -1, 2, 3",
+            "0, NaN, 1, 2",
+        ] {
+            assert_eq!(parse_line(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The memory of the tree: its level in each sample, its peak, and when it is too much.
+//!
+//! What counts is what cannot be given back: anonymous and shared pages. File-backed pages are left out, mapped ones
+//! (`RssFile`) too: the kernel drops them when memory is short and reads them again from the file.
+
+use std::time::Duration;
+
+use super::cgroup::OwnCgroup;
+use super::ending::Ending;
+use super::procfs::{self, Reader};
+use super::resident::{Level, Proportional, ResidentSum};
+use super::spikes::{Holding, SpikeBound};
+use super::tree::Process;
+use super::usage::{largest_reaped_resident_set, own_cpu_time};
+use crate::measurement::PeakMemory;
+use crate::units::{Bytes, Percent};
+
+/// With less than this share of its memory available a host starts to kill, or to crawl.
+const HOST_RESERVE: f64 = 0.02;
+/// When this share of the headroom went since the last look, the next one comes sooner.
+const FAST_GROWTH: f64 = 0.2;
+
+/// One process, as `/proc/PID/status` tells it; in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Resident {
+    /// Anonymous and shared.
+    kept: u64,
+    high_water: u64,
+}
+
+/// Reads `/proc/PID/status`, `proc_pid_status(5)`. `None` for a process that is ending: it has no memory any more.
+fn parse_status(text: &[u8]) -> Option<Resident> {
+    Some(Resident {
+        kept: procfs::kibibytes(text, b"RssAnon:")? + procfs::kibibytes(text, b"RssShmem:")?,
+        high_water: procfs::kibibytes(text, b"VmHWM:")?,
+    })
+}
+
+/// Reads `/proc/PID/smaps_rollup`, `proc_pid_smaps(5)`: the anonymous and shared part of the proportional set size.
+fn parse_rollup(text: &[u8]) -> Option<u64> {
+    Some(procfs::kibibytes(text, b"Pss_Anon:")? + procfs::kibibytes(text, b"Pss_Shmem:")?)
+}
+
+/// The host's memory, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HostMemory {
+    pub(super) total: u64,
+    pub(super) available: u64,
+}
+
+impl HostMemory {
+    pub(super) fn now(reader: &mut Reader) -> Option<Self> {
+        Self::parse(reader.file("/proc/meminfo").ok()?)
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        Some(Self {
+            total: procfs::kibibytes(text, b"MemTotal:")?,
+            available: procfs::kibibytes(text, b"MemAvailable:")?,
+        })
+    }
+}
+
+/// Measures one tree.
+pub(super) struct TreeMemory {
+    cgroup: Option<OwnCgroup>,
+    cgroup_peak: u64,
+    resident: ResidentSum,
+    spikes: SpikeBound,
+    sampled: bool,
+}
+
+impl TreeMemory {
+    pub(super) fn new(cgroup: Option<OwnCgroup>) -> Self {
+        Self {
+            cgroup,
+            cgroup_peak: 0,
+            resident: ResidentSum::new(),
+            spikes: SpikeBound::default(),
+            sampled: false,
+        }
+    }
+
+    pub(super) fn cgroup(&self) -> Option<&OwnCgroup> {
+        self.cgroup.as_ref()
+    }
+
+    /// The level now, where the cgroup tells it without a look at every process.
+    pub(super) fn glance(&mut self) -> Option<Bytes> {
+        let level = self.cgroup.as_ref()?.level()?;
+        self.cgroup_peak = self.cgroup_peak.max(level);
+        Some(Bytes(level))
+    }
+
+    /// Takes one sample and gives the level.
+    pub(super) fn observe(
+        &mut self,
+        reader: &mut Reader,
+        elapsed: Duration,
+        processes: &[Process],
+    ) -> Bytes {
+        let residents: Vec<(&Process, Resident)> = processes
+            .iter()
+            .filter_map(|process| {
+                let status = reader.process(process.pid, "status").ok()?;
+                Some((process, parse_status(status)?))
+            })
+            .collect();
+        self.sampled |= !residents.is_empty();
+        let plain = Bytes(residents.iter().map(|(_, resident)| resident.kept).sum()).as_f64();
+        let level = match self.glance() {
+            Some(level) => Level::Known(level.as_f64()),
+            None => self.resident.observe(plain, residents.len(), elapsed, || {
+                read_proportional(reader, &residents)
+            }),
+        };
+        let level = match level {
+            Level::Known(level) => level,
+            // No ground for a bound to stand on.
+            Level::Estimated(level) => return Bytes::from_f64(level),
+        };
+        // Pages that are shared are split over those that share them.
+        let ratio = if plain > 0.0 {
+            (level / plain).min(1.0)
+        } else {
+            1.0
+        };
+        let holdings: Vec<Holding> = residents
+            .iter()
+            .map(|(process, resident)| Holding {
+                process: (process.pid, process.started_at_ticks),
+                level: Bytes(resident.kept).as_f64() * ratio,
+                high_water: Bytes(resident.high_water).as_f64(),
+            })
+            .collect();
+        self.spikes.observe(
+            level,
+            &holdings,
+            Bytes(largest_reaped_resident_set()).as_f64(),
+        );
+        Bytes::from_f64(level)
+    }
+
+    /// Once everything has ended: the peak over the run, and what a reader should know about it.
+    pub(super) fn peak(&self, total: Option<Bytes>) -> (PeakMemory, Option<String>) {
+        let spikes = Bytes::from_f64(self.spikes.bound());
+        let (bytes, source, bound, note) = match &self.cgroup {
+            Some(cgroup) if self.cgroup_peak > 0 => {
+                // Two bounds, so the lower one. The cgroup's own contains page cache, the other one mapped files.
+                let with_cache = cgroup.peak_with_cache().map_or(spikes, Bytes);
+                (
+                    Bytes(self.cgroup_peak),
+                    cgroup.source(),
+                    spikes.min(with_cache),
+                    None,
+                )
+            }
+            None if self.sampled => match self.resident.peak() {
+                Level::Known(peak) => (
+                    Bytes::from_f64(peak),
+                    "RSS of the process tree, PSS corrected",
+                    spikes,
+                    None,
+                ),
+                Level::Estimated(peak) => (
+                    Bytes::from_f64(peak),
+                    "RSS of the process tree, estimated",
+                    spikes.max(Bytes::from_f64(self.resident.uncorrected())),
+                    Some(
+                        "peak memory is an estimate: its processes were not seen long enough to tell which pages they share",
+                    ),
+                ),
+            },
+            _ => (
+                spikes,
+                "rusage of the children",
+                spikes,
+                Some(
+                    "the run was too short to sample memory: the peak is an upper bound, the largest resident set of one process with its mapped files",
+                ),
+            ),
+        };
+        let peak = PeakMemory {
+            bytes: Some(bytes),
+            percent: total.and_then(|total| Percent::of_bytes(bytes, total)),
+            source: source.to_owned(),
+            upper_bound: (bound > bytes).then_some(bound),
+        };
+        (peak, note.map(str::to_owned))
+    }
+}
+
+fn read_proportional(
+    reader: &mut Reader,
+    residents: &[(&Process, Resident)],
+) -> Option<Proportional> {
+    let start = own_cpu_time();
+    let (mut bytes, mut plain) = (0, 0);
+    for (process, resident) in residents {
+        match reader.process(process.pid, "smaps_rollup") {
+            // It is empty for a process that is ending.
+            Ok(text) => {
+                if let Some(proportional) = parse_rollup(text) {
+                    bytes += proportional;
+                    plain += resident.kept;
+                }
+            }
+            // One that may not be read holds a part of the sharing; a ratio without it would be wrong.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
+            Err(_) => {}
+        }
+    }
+    Some(Proportional {
+        bytes: Bytes(bytes).as_f64(),
+        plain_bytes: Bytes(plain).as_f64(),
+        cost: own_cpu_time().saturating_sub(start),
+    })
+}
+
+/// Watches the level against the limit and the host's reserve.
+#[derive(Debug, Default)]
+pub(super) struct MemoryGuard {
+    limit: Option<Bytes>,
+    previous_level: f64,
+}
+
+/// What a level means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pressure {
+    None,
+    /// Look again soon.
+    Rising,
+    TooMuch(Ending),
+}
+
+impl MemoryGuard {
+    pub(super) fn new(limit: Option<Bytes>) -> Self {
+        Self {
+            limit,
+            previous_level: 0.0,
+        }
+    }
+
+    pub(super) fn judge(&mut self, level: Bytes, host: Option<HostMemory>) -> Pressure {
+        let grown = level.as_f64() - self.previous_level;
+        self.previous_level = level.as_f64();
+        if self.limit.is_some_and(|limit| level > limit) {
+            return Pressure::TooMuch(Ending::MemoryLimit);
+        }
+        let under_limit = self
+            .limit
+            .map_or(f64::INFINITY, |limit| limit.as_f64() - level.as_f64());
+        let above_reserve = host.map_or(f64::INFINITY, |host| {
+            Bytes(host.available).as_f64() - Bytes(host.total).as_f64() * HOST_RESERVE
+        });
+        if above_reserve < 0.0 {
+            return Pressure::TooMuch(Ending::OutOfMemory);
+        }
+        if grown > under_limit.min(above_reserve) * FAST_GROWTH {
+            Pressure::Rising
+        } else {
+            Pressure::None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_backed_pages_do_not_count() {
+        let status = b"Name:\tpython3\nVmHWM:\t  900 kB\nVmRSS:\t  700 kB\nRssAnon:\t  400 kB\nRssFile:\t  250 kB\nRssShmem:\t   50 kB\n";
+        assert_eq!(
+            parse_status(status),
+            Some(Resident {
+                kept: 450 * 1024,
+                high_water: 900 * 1024
+            })
+        );
+        assert_eq!(parse_status(b"Name:\tpython3\nState:\tZ (zombie)\n"), None);
+        let rollup =
+            b"Rss: 700 kB\nPss: 500 kB\nPss_Anon: 300 kB\nPss_File: 180 kB\nPss_Shmem: 20 kB\n";
+        assert_eq!(parse_rollup(rollup), Some(320 * 1024));
+    }
+
+    const HOST: HostMemory = HostMemory {
+        total: 100_000,
+        available: 50_000,
+    };
+
+    #[test]
+    fn a_tree_over_its_limit_is_too_much() {
+        let mut guard = MemoryGuard::new(Some(Bytes(1000)));
+        assert_eq!(guard.judge(Bytes(100), Some(HOST)), Pressure::None);
+        assert_eq!(guard.judge(Bytes(150), Some(HOST)), Pressure::None);
+        // 250 more, with 600 left.
+        assert_eq!(guard.judge(Bytes(400), Some(HOST)), Pressure::Rising);
+        assert_eq!(guard.judge(Bytes(400), Some(HOST)), Pressure::None);
+        assert_eq!(
+            guard.judge(Bytes(1001), Some(HOST)),
+            Pressure::TooMuch(Ending::MemoryLimit)
+        );
+    }
+
+    #[test]
+    fn a_host_that_runs_out_is_protected_without_any_limit() {
+        let mut guard = MemoryGuard::new(None);
+        let host = |available| {
+            Some(HostMemory {
+                total: 100_000,
+                available,
+            })
+        };
+        assert_eq!(guard.judge(Bytes(5_000), host(60_000)), Pressure::None);
+        assert_eq!(guard.judge(Bytes(30_000), host(35_000)), Pressure::Rising);
+        assert_eq!(
+            guard.judge(Bytes(63_000), host(1_900)),
+            Pressure::TooMuch(Ending::OutOfMemory)
+        );
+        assert_eq!(guard.judge(Bytes(63_000), None), Pressure::None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Reading `/proc` often and cheaply: one buffer for every file, one system call for most.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+/// Reads small kernel files into one buffer that it keeps.
+#[derive(Default)]
+pub(super) struct Reader {
+    path: String,
+    buffer: Vec<u8>,
+}
+
+impl Reader {
+    /// The whole of `/proc/PID/NAME`. A process may end at any time, so an error here is nothing unusual.
+    pub(super) fn process(&mut self, pid: i32, name: &str) -> io::Result<&[u8]> {
+        use std::fmt::Write;
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        write!(path, "/proc/{pid}/{name}").expect("a String takes all text");
+        let length = self.fill(&path);
+        self.path = path;
+        Ok(&self.buffer[..length?])
+    }
+
+    /// The whole of one file.
+    pub(super) fn file(&mut self, path: impl AsRef<std::path::Path>) -> io::Result<&[u8]> {
+        let length = self.fill(path)?;
+        Ok(&self.buffer[..length])
+    }
+
+    fn fill(&mut self, path: impl AsRef<std::path::Path>) -> io::Result<usize> {
+        let mut file = File::open(path)?;
+        let mut length = 0;
+        loop {
+            if length == self.buffer.len() {
+                self.buffer.resize((length * 2).max(8192), 0);
+            }
+            match file.read(&mut self.buffer[length..])? {
+                0 => return Ok(length),
+                more => length += more,
+            }
+        }
+    }
+}
+
+/// The first word after `key` at the start of a line, e.g. the number of `VmHWM:     120 kB`.
+pub(super) fn field<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a str> {
+    let rest = text
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.strip_prefix(key))
+        // `total_rss` is not `total_rss_huge`.
+        .find(|rest| key.ends_with(b":") || rest.first().is_some_and(u8::is_ascii_whitespace))?;
+    str::from_utf8(rest).ok()?.split_ascii_whitespace().next()
+}
+
+/// The number after `key`.
+pub(super) fn number(text: &[u8], key: &[u8]) -> Option<u64> {
+    field(text, key)?.parse().ok()
+}
+
+/// The number after `key`, in bytes where the file has KiB (`kB` there).
+pub(super) fn kibibytes(text: &[u8], key: &[u8]) -> Option<u64> {
+    number(text, key).map(|count| count.saturating_mul(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_by_its_whole_name() {
+        let text = b"total_rss_huge 7\ntotal_rss 41\nVmHWM:\t     120 kB\n";
+        assert_eq!(number(text, b"total_rss"), Some(41));
+        assert_eq!(kibibytes(text, b"VmHWM:"), Some(122_880));
+        assert_eq!(number(text, b"rss"), None);
+        assert_eq!(number(text, b"total"), None);
+    }
+
+    #[test]
+    fn a_file_longer_than_the_buffer_is_read_whole() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, &vec![b'x'; 20_000]).unwrap();
+        let mut reader = Reader::default();
+        assert_eq!(reader.file(file.path()).unwrap().len(), 20_000);
+        assert!(reader.process(-1, "stat").is_err());
+    }
+}

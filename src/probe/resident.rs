@@ -1,0 +1,218 @@
+//! Memory of the tree where there is no cgroup to ask: the sum over its processes, corrected for pages they share.
+//!
+//! Forked data loaders share their parent's pages until they write to them, so the sum of resident sets counts such a page
+//! many times. The proportional set size (`/proc/PID/smaps_rollup`) counts it once in all, but reading it walks every page
+//! table. So it is read rarely, and its ratio to the plain sum is applied to the plain sums that follow.
+
+use std::time::Duration;
+
+/// The ratio is stale when the plain sum has changed by this much since it was taken, ...
+const STALE_CHANGE: f64 = 0.1;
+/// ... or after this time.
+const STALE_AGE: Duration = Duration::from_secs(10);
+/// Reading proportional sizes may take this share of the time that has passed, ...
+const BUDGET_SHARE: f64 = 0.004;
+/// ... beyond this.
+const BUDGET_AT_START: Duration = Duration::from_millis(60);
+/// What reading is assumed to cost until it was measured: ten milliseconds for each GiB.
+const ASSUMED_SECONDS_PER_BYTE: f64 = 0.01 / (1024.0 * 1024.0 * 1024.0);
+
+/// A reading of less is mostly the cost of opening files, and says little about larger ones.
+const LEAST_TELLING_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
+
+/// Proportional sizes, as read at one time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Proportional {
+    pub(super) bytes: f64,
+    /// The plain sizes of the same processes, without those that ended before they were read.
+    pub(super) plain_bytes: f64,
+    /// The CPU time that the reading took; the wall time would tell how busy the host is.
+    pub(super) cost: Duration,
+}
+
+/// What the tree holds, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Level {
+    Known(f64),
+    /// From a ratio that was taken when the tree was another; pages that are shared may count more than once.
+    Estimated(f64),
+}
+
+pub(super) struct ResidentSum {
+    /// Proportional to plain, 0 to 1.
+    ratio: f64,
+    /// The plain sum when the ratio was taken, and when that was.
+    taken: Option<(f64, Duration)>,
+    spent: Duration,
+    seconds_per_byte: f64,
+    peak: f64,
+    /// The highest plain sum that still waits for a ratio of its own.
+    waiting: f64,
+}
+
+impl ResidentSum {
+    pub(super) fn new() -> Self {
+        Self {
+            ratio: 1.0,
+            taken: None,
+            spent: Duration::ZERO,
+            seconds_per_byte: ASSUMED_SECONDS_PER_BYTE,
+            peak: 0.0,
+            waiting: 0.0,
+        }
+    }
+
+    /// Takes the plain sum of one sample, in bytes, and gives the level that it stands for, or, where the ratio is stale
+    /// and reading a new one would cost too much, an estimate of it.
+    pub(super) fn observe(
+        &mut self,
+        plain: f64,
+        processes: usize,
+        elapsed: Duration,
+        read_proportional: impl FnOnce() -> Option<Proportional>,
+    ) -> Level {
+        if processes < 2 {
+            // Nobody to share with.
+            self.ratio = 1.0;
+            self.taken = None;
+            self.peak = self.peak.max(plain);
+            return Level::Known(plain);
+        }
+        let changed = self.taken.is_none_or(|(then, _)| {
+            plain > then * (1.0 + STALE_CHANGE) || plain < then * (1.0 - STALE_CHANGE)
+        });
+        let aged = self
+            .taken
+            .is_some_and(|(_, when)| elapsed.saturating_sub(when) >= STALE_AGE);
+        if (changed || aged)
+            && self.can_afford(plain, elapsed)
+            && let Some(reading) = read_proportional()
+        {
+            self.take(plain, elapsed, reading);
+        } else if changed {
+            self.waiting = self.waiting.max(plain);
+            return Level::Estimated(plain * self.ratio);
+        }
+        let level = plain * self.ratio;
+        self.peak = self.peak.max(level);
+        Level::Known(level)
+    }
+
+    fn can_afford(&self, plain: f64, elapsed: Duration) -> bool {
+        let expected = Duration::from_secs_f64(plain * self.seconds_per_byte);
+        self.spent + expected <= BUDGET_AT_START + elapsed.mul_f64(BUDGET_SHARE)
+    }
+
+    fn take(&mut self, plain: f64, elapsed: Duration, reading: Proportional) {
+        self.spent += reading.cost;
+        if reading.plain_bytes > 0.0 {
+            self.ratio = (reading.bytes / reading.plain_bytes).clamp(0.0, 1.0);
+        }
+        if plain >= LEAST_TELLING_BYTES {
+            self.seconds_per_byte = reading.cost.as_secs_f64() / plain;
+        }
+        self.taken = Some((plain, elapsed));
+        self.peak = self.peak.max(self.waiting * self.ratio);
+        self.waiting = 0.0;
+    }
+
+    /// The highest level, in bytes; an estimate where the highest sample still waits for its ratio.
+    pub(super) fn peak(&self) -> Level {
+        let waiting = self.waiting * self.ratio;
+        if waiting > self.peak {
+            Level::Estimated(waiting)
+        } else {
+            Level::Known(self.peak)
+        }
+    }
+
+    /// The highest plain sum that was not corrected, in bytes: no peak can be above.
+    pub(super) fn uncorrected(&self) -> f64 {
+        self.waiting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Level::{Estimated, Known};
+    use super::*;
+
+    const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+
+    fn at(seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds)
+    }
+
+    fn reading(bytes: f64, plain_bytes: f64) -> impl FnOnce() -> Option<Proportional> {
+        move || {
+            Some(Proportional {
+                bytes,
+                plain_bytes,
+                cost: Duration::from_millis(2),
+            })
+        }
+    }
+
+    fn unread() -> Option<Proportional> {
+        panic!("proportional sizes were read needlessly")
+    }
+
+    #[test]
+    fn forked_loaders_do_not_count_their_parents_pages_again() {
+        let mut sum = ResidentSum::new();
+        assert_eq!(sum.observe(GIB, 1, at(0.5), unread), Known(GIB));
+        // Eight loaders are forked, each with a little of its own.
+        assert_eq!(
+            sum.observe(9.0 * GIB, 9, at(20.0), reading(1.125 * GIB, 9.0 * GIB)),
+            Known(1.125 * GIB)
+        );
+        // The ratio holds for sums alike, without another reading.
+        assert_eq!(
+            sum.observe(9.6 * GIB, 9, at(20.5), unread),
+            Known(1.2 * GIB)
+        );
+        // They have written to their pages: shared no more.
+        assert_eq!(
+            sum.observe(9.6 * GIB, 9, at(30.5), reading(9.6 * GIB, 9.6 * GIB)),
+            Known(9.6 * GIB)
+        );
+        // The loaders end.
+        assert_eq!(sum.observe(GIB, 1, at(31.0), unread), Known(GIB));
+        assert_eq!(sum.peak(), Known(9.6 * GIB));
+    }
+
+    #[test]
+    fn a_peak_that_could_not_be_corrected_at_once_is_corrected_later() {
+        let mut sum = ResidentSum::new();
+        // Reading 20 GiB would take longer than is affordable half a second into the run.
+        assert_eq!(
+            sum.observe(20.0 * GIB, 9, at(0.5), unread),
+            Estimated(20.0 * GIB)
+        );
+        assert_eq!(sum.peak(), Estimated(20.0 * GIB));
+        assert_eq!(sum.uncorrected(), 20.0 * GIB);
+        // One of the nine ended before its proportional size was read.
+        sum.observe(18.0 * GIB, 9, at(60.0), reading(4.0 * GIB, 16.0 * GIB));
+        assert_eq!(sum.peak(), Known(5.0 * GIB));
+        assert_eq!(sum.uncorrected(), 0.0);
+    }
+
+    #[test]
+    fn reading_stays_within_its_share_of_the_time() {
+        let mut sum = ResidentSum::new();
+        let mut readings = 0_u32;
+        // A tree whose size jumps at every sample, for 100 seconds.
+        for step in 1..=200_u32 {
+            let plain = if step % 2 == 0 { GIB } else { 2.0 * GIB };
+            sum.observe(plain, 4, at(0.5) * step, || {
+                readings += 1;
+                Some(Proportional {
+                    bytes: plain,
+                    plain_bytes: plain,
+                    cost: Duration::from_millis(20),
+                })
+            });
+        }
+        assert!((10..=23).contains(&readings), "{readings}");
+    }
+}

@@ -1,0 +1,419 @@
+//! The run itself: start, watch, end, report.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::sys::prctl;
+use nix::unistd::{Pid, getppid};
+use signal_hook::consts::{SIGKILL, SIGTERM};
+
+use super::cgroup::{Controller, OomKills, OwnCgroup};
+use super::command;
+use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
+use super::error::ProbeError;
+use super::gpu::{GpuSampler, GpuUsage};
+use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
+use super::output::Output;
+use super::procfs::Reader;
+use super::sandbox::mount_opt_ml;
+use super::signals::{PARENT_SIGNAL, Signals};
+use super::tree::{Look, Tree};
+use super::usage::{CpuTime, IoWait};
+use super::{CgroupUse, Ending, GpuSource, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION};
+use crate::measurement::Usage;
+use crate::units::{Bytes, Seconds};
+
+/// Two samples a second.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+/// The next look at memory that rises fast.
+const SOON: Duration = Duration::from_millis(100);
+/// Looks at memory beside the samples of the first second: a short run has a peak, too, and most canaries are short.
+const EARLY_LOOKS: u32 = 20;
+const EARLY_LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// The kernel shall choose the command, not the gate, when memory runs out; the highest there is, `proc_pid_oom_score_adj(5)`.
+const OOM_SCORE_ADJUSTMENT: &str = "1000";
+
+/// Runs the command to its end, samples its tree, ends what it leaves behind, and writes the report as one JSON line.
+///
+/// Blocks. A command that fails, passes a limit or is stopped is a report; an error means that it did not run, or that
+/// the report could not be written. Call it once in a process, before there is a second thread.
+pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
+    // Before the command runs for hours.
+    let output = Output::open(options.output.as_deref())?;
+    let report = Run::start(options)?.watch()?;
+    output.write(&report)?;
+    Ok(report)
+}
+
+/// One command that runs.
+struct Run<'a> {
+    options: &'a ProbeOptions,
+    signals: Signals,
+    parent: Option<Parent>,
+    child: Child,
+    started: Instant,
+    tree: Tree,
+    reader: Reader,
+    memory: TreeMemory,
+    memory_controller: Option<Controller>,
+    memory_total: Option<Bytes>,
+    guard: MemoryGuard,
+    cores: f64,
+    cpu: CpuTime,
+    io_wait: IoWait,
+    gpu: Option<GpuSampler>,
+    oom_kills_before: OomKills,
+    opt_ml: Option<OptMl>,
+    samples: u64,
+    notes: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    fn start(options: &'a ProbeOptions) -> Result<Self, ProbeError> {
+        let signals = Signals::catch().map_err(failed("catching signals"))?;
+        let parent = options
+            .end_with_parent
+            .map(Parent::watch)
+            .transpose()
+            .map_err(failed("watching the parent"))?;
+        prctl::set_child_subreaper(true)
+            .map_err(io::Error::from)
+            .map_err(failed("becoming a child subreaper"))?;
+
+        let mut reader = Reader::default();
+        let memory_controller = Controller::of_this_process("memory");
+        let limit = memory_controller
+            .as_ref()
+            .and_then(Controller::memory_limit);
+        let memory_total = HostMemory::now(&mut reader)
+            .map(|host| Bytes(limit.map_or(host.total, |limit| limit.min(host.total))));
+        let cores = cores();
+        let cgroup = match (options.cgroup, &memory_controller) {
+            (CgroupUse::IfAllowed, Some(controller)) => {
+                OwnCgroup::create(controller, Pid::this().as_raw())
+            }
+            _ => None,
+        };
+        let oom_kills_before = OomKills::now(memory_controller.as_ref());
+
+        // After the cgroup, which a new namespace could put out of reach, and before any thread.
+        let opt_ml = options.opt_ml.as_deref().map(mount_opt_ml);
+        let mut tree = Tree::of_this_process();
+        let cpu = CpuTime::new(cores);
+        let io_wait = IoWait::new(&mut reader);
+
+        let started = Instant::now();
+        let start = || command::start(&options.command, options.current_dir.as_deref());
+        let (child, cgroup) = match cgroup {
+            Some(cgroup) => match cgroup.start_inside(start) {
+                Ok(child) => (child?, Some(cgroup)),
+                Err(child) => (child?, None),
+            },
+            None => (start()?, None),
+        };
+        let _ = fs::write(
+            format!("/proc/{}/oom_score_adj", child.id()),
+            OOM_SCORE_ADJUSTMENT,
+        );
+        tree.set_main(i32::try_from(child.id()).expect("process numbers fit pid_t"));
+
+        let mut notes = Vec::new();
+        let gpu = gpu_program(&options.gpu).and_then(|program| {
+            GpuSampler::start(&program)
+                .inspect(|sampler| tree.exclude(sampler.pid()))
+                .map_err(|note| notes.push(note))
+                .ok()
+        });
+        Ok(Self {
+            options,
+            signals,
+            parent,
+            child,
+            started,
+            tree,
+            reader,
+            memory: TreeMemory::new(cgroup),
+            memory_controller,
+            memory_total,
+            guard: MemoryGuard::new(options.memory_limit),
+            cores,
+            cpu,
+            io_wait,
+            gpu,
+            oom_kills_before,
+            opt_ml,
+            samples: 0,
+            notes,
+        })
+    }
+
+    fn watch(mut self) -> Result<ProbeReport, ProbeError> {
+        let started = self.started;
+        let mut next_sample = started + SAMPLE_INTERVAL;
+        let mut looks = (1..=EARLY_LOOKS).map(|look| started + EARLY_LOOK_INTERVAL * look);
+        let mut next_look = looks.next();
+        let time_limit = self.options.max_runtime.and_then(|limit| {
+            self.started
+                .checked_add(Duration::try_from_secs_f64(limit.0).ok()?)
+        });
+        // Why the probe ends the tree, once it does.
+        let mut ended: Option<(Ending, Shutdown)> = None;
+
+        let status = loop {
+            let due = match &ended {
+                Some((_, shutdown)) => Some(shutdown.next_step()),
+                None => time_limit,
+            };
+            let wake = [next_look, due]
+                .into_iter()
+                .flatten()
+                .fold(next_sample, Instant::min);
+            self.signals
+                .wait(wake.saturating_duration_since(Instant::now()));
+
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) => {}
+                Err(source) => {
+                    self.end_everything(Duration::ZERO);
+                    return Err(failed("waiting for the command")(source));
+                }
+            }
+
+            let now = Instant::now();
+            let pressure = if now >= next_sample {
+                // A host that slept owes no samples.
+                next_sample = (next_sample + SAMPLE_INTERVAL).max(now + SOON);
+                self.sample()
+            } else if next_look.is_some_and(|at| now >= at) {
+                next_look = looks.next();
+                self.look_at_memory()
+            } else {
+                Pressure::None
+            };
+            if pressure == Pressure::Rising {
+                next_look = Some(now + SOON);
+            }
+
+            let stop = self.signals.take_stop();
+            match &mut ended {
+                Some((_, shutdown)) => {
+                    // Asked twice: whoever asks is in a hurry.
+                    if stop.is_some() {
+                        shutdown.hurry();
+                    }
+                    if Instant::now() >= shutdown.next_step() {
+                        shutdown.go_on(&mut self.tree, self.memory.cgroup());
+                    }
+                }
+                None => {
+                    let reason = if let Some(signal) = stop {
+                        Some(Ending::Stopped { signal })
+                    } else if self.parent.as_ref().is_some_and(Parent::is_gone) {
+                        Some(Ending::Stopped { signal: SIGTERM })
+                    } else if let Pressure::TooMuch(ending) = pressure {
+                        Some(ending)
+                    } else {
+                        time_limit
+                            .is_some_and(|limit| now >= limit)
+                            .then_some(Ending::TimedOut)
+                    };
+                    if let Some(ending) = reason {
+                        ended = Some((ending, self.begin_shutdown(ending)));
+                    }
+                }
+            }
+        };
+
+        let wall = self.started.elapsed();
+        let survivors = leftovers(&mut self.tree, &mut self.signals);
+        let stuck = match &mut ended {
+            Some((_, shutdown)) => {
+                shutdown.finish(&mut self.tree, self.memory.cgroup(), &mut self.signals)
+            }
+            None if survivors > 0 => self.end_everything(GRACE_FOR_LEFTOVERS),
+            None => 0,
+        };
+        let ending = ended.map_or_else(|| self.own_ending(status), |(ending, _)| ending);
+        Ok(self.report(ending, wall, survivors, stuck))
+    }
+
+    fn end_everything(&mut self, grace: Duration) -> usize {
+        let cgroup = self.memory.cgroup();
+        Shutdown::begin(&mut self.tree, cgroup, grace).finish(
+            &mut self.tree,
+            cgroup,
+            &mut self.signals,
+        )
+    }
+
+    fn begin_shutdown(&mut self, ending: Ending) -> Shutdown {
+        let grace = match ending {
+            // What eats memory would go on eating until the host falls.
+            Ending::MemoryLimit | Ending::OutOfMemory => Duration::ZERO,
+            _ => Duration::try_from_secs_f64(self.options.grace.0).unwrap_or(Duration::MAX),
+        };
+        Shutdown::begin(&mut self.tree, self.memory.cgroup(), grace)
+    }
+
+    /// One sample of everything.
+    fn sample(&mut self) -> Pressure {
+        let processes = self.tree.processes(Look::Quick);
+        let elapsed = self.started.elapsed();
+        self.samples += 1;
+        self.cpu.observe(elapsed, &processes);
+        self.io_wait.observe(&mut self.reader);
+        let level = self.memory.observe(&mut self.reader, elapsed, &processes);
+        self.judge(level)
+    }
+
+    fn look_at_memory(&mut self) -> Pressure {
+        let level = self.memory.glance().unwrap_or_else(|| {
+            let processes = self.tree.processes(Look::Quick);
+            self.memory
+                .observe(&mut self.reader, self.started.elapsed(), &processes)
+        });
+        self.judge(level)
+    }
+
+    fn judge(&mut self, level: Bytes) -> Pressure {
+        let pressure = self.guard.judge(level, HostMemory::now(&mut self.reader));
+        match pressure {
+            Pressure::TooMuch(Ending::OutOfMemory) => self.notes.push(format!(
+                "the command was ended at {level} since the host had less than 2% of its memory left"
+            )),
+            Pressure::TooMuch(_) => self
+                .notes
+                .push(format!("the command was ended at {level}, over its limit")),
+            Pressure::None | Pressure::Rising => {}
+        }
+        pressure
+    }
+
+    /// How a command ended that the probe did not end.
+    fn own_ending(&mut self, status: ExitStatus) -> Ending {
+        let killed_inside = self.memory.cgroup().map_or(0, OwnCgroup::oom_kills);
+        if killed_inside > 0 {
+            if !status.success() {
+                return Ending::OutOfMemory;
+            }
+            self.notes.push(format!(
+                "the kernel ended {killed_inside} of the command's processes for lack of memory"
+            ));
+        }
+        match status.signal() {
+            Some(SIGKILL)
+                if self
+                    .oom_kills_before
+                    .rose_to(OomKills::now(self.memory_controller.as_ref())) =>
+            {
+                Ending::OutOfMemory
+            }
+            Some(signal) => Ending::Signaled { signal },
+            None => Ending::Exited {
+                code: status
+                    .code()
+                    .expect("a process that no signal ended has a code"),
+            },
+        }
+    }
+
+    fn report(
+        mut self,
+        ending: Ending,
+        wall: Duration,
+        survivors: usize,
+        stuck: usize,
+    ) -> ProbeReport {
+        // Once more, for the resident sets of those that have ended.
+        self.memory
+            .observe(&mut self.reader, self.started.elapsed(), &[]);
+        self.io_wait.observe(&mut self.reader);
+        let (memory, memory_note) = self.memory.peak(self.memory_total);
+        let wall_seconds = Seconds(wall.as_secs_f64());
+        let cpu_seconds = self.cpu.total();
+        let gpu = self.gpu.map(GpuSampler::stop);
+        let (gpu_percent, gpu_memory_percent, gpu_note) = match gpu {
+            Some(GpuUsage { busy, memory, note }) => (busy, memory, note),
+            None => (None, None, None),
+        };
+        self.notes.extend(memory_note);
+        self.notes.extend(gpu_note);
+        if stuck > 0 {
+            self.notes.push(format!(
+                "{stuck} processes of the command did not end when they were killed"
+            ));
+        }
+        ProbeReport {
+            schema_version: SCHEMA_VERSION,
+            ending,
+            wall_seconds,
+            cpu_seconds,
+            usage: Usage {
+                memory: Some(memory),
+                cpu_percent: self.cpu.utilization(cpu_seconds, wall_seconds),
+                gpu_percent,
+                gpu_memory_percent,
+                io_wait_percent: self.io_wait.utilization(),
+            },
+            samples: self.samples,
+            opt_ml: self.opt_ml,
+            survivors_ended: u32::try_from(survivors.saturating_sub(stuck)).unwrap_or(u32::MAX),
+            memory_total: self.memory_total,
+            cores: self.cores,
+            notes: self.notes,
+        }
+    }
+}
+
+fn failed(action: &'static str) -> impl Fn(io::Error) -> ProbeError {
+    move |source| ProbeError::Process { action, source }
+}
+
+/// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota where that is less.
+pub(super) fn cores() -> f64 {
+    let usable = sched_getaffinity(Pid::from_raw(0)).map_or(0, |set| {
+        (0..CpuSet::count())
+            .filter(|cpu| set.is_set(*cpu).unwrap_or(false))
+            .count()
+    });
+    let usable = u32::try_from(usable.max(1)).map_or(1.0, f64::from);
+    Controller::of_this_process("cpu")
+        .and_then(|controller| controller.cpu_quota())
+        .map_or(usable, |quota| quota.min(usable))
+}
+
+pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
+    match source {
+        GpuSource::NvidiaSmiOnPath => command::locate(
+            "nvidia-smi".as_ref(),
+            std::env::var_os("PATH").as_deref(),
+            None,
+        )
+        .ok(),
+        GpuSource::Program(path) => Some(path.clone()),
+        GpuSource::Nobody => None,
+    }
+}
+
+/// The process that started the probe.
+struct Parent(Pid);
+
+impl Parent {
+    /// From here on the probe is woken when a thread of the parent ends. That the thread which started the probe ends
+    /// says nothing, as runtimes end idle threads, so [`Parent::is_gone`] asks again.
+    fn watch(parent: i32) -> io::Result<Self> {
+        prctl::set_pdeathsig(PARENT_SIGNAL)?;
+        Ok(Self(Pid::from_raw(parent)))
+    }
+
+    /// A process whose parent has ended gets another one, also before the watch began.
+    fn is_gone(&self) -> bool {
+        getppid() != self.0
+    }
+}

@@ -1,0 +1,142 @@
+//! Makes a directory appear at `/opt/ml` for the probe and what it starts, and for nobody else.
+//!
+//! Training scripts for SageMaker have `/opt/ml` written in. The mount is made in a mount namespace of the probe's own,
+//! which needs root, or a user namespace where unprivileged users may have one.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{getegid, geteuid};
+
+use super::OptMl;
+use super::error::shown;
+
+const NO_TEXT: Option<&str> = None;
+
+/// Mounts; what fails is told, and the command runs without. Call it before the process has a second thread.
+pub(super) fn mount_opt_ml(directory: &Path) -> OptMl {
+    match try_mount(directory) {
+        Ok(()) => OptMl::Mounted,
+        Err(reason) => OptMl::NotAllowed { reason },
+    }
+}
+
+fn try_mount(directory: &Path) -> Result<(), String> {
+    let source = directory
+        .canonicalize()
+        .ok()
+        .filter(|path| path.is_dir())
+        .ok_or_else(|| format!("`{}` is no folder", shown(directory)))?;
+    if !Path::new("/opt").is_dir() {
+        return Err("this host has no /opt to mount in; create it".to_owned());
+    }
+    enter_namespace()?;
+    if Path::new("/opt/ml").is_dir() {
+        bind(&source, Path::new("/opt/ml")).map_err(|error| refused("mounting at /opt/ml", error))
+    } else {
+        rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
+    }
+}
+
+fn refused(action: &str, error: impl std::fmt::Display) -> String {
+    format!("{action} is not allowed here ({error})")
+}
+
+fn enter_namespace() -> Result<(), String> {
+    let (user, group) = (geteuid(), getegid());
+    let as_root = user.is_root() && unshare(CloneFlags::CLONE_NEWNS).is_ok();
+    if !as_root {
+        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).map_err(|error| match error {
+            Errno::EINVAL => "a user namespace needs a process with one thread".to_owned(),
+            _ => refused("a user and mount namespace", error)
+                + "; allow one (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0), or run as root",
+        })?;
+        // In this order, user_namespaces(7): without `deny` an unprivileged process may not map its group.
+        for (file, text) in [
+            ("setgroups", "deny".to_owned()),
+            ("uid_map", format!("{user} {user} 1")),
+            ("gid_map", format!("{group} {group} 1")),
+        ] {
+            fs::write(format!("/proc/self/{file}"), text)
+                .map_err(|error| refused("mapping users in a namespace", error))?;
+        }
+    }
+    // Nothing that is mounted from here on is to be seen outside.
+    mount(
+        NO_TEXT,
+        "/",
+        NO_TEXT,
+        MsFlags::MS_REC | MsFlags::MS_PRIVATE,
+        NO_TEXT,
+    )
+    .map_err(|error| refused("making mounts private", error))
+}
+
+fn bind(source: &Path, target: &Path) -> nix::Result<()> {
+    mount(
+        Some(source),
+        target,
+        NO_TEXT,
+        MsFlags::MS_BIND | MsFlags::MS_REC,
+        NO_TEXT,
+    )
+}
+
+/// Lays a new /opt over the old one, with everything that is in the old one and `ml`.
+fn rebuild_opt(source: &Path) -> io::Result<()> {
+    // Opened first: the old /opt cannot be reached by its name once it is covered.
+    let old = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
+        .open("/opt")?;
+    let entries: Vec<fs::DirEntry> = fs::read_dir("/opt")?.collect::<io::Result<_>>()?;
+    // The directory may lie in /opt itself, so it is held, too.
+    let held_source = fs::File::open(source)?;
+    mount(
+        Some("tmpfs"),
+        "/opt",
+        Some("tmpfs"),
+        MsFlags::empty(),
+        Some("mode=755"),
+    )?;
+    let built = fill_opt(
+        &entries,
+        &format!("/proc/self/fd/{}", old.as_raw_fd()),
+        &format!("/proc/self/fd/{}", held_source.as_raw_fd()),
+    );
+    if built.is_err() {
+        // The command is better off with the old /opt than with half of it.
+        let _ = umount2("/opt", MntFlags::MNT_DETACH);
+    }
+    built
+}
+
+fn fill_opt(entries: &[fs::DirEntry], old: &str, source: &str) -> io::Result<()> {
+    // What is called `ml` and is no folder cannot be mounted on; it is left out.
+    for entry in entries.iter().filter(|entry| entry.file_name() != "ml") {
+        let original = Path::new(old).join(entry.file_name());
+        let copy = Path::new("/opt").join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            symlink(fs::read_link(&original)?, &copy)?;
+            continue;
+        }
+        if kind.is_dir() {
+            fs::create_dir(&copy)?;
+        } else {
+            fs::File::create_new(&copy)?;
+        }
+        bind(&original, &copy)?;
+    }
+    let target = Path::new("/opt/ml");
+    fs::create_dir(target)?;
+    bind(Path::new(source), target)?;
+    Ok(())
+}

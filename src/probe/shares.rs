@@ -1,0 +1,96 @@
+//! Shares of a whole over a run, kept in constant space: a run may last for weeks.
+
+use crate::units::Percent;
+
+/// Fewer samples tell nothing about a 99th percentile.
+const FEWEST_FOR_P99: u32 = 20;
+/// A tenth of a percent each, from 0 to 100 %.
+const BINS: usize = 1001;
+
+/// Samples of a share, 0-100 %.
+pub(super) struct Shares {
+    bins: Box<[u32; BINS]>,
+    count: u32,
+    sum: f64,
+}
+
+impl Shares {
+    pub(super) fn new() -> Self {
+        Self {
+            bins: Box::new([0; BINS]),
+            count: 0,
+            sum: 0.0,
+        }
+    }
+
+    /// Takes one sample; what is beyond 0-100 % is cut off, and what is no number is left out.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "0 to 1000 after the clamp"
+    )]
+    pub(super) fn add(&mut self, percent: f64) {
+        if percent.is_nan() {
+            return;
+        }
+        let percent = percent.clamp(0.0, 100.0);
+        self.bins[(percent * 10.0).round() as usize] += 1;
+        self.count += 1;
+        self.sum += percent;
+    }
+
+    /// `None` without a sample.
+    pub(super) fn mean(&self) -> Option<Percent> {
+        (self.count > 0).then(|| Percent(self.sum / f64::from(self.count)))
+    }
+
+    /// The smallest share that at least 99 % of the samples do not exceed (nearest rank), to a tenth of a percent;
+    /// `None` for fewer than 20 samples.
+    pub(super) fn p99(&self) -> Option<Percent> {
+        if self.count < FEWEST_FOR_P99 {
+            return None;
+        }
+        let rank = (u64::from(self.count) * 99).div_ceil(100);
+        let mut seen = 0;
+        for (tenths, count) in (0_u32..).zip(self.bins.iter()) {
+            seen += u64::from(*count);
+            if seen >= rank {
+                return Some(Percent(f64::from(tenths) / 10.0));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(values: impl IntoIterator<Item = f64>) -> Shares {
+        let mut shares = Shares::new();
+        values.into_iter().for_each(|value| shares.add(value));
+        shares
+    }
+
+    #[test]
+    fn the_99th_percentile_is_the_nearest_rank() {
+        // Nearest rank of 1..=200 at 99 %: ceil(0.99 * 200) = the 198th value; here in halves of a percent.
+        let all = shares((1..=200).map(|number| f64::from(number) / 2.0));
+        assert_eq!(all.p99(), Some(Percent(99.0)));
+        assert_eq!(all.mean(), Some(Percent(50.25)));
+    }
+
+    #[test]
+    fn too_few_samples_have_a_mean_and_no_percentile() {
+        assert_eq!(shares([]).mean(), None);
+        assert_eq!(shares([10.0; 19]).mean(), Some(Percent(10.0)));
+        assert_eq!(shares([10.0; 19]).p99(), None);
+        assert_eq!(shares([10.0; 20]).p99(), Some(Percent(10.0)));
+    }
+
+    #[test]
+    fn a_share_never_leaves_its_range() {
+        let odd = shares([250.0, -3.0, f64::NAN, f64::INFINITY]);
+        assert_eq!(odd.mean(), Some(Percent(200.0 / 3.0)));
+    }
+}

@@ -1,0 +1,102 @@
+//! Signals that reach the probe, and the wait for the next of them.
+//!
+//! Handlers, not a blocked mask: a mask is inherited by the command, which then could not be asked to end, while
+//! handlers are reset at `execve`.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::SigSet;
+use signal_hook::SigId;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+
+use super::procfs;
+
+/// Told to the probe by the kernel when the parent's thread is gone; see `run::Parent`.
+pub(super) const PARENT_SIGNAL: nix::sys::signal::Signal = nix::sys::signal::Signal::SIGUSR1;
+
+/// Catches signals until it is dropped.
+pub(super) struct Signals {
+    /// The signal that last asked the probe to stop; 0 where none has.
+    stop: Arc<AtomicUsize>,
+    wake: UnixStream,
+    registered: Vec<SigId>,
+}
+
+impl Signals {
+    /// From here on a request to stop is kept, and any signal ends [`Signals::wait`].
+    pub(super) fn catch() -> io::Result<Self> {
+        // A parent may have left signals blocked; the command would inherit that.
+        SigSet::empty().thread_set_mask()?;
+        let (wake, writer) = UnixStream::pair()?;
+        let mut signals = Self {
+            stop: Arc::default(),
+            wake,
+            registered: Vec::new(),
+        };
+        let ignored = ignored_signals();
+        for signal in [SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGUSR1] {
+            let asks_to_stop = [SIGTERM, SIGINT, SIGHUP].contains(&signal);
+            if asks_to_stop && ignored & (1 << (signal - 1)) != 0 {
+                // As `nohup` or a shell's `&` left it, for the command too.
+                continue;
+            }
+            if asks_to_stop {
+                let value = usize::try_from(signal).expect("signal numbers are positive");
+                signals.registered.push(signal_hook::flag::register_usize(
+                    signal,
+                    Arc::clone(&signals.stop),
+                    value,
+                )?);
+            }
+            // After the flag: handlers run in the order they were registered, and the reader looks at the flag.
+            signals
+                .registered
+                .push(signal_hook::low_level::pipe::register(
+                    signal,
+                    writer.try_clone()?,
+                )?);
+        }
+        Ok(signals)
+    }
+
+    /// Sleeps until a signal comes, or until the time is over.
+    pub(super) fn wait(&mut self, time: Duration) {
+        // A timeout of zero would mean none.
+        let time = time.max(Duration::from_millis(1));
+        if self.wake.set_read_timeout(Some(time)).is_ok() {
+            // One read takes what has gathered; an interrupted read is a signal, too.
+            let _ = self.wake.read(&mut [0; 64]);
+        } else {
+            std::thread::sleep(time);
+        }
+    }
+
+    /// The request to stop that came since the last question.
+    pub(super) fn take_stop(&self) -> Option<i32> {
+        match self.stop.swap(0, Ordering::SeqCst) {
+            0 => None,
+            signal => i32::try_from(signal).ok(),
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for id in self.registered.drain(..) {
+            signal_hook::low_level::unregister(id);
+        }
+    }
+}
+
+/// The mask of signals that this process ignores; 0 where `/proc` does not tell.
+fn ignored_signals() -> u64 {
+    let status = fs::read("/proc/self/status").unwrap_or_default();
+    procfs::field(&status, b"SigIgn:")
+        .and_then(|mask| u64::from_str_radix(mask, 16).ok())
+        .unwrap_or(0)
+}

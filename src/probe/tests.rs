@@ -1,0 +1,402 @@
+//! The probe against real commands.
+//!
+//! The probe changes its process and ends what descends from it, so each test runs it in a process of its own: this test
+//! binary again, asked for [`the_probe_itself`] alone.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::units::Percent;
+
+const OPTIONS: &str = "CANARY_GATE_TEST_PROBE";
+
+/// The other side of [`Probe`].
+#[test]
+#[ignore = "the body of a child process of the other tests"]
+fn the_probe_itself() {
+    let text = std::env::var(OPTIONS).expect("started by another test only");
+    let asked: Value = serde_json::from_str(&text).unwrap();
+    let path = |key: &str| asked[key].as_str().map(PathBuf::from);
+    let seconds = |key: &str| asked[key].as_f64().map(Seconds);
+    let mut options = ProbeOptions::new(
+        asked["command"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|word| OsString::from(word.as_str().unwrap()))
+            .collect(),
+    );
+    options.output = path("output");
+    options.opt_ml = path("opt_ml");
+    options.current_dir = path("current_dir");
+    options.max_runtime = seconds("max_runtime");
+    options.grace = seconds("grace").unwrap_or(DEFAULT_GRACE);
+    let with_parent = asked["end_with_parent"] == true;
+    options.end_with_parent = with_parent.then(|| nix::unistd::getppid().as_raw());
+    options.memory_limit = asked["memory_limit"].as_u64().map(Bytes);
+    if asked["cgroup"] == false {
+        options.cgroup = CgroupUse::Never;
+    }
+    options.gpu = path("gpu").map_or(GpuSource::Nobody, GpuSource::Program);
+    if let Err(error) = run(&options) {
+        eprintln!("error: {error}");
+    }
+}
+
+/// A probe to be run, with its report in a folder of its own.
+struct Probe {
+    folder: tempfile::TempDir,
+    options: Value,
+}
+
+impl Probe {
+    fn new(command: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = json!({
+            "command": command,
+            "output": folder.path().join("report.json"),
+            "current_dir": folder.path(),
+        });
+        Self { folder, options }
+    }
+
+    fn shell(script: &str) -> Self {
+        Self::new(&["sh", "-c", script])
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.options[key] = value.into();
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn process(&self) -> Command {
+        let mut process = Command::new(std::env::current_exe().unwrap());
+        process
+            .args([
+                "--exact",
+                "probe::tests::the_probe_itself",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env(OPTIONS, self.options.to_string())
+            .stdin(Stdio::null());
+        process
+    }
+
+    fn output(&self) -> Output {
+        self.process().output().unwrap()
+    }
+
+    fn report(&self) -> ProbeReport {
+        let output = self.output();
+        self.written().unwrap_or_else(|| panic!("{output:?}"))
+    }
+
+    fn written(&self) -> Option<ProbeReport> {
+        serde_json::from_slice(&fs::read(self.path("report.json")).ok()?).ok()
+    }
+}
+
+fn wait_for(what: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !what() {
+        assert!(Instant::now() < end, "it did not come");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn exists(pid: &str) -> bool {
+    // A zombie that nobody has waited for has ended, too.
+    fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+        .is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn a_command_ends_with_its_own_code() {
+    let report = Probe::shell("exit 7").report();
+    assert_eq!(report.ending, Ending::Exited { code: 7 });
+    assert_eq!(report.exit_code(), 7);
+    assert_eq!(report.survivors_ended, 0);
+    assert!(report.usage.memory.unwrap().bytes.unwrap().0 > 0);
+}
+
+#[test]
+fn a_command_that_dies_by_a_signal_says_which() {
+    let report = Probe::shell("kill -ABRT $$").report();
+    assert_eq!(report.ending, Ending::Signaled { signal: 6 });
+    assert_eq!(report.exit_code(), 134);
+    // A SIGKILL that no OOM killer sent is what it is.
+    let report = Probe::shell("kill -KILL $$").report();
+    assert_eq!(report.ending, Ending::Signaled { signal: 9 });
+}
+
+#[test]
+fn a_command_that_is_not_there_is_an_error_and_no_report() {
+    let probe = Probe::new(&["trainx"]);
+    let errors = String::from_utf8(probe.output().stderr).unwrap();
+    assert!(
+        errors.contains("error: command `trainx` was not found on PATH; "),
+        "{errors}"
+    );
+    assert!(probe.written().is_none());
+}
+
+#[test]
+fn the_time_limit_ends_a_command_in_peace() {
+    // That the trap runs also shows that the command does not inherit blocked signals.
+    let probe =
+        Probe::shell("trap 'echo asked > asked; exit 3' TERM; while :; do sleep 0.05; done")
+            .with("max_runtime", 0.3);
+    let report = probe.report();
+    assert_eq!(report.ending, Ending::TimedOut);
+    assert_eq!(report.exit_code(), 124);
+    assert!(probe.path("asked").exists());
+}
+
+#[test]
+fn a_command_that_ignores_the_request_is_killed_with_all_its_children() {
+    let probe =
+        Probe::shell("trap '' TERM; sleep 600 & echo $! > child; while :; do sleep 0.05; done")
+            .with("max_runtime", 0.3)
+            .with("grace", 0.2);
+    let report = probe.report();
+    assert_eq!(report.ending, Ending::TimedOut);
+    assert!(report.wall_seconds.0 >= 0.5);
+    assert!(!exists(&fs::read_to_string(probe.path("child")).unwrap()));
+}
+
+#[test]
+fn what_a_forking_command_leaves_behind_is_ended_and_counted() {
+    // A double fork and a session of its own: nothing ties the daemon to the command but the subreaper.
+    let probe = Probe::shell(
+        "(setsid sh -c 'echo $$ > daemon; exec sleep 600' &) ; while [ ! -s daemon ]; do sleep 0.01; done; exit 0",
+    );
+    let report = probe.report();
+    assert_eq!(report.ending, Ending::Exited { code: 0 });
+    assert_eq!(report.survivors_ended, 1);
+    assert!(!exists(&fs::read_to_string(probe.path("daemon")).unwrap()));
+}
+
+#[test]
+fn a_command_that_hops_from_process_to_process_is_caught() {
+    // Each lives just long enough to start the next one; by number none would ever be there to be killed.
+    let probe = Probe::shell(
+        "trap '' TERM; hop() { echo > hopped; hop & exit 0; }; hop > /dev/null 2>&1 & sleep 0.3",
+    );
+    let report = probe.report();
+    assert_eq!(report.ending, Ending::Exited { code: 0 });
+    assert!(probe.path("hopped").exists());
+    assert_eq!(report.notes, Vec::<String>::new());
+    fs::remove_file(probe.path("hopped")).unwrap();
+    thread::sleep(Duration::from_millis(200));
+    assert!(!probe.path("hopped").exists());
+}
+
+#[test]
+fn a_probe_that_is_asked_to_stop_ends_its_command() {
+    for (signal, number, code) in [(Signal::SIGTERM, 15, 143), (Signal::SIGINT, 2, 130)] {
+        let probe = Probe::shell("echo $$ > pid; exec sleep 600");
+        let mut process = probe.process().stdout(Stdio::null()).spawn().unwrap();
+        wait_for(|| fs::read_to_string(probe.path("pid")).is_ok_and(|pid| pid.ends_with('\n')));
+        kill(Pid::from_raw(process.id().try_into().unwrap()), signal).unwrap();
+        assert!(process.wait().unwrap().success());
+        let report = probe.written().unwrap();
+        assert_eq!(report.ending, Ending::Stopped { signal: number });
+        assert_eq!(report.exit_code(), code);
+        assert!(!exists(&fs::read_to_string(probe.path("pid")).unwrap()));
+    }
+}
+
+#[test]
+fn a_command_ends_with_the_parent_of_its_probe() {
+    let probe = Probe::shell("echo $$ > pid; exec sleep 600").with("end_with_parent", true);
+    let inner = probe.process();
+    let mut parent = Command::new("sh")
+        .args(["-c", "\"$@\" & wait", "sh"])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .env(OPTIONS, probe.options.to_string())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| fs::read_to_string(probe.path("pid")).is_ok_and(|pid| pid.ends_with('\n')));
+    parent.kill().unwrap();
+    assert_eq!(parent.wait().unwrap().signal(), Some(9));
+    wait_for(|| probe.written().is_some());
+    assert_eq!(
+        probe.written().unwrap().ending,
+        Ending::Stopped { signal: 15 }
+    );
+    assert!(!exists(&fs::read_to_string(probe.path("pid")).unwrap()));
+}
+
+/// A shell that holds a text of that size for a little more than two samples once it has it all, however long that took.
+fn holding(mebibytes: u32) -> String {
+    format!("x=$(head -c {mebibytes}M /dev/zero | tr '\\0' x); sleep 1.2")
+}
+
+#[test]
+fn peak_memory_is_what_the_tree_held() {
+    for cgroup in [true, false] {
+        let report = Probe::shell(&holding(64)).with("cgroup", cgroup).report();
+        let memory = report.usage.memory.unwrap();
+        let mebibytes = memory.bytes.unwrap().0 / Bytes::MIB;
+        assert!((64..200).contains(&mebibytes), "{memory:?}");
+        if !cgroup {
+            assert!(memory.source.starts_with("RSS of the process tree, "));
+        }
+    }
+}
+
+#[test]
+fn a_tree_over_its_memory_limit_is_ended() {
+    for cgroup in [true, false] {
+        let report = Probe::shell(&holding(64))
+            .with("cgroup", cgroup)
+            .with("memory_limit", 32 * Bytes::MIB)
+            .report();
+        assert_eq!(report.ending, Ending::MemoryLimit);
+        assert_eq!(report.exit_code(), 137);
+        assert!(
+            report.notes[0].ends_with("over its limit"),
+            "{:?}",
+            report.notes
+        );
+    }
+}
+
+#[test]
+fn cpu_time_of_short_children_counts() {
+    let report =
+        Probe::shell("i=0; while [ $i -lt 200 ]; do head -c 200k /dev/zero | cksum > /dev/null; i=$((i+1)); done")
+            .report();
+    assert_eq!(report.ending, Ending::Exited { code: 0 });
+    let (cpu, wall) = (report.cpu_seconds.0, report.wall_seconds.0);
+    assert!(cpu > 0.05 && cpu <= wall * report.cores, "{report:?}");
+    let share = report.usage.cpu_percent.unwrap().mean.0;
+    assert!((share - cpu / wall / report.cores * 100.0).abs() < 0.01);
+}
+
+#[test]
+fn a_gpu_is_read_through_a_program_like_nvidia_smi() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = |name: &str, script: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let good = fake(
+        "good",
+        r#"[ "$1" = --query-gpu=index,utilization.gpu,memory.used,memory.total ] || exit 2
+        echo $$ > "$0.pid"
+        while :; do echo '0, 80, 1024, 4096'; echo '1, 40, [N/A], 4096'; sleep 0.05; done"#,
+    );
+    let report = Probe::shell("sleep 0.4")
+        .with("gpu", good.as_str())
+        .report();
+    assert_eq!(report.usage.gpu_percent.unwrap().mean, Percent(60.0));
+    assert_eq!(report.usage.gpu_memory_percent.unwrap().mean, Percent(25.0));
+    assert_eq!(report.survivors_ended, 0);
+    assert!(!exists(&fs::read_to_string(format!("{good}.pid")).unwrap()));
+
+    let failing = fake("failing", "echo NVIDIA-SMI has failed; exit 9");
+    let report = Probe::shell("sleep 0.2")
+        .with("gpu", failing.as_str())
+        .report();
+    assert_eq!(report.ending, Ending::Exited { code: 0 });
+    assert_eq!(report.usage.gpu_percent, None);
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.ends_with("no reading: `NVIDIA-SMI has failed`"))
+    );
+}
+
+#[test]
+fn a_directory_appears_at_opt_ml_and_nowhere_else() {
+    let outside = || -> Vec<_> {
+        let mut names: Vec<_> = fs::read_dir("/opt")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = outside();
+    let sandbox = tempfile::tempdir().unwrap();
+    fs::write(sandbox.path().join("input"), "data").unwrap();
+    let probe = Probe::shell("ls -A /opt > listing; cat /opt/ml/input > /opt/ml/model")
+        .with("opt_ml", sandbox.path().to_str().unwrap());
+    let report = probe.report();
+    assert_eq!(outside(), before);
+    match report.opt_ml.unwrap() {
+        OptMl::Mounted => {
+            assert_eq!(report.ending, Ending::Exited { code: 0 });
+            assert_eq!(
+                fs::read_to_string(sandbox.path().join("model")).unwrap(),
+                "data"
+            );
+            let mut inside: Vec<OsString> = fs::read_to_string(probe.path("listing"))
+                .unwrap()
+                .lines()
+                .map(OsString::from)
+                .collect();
+            inside.retain(|name| name != "ml" || before.contains(name));
+            inside.sort();
+            assert_eq!(inside, before);
+        }
+        OptMl::NotAllowed { reason } => eprintln!("skipped: {reason}"),
+    }
+}
+
+#[test]
+fn the_report_is_not_written_through_a_link() {
+    let probe = Probe::shell("touch ran");
+    let target = probe.path("target");
+    std::os::unix::fs::symlink(&target, probe.path("report.json")).unwrap();
+    let errors = String::from_utf8(probe.output().stderr).unwrap();
+    assert!(
+        errors.contains("error: the report cannot be written to `"),
+        "{errors}"
+    );
+    assert!(!target.exists());
+    assert!(!probe.path("ran").exists());
+}
+
+#[test]
+fn no_cgroup_is_left_behind() {
+    let probe = Probe::shell("cat /proc/self/cgroup > cgroup");
+    probe.report();
+    let memberships = fs::read_to_string(probe.path("cgroup")).unwrap();
+    for line in memberships
+        .lines()
+        .filter(|line| line.contains("canary-gate-"))
+    {
+        let (controller, path) = line.trim_start_matches(char::is_numeric)[1..]
+            .split_once(':')
+            .unwrap();
+        let folder = Path::new("/sys/fs/cgroup")
+            .join(controller)
+            .join(&path[1..]);
+        assert!(!folder.exists(), "{}", folder.display());
+    }
+}

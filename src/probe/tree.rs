@@ -1,0 +1,291 @@
+//! The process tree below the probe.
+//!
+//! The probe is a child subreaper (`prctl(2)`), so a process whose parent ends becomes the probe's own child, also after
+//! `setsid` and a double fork: the tree below the probe is everything that the command started. It is found by one pass
+//! over `/proc`. (`/proc/PID/task/TID/children` is not used: it needs one read for each thread, many kernels are built
+//! without it, and it may miss a child while a thread ends.)
+
+use std::collections::HashSet;
+use std::fs;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::{Pid, getpgrp};
+
+use super::procfs::Reader;
+
+/// How many quick passes go between two that look at every process of the host.
+const QUICK_PASSES: u32 = 20;
+
+/// A process as `/proc/PID/stat` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) parent: i32,
+    pub(super) group: i32,
+    pub(super) state: u8,
+    /// User and system time, of the process and of its descendants that were waited for.
+    pub(super) cpu_ticks: u64,
+    /// Since boot; with the pid it names a process for good.
+    pub(super) started_at_ticks: u64,
+}
+
+impl Process {
+    pub(super) fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+}
+
+/// Reads one line of `/proc/PID/stat`, `proc_pid_stat(5)`. `None` for what is not one.
+pub(super) fn parse_stat(line: &[u8]) -> Option<Process> {
+    // The name in the second field may hold spaces, parentheses and bytes that are no text; the last `)` ends it.
+    let pid_end = line.iter().position(|byte| *byte == b' ')?;
+    let name_end = line.iter().rposition(|byte| *byte == b')')?;
+    let pid = str::from_utf8(&line[..pid_end]).ok()?.parse().ok()?;
+    let fields: Vec<&str> = str::from_utf8(&line[name_end + 1..])
+        .ok()?
+        .split_ascii_whitespace()
+        .take(20)
+        .collect();
+    // Field 3 of the page is the first one here.
+    let field = |number: usize| fields.get(number - 3).copied();
+    let ticks = |number| {
+        let ticks: i64 = field(number)?.parse().ok()?;
+        Some(u64::try_from(ticks).unwrap_or(0))
+    };
+    Some(Process {
+        pid,
+        state: *field(3)?.as_bytes().first()?,
+        parent: field(4)?.parse().ok()?,
+        group: field(5)?.parse().ok()?,
+        cpu_ticks: ticks(14)? + ticks(15)? + ticks(16)? + ticks(17)?,
+        started_at_ticks: ticks(22)?,
+    })
+}
+
+/// Those of `candidates` that descend from `root`, parents before children, without `excluded` and what is below them.
+fn descendants(root: i32, candidates: &[Process], excluded: &HashSet<i32>) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    let mut members = HashSet::from([root]);
+    loop {
+        let before = found.len();
+        for process in candidates {
+            if members.contains(&process.parent)
+                && !excluded.contains(&process.pid)
+                && members.insert(process.pid)
+            {
+                found.push(*process);
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// How carefully to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Processes that were seen to belong to others are not read again. One of ours that gets such a process's number
+    /// is missed for at most ten seconds.
+    Quick,
+    Thorough,
+}
+
+/// Finds the processes below the probe.
+pub(super) struct Tree {
+    root: i32,
+    reader: Reader,
+    /// Numbers of processes outside the tree. Nothing outside can move in: only the tree's own orphans come to the probe.
+    foreign: HashSet<i32>,
+    /// Descendants that are not the command's.
+    excluded: HashSet<i32>,
+    /// The command's main process, which its owner waits for.
+    main: Option<i32>,
+    quick_passes: u32,
+}
+
+impl Tree {
+    /// Of this process. What is below it already is not the command's: a shell may have `exec`ed the probe.
+    pub(super) fn of_this_process() -> Self {
+        let mut tree = Self::below_this_process();
+        for process in tree.processes(Look::Thorough) {
+            tree.exclude(process.pid);
+        }
+        tree
+    }
+
+    /// Everything below this process.
+    pub(super) fn below_this_process() -> Self {
+        Self {
+            root: Pid::this().as_raw(),
+            reader: Reader::default(),
+            foreign: HashSet::new(),
+            excluded: HashSet::new(),
+            main: None,
+            quick_passes: 0,
+        }
+    }
+
+    /// Leaves a descendant and all below it out of the tree.
+    pub(super) fn exclude(&mut self, pid: i32) {
+        self.excluded.insert(pid);
+    }
+
+    /// Leaves the waiting for this child to its owner.
+    pub(super) fn set_main(&mut self, pid: i32) {
+        self.main = Some(pid);
+    }
+
+    /// The processes that live, parents before their children. Orphans that have ended are waited for on the way.
+    pub(super) fn processes(&mut self, look: Look) -> Vec<Process> {
+        let mut members = self.members(look);
+        members.retain(|process| !process.is_dead());
+        members
+    }
+
+    /// The processes that live, and those that have ended and were not waited for until this look.
+    ///
+    /// Only when there is neither is the tree empty. Processes that start one another and end could each be missed while
+    /// they live; but a child of the probe stays in `/proc`, dead or alive, until the probe waits for it, and one such
+    /// child there is as long as anything lives.
+    pub(super) fn members(&mut self, look: Look) -> Vec<Process> {
+        self.quick_passes += 1;
+        if look == Look::Thorough || self.quick_passes > QUICK_PASSES {
+            self.foreign.clear();
+            self.quick_passes = 0;
+        }
+        let mut candidates = Vec::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(pid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+            else {
+                continue;
+            };
+            if pid == self.root || self.foreign.contains(&pid) {
+                continue;
+            }
+            // A process may end between the listing and the reading.
+            if let Some(process) = self.reader.process(pid, "stat").ok().and_then(parse_stat) {
+                candidates.push(process);
+            }
+        }
+        let found = descendants(self.root, &candidates, &self.excluded);
+        let members: HashSet<i32> = found.iter().map(|process| process.pid).collect();
+        self.foreign.extend(
+            candidates
+                .iter()
+                .map(|process| process.pid)
+                .filter(|pid| !members.contains(pid)),
+        );
+        for orphan in found.iter().filter(|process| {
+            process.is_dead() && process.parent == self.root && self.main != Some(process.pid)
+        }) {
+            let _ = waitpid(Pid::from_raw(orphan.pid), Some(WaitPidFlag::WNOHANG));
+        }
+        found
+    }
+}
+
+/// Kills what is in the same process groups at one stroke: in a group nobody can fork itself away from the signal. The
+/// probe's own group is left alone.
+pub(super) fn kill_groups(processes: &[Process]) {
+    let groups: HashSet<i32> = processes.iter().map(|process| process.group).collect();
+    for group in groups {
+        if group > 1 && group != getpgrp().as_raw() {
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
+    }
+}
+
+/// Sends a signal to a process that may have ended.
+pub(super) fn send(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str) -> Vec<u8> {
+        format!("4242 ({name}) S 17 4242 4242 0 -1 4194304 10 20 0 0 150 50 30 -7 20 0 1 0 987654 1000 200 0\n")
+            .into_bytes()
+    }
+
+    #[test]
+    fn a_process_name_cannot_hide_the_fields_after_it() {
+        for name in ["python3", "a) b (c", ") R 1 1 (", "", "two\nlines"] {
+            assert_eq!(
+                parse_stat(&line(name)),
+                Some(Process {
+                    pid: 4242,
+                    parent: 17,
+                    group: 4242,
+                    state: b'S',
+                    cpu_ticks: 230,
+                    started_at_ticks: 987_654,
+                }),
+                "{name}"
+            );
+        }
+        let mut bytes = line("x");
+        bytes[6] = 0xff;
+        assert!(parse_stat(&bytes).is_some());
+    }
+
+    #[test]
+    fn a_torn_line_is_no_process() {
+        let whole = line("python3");
+        for length in [0, 4, 9, 20, 60] {
+            assert_eq!(parse_stat(&whole[..length]), None, "{length}");
+        }
+    }
+
+    fn process(pid: i32, parent: i32) -> Process {
+        Process {
+            pid,
+            parent,
+            group: pid,
+            state: b'S',
+            cpu_ticks: 0,
+            started_at_ticks: 0,
+        }
+    }
+
+    #[test]
+    fn descendants_are_found_whatever_the_order_of_their_numbers() {
+        // 5 is a child of 90, whose number is higher since numbers wrap around.
+        let all = [(5, 90), (6, 5), (7, 1), (90, 2), (91, 7), (92, 2), (93, 92)]
+            .map(|(pid, parent)| process(pid, parent));
+        let pids = |excluded: &[i32]| -> Vec<i32> {
+            descendants(2, &all, &excluded.iter().copied().collect())
+                .iter()
+                .map(|process| process.pid)
+                .collect()
+        };
+        assert_eq!(pids(&[]), [90, 92, 93, 5, 6]);
+        assert_eq!(pids(&[92]), [90, 5, 6]);
+    }
+
+    #[test]
+    fn this_process_has_its_own_children_in_its_tree() {
+        let mut tree = Tree {
+            excluded: HashSet::new(),
+            ..Tree::of_this_process()
+        };
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        tree.set_main(pid);
+        let found = tree.processes(Look::Thorough);
+        assert!(found.iter().any(|process| process.pid == pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = tree.processes(Look::Quick);
+        assert!(!found.iter().any(|process| process.pid == pid));
+    }
+}
