@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a [`plan`]
-//! asks for small [`canary`] runs; a `backend` runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
+//! asks for small [`canary`] runs; a [`backend`] runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
 //! to full size with a prediction interval; a [`verdict`] holds it against the budget; a [`report`] tells the pull
 //! request. `app` is the only module that sees both the pure core and the edges.
 
@@ -33,6 +33,15 @@ pub mod exit;
 pub mod plan;
 
 pub mod report;
+
+// The edges: files, processes, clock, environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an edge: files, processes, clock"
+)]
+pub mod backend;
+#[expect(clippy::disallowed_methods, reason = "an edge: starts git")]
+pub mod git;
 #[expect(
     clippy::disallowed_methods,
     reason = "an edge: /proc, processes, clock"

@@ -1,0 +1,180 @@
+//! What lies in a channel: the files below its path, none of them outside the checkout.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::backend::BackendError;
+use crate::canary::{ChannelData, DataObject};
+use crate::spec::{Channel, InputMode, Job};
+use crate::units::Bytes;
+
+use super::Place;
+
+/// Where a channel's `uri` lies: below the spec's folder, or below the checkout root with a leading `/`.
+///
+/// All links are resolved; what lies outside the checkout is refused.
+pub(super) fn channel_path(
+    place: &Place,
+    job: &Job,
+    channel: &Channel,
+) -> Result<PathBuf, BackendError> {
+    let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);
+    resolve(place, &channel.uri).map_err(|problem| match problem {
+        Unresolved::Missing(path, source) => BackendError::io(
+            format!("{field}: the data `{}` cannot be read: {}", channel.uri, path.display()),
+            "put the data there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root",
+            source,
+        ),
+        Unresolved::Outside(path) => BackendError::new(
+            format!("{field}: `{}` leads outside the checkout, to {}", channel.uri, path.display()),
+            "keep the data inside the checkout; links that leave it are refused",
+        ),
+    })
+}
+
+/// Why a path of the spec has no place in the checkout.
+#[derive(Debug)]
+pub(super) enum Unresolved {
+    Missing(PathBuf, std::io::Error),
+    Outside(PathBuf),
+}
+
+/// A path of the spec as a real path inside the checkout.
+pub(super) fn resolve(place: &Place, written: &str) -> Result<PathBuf, Unresolved> {
+    let joined = match written.strip_prefix('/') {
+        Some(rooted) => place.checkout.join(rooted),
+        None => place.spec_folder.join(written),
+    };
+    let real = joined
+        .canonicalize()
+        .map_err(|source| Unresolved::Missing(joined.clone(), source))?;
+    if real.starts_with(&place.checkout) {
+        Ok(real)
+    } else {
+        Err(Unresolved::Outside(real))
+    }
+}
+
+/// The objects of one channel, sorted by key; a path to a file is one object.
+pub(super) fn list_channel(
+    place: &Place,
+    job: &Job,
+    channel: &Channel,
+) -> Result<ChannelData, BackendError> {
+    let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
+    if channel.mode == InputMode::Pipe {
+        return Err(BackendError::new(
+            format!("{field}.mode: the local backend does not serve Pipe mode yet"),
+            "use `mode: File` or `mode: FastFile`",
+        ));
+    }
+    let path = channel_path(place, job, channel)?;
+    let is_private = |part: std::path::Component<'_>| {
+        let part = part.as_os_str();
+        part == ".git" || part == ".canary-gate"
+    };
+    if path
+        .strip_prefix(&place.checkout)
+        .is_ok_and(|below| below.components().any(is_private))
+    {
+        return Err(BackendError::new(
+            format!("{field}.uri: `{}` is no data of yours", channel.uri),
+            "name a folder that is neither git's nor the gate's own",
+        ));
+    }
+    let mut objects = Vec::new();
+    if path.is_file() {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        objects.push(DataObject {
+            key: name.unwrap_or_default(),
+            bytes: file_bytes(&path, &field)?,
+        });
+    } else {
+        walk(place, &path, "", &field, &mut objects)?;
+    }
+    if objects.is_empty() {
+        return Err(BackendError::new(
+            format!("{field}: the folder `{}` holds no files", channel.uri),
+            "put the partition files of the data there; a canary draws whole files",
+        ));
+    }
+    objects.sort();
+    Ok(ChannelData {
+        name: channel.name.clone(),
+        sampled: channel.sample,
+        objects,
+    })
+}
+
+/// Adds the files below `folder`; links are followed while they stay in the checkout and do not lead back up.
+fn walk(
+    place: &Place,
+    folder: &Path,
+    prefix: &str,
+    field: &str,
+    objects: &mut Vec<DataObject>,
+) -> Result<(), BackendError> {
+    let unreadable = |path: &Path, source| {
+        BackendError::io(
+            format!("{field}: {} cannot be read", path.display()),
+            "make it readable for the user that runs the gate",
+            source,
+        )
+    };
+    for entry in fs::read_dir(folder).map_err(|source| unreadable(folder, source))? {
+        let entry = entry.map_err(|source| unreadable(folder, source))?;
+        let Ok(name) = entry.file_name().into_string() else {
+            return Err(BackendError::new(
+                format!("{field}: a file name in {} is not UTF-8", folder.display()),
+                "rename it; S3 keys are UTF-8",
+            ));
+        };
+        if name == ".git" || name == ".canary-gate" {
+            continue;
+        }
+        let key = format!("{prefix}{name}");
+        let path = entry.path();
+        let real = path
+            .canonicalize()
+            .map_err(|source| unreadable(&path, source))?;
+        if !real.starts_with(&place.checkout) {
+            return Err(BackendError::new(
+                format!(
+                    "{field}: {} is a link that leaves the checkout",
+                    path.display()
+                ),
+                "replace it by the data itself",
+            ));
+        }
+        if real.is_dir() {
+            if folder.starts_with(&real) {
+                return Err(BackendError::new(
+                    format!("{field}: {} is a link to a folder above it", path.display()),
+                    "remove the link",
+                ));
+            }
+            walk(place, &real, &format!("{key}/"), field, objects)?;
+        } else if real.is_file() {
+            fs::File::open(&real).map_err(|source| unreadable(&path, source))?;
+            objects.push(DataObject {
+                key,
+                bytes: file_bytes(&real, field)?,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn file_bytes(path: &Path, field: &str) -> Result<Bytes, BackendError> {
+    path.metadata()
+        .map(|metadata| Bytes(metadata.len()))
+        .map_err(|source| {
+            BackendError::io(
+                format!("{field}: {} cannot be read", path.display()),
+                "make it readable for the user that runs the gate",
+                source,
+            )
+        })
+}

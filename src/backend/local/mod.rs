@@ -1,0 +1,465 @@
+//! The `local` backend: canaries as child processes of this machine, in SageMaker's container contract.
+//!
+//! Each host of a run is one process tree under a probe, in a copy of its source, with an environment built from
+//! nothing. A probe that loses its gate ends its tree, so a killed gate leaves nothing running.
+
+mod container;
+mod failure;
+mod listing;
+mod process;
+mod source;
+mod usage;
+mod workspace;
+
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use futures_util::future::join_all;
+
+use self::container::Container;
+use self::failure::HostEnding;
+use self::process::{HostCommand, HostResult, Probes};
+use self::workspace::{LinkedFile, Sandbox, Workspace};
+use super::{Backend, BackendError, CanaryResult, Cancellation};
+use crate::canary::{CanaryRun, ChannelData, Dataset};
+use crate::instance::{Capacity, InstanceType};
+use crate::measurement::{self, Measurement, Outcome, Phases, Usage};
+use crate::probe::{self, OptMl, ProbeReport};
+use crate::spec::{BackendKind, Distribution, Job};
+use crate::units::Seconds;
+
+/// What is read of `output/failure`; SageMaker takes 1,024 characters of it.
+const FAILURE_BYTES: u64 = 8192;
+/// A process that fails for lack of memory with this share of the machine's in use is believed.
+const FULL_MACHINE: f64 = 0.5;
+/// Lines of each stream that go to the job log when a canary fails.
+const LOG_LINES: usize = 20;
+
+/// Where a spec's paths lead.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The checkout root, or the spec's folder without git; all links resolved.
+    pub checkout: PathBuf,
+    /// The folder that the spec's paths are relative to; all links resolved.
+    pub spec_folder: PathBuf,
+    /// The files that count, relative to the checkout root; `None` without git: all do.
+    pub known_files: Option<Vec<String>>,
+    /// The gate's own folder, `.canary-gate` beside the spec.
+    pub state: PathBuf,
+}
+
+/// Runs canaries as child processes.
+#[derive(Debug)]
+pub struct LocalBackend {
+    place: Place,
+    /// This program, started again as the probe.
+    program: PathBuf,
+    /// Variables handed on as they are, sorted by name.
+    environment: Vec<(OsString, OsString)>,
+    capacity: Capacity,
+    /// Made when the first canary is laid out, so that looking writes nothing.
+    workspace: OnceCell<Workspace>,
+    probes: Probes,
+}
+
+impl LocalBackend {
+    /// `environment` is what a canary may see of the caller's environment: PATH, LANG, LD_LIBRARY_PATH, CUDA_* and what
+    /// `--pass-env` names.
+    pub fn new(
+        place: Place,
+        program: PathBuf,
+        environment: Vec<(OsString, OsString)>,
+        capacity: Capacity,
+    ) -> Self {
+        Self {
+            place,
+            program,
+            environment,
+            capacity,
+            workspace: OnceCell::new(),
+            probes: Probes::default(),
+        }
+    }
+
+    /// Whether the job's source is there. Reads only.
+    pub fn check_source(&self, job: &Job) -> Result<(), BackendError> {
+        source::find(&self.place, job).map(|_| ())
+    }
+
+    fn workspace(&self) -> Result<&Workspace, BackendError> {
+        if let Some(workspace) = self.workspace.get() {
+            return Ok(workspace);
+        }
+        // A probe that is killed leaves its tree to this process.
+        probe::adopt_orphans().map_err(|source| {
+            BackendError::io(
+                "could not become a child subreaper",
+                "the local backend needs Linux 3.4 or newer",
+                source,
+            )
+        })?;
+        let workspace = Workspace::create(&self.place.state)?;
+        Ok(self.workspace.get_or_init(|| workspace))
+    }
+
+    /// Lays out one host: source, data, config files. Gives back how long the data took, and which files are linked.
+    fn lay_out(
+        &self,
+        container: &Container<'_>,
+        shard: &[ChannelData],
+        sandbox: &Sandbox,
+    ) -> Result<(Seconds, Vec<LinkedFile>), BackendError> {
+        let source = source::find(&self.place, container.job)?;
+        workspace::copy_source(&source.folder, &source.files, container.code)?;
+        for folder in container.folders() {
+            workspace::make_folder(&folder)?;
+        }
+        for folder in ["home", "tmp"] {
+            workspace::make_folder(&sandbox.path(folder))?;
+        }
+        for (name, content) in container.config_files() {
+            workspace::write_file(&container.config_folder().join(name), &content)?;
+        }
+        let placing = Instant::now();
+        let mut linked = Vec::new();
+        for (channel, data) in container.job.training.channels.iter().zip(shard) {
+            let from = listing::channel_path(&self.place, container.job, channel)?;
+            linked.extend(workspace::place_objects(
+                &from,
+                &data.objects,
+                &container.channel_folder(&channel.name),
+            )?);
+        }
+        Ok((Seconds(placing.elapsed().as_secs_f64()), linked))
+    }
+
+    /// The environment of one host, built from nothing; the spec's own `environment` wins.
+    fn host_environment(
+        &self,
+        container: &Container<'_>,
+        sandbox: &Sandbox,
+    ) -> Vec<(OsString, OsString)> {
+        let mut variables = self.environment.clone();
+        let mut set = |name: OsString, value: OsString| {
+            variables.retain(|(known, _)| *known != name);
+            variables.push((name, value));
+        };
+        set("HOME".into(), sandbox.path("home").into());
+        set("TMPDIR".into(), sandbox.path("tmp").into());
+        for (name, value) in container.variables() {
+            set(name.into(), value.into());
+        }
+        for (name, value) in &container.job.training.environment {
+            set(name.into(), value.into());
+        }
+        variables
+    }
+
+    /// The command of a job with its hyperparameters as arguments.
+    fn command(container: &Container<'_>) -> Vec<OsString> {
+        container
+            .job
+            .training
+            .command
+            .iter()
+            .flatten()
+            .cloned()
+            .chain(container.arguments())
+            .map(OsString::from)
+            .collect()
+    }
+}
+
+impl Backend for LocalBackend {
+    async fn list(&self, job: &Job) -> Result<Dataset, BackendError> {
+        let channels = job
+            .training
+            .channels
+            .iter()
+            .map(|channel| listing::list_channel(&self.place, job, channel))
+            .collect::<Result<_, _>>()?;
+        Ok(Dataset { channels })
+    }
+
+    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
+        kind.is_local().then(|| self.capacity.clone())
+    }
+
+    async fn run(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        cancellation: &Cancellation,
+    ) -> Result<CanaryResult, BackendError> {
+        let started = Instant::now();
+        let run_name = run_name(run);
+        let hosts = host_names(run.instance.total_count());
+        let shards = shards(job, run, &hosts);
+        let mut commands = Vec::new();
+        let mut sandboxes = Vec::new();
+        let mut placing = Seconds(0.0);
+        let mut linked = Vec::new();
+        let roots: Vec<(PathBuf, PathBuf)> = hosts
+            .iter()
+            .map(|host| {
+                let sandbox = self.workspace()?.sandbox(&format!("{run_name}-{host}"))?;
+                let folders = (sandbox.path("ml"), sandbox.path("code"));
+                sandboxes.push(sandbox);
+                Ok(folders)
+            })
+            .collect::<Result<_, BackendError>>()?;
+        for ((host, shard), ((root, code), sandbox)) in
+            hosts.iter().zip(&shards).zip(roots.iter().zip(&sandboxes))
+        {
+            let container = Container {
+                job,
+                run_name: &run_name,
+                hosts: &hosts,
+                host,
+                root,
+                code,
+                capacity: &self.capacity,
+            };
+            let (took, links) = self.lay_out(&container, shard, sandbox)?;
+            placing = placing + took;
+            linked.extend(links);
+            commands.push(HostCommand {
+                program: &self.program,
+                command: Self::command(&container),
+                environment: self.host_environment(&container, sandbox),
+                folder: code,
+                opt_ml: root,
+                report: sandbox.path("probe.json"),
+                max_runtime: run.max_runtime,
+            });
+        }
+        let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
+
+        let results = run_hosts(&commands, &self.probes, cancellation).await?;
+        for file in &linked {
+            file.check()?;
+        }
+        let mut outcomes = Vec::new();
+        for (result, (root, _)) in results.iter().zip(&roots) {
+            outcomes.push(host_outcome(result, root, &self.capacity));
+        }
+        let outcome = failure::worst(outcomes);
+        let notes = notes(&outcome, &results);
+        let log_tail = match outcome {
+            Outcome::Completed | Outcome::Stopped => Vec::new(),
+            _ => log_tail(&hosts, &results),
+        };
+        let wall = results
+            .iter()
+            .filter_map(|result| result.report.as_ref())
+            .map(|report| report.wall_seconds)
+            .fold(
+                Seconds(0.0),
+                |longest, wall| if wall > longest { wall } else { longest },
+            );
+        Ok(CanaryResult {
+            measurement: Measurement {
+                schema_version: measurement::SCHEMA_VERSION,
+                run: None,
+                job: run.job.clone(),
+                instance: run.instance.clone(),
+                backend: Some(BackendKind::Local),
+                fraction: run.fraction,
+                objects: Some(run.objects),
+                objects_total: Some(run.objects_total),
+                bytes: Some(run.bytes),
+                bytes_total: Some(run.bytes_total),
+                work: None,
+                work_total: None,
+                replicate: run.replicate,
+                attempt: 0,
+                start: None,
+                outcome,
+                phases: Phases {
+                    startup: Some(startup),
+                    download: Some(placing),
+                    training: Some(wall),
+                    upload: None,
+                },
+                training_seconds: Some(wall),
+                billable_seconds: Some(wall),
+                usage: usage::of_machine(&results),
+                hosts: usage::of_each_host(&hosts, &shards, &results),
+                step_seconds: None,
+                price: None,
+                cost: None,
+                ended_at: Some(jiff::Timestamp::now()),
+                notes,
+            },
+            log_tail,
+        })
+    }
+}
+
+/// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
+async fn run_hosts(
+    commands: &[HostCommand<'_>],
+    probes: &Probes,
+    cancellation: &Cancellation,
+) -> Result<Vec<HostResult>, BackendError> {
+    let (end_all, together) = Cancellation::new();
+    let hosts = commands.iter().map(|command| {
+        let (end_all, together) = (&end_all, &together);
+        async move {
+            let result = process::run(command, probes, together).await;
+            let failed = !result.as_ref().is_ok_and(|host| {
+                host.report
+                    .as_ref()
+                    .is_some_and(|report| report.exit_code() == 0)
+            });
+            if failed {
+                end_all.send_replace(true);
+            }
+            result
+        }
+    });
+    let all = join_all(hosts);
+    tokio::pin!(all);
+    let results = tokio::select! {
+        results = &mut all => results,
+        () = cancellation.cancelled() => {
+            end_all.send_replace(true);
+            all.await
+        }
+    };
+    results.into_iter().collect()
+}
+
+/// Unique among the runs of one gate.
+fn run_name(run: &CanaryRun) -> String {
+    format!(
+        "{}-{}-{}of{}-{}",
+        run.job,
+        run.instance.total_count(),
+        run.objects,
+        run.objects_total,
+        run.replicate
+    )
+}
+
+/// `algo-1`, `algo-2`, ... sorted as strings, as SageMaker lists them: algo-10 before algo-2.
+fn host_names(count: u32) -> Vec<String> {
+    let mut names: Vec<String> = (1..=count).map(|number| format!("algo-{number}")).collect();
+    names.sort();
+    names
+}
+
+/// What each host gets of each channel: everything, or its share of whole objects in turn.
+fn shards(job: &Job, run: &CanaryRun, hosts: &[String]) -> Vec<Vec<ChannelData>> {
+    (0..hosts.len())
+        .map(|host| {
+            job.training
+                .channels
+                .iter()
+                .zip(&run.channels)
+                .map(|(channel, data)| match channel.distribution {
+                    Distribution::FullyReplicated => data.clone(),
+                    Distribution::ShardedByS3Key => ChannelData {
+                        objects: data
+                            .objects
+                            .iter()
+                            .skip(host)
+                            .step_by(hosts.len())
+                            .cloned()
+                            .collect(),
+                        ..data.clone()
+                    },
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// The beginning of a plain file; a link could lead anywhere, and a script may write much.
+fn first_bytes(path: &std::path::Path) -> Option<String> {
+    let is_plain = path
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_file());
+    let mut bytes = Vec::new();
+    if is_plain {
+        std::fs::File::open(path)
+            .ok()?
+            .take(FAILURE_BYTES)
+            .read_to_end(&mut bytes)
+            .ok()?;
+    }
+    is_plain.then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// `capacity` tells a machine that ran out of memory from a program that gave itself a limit.
+fn host_outcome(result: &HostResult, root: &std::path::Path, capacity: &Capacity) -> Outcome {
+    let Some(report) = &result.report else {
+        return Outcome::Stopped;
+    };
+    let failure_file = first_bytes(&root.join("output/failure"));
+    failure::outcome(&HostEnding {
+        ending: &report.ending,
+        failure_file: failure_file.as_deref(),
+        last_line: result.tail.last_line().as_deref(),
+        machine_was_full: memory_was_full(&report.usage, capacity),
+    })
+}
+
+/// What the probes had to say, each sentence once; and why `/opt/ml` may be the reason of a failure.
+fn notes(outcome: &Outcome, results: &[HostResult]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for ProbeReport { notes: said, .. } in
+        results.iter().filter_map(|result| result.report.as_ref())
+    {
+        for note in said {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+    }
+    let failed = matches!(outcome, Outcome::Failed { .. });
+    for result in results {
+        if let Some(OptMl::NotAllowed { reason }) = result
+            .report
+            .as_ref()
+            .and_then(|report| report.opt_ml.as_ref())
+            && failed
+            && result.tail.mentions("/opt/ml")
+        {
+            notes.push(format!(
+                "The script uses /opt/ml, which could not be laid over its file system here ({reason}); let it read SM_MODEL_DIR and SM_CHANNEL_*, or allow user namespaces."
+            ));
+            break;
+        }
+    }
+    notes
+}
+
+/// The end of what each host printed; the host is named where there are several.
+fn log_tail(hosts: &[String], results: &[HostResult]) -> Vec<String> {
+    hosts
+        .iter()
+        .zip(results)
+        .flat_map(|(host, result)| {
+            let lines = result.tail.lines(LOG_LINES);
+            let prefix = if hosts.len() > 1 {
+                format!("{host} ")
+            } else {
+                String::new()
+            };
+            lines.into_iter().map(move |line| format!("{prefix}{line}"))
+        })
+        .collect()
+}
+
+/// Whether the machine's memory was in use to an extent that an allocation could fail for it.
+fn memory_was_full(usage: &Usage, capacity: &Capacity) -> bool {
+    usage
+        .memory
+        .as_ref()
+        .and_then(|memory| memory.upper_bound.max(memory.bytes))
+        .is_some_and(|bytes| bytes.as_f64() >= FULL_MACHINE * capacity.memory.as_f64())
+}

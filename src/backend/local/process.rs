@@ -1,0 +1,285 @@
+//! One host of a local run: the command under the probe, its output read to the end, its ending awaited.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+
+use crate::backend::{BackendError, Cancellation};
+use crate::probe::{self, ProbeReport};
+use crate::units::Seconds;
+
+/// How much of the end of each output stream is kept. A script may print gigabytes.
+const TAIL_BYTES: usize = 64 * 1024;
+/// What the probe may take beyond `max_runtime`, or after it was asked to end: its grace period, and a little.
+const OVERTIME: Duration = Duration::from_secs(15);
+/// How long the streams may stay open after the probe has ended.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// The probe's codes for a command that could not be started, as `env` has them.
+const NOT_EXECUTABLE: i32 = 126;
+const NOT_FOUND: i32 = 127;
+/// A longer last line is cut.
+const LINE_BYTES: usize = 4096;
+
+/// What one host is asked to run.
+#[derive(Debug)]
+pub(super) struct HostCommand<'a> {
+    /// This program, which is started again as the probe.
+    pub(super) program: &'a Path,
+    pub(super) command: Vec<OsString>,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) folder: &'a Path,
+    /// What appears as `/opt/ml` where a mount namespace is allowed.
+    pub(super) opt_ml: &'a Path,
+    pub(super) report: PathBuf,
+    pub(super) max_runtime: Option<Seconds>,
+}
+
+/// What one host gave.
+#[derive(Debug)]
+pub(super) struct HostResult {
+    /// Absent where it was cancelled before its command had started.
+    pub(super) report: Option<ProbeReport>,
+    pub(super) tail: LogTail,
+}
+
+/// The end of what a host printed.
+#[derive(Debug, Default)]
+pub(super) struct LogTail {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl LogTail {
+    /// The last line that is not blank, of standard error before standard output: Python flushes what it printed after
+    /// its traceback.
+    pub(super) fn last_line(&self) -> Option<String> {
+        [&self.stderr, &self.stdout].into_iter().find_map(|bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let line = text
+                .lines()
+                .rev()
+                .map(str::trim)
+                .find(|line| !line.is_empty())?;
+            Some(line.chars().take(LINE_BYTES).collect())
+        })
+    }
+
+    /// The last lines of both streams, for the job log.
+    pub(super) fn lines(&self, most: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (name, bytes) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            let text = String::from_utf8_lossy(bytes);
+            let all: Vec<&str> = text.lines().collect();
+            let first = all.len().saturating_sub(most);
+            lines.extend(all[first..].iter().map(|line| format!("{name}: {line}")));
+        }
+        lines
+    }
+
+    /// Whether the text stands in what is kept.
+    pub(super) fn mentions(&self, text: &str) -> bool {
+        [&self.stderr, &self.stdout]
+            .into_iter()
+            .any(|bytes| String::from_utf8_lossy(bytes).contains(text))
+    }
+}
+
+/// The probes of one backend that are under way. What is below this process and not below one of them is an orphan.
+#[derive(Debug, Default)]
+pub(super) struct Probes(RefCell<Vec<i32>>);
+
+/// One probe under way. Dropped before it has ended, as on a second Ctrl-C, it is killed with all that it started.
+#[derive(Debug)]
+struct UnderWay<'a> {
+    probes: &'a Probes,
+    pid: i32,
+}
+
+impl<'a> UnderWay<'a> {
+    fn new(probes: &'a Probes, pid: i32) -> Self {
+        probes.0.borrow_mut().push(pid);
+        Self { probes, pid }
+    }
+
+    fn send(&self, signal: Signal) {
+        // It may have just ended by itself.
+        let _ = kill(Pid::from_raw(self.pid), signal);
+    }
+
+    /// It has ended by itself, and with it all that it started.
+    fn end(self) {
+        self.probes.0.borrow_mut().retain(|pid| *pid != self.pid);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.send(Signal::SIGKILL);
+        let mut probes = self.probes.0.borrow_mut();
+        probes.retain(|pid| *pid != self.pid);
+        probe::end_orphans(&probes);
+    }
+}
+
+/// Runs the command to its end; on cancellation the probe ends the whole tree first.
+///
+/// The probe keeps the limits. Should it be killed or stopped itself, this function notices, ends what it left, and fails.
+pub(super) async fn run(
+    host: &HostCommand<'_>,
+    probes: &Probes,
+    cancellation: &Cancellation,
+) -> Result<HostResult, BackendError> {
+    tracing::info!("starting {:?} in {}", host.command, host.folder.display());
+    let mut child = command(host).spawn().map_err(|source| {
+        BackendError::io(
+            format!("could not start the probe {}", host.program.display()),
+            "the gate starts itself again to watch a canary; check that the program file is still there",
+            source,
+        )
+    })?;
+    let pid = child.id().and_then(|id| i32::try_from(id).ok());
+    let under_way = UnderWay::new(
+        probes,
+        pid.expect("a process that was just started has a number"),
+    );
+    let mut tail = LogTail::default();
+    let reading = {
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let LogTail {
+            stdout: out,
+            stderr: err,
+        } = &mut tail;
+        async move { tokio::join!(read_tail(stdout, out), read_tail(stderr, err)) }
+    };
+    let ended = async {
+        tokio::pin!(reading);
+        tokio::select! {
+            status = child.wait() => {
+                // Whatever still holds the streams open is an orphan, and is ended below.
+                let _ = tokio::time::timeout(LAST_OUTPUT, reading).await;
+                status
+            }
+            _ = &mut reading => child.wait().await,
+        }
+    };
+    let status = {
+        tokio::pin!(ended);
+        let limit = host.max_runtime.map(|limit| {
+            Duration::try_from_secs_f64(limit.0)
+                .unwrap_or(Duration::MAX)
+                .saturating_add(OVERTIME)
+        });
+        tokio::select! {
+            status = &mut ended => Some(status),
+            () = cancellation.cancelled() => {
+                under_way.send(Signal::SIGTERM);
+                tokio::time::timeout(OVERTIME, &mut ended).await.ok()
+            }
+            () = sleep_for(limit) => None,
+        }
+    };
+    let report = std::fs::read_to_string(&host.report)
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok());
+    match (report, status) {
+        (Some(report), Some(_)) => {
+            under_way.end();
+            tracing::info!("the probe says: {report:?}");
+            Ok(HostResult {
+                report: Some(report),
+                tail,
+            })
+        }
+        // Without a word from the probe its tree may still be there: `under_way` ends it.
+        (_, _) if cancellation.is_cancelled() => Ok(HostResult { report: None, tail }),
+        (_, Some(Ok(status))) => Err(without_report(host, &tail, status)),
+        (_, Some(Err(source))) => Err(BackendError::io(
+            "could not wait for the probe",
+            "this is a bug in canary-gate; please report it",
+            source,
+        )),
+        (_, None) => Err(BackendError::new(
+            "the probe did not keep its time limit; it and the training code were ended",
+            "something stopped it: does the training code send signals to its parent?",
+        )),
+    }
+}
+
+fn command(host: &HostCommand<'_>) -> Command {
+    let mut command = Command::new(host.program);
+    command.arg("probe").arg("--output").arg(&host.report);
+    command
+        .arg("--end-with-parent")
+        .arg(std::process::id().to_string());
+    command.arg("--opt-ml").arg(host.opt_ml);
+    if let Some(limit) = host.max_runtime {
+        command.arg("--max-runtime").arg(format!("{}s", limit.0));
+    }
+    command
+        .arg("--")
+        .args(&host.command)
+        .current_dir(host.folder)
+        .env_clear()
+        .envs(host.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A Ctrl-C at the terminal reaches the gate alone; the gate tells the probe.
+        .process_group(0);
+    command
+}
+
+/// Why there is no report: the command could not be started, or the probe could not write or was killed.
+fn without_report(host: &HostCommand<'_>, tail: &LogTail, status: ExitStatus) -> BackendError {
+    let said = tail.last_line().unwrap_or_default();
+    // The sandbox is gone when this is read; what lies in it is known by its name in the source.
+    let sandbox = format!("{}/", host.folder.display());
+    let said = said.trim_start_matches("× ").replace(&sandbox, "");
+    match status.code() {
+        Some(NOT_EXECUTABLE | NOT_FOUND) => BackendError::new(
+            format!("the command could not be run: {said}"),
+            "check the job's `training.command`; it runs in a copy of the source with an environment built from nothing",
+        ),
+        Some(_) => BackendError::new(
+            format!("what the canary used could not be recorded: {said}"),
+            "see that the disk has space left, and that the training code leaves .canary-gate alone",
+        ),
+        None => BackendError::new(
+            format!("the probe was killed ({status}); what it had started was ended"),
+            "something killed it: the training code itself, or the kernel for lack of memory",
+        ),
+    }
+}
+
+/// For ever without a limit.
+async fn sleep_for(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads a stream to its end and keeps the last part in `tail`.
+async fn read_tail(stream: Option<impl AsyncRead + Unpin>, tail: &mut Vec<u8>) {
+    let Some(mut stream) = stream else {
+        return;
+    };
+    let mut chunk = vec![0; TAIL_BYTES];
+    while let Ok(count) = stream.read(&mut chunk).await {
+        if count == 0 {
+            break;
+        }
+        tail.extend_from_slice(&chunk[..count]);
+        if tail.len() > 4 * TAIL_BYTES {
+            tail.drain(..tail.len() - TAIL_BYTES);
+        }
+    }
+}

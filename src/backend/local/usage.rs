@@ -1,0 +1,107 @@
+//! What the hosts of one local run used. They are processes of one machine, so the machine carries their sum.
+
+use crate::canary::ChannelData;
+use crate::measurement::{HostUsage, PeakMemory, Usage, Utilization};
+use crate::units::{Bytes, Percent};
+
+use super::process::HostResult;
+
+/// The usage of the machine: one host's own, or the sum over several.
+///
+/// Peaks of several hosts need not coincide, so their sum may be more than the machine held at any one time; it is never
+/// less.
+pub(super) fn of_machine(results: &[HostResult]) -> Usage {
+    let hosts: Vec<&Usage> = results
+        .iter()
+        .filter_map(|result| result.report.as_ref())
+        .map(|report| &report.usage)
+        .collect();
+    match hosts.as_slice() {
+        [] => Usage::default(),
+        [one] => (*one).clone(),
+        several => Usage {
+            memory: sum_of_memory(several),
+            cpu_percent: sum_of_shares(several.iter().map(|usage| usage.cpu_percent.as_ref())),
+            // GPUs and the disk are seen whole by every host.
+            gpu_percent: several.iter().find_map(|usage| usage.gpu_percent.clone()),
+            gpu_memory_percent: several
+                .iter()
+                .find_map(|usage| usage.gpu_memory_percent.clone()),
+            io_wait_percent: several
+                .iter()
+                .find_map(|usage| usage.io_wait_percent.clone()),
+        },
+    }
+}
+
+/// `None` unless every host was measured.
+fn sum_of_memory(hosts: &[&Usage]) -> Option<PeakMemory> {
+    let all: Vec<&PeakMemory> = hosts
+        .iter()
+        .map(|usage| usage.memory.as_ref())
+        .collect::<Option<_>>()?;
+    let bytes = |memory: &PeakMemory| memory.bytes;
+    let bound = |memory: &PeakMemory| memory.upper_bound.or(memory.bytes);
+    let percent = |memory: &PeakMemory| memory.percent.map(|percent| percent.0);
+    Some(PeakMemory {
+        bytes: all
+            .iter()
+            .map(|memory| bytes(memory))
+            .sum::<Option<Bytes>>(),
+        percent: all
+            .iter()
+            .map(|memory| percent(memory))
+            .sum::<Option<f64>>()
+            .map(Percent),
+        source: format!("{}, sum over {} hosts", all.first()?.source, all.len()),
+        upper_bound: all
+            .iter()
+            .map(|memory| bound(memory))
+            .sum::<Option<Bytes>>(),
+    })
+}
+
+/// Shares of the same machine add up. A p99 does not, so it is left out.
+fn sum_of_shares<'a>(shares: impl Iterator<Item = Option<&'a Utilization>>) -> Option<Utilization> {
+    let shares: Vec<&Utilization> = shares.collect::<Option<_>>()?;
+    let sum: f64 = shares.iter().map(|share| share.mean.0).sum();
+    Some(Utilization {
+        mean: Percent(sum.min(100.0)),
+        p99: None,
+        source: format!(
+            "{}, sum over {} hosts",
+            shares.first()?.source,
+            shares.len()
+        ),
+    })
+}
+
+/// One entry for each of several hosts; none for a single one.
+pub(super) fn of_each_host(
+    hosts: &[String],
+    shards: &[Vec<ChannelData>],
+    results: &[HostResult],
+) -> Vec<HostUsage> {
+    if hosts.len() < 2 {
+        return Vec::new();
+    }
+    hosts
+        .iter()
+        .zip(shards)
+        .zip(results)
+        .map(|((host, shard), result)| HostUsage {
+            host: host.clone(),
+            group: None,
+            bytes: shard
+                .iter()
+                .filter(|channel| channel.sampled)
+                .map(ChannelData::bytes)
+                .sum(),
+            usage: result
+                .report
+                .as_ref()
+                .map(|report| report.usage.clone())
+                .unwrap_or_default(),
+        })
+        .collect()
+}

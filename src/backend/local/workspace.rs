@@ -1,0 +1,278 @@
+//! The folders of local runs: one workspace for a run of the gate, a sandbox in it for each canary, removed when done.
+//!
+//! A workspace is locked while its gate lives, so that the next start can tell a dead one's leftovers and remove them.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::backend::BackendError;
+use crate::canary::DataObject;
+
+/// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
+const COPIED_UP_TO: u64 = 1 << 20;
+
+/// The folder of one run of the gate. Removed on drop.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    folder: PathBuf,
+    /// Held while this gate lives.
+    _lock: Flock<File>,
+}
+
+impl Workspace {
+    /// Makes a fresh workspace below `state` (the spec's `.canary-gate`), after removing those of dead gates.
+    pub(super) fn create(state: &Path) -> Result<Self, BackendError> {
+        let work = state.join("work");
+        let refuse = |path: &Path, source| {
+            BackendError::io(
+                format!("could not make the work folder {}", path.display()),
+                "the gate keeps its canaries' folders beside the spec; make that folder writable, or free some space",
+                source,
+            )
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&work)
+            .map_err(|source| refuse(&work, source))?;
+        for folder in [state, &work] {
+            if folder
+                .symlink_metadata()
+                .is_ok_and(|metadata| metadata.is_symlink())
+            {
+                return Err(BackendError::new(
+                    format!(
+                        "{} is a link; nothing is written through links",
+                        folder.display()
+                    ),
+                    "remove the link",
+                ));
+            }
+        }
+        remove_dead(&work);
+        let id = std::process::id();
+        for attempt in 0_u32.. {
+            let folder = work.join(format!("{id}-{attempt}"));
+            match fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => {
+                    let lock = File::create(folder.join("lock"))
+                        .map_err(|source| refuse(&folder, source))?;
+                    let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
+                        .map_err(|(_, errno)| refuse(&folder, errno.into()))?;
+                    return Ok(Self {
+                        folder,
+                        _lock: lock,
+                    });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(refuse(&folder, source)),
+            }
+        }
+        unreachable!("some attempt number is free")
+    }
+
+    /// A sandbox for one canary; `name` is unique in this workspace.
+    pub(super) fn sandbox(&self, name: &str) -> Result<Sandbox, BackendError> {
+        let folder = self.folder.join(name);
+        make_folder(&folder)?;
+        Ok(Sandbox { folder })
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        remove(&self.folder);
+    }
+}
+
+/// Removes workspaces whose gate is gone: nobody holds their lock.
+fn remove_dead(work: &Path) {
+    for entry in fs::read_dir(work).into_iter().flatten().flatten() {
+        let Ok(lock) = File::open(entry.path().join("lock")) else {
+            continue;
+        };
+        if Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_ok() {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// A leftover folder costs nothing but space, so a failure here is said and not fatal.
+fn remove(folder: &Path) {
+    let removed = fs::remove_dir_all(folder).or_else(|_| {
+        // A canary may have taken the permissions off a folder of its own.
+        open_up(folder);
+        fs::remove_dir_all(folder)
+    });
+    if let Err(error) = removed
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!("could not remove {}: {error}", folder.display());
+    }
+}
+
+/// Gives the owner all rights on a folder and those below it.
+fn open_up(folder: &Path) {
+    // What cannot be opened cannot be removed either, and is said then.
+    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}
+
+/// The folder of one canary. Removed on drop.
+#[derive(Debug)]
+pub(super) struct Sandbox {
+    folder: PathBuf,
+}
+
+impl Sandbox {
+    pub(super) fn path(&self, below: &str) -> PathBuf {
+        self.folder.join(below)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        remove(&self.folder);
+    }
+}
+
+pub(super) fn make_folder(folder: &Path) -> Result<(), BackendError> {
+    fs::create_dir_all(folder).map_err(|source| cannot_write(folder, source))
+}
+
+/// Writes a new file.
+pub(super) fn write_file(path: &Path, content: &str) -> Result<(), BackendError> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .open(path)
+        .and_then(|mut file| file.write_all(content.as_bytes()))
+        .map_err(|source| cannot_write(path, source))
+}
+
+/// A file of the data that a sandbox holds a link to, as it was when it was linked.
+#[derive(Debug)]
+pub(super) struct LinkedFile {
+    path: PathBuf,
+    bytes: u64,
+    mode: u32,
+    modified: (i64, i64),
+}
+
+impl LinkedFile {
+    fn of(path: PathBuf, metadata: &Metadata) -> Self {
+        Self {
+            path,
+            bytes: metadata.len(),
+            mode: metadata.mode(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+
+    /// Training code may not write to its data. A link cannot keep it from doing so, but it does not go unnoticed.
+    pub(super) fn check(&self) -> Result<(), BackendError> {
+        let unchanged = self.path.metadata().is_ok_and(|metadata| {
+            metadata.len() == self.bytes
+                && metadata.mode() == self.mode
+                && (metadata.mtime(), metadata.mtime_nsec()) == self.modified
+        });
+        if unchanged {
+            return Ok(());
+        }
+        Err(BackendError::new(
+            format!(
+                "the data file {} was changed while a canary used it",
+                self.path.display()
+            ),
+            "let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file",
+        ))
+    }
+}
+
+/// Puts the objects of a channel, whose files lie at or below `from`, into `to`: small ones copied, large ones linked.
+/// Gives back those that are linked.
+pub(super) fn place_objects(
+    from: &Path,
+    objects: &[DataObject],
+    to: &Path,
+) -> Result<Vec<LinkedFile>, BackendError> {
+    make_folder(to)?;
+    let mut linked = Vec::new();
+    // A channel may be a single file; then `from` is the object itself.
+    let is_folder = from.is_dir();
+    for object in objects {
+        let source = if is_folder {
+            from.join(&object.key)
+        } else {
+            from.to_owned()
+        };
+        let target = to.join(&object.key);
+        if let Some(parent) = target.parent() {
+            make_folder(parent)?;
+        }
+        let read = |path: &Path| Ok((path.canonicalize()?, path.metadata()?));
+        let (source, metadata) = read(&source).map_err(|error| cannot_read(&source, error))?;
+        if metadata.len() != object.bytes.0 {
+            return Err(BackendError::new(
+                format!(
+                    "the data file {} has changed since it was listed",
+                    source.display()
+                ),
+                "the data must stay as it is while canaries run; run the gate again",
+            ));
+        }
+        if object.bytes.0 <= COPIED_UP_TO {
+            fs::copy(&source, &target).map_err(|error| cannot_write(&target, error))?;
+            continue;
+        }
+        if fs::hard_link(&source, &target).is_err() {
+            // Another file system, or a file of somebody else.
+            symlink(&source, &target).map_err(|error| cannot_write(&target, error))?;
+        }
+        linked.push(LinkedFile::of(source, &metadata));
+    }
+    Ok(linked)
+}
+
+/// Copies `files`, given relative to `from`, into `to`. A link is copied as the file it leads to.
+pub(super) fn copy_source(from: &Path, files: &[PathBuf], to: &Path) -> Result<(), BackendError> {
+    make_folder(to)?;
+    for file in files {
+        let target = to.join(file);
+        if let Some(parent) = target.parent() {
+            make_folder(parent)?;
+        }
+        let source = from.join(file);
+        fs::copy(&source, &target).map_err(|error| cannot_read(&source, error))?;
+    }
+    Ok(())
+}
+
+fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
+    let help = match source.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            "free some space; canaries are laid out beside the spec, in .canary-gate"
+        }
+        _ => "make the folder writable for the user that runs the gate",
+    };
+    BackendError::io(format!("could not write {}", path.display()), help, source)
+}
+
+fn cannot_read(path: &Path, source: std::io::Error) -> BackendError {
+    let help = match source.kind() {
+        std::io::ErrorKind::StorageFull => {
+            "free some space; canaries are laid out beside the spec, in .canary-gate"
+        }
+        _ => "make it readable for the user that runs the gate",
+    };
+    BackendError::io(format!("could not copy {}", path.display()), help, source)
+}

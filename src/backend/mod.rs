@@ -1,0 +1,98 @@
+//! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process or a training job and gives back
+//! a [`Measurement`].
+
+pub mod local;
+
+use std::future::Future;
+
+use tokio::sync::watch;
+
+use crate::canary::{CanaryRun, Dataset};
+use crate::instance::{Capacity, InstanceType};
+use crate::measurement::Measurement;
+use crate::spec::Job;
+
+/// Something that runs canaries.
+///
+/// The contract: whatever way [`Backend::run`] ends, nothing that costs money or holds a machine is left running by it.
+/// That the training code failed is a result, an `Ok` with its outcome; that we could not run it is an `Err`.
+pub trait Backend {
+    /// Every object of every channel of a job, sorted by key. Reads only.
+    ///
+    /// Fails when a channel is missing, empty or cannot be read.
+    fn list(&self, job: &Job) -> impl Future<Output = Result<Dataset, BackendError>>;
+
+    /// What one machine of a type has; `None` where this backend does not know the type.
+    fn capacity(&self, kind: &InstanceType) -> Option<Capacity>;
+
+    /// Runs one canary to its end and measures it.
+    ///
+    /// On cancellation the run is ended first and comes back as [`crate::measurement::Outcome::Stopped`].
+    fn run(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        cancellation: &Cancellation,
+    ) -> impl Future<Output = Result<CanaryResult, BackendError>>;
+}
+
+/// What a canary run gave: the measurement, and what belongs into the job log.
+#[derive(Debug)]
+pub struct CanaryResult {
+    pub measurement: Measurement,
+    /// The last lines that a failed run printed; hostile text, for the job log only.
+    pub log_tail: Vec<String>,
+}
+
+/// Why a backend could not do what it was asked; a person must mend it.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct BackendError {
+    /// What went wrong and where.
+    pub what: String,
+    /// What to do about it.
+    pub help: String,
+    #[source]
+    pub source: Option<std::io::Error>,
+}
+
+impl BackendError {
+    pub fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            help: help.into(),
+            source: None,
+        }
+    }
+
+    pub fn io(what: impl Into<String>, help: impl Into<String>, source: std::io::Error) -> Self {
+        Self {
+            source: Some(source),
+            ..Self::new(what, help)
+        }
+    }
+}
+
+/// Tells running canaries that they should end.
+#[derive(Debug, Clone)]
+pub struct Cancellation(watch::Receiver<bool>);
+
+impl Cancellation {
+    /// The switch and what it switches.
+    pub fn new() -> (watch::Sender<bool>, Self) {
+        let (sender, receiver) = watch::channel(false);
+        (sender, Self(receiver))
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until cancelled; for ever if that never happens.
+    pub async fn cancelled(&self) {
+        let mut receiver = self.0.clone();
+        if receiver.wait_for(|cancelled| *cancelled).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! What git knows: the checkout, the changed files, the files that count. Runs the `git` command, reads only.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A checkout that git knows.
+#[derive(Debug, Clone)]
+pub struct Checkout {
+    root: PathBuf,
+}
+
+/// Why git could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("could not start git")]
+    NotStarted(#[source] std::io::Error),
+    #[error("`{0}` is not a git reference")]
+    NotAReference(String),
+    #[error("git knows no commit `{reference}`: {said}")]
+    UnknownReference { reference: String, said: String },
+    #[error("git refuses this checkout: {said}")]
+    Refused { said: String },
+    #[error("`{base}` and `{head}` have no common commit")]
+    NoMergeBase { base: String, head: String },
+    #[error("git {command} failed: {said}")]
+    Failed { command: String, said: String },
+}
+
+impl GitError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::NotStarted(_) => {
+                "install git, or say what changed with `--changed-files FILE` or `--all`"
+            }
+            Self::NotAReference(_) => {
+                "a reference is a branch, a tag or a commit, e.g. `origin/main`"
+            }
+            Self::UnknownReference { .. } => {
+                "fetch it first: `git fetch origin main`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
+            }
+            Self::NoMergeBase { .. } => {
+                "the history is cut off here; in GitHub Actions set `fetch-depth: 0` at actions/checkout"
+            }
+            Self::Refused { .. } => {
+                "if you trust it: `git config --global --add safe.directory DIR`, as git says above"
+            }
+            Self::Failed { .. } => "say what changed with `--changed-files FILE` or `--all`",
+        }
+    }
+}
+
+/// The new side of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Head<'a> {
+    /// The files as they lie there, uncommitted and untracked ones included.
+    WorkTree,
+    Reference(&'a str),
+}
+
+impl Checkout {
+    /// The checkout that holds `folder`; `None` when there is none, or no git.
+    ///
+    /// # Errors
+    ///
+    /// Where git sees a checkout and refuses it, as one that somebody else owns.
+    pub fn find(folder: &Path) -> Result<Option<Self>, GitError> {
+        let Ok(output) = git(folder, ["rev-parse", "--show-toplevel"]) else {
+            return Ok(None);
+        };
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            // A bare repository has no work tree to speak of either.
+            let is_none = said.contains("not a git repository")
+                || said.contains("must be run in a work tree");
+            return if is_none {
+                Ok(None)
+            } else {
+                Err(GitError::Refused { said })
+            };
+        }
+        let root = String::from_utf8_lossy(&output.stdout)
+            .trim_end_matches('\n')
+            .to_owned();
+        Ok(PathBuf::from(root)
+            .canonicalize()
+            .ok()
+            .map(|root| Self { root }))
+    }
+
+    /// The checkout's folder, all links resolved.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The checked-out commit, in full; `None` before the first.
+    pub fn commit(&self) -> Option<String> {
+        self.resolve("HEAD").ok()
+    }
+
+    /// Where origin's HEAD points, e.g. `origin/main`; `None` without such a remote.
+    pub fn default_base(&self) -> Option<String> {
+        let named = self
+            .text(["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])
+            .ok();
+        named
+            .into_iter()
+            .chain(["origin/main".to_owned(), "origin/master".to_owned()])
+            .find(|reference| self.resolve(reference).is_ok())
+    }
+
+    /// The paths that differ between the merge base of both and `head`, relative to the root, sorted. A submodule is a
+    /// path with a `/` at its end.
+    pub fn changed_files(&self, base: &str, head: Head<'_>) -> Result<Vec<String>, GitError> {
+        let base_commit = self.resolve(base)?;
+        let head_name = match head {
+            Head::WorkTree => "HEAD",
+            Head::Reference(reference) => reference,
+        };
+        let head_commit = self.resolve(head_name)?;
+        let fork = self
+            .text(["merge-base", &base_commit, &head_commit])
+            .map_err(|_| GitError::NoMergeBase {
+                base: base.to_owned(),
+                head: head_name.to_owned(),
+            })?;
+        let mut arguments = vec![
+            "diff",
+            "--name-only",
+            "--no-renames",
+            "--no-ext-diff",
+            "-z",
+            &fork,
+        ];
+        if matches!(head, Head::Reference(_)) {
+            arguments.push(&head_commit);
+        }
+        arguments.push("--");
+        let mut changed = self.paths(arguments)?;
+        if head == Head::WorkTree {
+            changed.extend(self.paths([
+                "ls-files",
+                "--others",
+                "--exclude-standard",
+                "--full-name",
+                "-z",
+            ])?);
+        }
+        // A submodule changes as one path; to a glob it is a folder.
+        for path in &mut changed {
+            if self.root.join(&*path).is_dir() {
+                path.push('/');
+            }
+        }
+        changed.sort();
+        changed.dedup();
+        Ok(changed)
+    }
+
+    /// Every file that counts: tracked, or untracked and not ignored; relative to the root, sorted. A tracked file that
+    /// is gone from the work tree is left out.
+    pub fn files(&self) -> Result<Vec<String>, GitError> {
+        // Those of submodules are known to git too; untracked ones of theirs are not asked for.
+        let mut files = self.paths([
+            "ls-files",
+            "--cached",
+            "--recurse-submodules",
+            "--full-name",
+            "-z",
+        ])?;
+        files.extend(self.paths([
+            "ls-files",
+            "--others",
+            "--exclude-standard",
+            "--full-name",
+            "-z",
+        ])?);
+        files.retain(|file| self.root.join(file).symlink_metadata().is_ok());
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// The full commit id behind a reference.
+    fn resolve(&self, reference: &str) -> Result<String, GitError> {
+        check_reference(reference)?;
+        self.text([
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &format!("{reference}^{{commit}}"),
+        ])
+        .map_err(|error| match error {
+            GitError::Failed { .. } => GitError::UnknownReference {
+                reference: reference.to_owned(),
+                said: "it is not in this clone".to_owned(),
+            },
+            other => other,
+        })
+    }
+
+    fn text<I, S>(&self, arguments: I) -> Result<String, GitError>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let bytes = self.bytes(arguments)?;
+        Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+    }
+
+    /// A NUL-separated list. A name that is not UTF-8 is kept readable; it can match `**`, not its odd bytes.
+    fn paths<I, S>(&self, arguments: I) -> Result<Vec<String>, GitError>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        Ok(self
+            .bytes(arguments)?
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect())
+    }
+
+    fn bytes<I, S>(&self, arguments: I) -> Result<Vec<u8>, GitError>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let arguments: Vec<_> = arguments
+            .into_iter()
+            .map(|argument| argument.as_ref().to_owned())
+            .collect();
+        let output = git(&self.root, &arguments).map_err(GitError::NotStarted)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        Err(GitError::Failed {
+            command: arguments
+                .first()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
+    }
+}
+
+/// Runs git without what a checkout's own configuration could start, and without the caller's GIT_ variables.
+fn git<I, S>(folder: &Path, arguments: I) -> std::io::Result<Output>
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.quotePath=false",
+        ])
+        .args(arguments)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_EXTERNAL_DIFF",
+    ] {
+        command.env_remove(name);
+    }
+    command.output()
+}
+
+/// A reference is checked by form before git sees it, so that it can be nothing but a reference.
+fn check_reference(reference: &str) -> Result<(), GitError> {
+    let odd = |c: char| c.is_control() || c.is_whitespace() || "^:?*[\\".contains(c);
+    let valid = !reference.is_empty()
+        && reference.len() <= 255
+        && !reference.starts_with('-')
+        && !reference.contains("..")
+        && !reference.contains("@{")
+        && !reference.contains(odd);
+    // HEAD~2 and HEAD^ are worth having at a terminal; a bare caret suffix is harmless.
+    let without_suffix = reference.trim_end_matches('^');
+    if valid
+        || (!without_suffix.is_empty()
+            && without_suffix.len() < reference.len()
+            && check_reference(without_suffix).is_ok())
+    {
+        Ok(())
+    } else {
+        Err(GitError::NotAReference(reference.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_checked_by_form() {
+        for reference in [
+            "main",
+            "origin/main",
+            "v1.2",
+            "3f9c2e1",
+            "HEAD~2",
+            "HEAD^",
+            "feature/a-b_c",
+        ] {
+            assert!(check_reference(reference).is_ok(), "{reference}");
+        }
+        for reference in [
+            "",
+            "--output=/etc/passwd",
+            "a..b",
+            "main:file",
+            "a b",
+            "@{-1}",
+            "a\nb",
+            "^",
+            "^main",
+        ] {
+            assert!(check_reference(reference).is_err(), "{reference:?}");
+        }
+    }
+}
