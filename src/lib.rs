@@ -9,7 +9,7 @@
 //! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a [`plan`]
 //! asks for small [`canary`] runs; a [`backend`] runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
 //! to full size with a prediction interval; a [`verdict`] holds it against the budget; a [`report`] tells the pull
-//! request. `app` is the only module that sees both the pure core and the edges.
+//! request. [`app`] is the only module that sees both the pure core and the edges.
 
 // The pure core, importing leftward only.
 pub mod units;
@@ -47,3 +47,11 @@ pub mod git;
     reason = "an edge: /proc, processes, clock"
 )]
 pub mod probe;
+
+// What ties them together.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "reads and writes what the core is given and gives"
+)]
+pub mod app;
+pub mod cli;

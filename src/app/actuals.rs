@@ -1,0 +1,202 @@
+//! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
+
+use std::fmt::Write;
+
+use crate::backend::Backend;
+use crate::cli::ActualsArguments;
+use crate::exit;
+use crate::forecast::Estimate;
+use crate::measurement::Measurement;
+use crate::plan;
+use crate::report::{InstanceForecast, Report};
+use crate::spec::Job;
+use crate::units::{Bytes, Percent, Seconds, Usd};
+
+use super::canaries::{self, Runner};
+use super::progress::Progress;
+use super::project::Project;
+use super::store::{OwnFile, Store};
+use super::{AppError, Loudness, change, print, printable, report, run, signals};
+
+/// The report of the last `run`, in the gate's own folder.
+pub(super) const LAST_REPORT: &str = "last-report.json";
+
+pub(super) async fn actuals(
+    arguments: &ActualsArguments,
+    loudness: Loudness,
+) -> Result<u8, AppError> {
+    let project = Project::load(&arguments.spec)?;
+    change::check_names(&arguments.jobs, &project)?;
+    let forecasts = last_report(&project)?;
+    let jobs: Vec<&Job> = project
+        .spec
+        .jobs
+        .iter()
+        .filter(|job| arguments.jobs.is_empty() || arguments.jobs.contains(&job.name))
+        .collect();
+    project.refuse_not_yet(&jobs)?;
+    let forecast_jobs = jobs
+        .iter()
+        .map(|job| Ok((*job, forecast_of(&forecasts, job)?)))
+        .collect::<Result<Vec<_>, AppError>>()?;
+
+    let interruption = signals::watch()?;
+    let cancellation = interruption.cancellation.clone();
+    let mut store = Store::open(&project, OwnFile::Actuals, None)?;
+    let backend = run::local_backend(&project, &arguments.pass_env)?;
+    let progress = Progress::new(loudness);
+    let mut text = format!("forecast of {:.0}\n\n", forecasts.generated_at);
+    let work = async {
+        let mut code = 0;
+        for (job, forecast) in forecast_jobs {
+            let mut runner = Runner {
+                backend: &backend,
+                store: &mut store,
+                progress: &progress,
+                cancellation: &cancellation,
+            };
+            let dataset = backend.list(job).await?;
+            let full = plan::full_run(job, &dataset);
+            let price = project.price(&job.instance);
+            let measured = canaries::run(&mut runner, job, &[full], price.as_ref()).await?;
+            if cancellation.is_cancelled() {
+                break;
+            }
+            for actual in &measured {
+                compare(&mut text, job, forecast, actual);
+                if !actual.is_completed() {
+                    code = exit::FAILED;
+                }
+            }
+        }
+        Ok(code)
+    };
+    let code = interruption.unless_impatient(work, &progress).await?;
+    store.finish()?;
+    print(&text)?;
+    Ok(code)
+}
+
+/// The report of the last `run` of this spec.
+fn last_report(project: &Project) -> Result<Report, AppError> {
+    let file = project.state_folder().join(LAST_REPORT);
+    let advice = "forecast first: `canary-gate run --all`, with the same `--spec`";
+    if !file.exists() {
+        return Err(
+            AppError::usage("there is no forecast to hold a full run against").help(advice),
+        );
+    }
+    let report = report::read(&file)?;
+    if report.spec_hash.as_deref() != Some(project.spec.hash.as_str()) {
+        return Err(
+            AppError::usage("the last forecast was made from another version of the spec")
+                .help(advice),
+        );
+    }
+    Ok(report)
+}
+
+fn forecast_of<'a>(report: &'a Report, job: &Job) -> Result<&'a InstanceForecast, AppError> {
+    report
+        .jobs
+        .iter()
+        .find(|part| part.name == job.name)
+        .and_then(|part| part.forecasts.first())
+        .ok_or_else(|| {
+            AppError::usage(format!(
+                "the last run made no forecast for job `{}`",
+                job.name
+            ))
+            .help(format!(
+                "forecast first: `canary-gate run --all --job {}`",
+                job.name
+            ))
+        })
+}
+
+/// Forecast and actual of one job, side by side.
+fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &Measurement) {
+    let _ = writeln!(
+        text,
+        "{} · full run on {}: {}",
+        job.name, job.instance, actual.outcome
+    );
+    if let Some(line) = actual.outcome.last_line() {
+        let _ = writeln!(text, "  last line  {}", printable(line));
+    }
+    if !actual.is_completed() {
+        text.push('\n');
+        return;
+    }
+    let usage = &actual.usage;
+    let memory = usage.memory.as_ref();
+    let rows: [Row<'_>; 4] = [
+        (
+            "time",
+            &forecast.estimates.time_seconds,
+            actual.training_seconds.map(|time| time.0),
+            &|value| Seconds(value).to_string(),
+        ),
+        (
+            "cost",
+            &forecast.estimates.cost_usd,
+            actual.cost.map(|cost| cost.0),
+            &|value| Usd(value).to_string(),
+        ),
+        (
+            "memory",
+            &forecast.estimates.memory_bytes,
+            memory.and_then(|memory| memory.bytes).map(Bytes::as_f64),
+            &|value| Bytes::from_f64(value).to_string(),
+        ),
+        (
+            "CPU",
+            &forecast.estimates.cpu_percent,
+            usage.cpu_percent.as_ref().map(|cpu| cpu.mean.0),
+            &|value| Percent(value).to_string(),
+        ),
+    ];
+    let mut table = comfy_table::Table::new();
+    table
+        .force_no_tty()
+        .load_style(comfy_table::presets::NOTHING)
+        .set_header(["", "Forecast", "Interval", "Actual", "Actual / forecast"]);
+    for (name, estimate, actual, show) in rows {
+        let (Some(estimate), Some(actual)) = (estimate, actual) else {
+            continue;
+        };
+        table.add_row([
+            name.to_owned(),
+            show(estimate.point),
+            format!("{}–{}", show(estimate.lower), show(estimate.upper)),
+            show(actual),
+            format!(
+                "{:.2}, {}",
+                actual / estimate.point,
+                place_of(estimate, actual)
+            ),
+        ]);
+    }
+    for line in table.lines() {
+        let _ = writeln!(text, " {}", line.trim_end());
+    }
+    text.push('\n');
+}
+
+/// A quantity's name, its estimate, what it really was, and how it is shown.
+type Row<'a> = (
+    &'a str,
+    &'a Option<Estimate>,
+    Option<f64>,
+    &'a dyn Fn(f64) -> String,
+);
+
+fn place_of(estimate: &Estimate, actual: f64) -> &'static str {
+    if actual < estimate.lower {
+        "below the interval"
+    } else if actual > estimate.upper {
+        "above the interval"
+    } else {
+        "inside the interval"
+    }
+}

@@ -1,0 +1,322 @@
+//! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
+
+use crate::exit::{self, Strictness};
+use crate::forecast::{self, Basis, Estimate, Forecast, Quantity};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
+use crate::measurement::Measurement;
+use crate::plan::PriceOf;
+use crate::report::{
+    self, BudgetRow, Delta, Estimates, InstanceForecast, JobReport, PhaseEstimates, Report, Spend,
+};
+use crate::spec::{Budget, Job};
+use crate::units::{Fraction, Usd};
+use crate::verdict::{self, JudgedLine, Verdict};
+
+/// Capacities of machine types as the backend or the tables know them.
+pub(super) type CapacityOf<'a> = &'a dyn Fn(&InstanceType) -> Option<Capacity>;
+
+/// What a job's part of the report is made from.
+pub(super) struct JobInput<'a> {
+    pub(super) name: &'a str,
+    pub(super) instance: &'a InstanceConfiguration,
+    pub(super) budget: &'a Budget,
+    pub(super) affected_by: &'a [String],
+    /// In the order of the spec, each with why it was not measured, if so.
+    pub(super) alternatives: Vec<(&'a InstanceConfiguration, Option<String>)>,
+    /// On `instance` and on the alternatives.
+    pub(super) measurements: &'a [Measurement],
+    /// What the plan could have cost at most.
+    pub(super) worst_case: Option<Usd>,
+    pub(super) capacity_of: CapacityOf<'a>,
+    pub(super) price_of: PriceOf<'a>,
+    /// What is to be said beside.
+    pub(super) notes: Vec<String>,
+}
+
+/// One configuration, forecast and judged.
+struct Judged {
+    row: InstanceForecast,
+    lines: Vec<JudgedLine>,
+    forecast: Forecast,
+}
+
+/// A job's part of the report.
+pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
+    let main = judge_configuration(input.instance, input);
+    let (verdict, reason) = job_outcome(input, &main);
+    let mut notes = input.notes.clone();
+    notes.extend(main.forecast.notes.iter().cloned());
+    for line in &main.lines {
+        if let Some(reason) = &line.reason {
+            notes.push(format!("{}: {reason}.", line.line.kind.words()));
+        }
+    }
+    let full_run = main
+        .row
+        .estimates
+        .cost_usd
+        .map(|estimate| Usd(estimate.point));
+    let mut forecasts = vec![InstanceForecast {
+        verdict,
+        ..main.row
+    }];
+    for (instance, not_measured) in &input.alternatives {
+        forecasts.push(match not_measured {
+            None => judge_configuration(instance, input).row,
+            Some(why) => unmeasured(instance, why),
+        });
+    }
+    JobReport {
+        name: input.name.to_owned(),
+        verdict,
+        reason,
+        affected_by: input.affected_by.to_vec(),
+        instance: input.instance.clone(),
+        recommendation: None,
+        forecasts,
+        measurements: input.measurements.to_vec(),
+        advice: Vec::new(),
+        notes: once_each(notes),
+        spend: spend(input.measurements, input.worst_case, full_run),
+    }
+}
+
+/// The report over all jobs: the worst verdict, and the code of the worst that has one.
+pub(super) fn report(
+    jobs: Vec<JobReport>,
+    notes: Vec<String>,
+    strictness: Strictness,
+    now: jiff::Timestamp,
+) -> Report {
+    let verdicts: Vec<Verdict> = jobs.iter().map(|job| job.verdict).collect();
+    Report {
+        schema_version: report::SCHEMA_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        generated_at: now,
+        run_url: None,
+        commit: None,
+        spec_hash: None,
+        policy: None,
+        verdict: verdict::worst(verdicts.iter().copied()),
+        exit_code: exit::code_of_all(verdicts, strictness),
+        jobs,
+        notes,
+    }
+}
+
+/// Forecasts one configuration from its measurements and holds it against the budget.
+fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -> Judged {
+    let measurements: Vec<Measurement> = input
+        .measurements
+        .iter()
+        .filter(|measurement| measurement.instance == *instance)
+        .cloned()
+        .collect();
+    let capacity = instance
+        .single_type()
+        .and_then(|kind| (input.capacity_of)(kind));
+    // Where nobody knows the machine, its memory is what the measurements say; of its GPUs they say nothing.
+    let measured = capacity
+        .is_none()
+        .then(|| measured_capacity(&measurements))
+        .flatten();
+    let price = (input.price_of)(instance).or_else(|| measured_price(&measurements));
+    let forecast = forecast::forecast(&Basis {
+        instance,
+        measurements: &measurements,
+        capacity: capacity.as_ref().or(measured.as_ref()),
+        price: price.as_ref(),
+    });
+    let lines = verdict::judge(input.budget, &forecast, capacity.as_ref());
+    let deciding = verdict::deciding(&lines, &forecast);
+    let row_verdict = match measurements.iter().any(Measurement::has_failed) {
+        true => verdict::job_verdict(&lines).min(Verdict::Failed),
+        false => verdict::job_verdict(&lines),
+    };
+    let certainty = input.budget.certainty;
+    Judged {
+        row: InstanceForecast {
+            instance: instance.clone(),
+            groups: Vec::new(),
+            verdict: row_verdict,
+            not_measured: None,
+            estimates: estimates(&forecast, certainty),
+            phases: phases(&forecast, certainty),
+            delta: Delta::default(),
+            law: forecast.law.clone(),
+            price,
+            budget: (0..)
+                .zip(&lines)
+                .map(|(index, line)| BudgetRow {
+                    decides: deciding == Some(index),
+                    line: line.line.kind,
+                    limit: line.line.limit,
+                    bound: line.line.bound,
+                    level: line.line.level,
+                    chance_of_breach: line.chance_of_breach,
+                    verdict: line.verdict,
+                })
+                .collect(),
+        },
+        lines,
+        forecast,
+    }
+}
+
+/// The verdict of a job and its one sentence. A failed canary outranks all but a budget exceeded.
+fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
+    let failed = input
+        .measurements
+        .iter()
+        .find(|measurement| measurement.instance == *input.instance && measurement.has_failed());
+    if let Some(failed) = failed
+        && main.row.verdict == Verdict::Failed
+    {
+        return (
+            Verdict::Failed,
+            format!(
+                "the training code failed in the {} canary: {}",
+                failed.fraction, failed.outcome
+            ),
+        );
+    }
+    let mut reason = verdict::reason(&main.lines, &main.forecast);
+    if let Some(failed) = failed {
+        reason.push_str(&format!(
+            "; and the training code failed in the {} canary: {}",
+            failed.fraction, failed.outcome
+        ));
+    }
+    (main.row.verdict, reason)
+}
+
+/// A job whose canaries could not be planned: its outcome is unknown, for `reason`.
+pub(super) fn unknown_report(
+    job: &Job,
+    affected_by: &[String],
+    reason: &str,
+    notes: Vec<String>,
+) -> JobReport {
+    JobReport {
+        name: job.name.clone(),
+        verdict: Verdict::Unknown,
+        reason: reason.to_owned(),
+        affected_by: affected_by.to_vec(),
+        instance: job.instance.clone(),
+        recommendation: None,
+        forecasts: vec![InstanceForecast {
+            verdict: Verdict::Unknown,
+            ..unmeasured(&job.instance, reason)
+        }],
+        measurements: Vec::new(),
+        advice: Vec::new(),
+        notes,
+        spend: Spend::default(),
+    }
+}
+
+fn unmeasured(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
+    InstanceForecast {
+        instance: instance.clone(),
+        groups: match instance {
+            InstanceConfiguration::Homogeneous { .. } => Vec::new(),
+            InstanceConfiguration::Heterogeneous { groups, .. } => groups.clone(),
+        },
+        verdict: Verdict::NotJudged,
+        not_measured: Some(why.to_owned()),
+        estimates: Estimates::default(),
+        phases: PhaseEstimates::default(),
+        delta: Delta::default(),
+        law: forecast::Laws::default(),
+        price: None,
+        budget: Vec::new(),
+    }
+}
+
+/// What was paid when it was measured.
+fn measured_price(measurements: &[Measurement]) -> Option<Price> {
+    measurements
+        .iter()
+        .rev()
+        .find_map(|measurement| measurement.price.clone())
+}
+
+/// Where no table knows the machine, a measurement that holds both bytes and percent tells its memory.
+fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
+    measurements.iter().find_map(|measurement| {
+        let memory = measurement.usage.memory.as_ref()?;
+        let (bytes, percent) = (memory.bytes?, memory.percent?);
+        (percent.0 > 0.0).then(|| Capacity {
+            vcpus: 0,
+            memory: crate::units::Bytes::from_f64(bytes.as_f64() / percent.as_fraction().0),
+            gpus: 0,
+            gpu_memory: None,
+        })
+    })
+}
+
+fn estimate(quantity: &Quantity, certainty: Fraction) -> Option<Estimate> {
+    quantity
+        .as_ref()
+        .ok()
+        .map(|predictive| Estimate::of(predictive, certainty))
+}
+
+fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
+    Estimates {
+        time_seconds: estimate(&forecast.time_seconds, certainty),
+        cost_usd: estimate(&forecast.cost_usd, certainty),
+        memory_percent: estimate(&forecast.memory_percent, certainty),
+        memory_bytes: estimate(&forecast.memory_bytes, certainty),
+        cpu_percent: estimate(&forecast.cpu_percent, certainty),
+        gpu_percent: estimate(&forecast.gpu_percent, certainty),
+        gpu_memory_percent: estimate(&forecast.gpu_memory_percent, certainty),
+        io_wait_percent: estimate(&forecast.io_wait_percent, certainty),
+        step_seconds: estimate(&forecast.step_seconds, certainty),
+        cost_per_step_usd: estimate(&forecast.cost_per_step_usd, certainty),
+    }
+}
+
+fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {
+    let phase = |predictive: &Option<forecast::Predictive>| {
+        predictive
+            .as_ref()
+            .map(|predictive| Estimate::of(predictive, certainty))
+    };
+    PhaseEstimates {
+        startup: phase(&forecast.phases.startup),
+        download: phase(&forecast.phases.download),
+        training: phase(&forecast.phases.training),
+        upload: phase(&forecast.phases.upload),
+    }
+}
+
+/// What the measurements of one run of the gate took.
+fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
+    Spend {
+        canary_usd: measurements
+            .iter()
+            .filter_map(|measurement| measurement.cost)
+            .reduce(|sum, cost| sum + cost),
+        canary_seconds: measurements
+            .iter()
+            .filter_map(|measurement| {
+                measurement
+                    .billable_seconds
+                    .or(measurement.training_seconds)
+            })
+            .sum(),
+        worst_case_usd: worst_case,
+        full_run_usd: full_run,
+    }
+}
+
+fn once_each(notes: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::with_capacity(notes.len());
+    for note in notes {
+        if !kept.contains(&note) {
+            kept.push(note);
+        }
+    }
+    kept
+}

@@ -1,0 +1,162 @@
+//! `plan`: what `run` would do and what it may cost; spends nothing.
+
+use std::fmt::Write;
+
+use crate::backend::Backend;
+use crate::canary::CanaryRun;
+use crate::cli::PlanArguments;
+use crate::plan::{self, Alternatives, Plan, PlanError};
+use crate::spec::Job;
+use crate::units::Bytes;
+
+use super::project::Project;
+use super::{AppError, change, print, printable, run};
+
+pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
+    let project = Project::load(&arguments.spec)?;
+    let change = change::change(&arguments.change, &project)?;
+    let affected = change::select(&arguments.change, &project, &change)?;
+    project.refuse_not_yet(
+        &affected
+            .iter()
+            .map(|affected| affected.job)
+            .collect::<Vec<_>>(),
+    )?;
+    if affected.is_empty() {
+        print(&format!(
+            "{}\n",
+            printable(&change::nothing_affected(&change, &arguments.change))
+        ))?;
+        return Ok(0);
+    }
+    let alternatives = if arguments.only_instance {
+        Alternatives::Skip
+    } else {
+        Alternatives::Measure
+    };
+    let backend = run::local_backend(&project, &[])?;
+    let mut text = change::note(&change, &arguments.change)
+        .map_or_else(String::new, |note| format!("{note}\n\n"));
+    for affected in &affected {
+        let job = affected.job;
+        let dataset = backend.list(job).await?;
+        match plan::plan(
+            job,
+            &dataset,
+            &|instance| project.price(instance),
+            alternatives,
+        ) {
+            Ok(plan) => describe(&mut text, job, &affected.by, &plan),
+            Err(PlanError::Unknown(reason)) => {
+                let _ = writeln!(
+                    text,
+                    "{} · unknown: {reason}; nothing would be run\n",
+                    job.name
+                );
+            }
+            Err(error) => return Err(run::unplannable(&error)),
+        }
+    }
+    print(&text)?;
+    Ok(0)
+}
+
+/// One job's plan, as text.
+fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
+    let _ = writeln!(
+        text,
+        "{} · {} on {}{}",
+        job.name,
+        runs(plan.runs.len()),
+        job.instance,
+        match by {
+            [] => String::new(),
+            [one] => format!(", because {} changed", printable(one)),
+            [first, rest @ ..] => format!(
+                ", because {} and {} more changed",
+                printable(first),
+                rest.len()
+            ),
+        }
+    );
+    // Replicates of one size differ only in the objects drawn.
+    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
+    for run in &plan.runs {
+        match sizes
+            .iter_mut()
+            .find(|(known, _)| known.objects == run.objects)
+        {
+            Some((_, count)) => *count += 1,
+            None => sizes.push((run, 1)),
+        }
+    }
+    for (run, count) in sizes {
+        let _ = writeln!(
+            text,
+            "  {:>5}  {} of {} objects, about {}, {}",
+            run.fraction.to_string(),
+            run.objects,
+            run.objects_total,
+            run.bytes,
+            match count {
+                1 => "once".to_owned(),
+                2 => "twice".to_owned(),
+                count => format!("{count} times"),
+            }
+        );
+    }
+    let total: Bytes = plan
+        .runs
+        .first()
+        .map(|run| run.bytes_total)
+        .unwrap_or_default();
+    let _ = writeln!(text, "  full run        {total}");
+    let _ = writeln!(
+        text,
+        "  worst case      {}",
+        match plan.worst_case {
+            Some(worst) => format!(
+                "{worst} of {} ({} each, ended then)",
+                job.canary.spend_limit, job.canary.max_runtime
+            ),
+            None => format!(
+                "no price, so the spend limit does not apply; each run is ended after {}",
+                job.canary.max_runtime
+            ),
+        }
+    );
+    let _ = writeln!(
+        text,
+        "  expected        not known before the first canary has run"
+    );
+    let _ = writeln!(
+        text,
+        "  wall-clock      at most {}, {} at a time",
+        plan.wall_clock, job.canary.parallel
+    );
+    for alternative in &plan.alternatives {
+        let what = match &alternative.runs {
+            Ok(list) => format!(
+                "{}{}",
+                runs(list.len()),
+                alternative
+                    .worst_case
+                    .map(|worst| format!(", worst case {worst}"))
+                    .unwrap_or_default()
+            ),
+            Err(why) => format!("not measured ({why})"),
+        };
+        let _ = writeln!(text, "  alternative     {} · {what}", alternative.instance);
+    }
+    for note in &plan.notes {
+        let _ = writeln!(text, "  note            {note}");
+    }
+    text.push('\n');
+}
+
+fn runs(count: usize) -> String {
+    match count {
+        1 => "1 canary".to_owned(),
+        count => format!("{count} canaries"),
+    }
+}

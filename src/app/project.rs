@@ -1,0 +1,232 @@
+//! The project a command works on: the spec, read and checked, and the checkout it lies in.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::change::SpecPlace;
+use crate::cli::SpecArguments;
+use crate::git::Checkout;
+use crate::instance::{InstanceConfiguration, Price, tables};
+use crate::spec::{self, BackendKind, Job, NotYetEffect, Spec, SpecSource};
+
+use super::{AppError, Loudness, warn};
+
+/// Where a spec is looked for, in this order.
+const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
+/// The gate's own folder, beside the spec.
+const STATE_FOLDER: &str = ".canary-gate";
+/// Prices are for this region where nobody says one.
+pub(super) const DEFAULT_REGION: &str = "us-east-1";
+
+/// A valid spec in its checkout.
+#[derive(Debug)]
+pub(super) struct Project {
+    pub(super) spec: Spec,
+    pub(super) place: SpecPlace,
+    /// `None` where git knows no checkout.
+    pub(super) checkout: Option<Checkout>,
+    /// The checkout root, or the folder that paths are relative to; links resolved.
+    pub(super) root: PathBuf,
+    /// The folder that the spec's paths are relative to; links resolved.
+    pub(super) folder: PathBuf,
+    /// What `--region` says.
+    pub(super) region_flag: Option<String>,
+}
+
+impl Project {
+    /// Finds, reads and checks the spec.
+    pub(super) fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
+        let file = find(arguments)?;
+        let bytes = read_limited(&file)?;
+        let name = file.to_string_lossy();
+        let spec = spec::read(
+            SpecSource {
+                name: &name,
+                bytes: &bytes,
+            },
+            &tables::listed_types().collect::<Vec<_>>(),
+        )?;
+        let real = file.canonicalize().map_err(|source| {
+            AppError::failed(format!("{name} cannot be read")).caused_by(source)
+        })?;
+        let beside = real.parent().unwrap_or(Path::new("/")).to_owned();
+        // A spec in .github speaks of the checkout, not of .github.
+        let folder = match beside.file_name() {
+            Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
+            _ => beside,
+        };
+        let checkout = Checkout::find(&folder)?;
+        let root = checkout
+            .as_ref()
+            .map_or_else(|| folder.clone(), |checkout| checkout.root().to_owned());
+        let relative = |path: &Path| {
+            path.strip_prefix(&root)
+                .map(|path| path.to_string_lossy().into_owned())
+                .unwrap_or_default()
+        };
+        let place = SpecPlace {
+            file: relative(&real),
+            folder: relative(&folder),
+        };
+        Ok(Self {
+            spec,
+            place,
+            checkout,
+            root,
+            folder,
+            region_flag: None,
+        })
+    }
+
+    /// Loads a spec that nobody named if there is one.
+    pub(super) fn load_if_there(arguments: &SpecArguments) -> Result<Option<Self>, AppError> {
+        let there = arguments.spec.is_some()
+            || DEFAULT_PLACES.iter().any(|place| Path::new(place).exists());
+        there.then(|| Self::load(arguments)).transpose()
+    }
+
+    /// Doubts about the spec go to standard error.
+    pub(super) fn warn(&self, loudness: Loudness) {
+        if loudness == Loudness::Quiet {
+            return;
+        }
+        for warning in &self.spec.warnings {
+            warn(&warning.field, &warning.message);
+        }
+    }
+
+    /// The gate's own folder, where measurements and workspaces lie.
+    pub(super) fn state_folder(&self) -> PathBuf {
+        self.folder.join(STATE_FOLDER)
+    }
+
+    /// The price of a configuration for one machine and hour: the spec's, else the tables'.
+    pub(super) fn price(&self, instance: &InstanceConfiguration) -> Option<Price> {
+        let kind = instance.single_type()?;
+        if let Some(price) = self.spec.prices.get(kind) {
+            return Some(Price::from_spec(*price));
+        }
+        tables::price(kind, self.region().as_deref().unwrap_or(DEFAULT_REGION))
+    }
+
+    /// Spec, then flag, then environment.
+    fn region(&self) -> Option<String> {
+        self.spec
+            .region
+            .clone()
+            .or_else(|| self.region_flag.clone())
+            .or_else(environment_region)
+    }
+
+    /// Refuses to go on where something asked for is not served yet, before any call.
+    pub(super) fn refuse_not_yet(&self, jobs: &[&Job]) -> Result<(), AppError> {
+        let concerns = |field: &str| {
+            !field.starts_with("jobs.")
+                || jobs
+                    .iter()
+                    .any(|job| field.starts_with(&format!("jobs.{}.", job.name)))
+        };
+        let refused: Vec<_> = self
+            .spec
+            .not_yet
+            .iter()
+            .filter(|item| item.effect == NotYetEffect::Refuse && concerns(&item.field))
+            .collect();
+        let Some(first) = refused.first() else {
+            return Ok(());
+        };
+        let all: Vec<String> = refused
+            .iter()
+            .map(|item| format!("{} ({})", item.field, item.what))
+            .collect();
+        Err(AppError::usage(format!(
+            "not served yet: {}; nothing was run",
+            all.join(", ")
+        ))
+        .help(if first.field == "backend" {
+            format!("this version runs `backend: {}`", BackendKind::Local)
+        } else {
+            "leave it out, or wait for a version that serves it".to_owned()
+        }))
+    }
+
+    /// What the report says of parts of the spec that are accepted and have no effect yet, for one job or for all.
+    pub(super) fn ignored_not_yet(&self, job: &Job) -> Vec<String> {
+        self.spec
+            .not_yet
+            .iter()
+            .filter(|item| {
+                !item.field.starts_with("jobs.")
+                    || item.field.starts_with(&format!("jobs.{}.", job.name))
+            })
+            .filter_map(|item| match item.effect {
+                NotYetEffect::Refuse => None,
+                NotYetEffect::Ignore => {
+                    Some(format!("`{}` has no effect yet: {}", item.field, item.what))
+                }
+                NotYetEffect::LeaveUnknown => Some(format!(
+                    "`{}` is unknown: not yet: {}",
+                    item.field, item.what
+                )),
+            })
+            .collect()
+    }
+}
+
+/// AWS's own variable; empty is as good as unset.
+pub(super) fn environment_region() -> Option<String> {
+    std::env::var("AWS_REGION")
+        .ok()
+        .filter(|region| !region.is_empty())
+}
+
+/// The spec file to read.
+fn find(arguments: &SpecArguments) -> Result<PathBuf, AppError> {
+    if let Some(file) = &arguments.spec {
+        return Ok(file.clone());
+    }
+    DEFAULT_PLACES
+        .iter()
+        .map(PathBuf::from)
+        .find(|file| file.exists())
+        .ok_or_else(|| {
+            AppError::usage(format!(
+                "there is no spec: looked for {}",
+                DEFAULT_PLACES.join(" and ")
+            ))
+            .help("write one with `canary-gate init`, or name it with `--spec FILE`")
+        })
+}
+
+/// Reads a spec without reading more than one may hold.
+fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
+    let name = file.display();
+    let refuse = |source: std::io::Error| {
+        let error = match source.kind() {
+            std::io::ErrorKind::NotFound => AppError::usage(format!("there is no spec at {name}"))
+                .help("write one with `canary-gate init`, or correct `--spec FILE`"),
+            std::io::ErrorKind::IsADirectory => {
+                AppError::usage(format!("{name} is a folder, not a spec"))
+                    .help("name the file in it: `--spec DIR/canary-gate.yml`")
+            }
+            _ => AppError::usage(format!("the spec {name} cannot be read")),
+        };
+        error.caused_by(source)
+    };
+    // A pipe would block for ever, and a device has no end.
+    if file
+        .metadata()
+        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    {
+        return Err(AppError::usage(format!(
+            "the spec {name} is not a plain file"
+        )));
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(spec::MAX_SPEC_BYTES).unwrap_or(u64::MAX);
+    File::open(file)
+        .and_then(|opened| opened.take(limit.saturating_add(1)).read_to_end(&mut bytes))
+        .map_err(refuse)?;
+    Ok(bytes)
+}

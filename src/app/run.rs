@@ -1,0 +1,246 @@
+//! `run`: the gate. Change -> plan -> canaries -> forecast -> verdict -> report.
+
+use crate::backend::Backend;
+use crate::backend::local::{LocalBackend, Place};
+use crate::change::AffectedJob;
+use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
+use crate::exit::Strictness;
+use crate::measurement::Measurement;
+use crate::plan::{self, Alternatives, NotMeasured, Plan, PlanError};
+use crate::report::{JobReport, Policy, Report};
+use crate::spec::{Job, OnInconclusive, Spec};
+
+use super::actuals::LAST_REPORT;
+use super::canaries::{self, Runner};
+use super::files::{self, Outputs};
+use super::judge::{self, JobInput};
+use super::progress::Progress;
+use super::project::Project;
+use super::store::{OwnFile, Store};
+use super::{AppError, Loudness, change, report, say, signals};
+
+pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
+    let project = Project::load(&arguments.spec)?;
+    let change = change::change(&arguments.change, &project)?;
+    let affected = change::select(&arguments.change, &project, &change)?;
+    project.refuse_not_yet(
+        &affected
+            .iter()
+            .map(|affected| affected.job)
+            .collect::<Vec<_>>(),
+    )?;
+    let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
+    let own_report = project.state_folder().join(LAST_REPORT);
+    let mut store = Store::open(
+        &project,
+        OwnFile::Canaries,
+        arguments.measurements.as_deref(),
+    )?;
+    files::check_target(&own_report, &project.root)?;
+    project.warn(loudness);
+
+    let interruption = signals::watch()?;
+    let progress = Progress::new(loudness);
+    let backend = local_backend(&project, &arguments.pass_env)?;
+    let mut runner = Runner {
+        backend: &backend,
+        store: &mut store,
+        progress: &progress,
+        cancellation: &interruption.cancellation.clone(),
+    };
+    let work = gate_all(&project, &affected, arguments, &mut runner);
+    let (jobs, failures) = interruption.unless_impatient(work, &progress).await?;
+    store.finish()?;
+
+    let mut notes: Vec<String> = change::note(&change, &arguments.change)
+        .into_iter()
+        .collect();
+    if affected.is_empty() {
+        notes.push(change::nothing_affected(&change, &arguments.change));
+    }
+    for (name, _) in &failures {
+        notes.push(format!(
+            "job {name} could not be checked; standard error says why"
+        ));
+    }
+    let strictness = strictness(&arguments.verdict, &project.spec);
+    let mut report = assemble(&project, jobs, notes, strictness);
+    let failed = one_error(failures);
+    if let Some(error) = &failed {
+        report.exit_code = error.code();
+    }
+    // Whoever reads standard output has the report even if a file of it cannot be written.
+    report::publish(&report, arguments.output.format, &outputs)?;
+    files::write_new(
+        &own_report,
+        crate::report::to_json(&report).as_bytes(),
+        &project.root,
+    )?;
+    failed.map_or(Ok(report.exit_code), Err)
+}
+
+/// Each affected job's part of the report. A job that cannot be checked does not keep the others from it.
+async fn gate_all<'a>(
+    project: &Project,
+    affected: &[AffectedJob<'a>],
+    arguments: &RunArguments,
+    runner: &mut Runner<'_, LocalBackend>,
+) -> Result<(Vec<JobReport>, Vec<(&'a str, AppError)>), AppError> {
+    let mut jobs = Vec::new();
+    let mut failures = Vec::new();
+    for affected in affected {
+        match gate(project, affected, arguments, runner).await {
+            Ok(report) => jobs.push(report),
+            Err(error) => failures.push((affected.job.name.as_str(), error)),
+        }
+        if runner.cancellation.is_cancelled() {
+            break;
+        }
+    }
+    Ok((jobs, failures))
+}
+
+/// The last of the failures as the command's own, after the others were printed.
+fn one_error(failures: Vec<(&str, AppError)>) -> Option<AppError> {
+    let mut errors = failures
+        .into_iter()
+        .map(|(name, error)| error.of_job(name))
+        .collect::<Vec<_>>();
+    let last = errors.pop();
+    for error in errors {
+        say(error.render(false).trim_end());
+    }
+    last
+}
+
+/// One job from its data to its part of the report.
+async fn gate(
+    project: &Project,
+    affected: &AffectedJob<'_>,
+    arguments: &RunArguments,
+    runner: &mut Runner<'_, LocalBackend>,
+) -> Result<JobReport, AppError> {
+    let job = affected.job;
+    let dataset = runner.backend.list(job).await?;
+    let alternatives = if arguments.only_instance {
+        Alternatives::Skip
+    } else {
+        Alternatives::Measure
+    };
+    let price_of = |instance: &_| project.price(instance);
+    let mut plan = match plan::plan(job, &dataset, &price_of, alternatives) {
+        Ok(plan) => plan,
+        Err(PlanError::Unknown(reason)) => {
+            let notes = project.ignored_not_yet(job);
+            return Ok(judge::unknown_report(job, &affected.by, &reason, notes));
+        }
+        Err(error) => return Err(unplannable(&error)),
+    };
+    let measurements = measure(project, &mut plan, job, runner).await?;
+    let mut notes = plan.notes.clone();
+    notes.extend(project.ignored_not_yet(job));
+    Ok(judge::job_report(&JobInput {
+        name: &job.name,
+        instance: &job.instance,
+        budget: &job.budget,
+        affected_by: &affected.by,
+        alternatives: plan.outcomes(),
+        measurements: &measurements,
+        worst_case: plan.total_worst_case(),
+        capacity_of: &|kind| runner.backend.capacity(kind),
+        price_of: &price_of,
+        notes,
+    }))
+}
+
+/// Runs the canaries on `instance`, then those of the alternatives, unless the code failed already.
+async fn measure(
+    project: &Project,
+    plan: &mut Plan,
+    job: &Job,
+    runner: &mut Runner<'_, LocalBackend>,
+) -> Result<Vec<Measurement>, AppError> {
+    let price = project.price(&job.instance);
+    let mut measurements = canaries::run(runner, job, &plan.runs, price.as_ref()).await?;
+    if measurements.iter().any(Measurement::has_failed) {
+        plan.leave_out_alternatives(&NotMeasured::CodeFailed);
+    }
+    for alternative in &plan.alternatives {
+        if let Ok(runs) = &alternative.runs {
+            let price = project.price(&alternative.instance);
+            measurements.extend(canaries::run(runner, job, runs, price.as_ref()).await?);
+        }
+    }
+    Ok(measurements)
+}
+
+/// Data that cannot be sampled is for a person to mend.
+pub(super) fn unplannable(error: &PlanError) -> AppError {
+    AppError::failed(error.to_string()).help(match error {
+        PlanError::OneObject { .. } => {
+            "split the data into partition files, 100 or more; a canary draws whole files"
+        }
+        PlanError::NothingSampled { .. } => {
+            "take `sample: false` off the channel that holds the training data"
+        }
+        PlanError::Unknown(_) => "see the plan with `canary-gate plan`",
+    })
+}
+
+/// The backend that runs canaries here, with an environment built from nothing.
+pub(super) fn local_backend(
+    project: &Project,
+    pass_env: &[String],
+) -> Result<LocalBackend, AppError> {
+    let known_files = match &project.checkout {
+        Some(checkout) => Some(checkout.files()?),
+        None => None,
+    };
+    let program = std::env::current_exe().map_err(|source| {
+        AppError::failed("could not find this program's own file").caused_by(source)
+    })?;
+    Ok(LocalBackend::new(
+        Place {
+            checkout: project.root.clone(),
+            spec_folder: project.folder.clone(),
+            known_files,
+            state: project.state_folder(),
+        },
+        program,
+        canaries::environment(pass_env)?,
+        crate::probe::host_capacity(),
+    ))
+}
+
+/// Flag, then spec.
+pub(super) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictness {
+    Strictness {
+        strict: arguments.strict || spec.strict,
+        on_inconclusive: match arguments.on_inconclusive {
+            Some(Inconclusive::Fail) => OnInconclusive::Fail,
+            Some(Inconclusive::Pass) => OnInconclusive::Pass,
+            None => spec.on_inconclusive,
+        },
+    }
+}
+
+/// The report over all jobs.
+pub(super) fn assemble(
+    project: &Project,
+    jobs: Vec<JobReport>,
+    notes: Vec<String>,
+    strictness: Strictness,
+) -> Report {
+    let commit = project
+        .checkout
+        .as_ref()
+        .and_then(crate::git::Checkout::commit);
+    let mut report = judge::report(jobs, notes, strictness, jiff::Timestamp::now());
+    report.policy = Some(Policy {
+        source: "work tree".to_owned(),
+        sha: None,
+    });
+    report.commit = commit;
+    report.spec_hash = Some(project.spec.hash.clone());
+    report
+}

@@ -1,0 +1,95 @@
+//! `validate`: every problem of the spec, and what is doubtful; spends nothing.
+
+use std::fmt::Write;
+
+use crate::backend::{Backend, BackendError};
+use crate::change::PathGlobs;
+use crate::cli::ValidateArguments;
+use crate::plan::{self, Alternatives};
+use crate::spec::{BackendKind, Design, NotYetEffect};
+
+use super::project::Project;
+use super::{AppError, Loudness, print, printable, run, say, warn};
+
+pub(super) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppError> {
+    let project = Project::load(&arguments.spec)?;
+    let spec = &project.spec;
+    project.warn(Loudness::Normal);
+    for item in &spec.not_yet {
+        let effect = match item.effect {
+            NotYetEffect::Refuse => "`plan` and `run` end with 2",
+            NotYetEffect::Ignore => "it has no effect",
+            NotYetEffect::LeaveUnknown => "the line is unknown",
+        };
+        warn(&item.field, &format!("not yet: {}; {effect}", item.what));
+    }
+    warn_of_idle_globs(&project)?;
+    warn_of_unplannable_jobs(&project).await?;
+    let mut text = String::new();
+    let jobs: Vec<&str> = spec.jobs.iter().map(|job| job.name.as_str()).collect();
+    let _ = writeln!(
+        text,
+        "the spec is valid: {} ({}), backend {}",
+        match jobs.len() {
+            1 => "1 job".to_owned(),
+            count => format!("{count} jobs"),
+        },
+        printable(&jobs.join(", ")),
+        spec.backend,
+    );
+    print(&text)?;
+    Ok(0)
+}
+
+/// A glob that matches no file is mostly a typing error.
+fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
+    let Some(checkout) = &project.checkout else {
+        return Ok(());
+    };
+    let files = checkout.files()?;
+    for job in &project.spec.jobs {
+        for (index, pattern) in job.paths.iter().enumerate() {
+            // An exclusion may well stand there for what is to come.
+            if pattern.starts_with('!') {
+                continue;
+            }
+            let globs = PathGlobs::new(std::slice::from_ref(pattern), &project.place.folder);
+            if !files.iter().any(|file| globs.matches(file)) {
+                warn(
+                    &format!("jobs.{}.paths[{index}]", job.name),
+                    &format!("`{pattern}` matches no file that git knows"),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `run` would refuse is worth a word before: missing data or source, a worst case above the spend limit.
+async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
+    if project.spec.backend != BackendKind::Local {
+        return Ok(());
+    }
+    let backend = run::local_backend(project, &[])?;
+    for job in &project.spec.jobs {
+        let field = format!("jobs.{}", job.name);
+        // What the backend says begins with the field it is about.
+        let warn_of = |error: &BackendError| say(&format!("warning: {}", printable(&error.what)));
+        if let Err(error) = backend.check_source(job) {
+            warn_of(&error);
+        }
+        match backend.list(job).await {
+            Err(error) => warn_of(&error),
+            Ok(dataset) => {
+                let price_of = |instance: &_| project.price(instance);
+                if let Err(error) = plan::plan(job, &dataset, &price_of, Alternatives::Skip)
+                    && job.work.is_none()
+                    && !matches!(job.canary.design, Design::Adaptive { .. })
+                {
+                    warn(&field, &error.to_string());
+                }
+            }
+        }
+    }
+    Ok(())
+}

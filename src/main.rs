@@ -1,0 +1,43 @@
+//! Parses the command line, starts logging, runs one command, returns its exit code.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use canary_gate::cli::{Cli, Verbosity};
+use canary_gate::{app, exit};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refusal) => {
+            // Help and version are no failure, and neither is a reader that closed the pipe.
+            let _ = refusal.print();
+            let _ = std::io::stdout().flush();
+            return ExitCode::from(if refusal.use_stderr() { exit::USAGE } else { 0 });
+        }
+    };
+    start_logging(&cli.verbosity);
+    ExitCode::from(app::execute(&cli))
+}
+
+/// Logs go to standard error, warnings only unless asked.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "colours are a matter of the terminal"
+)]
+fn start_logging(verbosity: &Verbosity) {
+    let level = match verbosity {
+        Verbosity { quiet: true, .. } => tracing::Level::ERROR,
+        Verbosity { verbose: 0, .. } => tracing::Level::WARN,
+        Verbosity { verbose: 1, .. } => tracing::Level::INFO,
+        Verbosity { .. } => tracing::Level::TRACE,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_target(false)
+        .without_time()
+        .init();
+}
