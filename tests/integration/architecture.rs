@@ -1,0 +1,163 @@
+//! The house as CONTRIBUTING describes it: imports point one way, and foreign crates stay in their room.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The pure core in story order: each may import those before it. An edge or `app` may not be imported by any.
+const CORE: [&str; 11] = [
+    "units",
+    "instance",
+    "spec",
+    "change",
+    "canary",
+    "measurement",
+    "forecast",
+    "verdict",
+    "exit",
+    "plan",
+    "report",
+];
+
+/// A crate and the only places that may name it.
+const HOMES: [(&str, &[&str]); 10] = [
+    ("clap", &["cli.rs", "main.rs", "app/schema.rs"]),
+    ("comfy_table", &["report/terminal.rs", "app/actuals.rs"]),
+    ("globset", &["change.rs", "spec/read/"]),
+    ("handlebars", &["report/markdown.rs"]),
+    ("indicatif", &["app/progress.rs"]),
+    ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),
+    (
+        "schemars",
+        &[
+            "units.rs",
+            "instance/",
+            "spec/",
+            "canary.rs",
+            "measurement.rs",
+            "forecast/",
+            "verdict/",
+            "report/",
+            "probe/mod.rs",
+        ],
+    ),
+    ("serde_saphyr", &["spec/yaml.rs"]),
+    ("signal_hook", &["probe/"]),
+    ("statrs", &["forecast/"]),
+];
+
+fn source_files() -> Vec<(String, String)> {
+    fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, files);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files
+        .into_iter()
+        .map(|path| {
+            let name = path
+                .strip_prefix(&root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            (name, fs::read_to_string(&path).unwrap())
+        })
+        .collect()
+}
+
+/// The room a file belongs to: `spec` for `spec/read/mod.rs`, `units` for `units.rs`.
+fn room(file: &str) -> &str {
+    file.split('/').next().unwrap().trim_end_matches(".rs")
+}
+
+/// The code without comments.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("//"))
+}
+
+#[test]
+fn the_core_imports_leftward_only() {
+    for (file, text) in source_files() {
+        let Some(own) = CORE.iter().position(|core| *core == room(&file)) else {
+            continue;
+        };
+        for line in code(&text) {
+            for imported in line.split("crate::").skip(1) {
+                let imported: String = imported
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect();
+                let place = CORE.iter().position(|core| *core == imported);
+                assert!(
+                    place.is_some_and(|place| place <= own),
+                    "src/{file} imports {imported}: {line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_core_touches_nothing_outside() {
+    for (file, text) in source_files() {
+        if !CORE.contains(&room(&file)) {
+            continue;
+        }
+        for line in code(&text) {
+            for banned in [
+                "std::fs",
+                "std::env",
+                "std::process",
+                "std::net",
+                "SystemTime",
+                "tokio",
+                "nix::",
+                "::now(",
+            ] {
+                assert!(!line.contains(banned), "src/{file} names {banned}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn edges_do_not_know_each_other_but_local_starts_the_probe() {
+    for (file, text) in source_files() {
+        let banned: &[&str] = match room(&file) {
+            "git" | "probe" => &["crate::git", "crate::backend", "crate::app", "crate::cli"],
+            "backend" => &["crate::git", "crate::app", "crate::cli"],
+            _ => continue,
+        };
+        for line in code(&text) {
+            assert!(
+                !banned.iter().any(|name| line.contains(name)),
+                "src/{file}: {line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn foreign_types_stop_at_the_door() {
+    for (file, text) in source_files() {
+        for (name, homes) in HOMES {
+            if homes.iter().any(|home| file.starts_with(home)) {
+                continue;
+            }
+            let uses = |line: &str| line.contains(&format!("{name}::"));
+            if let Some(line) = code(&text).find(|line| uses(line)) {
+                panic!("src/{file} uses {name}, whose homes are {homes:?}: {line}");
+            }
+        }
+    }
+}

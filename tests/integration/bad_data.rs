@@ -1,0 +1,106 @@
+//! Data that cannot be sampled: what, where, what to do.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::project::Project;
+
+fn project_without_data() -> Project {
+    Project::empty().file("train.sh", "true").spec("")
+}
+
+#[test]
+fn a_missing_folder() {
+    project_without_data()
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("jobs.sums.training.channels.train.uri: the data `data` cannot be read")
+        .complained("relative to the spec's folder");
+}
+
+#[test]
+fn an_empty_channel() {
+    let project = project_without_data();
+    std::fs::create_dir(project.path("data")).unwrap();
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("jobs.sums.training.channels.train: the folder `data` holds no files");
+}
+
+#[test]
+fn one_object() {
+    project_without_data()
+        .data("data", 1)
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("channel `train` of job `sums` has one object")
+        .complained("split the data into partition files");
+}
+
+#[test]
+fn few_objects_are_coarse_and_said() {
+    project_without_data()
+        .data("data", 12)
+        .run(&["plan", "--all"])
+        .ended_with(0)
+        .reported("The data has only 12 objects");
+}
+
+#[test]
+fn a_link_that_leaves_the_checkout() {
+    let project = project_without_data().data("data", 20);
+    symlink("/etc/passwd", project.path("data/part-999.csv")).unwrap();
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("part-999.csv is a link that leaves the checkout");
+}
+
+#[test]
+fn a_path_that_leaves_the_checkout() {
+    let project = project_without_data();
+    symlink("/etc", project.path("data")).unwrap();
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("leads outside the checkout");
+}
+
+#[test]
+fn an_unreadable_file() {
+    let project = project_without_data().data("data", 20);
+    let path = project.path("data/part-003.csv");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::File::open(&path).is_ok() {
+        eprintln!("skipped: this user may read every file");
+        return;
+    }
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("part-003.csv cannot be read");
+}
+
+/// A full disk is made of a small file system in a mount namespace, where one is allowed.
+#[test]
+fn a_full_disk_says_what_could_not_be_written_and_what_to_do() {
+    let project = Project::with_script("true");
+    std::fs::create_dir(project.path(".canary-gate")).unwrap();
+    let program = env!("CARGO_BIN_EXE_canary-gate");
+    let script = format!(
+        "mount -t tmpfs -o size=64k tmpfs .canary-gate || exit 99; head -c 65536 /dev/zero > .canary-gate/ballast 2>/dev/null; exec {program} run --all"
+    );
+    let run = project.run_with(&[], |command| {
+        *command = std::process::Command::new("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+            .current_dir(project.root());
+    });
+    if run.code == 99 || run.stderr.contains("unshare") {
+        eprintln!("skipped: user and mount namespaces are not allowed here");
+        return;
+    }
+    run.ended_with(1)
+        .complained("could not")
+        .complained("free some space");
+}

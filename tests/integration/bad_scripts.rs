@@ -1,0 +1,248 @@
+//! Training code that misbehaves: its failure is a result, and nothing of it is left running.
+
+use std::process::Command;
+
+use crate::project::Project;
+
+/// Whether any process still holds `marker` in its command line.
+fn is_running(marker: &str) -> bool {
+    let output = Command::new("ps")
+        .args(["-A", "-o", "args"])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).contains(marker)
+}
+
+#[test]
+fn a_failing_script_is_a_result_with_its_last_line() {
+    let project = Project::with_script("echo loading\necho 'no such column: age' >&2\nexit 3\n");
+    let run = project.run(&["run", "--all"]).ended_with(13);
+    assert!(
+        run.stdout
+            .contains("the training code failed in the 1% canary: failed (exit code 3)"),
+        "{}",
+        run.seen()
+    );
+    assert!(run.stdout.contains("no such column: age"), "{}", run.seen());
+    // The tail goes to the job log, and nothing more is launched after a failure.
+    assert!(run.stderr.contains("| stdout: loading"), "{}", run.seen());
+    assert_eq!(
+        project
+            .read(".canary-gate/measurements.jsonl")
+            .lines()
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn the_failure_file_speaks_for_the_script() {
+    let project = Project::with_script(
+        "echo 'ran out of patience' > \"$SM_OUTPUT_DIR/failure\"\necho bye\nexit 1\n",
+    );
+    project
+        .run(&["run", "--all"])
+        .ended_with(13)
+        .reported("ran out of patience");
+}
+
+#[test]
+fn hostile_last_lines_do_not_reach_the_terminal_raw() {
+    let project = Project::with_script("printf '\\033[2J\\033]0;owned\\007 gone' >&2\nexit 1\n");
+    let run = project.run(&["run", "--all"]).ended_with(13);
+    assert!(
+        !run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'),
+        "{}",
+        run.seen()
+    );
+}
+
+#[test]
+fn a_command_that_is_not_there_is_ours_to_say() {
+    let project = Project::with_script("true");
+    project.write(
+        "canary-gate.yml",
+        &Project::SPEC.replace("[sh, train.sh]", "[no-such-program, train.sh]"),
+    );
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("no-such-program")
+        .complained("training.command");
+}
+
+#[test]
+fn a_command_without_permission_is_ours_to_say() {
+    let project = Project::with_script("true");
+    project.write(
+        "canary-gate.yml",
+        &Project::SPEC.replace("[sh, train.sh]", "[./train.sh]"),
+    );
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("not executable");
+}
+
+#[test]
+fn a_script_that_forks_and_exits_leaves_nothing_running() {
+    let project = Project::with_script("(sleep 4177 &) ; setsid sleep 4177 & exit 0\n");
+    project.run(&["run", "--all"]);
+    assert!(!is_running("sleep 4177"));
+}
+
+#[test]
+fn a_script_that_ignores_sigterm_is_ended_at_its_limit() {
+    let project = Project::with_script("trap '' TERM\nwhile :; do sleep 4178; done\n");
+    let spec = Project::SPEC.replace("max_runtime: 1m", "max_runtime: 1s");
+    project.write(
+        "canary-gate.yml",
+        &format!("{spec}    budget: {{time: 1h}}\n"),
+    );
+    let run = project.run(&["run", "--all"]).ended_with(14);
+    assert!(run.stdout.contains("timed out"), "{}", run.seen());
+    assert!(!is_running("sleep 4178"));
+}
+
+#[test]
+fn a_script_that_prints_a_gigabyte_is_no_trouble() {
+    let project =
+        Project::with_script("head -c 1000000000 /dev/zero | tr '\\0' 'x'\necho\nexit 1\n");
+    let run = project.run(&["run", "--all"]).ended_with(13);
+    assert!(
+        run.stdout.len() < 20_000 && run.stderr.len() < 300_000,
+        "{} {}",
+        run.stdout.len(),
+        run.stderr.len()
+    );
+}
+
+/// The gate runs in a memory cgroup of 200 MiB, where one may be made, so that the kernel really ends the script.
+#[test]
+fn a_script_that_eats_all_memory_fails_the_memory_line() {
+    let cgroup = format!(
+        "/sys/fs/cgroup/memory/canary-gate-test-{}",
+        std::process::id()
+    );
+    let made = std::fs::create_dir(&cgroup)
+        .and_then(|()| std::fs::write(format!("{cgroup}/memory.limit_in_bytes"), "200M"));
+    if let Err(error) = made {
+        eprintln!("skipped: no memory cgroup can be made here: {error}");
+        return;
+    }
+    let project =
+        Project::with_script("exec python3 -c 'held = bytearray(b\"x\") * (400 << 20)'\n");
+    let program = env!("CARGO_BIN_EXE_canary-gate");
+    let run = project.run_with(&[], |command| {
+        let script = format!("echo $$ > {cgroup}/cgroup.procs && exec {program} run --all");
+        *command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(project.root());
+    });
+    std::fs::remove_dir(&cgroup).unwrap();
+    let run = run.ended_with(10);
+    assert!(run.stdout.contains("out of memory"), "{}", run.seen());
+}
+
+#[test]
+fn a_memory_limit_that_a_script_set_itself_is_its_own_failure() {
+    let project =
+        Project::with_script("ulimit -v 200000\nexec python3 -c 'x = bytearray(1 << 30)'\n");
+    project
+        .run(&["run", "--all"])
+        .ended_with(13)
+        .reported("MemoryError");
+}
+
+#[test]
+fn a_script_that_kills_its_probe_leaves_nothing_running() {
+    for (script, left) in [
+        (
+            "sleep 0.2; kill -9 $PPID; sleep 4181 & sleep 4182",
+            "sleep 418",
+        ),
+        (
+            "kill -9 $PPID; exec >/dev/null 2>&1 </dev/null; sleep 4183",
+            "sleep 4183",
+        ),
+    ] {
+        let project = Project::with_script(script);
+        project
+            .run(&["run", "--all"])
+            .ended_with(1)
+            .complained("the probe was killed")
+            .complained("job `sums`");
+        assert!(!is_running(left));
+        assert_eq!(
+            std::fs::read_dir(project.path(".canary-gate/work"))
+                .unwrap()
+                .count(),
+            0
+        );
+    }
+}
+
+#[test]
+fn a_script_that_writes_to_large_data_is_caught() {
+    let project = Project::empty()
+        .file(
+            "train.sh",
+            "for f in \"$SM_CHANNEL_TRAIN\"/*; do echo more >> \"$f\"; done\n",
+        )
+        .spec("");
+    for index in 0..20 {
+        project.write(&format!("data/part-{index:02}.bin"), &"x".repeat(2 << 20));
+    }
+    project
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("was changed while a canary used it")
+        .complained("never to its channels");
+}
+
+#[test]
+fn folders_without_permissions_are_removed_all_the_same() {
+    let project = Project::with_script("mkdir -p a/b; touch a/b/x; chmod 000 a\n");
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    assert_eq!(
+        std::fs::read_dir(project.path(".canary-gate/work"))
+            .unwrap()
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_script_cannot_see_the_callers_environment_unless_told() {
+    let project = Project::with_script("test -z \"$SECRET_TOKEN\" || { echo leaked; exit 1; }\n");
+    project
+        .run_with(&["run", "--all", "--quiet"], |command| {
+            command.env("SECRET_TOKEN", "hush");
+        })
+        .ended_with(0);
+    let asked = project.run_with(
+        &["run", "--all", "--quiet", "--pass-env", "SECRET_TOKEN"],
+        |command| {
+            command.env("SECRET_TOKEN", "hush");
+        },
+    );
+    asked.ended_with(13);
+    project
+        .run(&["run", "--all", "--pass-env", "NOT_SET"])
+        .ended_with(2)
+        .complained("`--pass-env NOT_SET`: the variable is not set");
+}
+
+#[test]
+fn a_script_cannot_change_the_source_or_small_data() {
+    let project = Project::with_script(
+        "echo spoiled > train.sh\nfor f in \"$SM_CHANNEL_TRAIN\"/*; do : > \"$f\"; done\n",
+    );
+    let before = project.read("data/part-000.csv");
+    project.run(&["run", "--all", "--quiet"]);
+    assert_eq!(project.read("data/part-000.csv"), before);
+    assert!(
+        project
+            .read("train.sh")
+            .starts_with("echo spoiled > train.sh\n")
+    );
+}

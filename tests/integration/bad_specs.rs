@@ -1,0 +1,94 @@
+//! Specs that are wrong: what, where, what to do, all at once, and never a panic.
+
+use crate::project::Project;
+
+#[test]
+fn all_problems_at_once_with_place_and_way_out() {
+    let project = Project::empty().file(
+        "canary-gate.yml",
+        "\
+version: 1
+backend: local
+jobs:
+  churn:
+    training:
+      command: [python3, train.py]
+      channels:
+        train: {uri: data}
+      max_runtime: 40
+    instance: local
+    bugdet:
+      cost: 50
+",
+    );
+    insta::assert_snapshot!(project.run(&["validate"]).ended_with(2).seen());
+}
+
+#[test]
+fn no_spec() {
+    let project = Project::empty();
+    insta::assert_snapshot!(project.run(&["run"]).ended_with(2).seen());
+    project
+        .run(&["run", "--spec", "other.yml"])
+        .ended_with(2)
+        .complained("there is no spec at other.yml");
+    project
+        .run(&["run", "--spec", "."])
+        .ended_with(2)
+        .complained("is a folder");
+}
+
+#[test]
+fn odd_files_are_refused_quickly_and_kindly() {
+    let project = Project::empty();
+    let refused = |content: &[u8], text: &str| {
+        std::fs::write(project.path("canary-gate.yml"), content).unwrap();
+        project.run(&["validate"]).ended_with(2).complained(text);
+    };
+    refused(b"version: 1\nbackend: \xff\xfe\n", "UTF-8");
+    refused(b"", "empty");
+    refused(b"jobs:\n\tchurn: 1\n", "tab");
+    refused(b"version: 1\nversion: 1\n", "version");
+    refused(&[b'a'; 100 << 20], "1 MiB");
+    let bomb = (b'b'..=b'j').fold(
+        "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned(),
+        |text, name| {
+            let (name, before) = (char::from(name), char::from(name - 1));
+            format!(
+                "{text}{name}: &{name} [{}]\n",
+                vec![format!("*{before}"); 9].join(", ")
+            )
+        },
+    );
+    refused(bomb.as_bytes(), "alias");
+    refused("[".repeat(100_000).as_bytes(), "");
+}
+
+#[test]
+fn a_spec_in_the_github_folder_speaks_of_the_checkout() {
+    let project = Project::with_script("true");
+    let spec = project.read("canary-gate.yml");
+    std::fs::remove_file(project.path("canary-gate.yml")).unwrap();
+    project.write(".github/canary-gate.yml", &spec);
+    project
+        .run(&["plan", "--all"])
+        .ended_with(0)
+        .reported("sums · 6 canaries on local");
+}
+
+#[test]
+fn a_glob_that_matches_nothing_is_a_warning() {
+    let project = Project::with_script("true");
+    project.write(
+        "canary-gate.yml",
+        &Project::SPEC.replace(
+            "    training:\n",
+            "    paths: [train.sh, scr/**]\n    training:\n",
+        ),
+    );
+    project
+        .committed()
+        .run(&["validate"])
+        .ended_with(0)
+        .complained("warning: jobs.sums.paths[1]: `scr/**` matches no file that git knows");
+}

@@ -1,0 +1,101 @@
+//! Ctrl-C and SIGTERM end every child tree, and what was measured stays.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::project::Project;
+
+/// A script whose second and later canaries never end by themselves.
+const SECOND_HANGS: &str = "\
+if [ -e \"$FIRST_DONE\" ]; then echo hanging; (setsid sleep 4179 &); trap '' TERM; while :; do sleep 4179; done; fi
+: > \"$FIRST_DONE\"
+";
+
+fn still_running() -> bool {
+    let output = Command::new("ps")
+        .args(["-A", "-o", "args"])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).contains("sleep 4179")
+}
+
+/// Starts a run, waits until its first canary has ended, signals it, and gives back its exit code; a killed process has
+/// none.
+fn signalled(project: &Project, signal: Signal) -> Option<i32> {
+    let flag = project.path("first-done");
+    project.write(
+        "canary-gate.yml",
+        &Project::SPEC.replace(
+            "      channels:\n",
+            &format!(
+                "      environment: {{FIRST_DONE: {}}}\n      channels:\n",
+                flag.display()
+            ),
+        ),
+    );
+    let mut child = project
+        .gate(&["run", "--all"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    for line in stderr.lines().map_while(Result::ok) {
+        if line.contains("canary 1/6") {
+            kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+        }
+    }
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn signals_end_every_tree_and_keep_what_was_measured() {
+    for (signal, code) in [
+        (Signal::SIGINT, 130),
+        (Signal::SIGTERM, 143),
+        (Signal::SIGHUP, 143),
+    ] {
+        let project = Project::with_script(SECOND_HANGS);
+        assert_eq!(signalled(&project, signal), Some(code));
+        assert!(!still_running());
+        let kept = project.read(".canary-gate/measurements.jsonl");
+        assert!(kept.lines().next().unwrap().contains("completed"), "{kept}");
+        assert_eq!(
+            std::fs::read_dir(project.path(".canary-gate/work"))
+                .unwrap()
+                .count(),
+            0
+        );
+    }
+}
+
+#[test]
+fn a_killed_gate_leaves_nothing_running_and_the_next_start_tidies_up() {
+    let project = Project::with_script(SECOND_HANGS);
+    assert_eq!(signalled(&project, Signal::SIGKILL), None);
+    // The probe ends its tree when its gate is gone; it may need its grace period for a script that ignores SIGTERM.
+    for _ in 0..300 {
+        if !still_running() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(!still_running());
+    assert_eq!(
+        std::fs::read_dir(project.path(".canary-gate/work"))
+            .unwrap()
+            .count(),
+        1
+    );
+    project.write("train.sh", "true");
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    assert_eq!(
+        std::fs::read_dir(project.path(".canary-gate/work"))
+            .unwrap()
+            .count(),
+        0
+    );
+}

@@ -1,0 +1,75 @@
+//! Help, version, completions, schemas, `init`.
+
+use crate::project::Project;
+
+#[test]
+fn help_is_documentation() {
+    let project = Project::empty();
+    insta::assert_snapshot!("help", project.run(&["--help"]).ended_with(0).stdout);
+    insta::assert_snapshot!(
+        "help_run",
+        project.run(&["run", "--help"]).ended_with(0).stdout
+    );
+}
+
+#[test]
+fn usage_errors_end_with_2() {
+    let project = Project::empty();
+    project.run(&["rum"]).ended_with(2).complained("run");
+    project
+        .run(&["run", "--all", "--base", "main"])
+        .ended_with(2)
+        .complained("cannot be used with");
+    project.run(&[]).ended_with(2);
+}
+
+#[test]
+fn version_and_completions() {
+    let project = Project::empty();
+    project
+        .run(&["--version"])
+        .ended_with(0)
+        .reported(env!("CARGO_PKG_VERSION"));
+    for shell in ["bash", "zsh", "fish"] {
+        project
+            .run(&["completions", shell])
+            .ended_with(0)
+            .reported("canary-gate");
+    }
+}
+
+#[test]
+fn the_printed_schemas_are_the_committed_ones() {
+    let project = Project::empty();
+    for (kind, committed) in [
+        ("spec", include_str!("../../schema/spec.v1.json")),
+        ("report", include_str!("../../schema/report.v1.json")),
+        (
+            "measurement",
+            include_str!("../../schema/measurement.v1.json"),
+        ),
+    ] {
+        assert_eq!(
+            project.run(&["schema", kind]).ended_with(0).stdout,
+            committed,
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn init_writes_a_valid_spec_and_overwrites_nothing() {
+    let project = Project::empty();
+    project
+        .run(&["init"])
+        .ended_with(0)
+        .complained("wrote canary-gate.yml");
+    project
+        .run(&["validate"])
+        .ended_with(0)
+        .reported("the spec is valid");
+    project
+        .run(&["init"])
+        .ended_with(2)
+        .complained("already there");
+}

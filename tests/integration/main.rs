@@ -1,0 +1,25 @@
+//! The real binary, tried as its user would: each test makes a small project in a folder of its own and runs commands in it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests try the program from outside"
+)]
+
+mod actuals;
+mod architecture;
+mod bad_data;
+mod bad_scripts;
+mod bad_specs;
+mod cancellation;
+mod change;
+mod command_line;
+mod container;
+mod offline;
+mod outcomes;
+mod outputs;
+mod plan;
+mod probe;
+mod project;
+mod quickstart;
+mod readme;

@@ -1,0 +1,111 @@
+//! Every documented exit code, reached by the real program.
+
+use crate::project::Project;
+
+fn sleeping(budget: &str) -> Project {
+    Project::with_script("sleep 0.1\n").spec(budget)
+}
+
+#[test]
+fn within() {
+    sleeping("    budget: {time: 1h}\n")
+        .run(&["run", "--all", "--quiet"])
+        .ended_with(0)
+        .reported("within");
+}
+
+#[test]
+fn exceeded() {
+    sleeping("    budget: {time: 0.01s}\n")
+        .run(&["run", "--all", "--quiet"])
+        .ended_with(10)
+        .reported("exit 10: a budget is exceeded");
+}
+
+#[test]
+fn a_warn_line_is_shown_and_does_not_count() {
+    let run = sleeping("    budget: {time: {max: 0.01s, level: warn}}\n")
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .ended_with(0)
+        .json();
+    let lines = run["jobs"][0]["forecasts"][0]["budget"].as_array().unwrap();
+    let time = lines.iter().find(|line| line["line"] == "time").unwrap();
+    assert_eq!(
+        (&time["verdict"], &time["level"]),
+        (&"exceeded".into(), &"warn".into())
+    );
+}
+
+#[test]
+fn at_risk_fails_only_under_strict() {
+    // Utilization is a level with a wide interval over a few short runs: some limit lies inside it.
+    let project = sleeping("    budget: {time: 1h}\n");
+    let report = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .json();
+    let time = &report["jobs"][0]["forecasts"][0]["estimates"]["time_seconds"];
+    let limit = (time["point"].as_f64().unwrap() + time["upper"].as_f64().unwrap()) / 2.0;
+    let project = project.spec(&format!("    budget: {{time: {limit:.6}s}}\n"));
+    let file = ".canary-gate/measurements.jsonl";
+    project
+        .run(&["forecast", file])
+        .ended_with(0)
+        .reported("at risk");
+    project.run(&["forecast", file, "--strict"]).ended_with(11);
+}
+
+#[test]
+fn not_judged_without_a_budget() {
+    sleeping("")
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .ended_with(0)
+        .reported("\"verdict\": \"not_judged\"");
+}
+
+#[test]
+fn unknown_fails_unless_it_may_pass() {
+    let project = sleeping("    budget: {gpu_utilization: {min: 20%}, time: 1h}\n").file(
+        "canary-gate.yml",
+        &Project::SPEC
+            .replace(
+                "max_runtime: 1m}",
+                "max_runtime: 1m, spend_limit: 0.01 USD}\n    budget: {time: 1h}",
+            )
+            .replace(
+                "backend: local\n",
+                "backend: local\nprices: {local: 5 USD/h}\n",
+            ),
+    );
+    project.run(&["run", "--all", "--quiet"]).ended_with(14);
+    project
+        .run(&["run", "--all", "--quiet", "--on-inconclusive", "pass"])
+        .ended_with(0);
+    project
+        .run_with(&["run", "--all", "--quiet"], |command| {
+            command.env("CANARY_GATE_ON_INCONCLUSIVE", "pass");
+        })
+        .ended_with(0);
+}
+
+#[test]
+fn what_is_not_served_yet_is_refused_before_anything_runs() {
+    let project = sleeping("");
+    project.write(
+        "canary-gate.yml",
+        &Project::SPEC.replace(
+            "design: fixed, fractions: [1%, 2%, 3%], replicates: 2",
+            "design: adaptive",
+        ),
+    );
+    project
+        .run(&["validate"])
+        .ended_with(0)
+        .complained("not yet");
+    for command in ["plan", "run"] {
+        project
+            .run(&[command, "--all"])
+            .ended_with(2)
+            .complained("jobs.sums.canary.design");
+    }
+    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+}

@@ -1,0 +1,243 @@
+//! What the gate writes, and what it refuses to write through.
+
+use std::os::unix::fs::symlink;
+
+use crate::project::Project;
+
+fn quick() -> Project {
+    Project::with_script("cat \"$SM_CHANNEL_TRAIN\"/* > \"$SM_MODEL_DIR/model\"\n")
+}
+
+#[test]
+fn one_run_writes_every_kind_of_report() {
+    let project = quick();
+    let run = project.run(&[
+        "run",
+        "--all",
+        "--quiet",
+        "--format",
+        "json",
+        "--output",
+        "report.json",
+        "--output",
+        "report.md",
+        "--output",
+        "report.csv",
+        "--measurements",
+        "runs.jsonl",
+    ]);
+    let run = run.ended_with(0);
+    assert_eq!(run.stdout, project.read("report.json"));
+    assert!(project.read("report.md").contains("sums"));
+    assert!(
+        project.read("report.csv").starts_with("Projected_")
+            || project.read("report.csv").contains("Projected_")
+    );
+    assert_eq!(project.read("runs.jsonl").lines().count(), 6);
+    // The gate's own folder is ignored by git.
+    assert_eq!(project.read(".canary-gate/.gitignore"), "*\n");
+    // Nothing is left of the canaries' folders.
+    assert_eq!(
+        std::fs::read_dir(project.path(".canary-gate/work"))
+            .unwrap()
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn measurements_are_also_written_as_the_table_of_the_seed_library() {
+    let project = quick();
+    project
+        .run(&["run", "--all", "--quiet", "--measurements", "runs.csv"])
+        .ended_with(0);
+    let table = project.read("runs.csv");
+    assert!(
+        table
+            .lines()
+            .next()
+            .unwrap()
+            .contains("TrainingTimeInSeconds"),
+        "{table}"
+    );
+    assert_eq!(table.lines().count(), 7);
+    // And read again, offline.
+    project
+        .run(&["forecast", "runs.csv"])
+        .ended_with(0)
+        .reported("sums");
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let project = quick().file("precious", "keep me");
+    symlink("precious", project.path("report.json")).unwrap();
+    project
+        .run(&["run", "--all", "--output", "report.json"])
+        .ended_with(1)
+        .complained("report.json is a link; nothing is written through links");
+    std::fs::create_dir(project.path("real")).unwrap();
+    symlink("real", project.path("reports")).unwrap();
+    project
+        .run(&["run", "--all", "--output", "reports/report.md"])
+        .ended_with(1)
+        .complained("reports is a link");
+    assert_eq!(project.read("precious"), "keep me");
+    // Refused before anything ran.
+    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_anything_runs() {
+    let project = quick();
+    project
+        .run(&["run", "--all", "--output", "no/such/folder/report.md"])
+        .ended_with(2)
+        .complained("the folder of `no/such/folder/report.md` is not there");
+    project
+        .run(&["run", "--all", "--output", "report.txt"])
+        .ended_with(2)
+        .complained("name it .json, .md or .csv");
+    project
+        .run(&["run", "--all", "--measurements", "runs.txt"])
+        .ended_with(2)
+        .complained("name it .jsonl or .csv");
+    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+}
+
+#[test]
+fn a_reader_that_closed_the_pipe_is_no_failure() {
+    let project = quick();
+    let program = env!("CARGO_BIN_EXE_canary-gate");
+    let run = project.run_with(&["--version"], |command| {
+        *command = std::process::Command::new("sh");
+        command.current_dir(project.root()).args([
+            "-c",
+            &format!("{{ {program} schema spec; echo code $? >&2; }} | head -c 1 > /dev/null"),
+        ]);
+    });
+    assert!(run.stderr.contains("code 0"), "{}", run.seen());
+}
+
+#[test]
+fn stored_reports_are_rendered_again_and_merged() {
+    let project = quick();
+    project
+        .run(&["run", "--all", "--quiet", "--output", "one.json"])
+        .ended_with(0);
+    let other = project.read("one.json").replace("\"sums\"", "\"products\"");
+    project.write("two.json", &other);
+    let merged = project
+        .run(&[
+            "report", "--from", "one.json", "two.json", "--format", "json",
+        ])
+        .ended_with(0)
+        .json();
+    let names: Vec<_> = merged["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| job["name"].clone())
+        .collect();
+    assert_eq!(names, ["sums", "products"]);
+    project
+        .run(&["report", "--from", "one.json", "one.json"])
+        .ended_with(2)
+        .complained("sums");
+    project.write("broken.json", "{\"schema_version\": 1");
+    project
+        .run(&["report", "--from", "broken.json"])
+        .ended_with(2)
+        .complained("the report broken.json cannot be read");
+    project.write(
+        "newer.json",
+        &project
+            .read("one.json")
+            .replacen("\"schema_version\": 1", "\"schema_version\": 99", 1),
+    );
+    project
+        .run(&["report", "--from", "newer.json"])
+        .ended_with(2)
+        .complained("99");
+}
+
+#[test]
+fn half_a_line_of_a_killed_gate_spoils_nothing() {
+    let project = quick().file(".canary-gate/measurements.jsonl", "{\"schema_ver");
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    let lines = project.read(".canary-gate/measurements.jsonl");
+    assert_eq!(lines.lines().count(), 7, "{lines}");
+    for line in lines.lines().skip(1) {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn one_job_that_cannot_be_checked_does_not_lose_the_others() {
+    let job = |name: &str, program: &str| {
+        Project::SPEC
+            .split("jobs:\n")
+            .nth(1)
+            .unwrap()
+            .replace("  sums:", &format!("  {name}:"))
+            .replace("[sh, train.sh]", &format!("[{program}, train.sh]"))
+    };
+    let spec = format!(
+        "version: 1\nbackend: local\njobs:\n{}{}{}",
+        job("aa", "sh"),
+        job("bb", "no-such-program"),
+        job("cc", "sh")
+    );
+    let project = quick().file("canary-gate.yml", &spec);
+    let run = project
+        .run(&["run", "--all", "--quiet", "--output", "report.json"])
+        .ended_with(1)
+        .complained("job `bb`: the command could not be run");
+    assert!(
+        run.stdout.contains("job bb could not be checked"),
+        "{}",
+        run.seen()
+    );
+    let report: serde_json::Value = serde_json::from_str(&project.read("report.json")).unwrap();
+    assert_eq!(report["jobs"].as_array().unwrap().len(), 2);
+    assert_eq!(report["exit_code"], 1);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_printed_all_the_same() {
+    let project = quick();
+    project
+        .run(&["run", "--all", "--quiet", "--output", "/proc/report.md"])
+        .ended_with(1)
+        .reported("sums")
+        .complained("could not write /proc/report.md");
+}
+
+#[test]
+fn a_forecast_from_the_kept_measurements_is_that_of_the_newest_run() {
+    let project = quick();
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    project.write("train.sh", "sleep 0.2\n");
+    let run = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .ended_with(0)
+        .json();
+    let again = project
+        .run(&[
+            "forecast",
+            ".canary-gate/measurements.jsonl",
+            "--format",
+            "json",
+        ])
+        .ended_with(0)
+        .json();
+    let time = |report: &serde_json::Value| {
+        report["jobs"][0]["forecasts"][0]["estimates"]["time_seconds"].clone()
+    };
+    assert_eq!(time(&run), time(&again));
+    assert!(
+        again["jobs"][0]["notes"]
+            .to_string()
+            .contains("6 measurements of earlier runs are left out")
+    );
+}

@@ -1,0 +1,81 @@
+//! `probe -- CMD`: the command's own ending, and one JSON line at the end.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::project::{Finished, Project};
+
+fn last_line(finished: &Finished) -> Value {
+    serde_json::from_str(finished.stdout.lines().last().unwrap()).unwrap()
+}
+
+#[test]
+fn the_commands_output_and_code_pass_through() {
+    let project = Project::empty();
+    let probed = project
+        .run(&["probe", "--", "sh", "-c", "echo hello; exit 7"])
+        .ended_with(7);
+    assert!(probed.stdout.starts_with("hello\n"));
+    let report = last_line(&probed);
+    assert_eq!(report["ending"]["code"], 7);
+    assert!(report["wall_seconds"].as_f64().unwrap() > 0.0);
+    assert!(report["usage"]["memory"]["bytes"].as_u64().is_some());
+}
+
+#[test]
+fn a_limit_ends_the_command_as_timeout_does() {
+    let project = Project::empty();
+    let probed = project
+        .run(&["probe", "--max-runtime", "1s", "--", "sleep", "60"])
+        .ended_with(124);
+    assert_eq!(last_line(&probed)["ending"]["kind"], "timed_out");
+}
+
+#[test]
+fn a_command_that_is_not_there_ends_as_env_does() {
+    Project::empty()
+        .run(&["probe", "--", "no-such-program"])
+        .ended_with(127)
+        .complained("command `no-such-program` was not found on PATH");
+}
+
+#[test]
+fn memory_is_what_the_whole_tree_holds() {
+    let project = Project::empty().file(
+        "hold.py",
+        "import time\nheld = bytearray(b'x') * (60 << 20)\ntime.sleep(1.5)\n",
+    );
+    let script = "python3 hold.py & python3 hold.py & wait";
+    let report = last_line(
+        &project
+            .run(&["probe", "--", "sh", "-c", script])
+            .ended_with(0),
+    );
+    let bytes = report["usage"]["memory"]["bytes"].as_u64().unwrap();
+    assert!((120 << 20..170 << 20).contains(&bytes), "{report}");
+}
+
+#[test]
+fn gpus_are_asked_through_nvidia_smi() {
+    let project = Project::empty().file(
+        "bin/nvidia-smi",
+        "#!/bin/sh\nwhile :; do echo '0, 40, 1000, 4000'; echo '1, 60, 3000, 4000'; sleep 0.1; done\n",
+    );
+    let smi = project.path("bin/nvidia-smi");
+    std::fs::set_permissions(&smi, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        project.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let probed = project.run_with(&["probe", "--", "sleep", "1.5"], |command| {
+        command.env("PATH", path);
+    });
+    let report = last_line(&probed.ended_with(0));
+    assert_eq!(report["usage"]["gpu_percent"]["mean"], 50.0, "{report}");
+    assert_eq!(
+        report["usage"]["gpu_memory_percent"]["mean"], 50.0,
+        "{report}"
+    );
+}

@@ -1,0 +1,224 @@
+//! A small project in a temporary folder, and the binary run in it with a scrubbed environment.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A project with a spec, a script and data. Built step by step, then run.
+pub(crate) struct Project {
+    folder: TempDir,
+}
+
+/// What a finished command said.
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Project {
+    /// An empty folder that no git knows.
+    pub(crate) fn empty() -> Self {
+        Self {
+            folder: tempfile::Builder::new()
+                .prefix("canary-gate-test-")
+                .tempdir()
+                .unwrap(),
+        }
+    }
+
+    /// A project whose training script is the shell text `script`, with 100 data files of rising size.
+    ///
+    /// The canaries take one, two and three files, twice each, and may run for a minute.
+    pub(crate) fn with_script(script: &str) -> Self {
+        Self::empty()
+            .file("train.sh", script)
+            .data("data", 100)
+            .spec("    budget: {time: 1h}\n")
+    }
+
+    /// Writes the spec of job `sums` with `more` at the end, indented as its keys are.
+    pub(crate) fn spec(self, more: &str) -> Self {
+        let spec = format!("{}{more}", Self::SPEC);
+        self.file("canary-gate.yml", &spec)
+    }
+
+    pub(crate) const SPEC: &'static str = "\
+version: 1
+backend: local
+jobs:
+  sums:
+    training:
+      command: [sh, train.sh]
+      channels:
+        train: {uri: data}
+    instance: local
+    canary: {design: fixed, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m}
+";
+
+    /// Writes a file; its folders are made.
+    pub(crate) fn file(self, path: &str, content: &str) -> Self {
+        self.write(path, content);
+        self
+    }
+
+    /// Writes a file of a project that is built.
+    pub(crate) fn write(&self, path: &str, content: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// Writes `count` data files, each with its number in a few hundred bytes.
+    pub(crate) fn data(self, folder: &str, count: usize) -> Self {
+        for index in 0..count {
+            let line = format!("{index}\n");
+            self.write(
+                &format!("{folder}/part-{index:03}.csv"),
+                &line.repeat(100 + index % 7),
+            );
+        }
+        self
+    }
+
+    /// Makes the folder a git checkout with everything committed.
+    pub(crate) fn committed(self) -> Self {
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+        self.commit("start");
+        self
+    }
+
+    pub(crate) fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        let mut command = self.command("git");
+        command
+            .args([
+                "-c",
+                "user.name=Test",
+                "-c",
+                "user.email=test@example.invalid",
+            ])
+            .args(arguments);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Runs `canary-gate ARGUMENTS` in the project's folder.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
+        self.run_with(arguments, |_| {})
+    }
+
+    /// The same, with a last word on the command.
+    pub(crate) fn run_with(
+        &self,
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Finished {
+        let mut command = self.gate(arguments);
+        prepare(&mut command);
+        Finished::new(&command.output().unwrap(), self.root())
+    }
+
+    /// `canary-gate ARGUMENTS`, ready to start.
+    pub(crate) fn gate(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_canary-gate"));
+        command.args(arguments);
+        command
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.root())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            // A checkout above the temporary folder is none of the test's business.
+            .env("GIT_CEILING_DIRECTORIES", self.root().parent().unwrap())
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+impl Finished {
+    fn new(output: &Output, root: &Path) -> Self {
+        let text = |bytes: &[u8]| {
+            let real = root.canonicalize().unwrap();
+            String::from_utf8(bytes.to_vec())
+                .unwrap()
+                .replace(real.to_str().unwrap(), "[PROJECT]")
+                .replace(root.to_str().unwrap(), "[PROJECT]")
+        };
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// Everything a person saw, for a snapshot.
+    pub(crate) fn seen(&self) -> String {
+        let mut text = format!("code {}\n", self.code);
+        for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !stream.is_empty() {
+                let _ = write!(text, "--- {name}\n{stream}");
+            }
+        }
+        text
+    }
+
+    /// Fails the test, showing everything, unless the command ended with `code`.
+    #[track_caller]
+    pub(crate) fn ended_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}", self.seen());
+        self
+    }
+
+    /// Fails the test, showing everything, unless standard error holds `text`.
+    #[track_caller]
+    pub(crate) fn complained(self, text: &str) -> Self {
+        assert!(
+            self.stderr.contains(text),
+            "no {text:?} in\n{}",
+            self.seen()
+        );
+        self
+    }
+
+    /// Fails the test, showing everything, unless standard output holds `text`.
+    #[track_caller]
+    pub(crate) fn reported(self, text: &str) -> Self {
+        assert!(
+            self.stdout.contains(text),
+            "no {text:?} in\n{}",
+            self.seen()
+        );
+        self
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error} in\n{}", self.seen()))
+    }
+}

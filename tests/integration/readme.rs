@@ -1,0 +1,64 @@
+//! What the README says holds: its spec is valid, its exit codes are those of `--help`, its commands are there.
+
+use crate::project::Project;
+
+const README: &str = include_str!("../../README.md");
+
+/// The text of the first fenced block of a language.
+fn block(language: &str) -> &'static str {
+    let start = README.find(&format!("```{language}\n")).unwrap() + language.len() + 4;
+    &README[start..start + README[start..].find("```").unwrap()]
+}
+
+#[test]
+fn the_example_spec_is_valid() {
+    let project = Project::empty().file("canary-gate.yml", block("yaml"));
+    let validated = project.run(&["validate"]).ended_with(0);
+    assert!(
+        !validated.stderr.contains("not yet"),
+        "{}",
+        validated.seen()
+    );
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_help() {
+    let help = Project::empty().run(&["--help"]).stdout;
+    let help_codes = help
+        .split("Exit codes:")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .filter_map(|line| {
+            let code = line.trim().split("  ").next()?;
+            code.starts_with(|c: char| c.is_ascii_digit())
+                .then(|| code.to_owned())
+        });
+    let table = README.split("| code | outcome |").nth(1).unwrap();
+    let readme_codes: Vec<String> = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.split('|').nth(1).unwrap().trim().to_owned())
+        .collect();
+    assert_eq!(help_codes.collect::<Vec<_>>(), readme_codes);
+}
+
+#[test]
+fn every_command_stands_in_the_table() {
+    let help = Project::empty().run(&["--help"]).stdout;
+    let commands = help
+        .split("Commands:")
+        .nth(1)
+        .unwrap()
+        .split("Options:")
+        .next()
+        .unwrap();
+    for line in commands.lines() {
+        let name = line.split_whitespace().next().unwrap_or("help");
+        assert!(
+            name == "help" || README.contains(&format!("`{name}")),
+            "{name} is missing in the README"
+        );
+    }
+}
