@@ -1,5 +1,6 @@
 //! The project a command works on: the spec, read and checked, and the checkout it lies in.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ pub(super) struct Project {
     pub(super) folder: PathBuf,
     /// What `--region` says.
     pub(super) region_flag: Option<String>,
+    /// Asked of git once.
+    files: OnceCell<Vec<String>>,
 }
 
 impl Project {
@@ -76,6 +79,7 @@ impl Project {
             root,
             folder,
             region_flag: None,
+            files: OnceCell::new(),
         })
     }
 
@@ -94,6 +98,18 @@ impl Project {
         for warning in &self.spec.warnings {
             warn(&warning.field, &warning.message);
         }
+    }
+
+    /// The files that git knows, relative to the checkout root; `None` without git.
+    pub(super) fn known_files(&self) -> Result<Option<&[String]>, AppError> {
+        let Some(checkout) = &self.checkout else {
+            return Ok(None);
+        };
+        if self.files.get().is_none() {
+            // Nobody else sets it: the program has one thread.
+            let _ = self.files.set(checkout.files()?);
+        }
+        Ok(self.files.get().map(Vec::as_slice))
     }
 
     /// The gate's own folder, where measurements and workspaces lie.

@@ -192,10 +192,6 @@ pub(super) fn local_backend(
     project: &Project,
     pass_env: &[String],
 ) -> Result<LocalBackend, AppError> {
-    let known_files = match &project.checkout {
-        Some(checkout) => Some(checkout.files()?),
-        None => None,
-    };
     let program = std::env::current_exe().map_err(|source| {
         AppError::failed("could not find this program's own file").caused_by(source)
     })?;
@@ -203,7 +199,7 @@ pub(super) fn local_backend(
         Place {
             checkout: project.root.clone(),
             spec_folder: project.folder.clone(),
-            known_files,
+            known_files: project.known_files()?.map(<[String]>::to_vec),
             state: project.state_folder(),
         },
         program,

@@ -43,10 +43,9 @@ pub(super) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
 
 /// A glob that matches no file is mostly a typing error.
 fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
-    let Some(checkout) = &project.checkout else {
+    let Some(files) = project.known_files()? else {
         return Ok(());
     };
-    let files = checkout.files()?;
     for job in &project.spec.jobs {
         for (index, pattern) in job.paths.iter().enumerate() {
             // An exclusion may well stand there for what is to come.
