@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{AccessFlags, access};
+
 use crate::backend::BackendError;
 use crate::canary::{ChannelData, DataObject};
 use crate::spec::{Channel, InputMode, Job};
@@ -136,35 +138,61 @@ fn walk(
         }
         let key = format!("{prefix}{name}");
         let path = entry.path();
-        let real = path
-            .canonicalize()
+        let kind = entry
+            .file_type()
             .map_err(|source| unreadable(&path, source))?;
-        if !real.starts_with(&place.checkout) {
-            return Err(BackendError::new(
-                format!(
-                    "{field}: {} is a link that leaves the checkout",
-                    path.display()
-                ),
-                "replace it by the data itself",
-            ));
-        }
-        if real.is_dir() {
-            if folder.starts_with(&real) {
-                return Err(BackendError::new(
-                    format!("{field}: {} is a link to a folder above it", path.display()),
-                    "remove the link",
-                ));
-            }
+        // The folder is real, so only a link leads elsewhere.
+        let real = if kind.is_symlink() {
+            inside_the_checkout(place, &path, folder, field)?
+        } else {
+            path.clone()
+        };
+        let metadata = real
+            .metadata()
+            .map_err(|source| unreadable(&path, source))?;
+        if metadata.is_dir() {
             walk(place, &real, &format!("{key}/"), field, objects)?;
-        } else if real.is_file() {
-            fs::File::open(&real).map_err(|source| unreadable(&path, source))?;
+        } else if metadata.is_file() {
+            access(&real, AccessFlags::R_OK).map_err(|errno| unreadable(&path, errno.into()))?;
             objects.push(DataObject {
                 key,
-                bytes: file_bytes(&real, field)?,
+                bytes: Bytes(metadata.len()),
             });
         }
     }
     Ok(())
+}
+
+/// Where a link of the data leads: to something in the checkout that is not above it.
+fn inside_the_checkout(
+    place: &Place,
+    link: &Path,
+    folder: &Path,
+    field: &str,
+) -> Result<PathBuf, BackendError> {
+    let real = link.canonicalize().map_err(|source| {
+        BackendError::io(
+            format!("{field}: {} is a link that leads nowhere", link.display()),
+            "remove the link, or put the data there",
+            source,
+        )
+    })?;
+    if !real.starts_with(&place.checkout) {
+        return Err(BackendError::new(
+            format!(
+                "{field}: {} is a link that leaves the checkout",
+                link.display()
+            ),
+            "replace it by the data itself",
+        ));
+    }
+    if folder.starts_with(&real) {
+        return Err(BackendError::new(
+            format!("{field}: {} is a link to a folder above it", link.display()),
+            "remove the link",
+        ));
+    }
+    Ok(real)
 }
 
 fn file_bytes(path: &Path, field: &str) -> Result<Bytes, BackendError> {
