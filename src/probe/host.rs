@@ -1,7 +1,9 @@
 //! What this host has, in the same terms that the probe measures in.
 
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::instance::Capacity;
 use crate::units::Bytes;
@@ -11,6 +13,9 @@ use super::cgroup::Controller;
 use super::memory::HostMemory;
 use super::procfs::Reader;
 use super::run::{cores, gpu_program};
+
+/// How long `nvidia-smi` may take.
+const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 
 /// Cores, memory and GPUs of this host, or of the container that the process runs in.
 pub fn host_capacity() -> Capacity {
@@ -29,19 +34,42 @@ pub fn host_capacity() -> Capacity {
 
 /// The memory of each GPU; empty where there is none, or it does not answer.
 fn gpu_memories(program: &Path) -> Vec<Bytes> {
-    let output = Command::new(program)
+    let child = Command::new(program)
         .args(["--query-gpu=memory.total", "--format=csv,noheader,nounits"])
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output();
-    match output {
-        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .filter_map(|line| line.trim().parse::<u64>().ok())
-            .map(|mebibytes| Bytes(mebibytes.saturating_mul(Bytes::MIB)))
-            .collect(),
-        _ => Vec::new(),
+        .spawn();
+    let Ok(mut child) = child else {
+        return Vec::new();
+    };
+    // A wedged driver answers never.
+    let deadline = Instant::now() + LONGEST_ANSWER;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+            _ => {
+                // It may have just ended by itself; then there is nothing to kill.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Vec::new();
+            }
+        }
+    };
+    let mut answer = String::new();
+    let read = child
+        .stdout
+        .take()
+        .map(|mut stdout| stdout.read_to_string(&mut answer));
+    if !status.success() || !matches!(read, Some(Ok(_))) {
+        return Vec::new();
     }
+    answer
+        .lines()
+        .filter_map(|line| line.trim().parse::<u64>().ok())
+        .map(|mebibytes| Bytes(mebibytes.saturating_mul(Bytes::MIB)))
+        .collect()
 }
 
 #[expect(

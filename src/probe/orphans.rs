@@ -11,13 +11,16 @@ use super::tree::{Look, Tree, kill_groups, send};
 const PASSES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// From here on the orphans of this process's children become its own, and can be found. Called once, early.
+/// From here on the orphans of this process's children become its own, and can be found. Called once, before the first
+/// probe. Gives back what is below this process already, which is none of its business: a shell may have `exec`ed it.
 ///
 /// # Errors
 ///
 /// Where the kernel has no child subreapers.
-pub fn adopt_orphans() -> std::io::Result<()> {
-    Ok(prctl::set_child_subreaper(true)?)
+pub fn adopt_orphans() -> std::io::Result<Vec<i32>> {
+    prctl::set_child_subreaper(true)?;
+    let here = Tree::below_this_process().processes(Look::Thorough);
+    Ok(here.iter().map(|process| process.pid).collect())
 }
 
 /// Ends every process below this one with SIGKILL, but for `kept` and what is below them. Needs [`adopt_orphans`].

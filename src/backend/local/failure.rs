@@ -7,10 +7,9 @@ use crate::probe::Ending;
 const FAILURE_TEXT: usize = 1024;
 
 /// What runtimes print when memory ran out.
-const MEMORY_WORDS: [&str; 5] = [
+const MEMORY_WORDS: [&str; 4] = [
     "MemoryError",
     "std::bad_alloc",
-    "CUDA out of memory",
     "OutOfMemoryError",
     "Cannot allocate memory",
 ];

@@ -94,7 +94,8 @@ pub(super) fn list_channel(
             bytes: file_bytes(&path, &field)?,
         });
     } else {
-        walk(place, &path, "", &field, &mut objects)?;
+        let mut trail = vec![path.clone()];
+        walk(place, &mut trail, "", &field, &mut objects)?;
     }
     if objects.is_empty() {
         return Err(BackendError::new(
@@ -110,10 +111,11 @@ pub(super) fn list_channel(
     })
 }
 
-/// Adds the files below `folder`; links are followed while they stay in the checkout and do not lead back up.
+/// Adds the files below the last folder of `trail`, the real folders on the way to it. Links are followed while they stay
+/// in the checkout and do not lead back into the trail.
 fn walk(
     place: &Place,
-    folder: &Path,
+    trail: &mut Vec<PathBuf>,
     prefix: &str,
     field: &str,
     objects: &mut Vec<DataObject>,
@@ -125,6 +127,10 @@ fn walk(
             source,
         )
     };
+    let Some(folder) = trail.last().cloned() else {
+        return Ok(());
+    };
+    let folder = folder.as_path();
     for entry in fs::read_dir(folder).map_err(|source| unreadable(folder, source))? {
         let entry = entry.map_err(|source| unreadable(folder, source))?;
         let Ok(name) = entry.file_name().into_string() else {
@@ -143,7 +149,7 @@ fn walk(
             .map_err(|source| unreadable(&path, source))?;
         // The folder is real, so only a link leads elsewhere.
         let real = if kind.is_symlink() {
-            inside_the_checkout(place, &path, folder, field)?
+            inside_the_checkout(place, &path, trail, field)?
         } else {
             path.clone()
         };
@@ -151,7 +157,9 @@ fn walk(
             .metadata()
             .map_err(|source| unreadable(&path, source))?;
         if metadata.is_dir() {
-            walk(place, &real, &format!("{key}/"), field, objects)?;
+            trail.push(real);
+            walk(place, trail, &format!("{key}/"), field, objects)?;
+            trail.pop();
         } else if metadata.is_file() {
             access(&real, AccessFlags::R_OK).map_err(|errno| unreadable(&path, errno.into()))?;
             objects.push(DataObject {
@@ -163,11 +171,11 @@ fn walk(
     Ok(())
 }
 
-/// Where a link of the data leads: to something in the checkout that is not above it.
+/// Where a link of the data leads: to something in the checkout that is not on the way to it.
 fn inside_the_checkout(
     place: &Place,
     link: &Path,
-    folder: &Path,
+    trail: &[PathBuf],
     field: &str,
 ) -> Result<PathBuf, BackendError> {
     let real = link.canonicalize().map_err(|source| {
@@ -186,9 +194,12 @@ fn inside_the_checkout(
             "replace it by the data itself",
         ));
     }
-    if folder.starts_with(&real) {
+    if trail.contains(&real) {
         return Err(BackendError::new(
-            format!("{field}: {} is a link to a folder above it", link.display()),
+            format!(
+                "{field}: {} is a link to a folder it lies in",
+                link.display()
+            ),
             "remove the link",
         ));
     }

@@ -13,7 +13,6 @@ mod workspace;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -59,7 +58,8 @@ pub struct LocalBackend {
     program: PathBuf,
     /// Variables handed on as they are, sorted by name.
     environment: Vec<(OsString, OsString)>,
-    capacity: Capacity,
+    /// Asked for when first wanted: a GPU's driver may take its time.
+    capacity: OnceCell<Capacity>,
     /// Made when the first canary is laid out, so that looking writes nothing.
     workspace: OnceCell<Workspace>,
     probes: Probes,
@@ -68,20 +68,20 @@ pub struct LocalBackend {
 impl LocalBackend {
     /// `environment` is what a canary may see of the caller's environment: PATH, LANG, LD_LIBRARY_PATH, CUDA_* and what
     /// `--pass-env` names.
-    pub fn new(
-        place: Place,
-        program: PathBuf,
-        environment: Vec<(OsString, OsString)>,
-        capacity: Capacity,
-    ) -> Self {
+    pub fn new(place: Place, program: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
         Self {
             place,
             program,
             environment,
-            capacity,
+            capacity: OnceCell::new(),
             workspace: OnceCell::new(),
             probes: Probes::default(),
         }
+    }
+
+    /// What this machine has.
+    fn host(&self) -> &Capacity {
+        self.capacity.get_or_init(probe::host_capacity)
     }
 
     /// Whether the job's source is there. Reads only.
@@ -94,13 +94,14 @@ impl LocalBackend {
             return Ok(workspace);
         }
         // A probe that is killed leaves its tree to this process.
-        probe::adopt_orphans().map_err(|source| {
+        let others = probe::adopt_orphans().map_err(|source| {
             BackendError::io(
                 "could not become a child subreaper",
                 "the local backend needs Linux 3.4 or newer",
                 source,
             )
         })?;
+        self.probes.spare(others);
         let workspace = Workspace::create(&self.place.state)?;
         Ok(self.workspace.get_or_init(|| workspace))
     }
@@ -185,7 +186,7 @@ impl Backend for LocalBackend {
     }
 
     fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        kind.is_local().then(|| self.capacity.clone())
+        kind.is_local().then(|| self.host().clone())
     }
 
     async fn run(
@@ -221,7 +222,7 @@ impl Backend for LocalBackend {
                 host,
                 root,
                 code,
-                capacity: &self.capacity,
+                capacity: self.host(),
             };
             let (took, links) = self.lay_out(&container, shard, sandbox)?;
             placing = placing + took;
@@ -244,7 +245,7 @@ impl Backend for LocalBackend {
         }
         let mut outcomes = Vec::new();
         for (result, (root, _)) in results.iter().zip(&roots) {
-            outcomes.push(host_outcome(result, root, &self.capacity));
+            outcomes.push(host_outcome(result, root, self.host()));
         }
         let outcome = failure::worst(outcomes);
         let notes = notes(&outcome, &results);
@@ -378,28 +379,12 @@ fn shards(job: &Job, run: &CanaryRun, hosts: &[String]) -> Vec<Vec<ChannelData>>
         .collect()
 }
 
-/// The beginning of a plain file; a link could lead anywhere, and a script may write much.
-fn first_bytes(path: &std::path::Path) -> Option<String> {
-    let is_plain = path
-        .symlink_metadata()
-        .is_ok_and(|metadata| metadata.is_file());
-    let mut bytes = Vec::new();
-    if is_plain {
-        std::fs::File::open(path)
-            .ok()?
-            .take(FAILURE_BYTES)
-            .read_to_end(&mut bytes)
-            .ok()?;
-    }
-    is_plain.then(|| String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// `capacity` tells a machine that ran out of memory from a program that gave itself a limit.
 fn host_outcome(result: &HostResult, root: &std::path::Path, capacity: &Capacity) -> Outcome {
     let Some(report) = &result.report else {
         return Outcome::Stopped;
     };
-    let failure_file = first_bytes(&root.join("output/failure"));
+    let failure_file = workspace::first_bytes(&root.join("output/failure"), FAILURE_BYTES);
     failure::outcome(&HostEnding {
         ending: &report.ending,
         failure_file: failure_file.as_deref(),

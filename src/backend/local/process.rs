@@ -15,12 +15,16 @@ use crate::backend::{BackendError, Cancellation};
 use crate::probe::{self, ProbeReport};
 use crate::units::Seconds;
 
+use super::workspace;
+
 /// How much of the end of each output stream is kept. A script may print gigabytes.
 const TAIL_BYTES: usize = 64 * 1024;
 /// What the probe may take beyond `max_runtime`, or after it was asked to end: its grace period, and a little.
 const OVERTIME: Duration = Duration::from_secs(15);
 /// How long the streams may stay open after the probe has ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// More than any report holds.
+const REPORT_BYTES: u64 = 1 << 20;
 /// The probe's codes for a command that could not be started, as `env` has them.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -94,6 +98,13 @@ impl LogTail {
 /// The probes of one backend that are under way. What is below this process and not below one of them is an orphan.
 #[derive(Debug, Default)]
 pub(super) struct Probes(RefCell<Vec<i32>>);
+
+impl Probes {
+    /// Leaves processes that were there before out of every clean-up.
+    pub(super) fn spare(&self, others: Vec<i32>) {
+        self.0.borrow_mut().extend(others);
+    }
+}
 
 /// One probe under way. Dropped before it has ended, as on a second Ctrl-C, it is killed with all that it started.
 #[derive(Debug)]
@@ -186,8 +197,7 @@ pub(super) async fn run(
             () = sleep_for(limit) => None,
         }
     };
-    let report = std::fs::read_to_string(&host.report)
-        .ok()
+    let report = workspace::first_bytes(&host.report, REPORT_BYTES)
         .and_then(|text| serde_json::from_str(&text).ok());
     match (report, status) {
         (Some(report), Some(_)) => {

@@ -81,6 +81,12 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
                 "{} is a link that leaves the checkout; it is left out of the source",
                 path.display()
             ),
+            Ok(real) if real.is_dir() => {
+                // git knows a link to a folder, or a submodule, as one path.
+                if path.is_symlink() {
+                    files.extend(walk(&real)?.into_iter().map(|below| file.join(below)));
+                }
+            }
             Ok(real) => {
                 if real.is_file() {
                     files.push(file);

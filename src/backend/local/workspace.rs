@@ -3,7 +3,7 @@
 //! A workspace is locked while its gate lives, so that the next start can tell a dead one's leftovers and remove them.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -146,6 +146,22 @@ impl Drop for Sandbox {
 
 pub(super) fn make_folder(folder: &Path) -> Result<(), BackendError> {
     fs::create_dir_all(folder).map_err(|source| cannot_write(folder, source))
+}
+
+/// The beginning of a plain file that training code may have written. A link could lead anywhere, a pipe would block,
+/// and a script may write much.
+pub(super) fn first_bytes(path: &Path, most: u64) -> Option<String> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .open(path)
+        .ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Writes a new file.
