@@ -15,6 +15,20 @@ pub enum Change {
     Paths { paths: Vec<String>, between: String },
 }
 
+impl Change {
+    /// The change without the files that the gate itself writes.
+    #[must_use]
+    pub fn without(self, written: &[String]) -> Self {
+        match self {
+            Self::Paths { mut paths, between } => {
+                paths.retain(|path| !written.contains(path));
+                Self::Paths { paths, between }
+            }
+            everything @ Self::Everything { .. } => everything,
+        }
+    }
+}
+
 /// Where the spec lies in the checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecPlace {

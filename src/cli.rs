@@ -78,8 +78,8 @@ pub struct SpecArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What changed")]
 pub struct ChangeArguments {
-    /// Everything counts as changed.
-    #[arg(long, conflicts_with_all = ["base", "head", "changed_files"])]
+    /// Everything counts as changed, whatever else is said.
+    #[arg(long)]
     pub all: bool,
     /// Only this job; repeatable.
     #[arg(
@@ -95,8 +95,9 @@ pub struct ChangeArguments {
     /// The new side of the comparison [default: the work tree, uncommitted files included].
     #[arg(long, value_name = "REF", env = "CANARY_GATE_HEAD")]
     pub head: Option<String>,
-    /// A file that lists the changed paths, one a line, relative to the checkout root; `-` is standard input.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "head"])]
+    /// A file that lists the changed paths, one a line, relative to the checkout root; `-` is standard input. It stands
+    /// for references.
+    #[arg(long, value_name = "FILE")]
     pub changed_files: Option<PathBuf>,
 }
 

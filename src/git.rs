@@ -183,7 +183,7 @@ impl Checkout {
     }
 
     /// The full commit id behind a reference.
-    fn resolve(&self, reference: &str) -> Result<String, GitError> {
+    pub fn resolve(&self, reference: &str) -> Result<String, GitError> {
         check_reference(reference)?;
         self.text([
             "rev-parse",

@@ -119,6 +119,12 @@ pub(super) fn environment(pass_env: &[String]) -> Result<Vec<(OsString, OsString
             ))
             .help("give the name alone; its value is taken from the environment"));
         }
+        if matches!(name.as_str(), "HOME" | "TMPDIR") || name.starts_with("SM_") {
+            return Err(AppError::usage(format!(
+                "`--pass-env {name}`: a canary gets its own {name}"
+            ))
+            .help("hand the value on under another name"));
+        }
         if std::env::var_os(name).is_none() {
             return Err(
                 AppError::usage(format!("`--pass-env {name}`: the variable is not set"))

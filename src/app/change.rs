@@ -113,6 +113,23 @@ pub(super) fn check_names(names: &[String], project: &Project) -> Result<(), App
     Ok(())
 }
 
+/// `run` runs what is checked out; another head would be judged by code that is not its own.
+pub(super) fn refuse_another_head(
+    arguments: &ChangeArguments,
+    project: &Project,
+) -> Result<(), AppError> {
+    let (Some(head), Some(checkout)) = (&arguments.head, &project.checkout) else {
+        return Ok(());
+    };
+    if Some(checkout.resolve(head)?) == checkout.commit() {
+        return Ok(());
+    }
+    Err(AppError::usage(format!(
+        "`--head {head}` is not what is checked out here, and canaries run what is"
+    ))
+    .help(format!("check it out first: git checkout {head}")))
+}
+
 /// What a reader must know of how the change was found; absent where it was asked for so.
 pub(super) fn note(change: &Change, arguments: &ChangeArguments) -> Option<String> {
     match change {

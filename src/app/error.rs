@@ -66,6 +66,12 @@ impl AppError {
         Self::message(what, code)
     }
 
+    /// The same, with the code of something worse.
+    pub(super) fn ending_with(mut self, code: u8) -> Self {
+        self.code = code;
+        self
+    }
+
     /// Says which job it is about, unless it does already.
     pub(super) fn of_job(mut self, name: &str) -> Self {
         if let Kind::Message { what, .. } = &mut self.kind

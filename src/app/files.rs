@@ -169,10 +169,17 @@ pub(super) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
         .create(folder)
         .map_err(|source| cannot_write(folder, source))?;
     let ignore = folder.join(".gitignore");
-    if !ignore.exists() {
-        fs::write(&ignore, "*\n").map_err(|source| cannot_write(&ignore, source))?;
+    // A link that leads nowhere counts as there, and is not followed.
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&ignore)
+    {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        opened => opened
+            .and_then(|mut file| file.write_all(b"*\n"))
+            .map_err(|source| cannot_write(&ignore, source)),
     }
-    Ok(())
 }
 
 pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> AppError {

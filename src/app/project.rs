@@ -41,6 +41,9 @@ impl Project {
     /// Finds, reads and checks the spec.
     pub(super) fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
         let file = find(arguments)?;
+        if let Ok(real) = file.canonicalize() {
+            refuse_link_from_elsewhere(&file, &real)?;
+        }
         let bytes = read_limited(&file)?;
         let name = file.to_string_lossy();
         let spec = spec::read(
@@ -60,6 +63,7 @@ impl Project {
             _ => beside,
         };
         let checkout = Checkout::find(&folder)?;
+
         let root = checkout
             .as_ref()
             .map_or_else(|| folder.clone(), |checkout| checkout.root().to_owned());
@@ -81,6 +85,21 @@ impl Project {
             region_flag: None,
             files: OnceCell::new(),
         })
+    }
+
+    /// Those of `paths` that lie in the checkout, relative to its root.
+    pub(super) fn relative<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
+        paths
+            .filter_map(|path| {
+                let folder = path
+                    .parent()
+                    .filter(|folder| !folder.as_os_str().is_empty());
+                let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+                let inside = folder.join(path.file_name()?);
+                let relative = inside.strip_prefix(&self.root).ok()?;
+                Some(relative.to_string_lossy().into_owned())
+            })
+            .collect()
     }
 
     /// Loads a spec that nobody named if there is one.
@@ -188,6 +207,29 @@ impl Project {
             })
             .collect()
     }
+}
+
+/// A pull request can commit a spec that is a link; it may not lead out of the checkout, and errors quote what they read.
+fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> {
+    if !file.is_symlink() {
+        return Ok(());
+    }
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let root = folder.ok().map(|folder| match Checkout::find(&folder) {
+        Ok(Some(checkout)) => checkout.root().to_owned(),
+        _ => folder,
+    });
+    if root.is_some_and(|root| real.starts_with(root)) {
+        return Ok(());
+    }
+    Err(AppError::usage(format!(
+        "the spec {} is a link that leaves the checkout",
+        file.display()
+    ))
+    .help("replace it by the file itself"))
 }
 
 /// AWS's own variable; empty is as good as unset.

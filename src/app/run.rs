@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::backend::local::{LocalBackend, Place};
 use crate::change::AffectedJob;
 use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
-use crate::exit::Strictness;
+use crate::exit::{self, Strictness};
 use crate::measurement::Measurement;
 use crate::plan::{self, Alternatives, NotMeasured, Plan, PlanError};
 use crate::report::{JobReport, Policy, Report};
@@ -21,7 +21,13 @@ use super::{AppError, Loudness, change, report, say, signals};
 
 pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
-    let change = change::change(&arguments.change, &project)?;
+    change::refuse_another_head(&arguments.change, &project)?;
+    let written = arguments
+        .output
+        .outputs
+        .iter()
+        .chain(&arguments.measurements);
+    let change = change::change(&arguments.change, &project)?.without(&project.relative(written));
     let affected = change::select(&arguments.change, &project, &change)?;
     project.refuse_not_yet(
         &affected
@@ -49,8 +55,9 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         cancellation: &interruption.cancellation.clone(),
     };
     let work = gate_all(&project, &affected, arguments, &mut runner);
-    let (jobs, failures) = interruption.unless_impatient(work, &progress).await?;
+    let gated = interruption.unless_impatient(work, &progress).await;
     store.finish()?;
+    let (jobs, failures) = gated?;
 
     let mut notes: Vec<String> = change::note(&change, &arguments.change)
         .into_iter()
@@ -67,16 +74,20 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     let mut report = assemble(&project, jobs, notes, strictness);
     let failed = one_error(failures);
     if let Some(error) = &failed {
-        report.exit_code = error.code();
+        report.exit_code = exit::worst(&[report.exit_code, error.code()]);
     }
     // Whoever reads standard output has the report even if a file of it cannot be written.
     report::publish(&report, arguments.output.format, &outputs)?;
-    files::write_new(
-        &own_report,
-        crate::report::to_json(&report).as_bytes(),
-        &project.root,
-    )?;
-    failed.map_or(Ok(report.exit_code), Err)
+    if !report.jobs.is_empty() {
+        files::write_new(
+            &own_report,
+            crate::report::to_json(&report).as_bytes(),
+            &project.root,
+        )?;
+    }
+    failed.map_or(Ok(report.exit_code), |error| {
+        Err(error.ending_with(report.exit_code))
+    })
 }
 
 /// Each affected job's part of the report. A job that cannot be checked does not keep the others from it.
@@ -165,10 +176,18 @@ async fn measure(
     if measurements.iter().any(Measurement::has_failed) {
         plan.leave_out_alternatives(&NotMeasured::CodeFailed);
     }
-    for alternative in &plan.alternatives {
-        if let Ok(runs) = &alternative.runs {
-            let price = project.price(&alternative.instance);
-            measurements.extend(canaries::run(runner, job, runs, price.as_ref()).await?);
+    for alternative in &mut plan.alternatives {
+        let Ok(runs) = &alternative.runs else {
+            continue;
+        };
+        let price = project.price(&alternative.instance);
+        match canaries::run(runner, job, runs, price.as_ref()).await {
+            Ok(measured) => measurements.extend(measured),
+            // An alternative never fails the job.
+            Err(error) => {
+                runner.progress.say(error.render(false).trim_end());
+                alternative.runs = Err(NotMeasured::CouldNotRun);
+            }
         }
     }
     Ok(measurements)
@@ -204,7 +223,6 @@ pub(super) fn local_backend(
         },
         program,
         canaries::environment(pass_env)?,
-        crate::probe::host_capacity(),
     ))
 }
 

@@ -55,7 +55,7 @@ impl Interruption {
                 progress.say("stopping the canaries; again to leave at once");
                 self.signals.cancel.send_replace(true);
                 tokio::select! {
-                    result = &mut work => result.and_then(|_| Err(interrupted(code))),
+                    _ = &mut work => Err(interrupted(code)),
                     code = self.signals.next() => Err(interrupted(code)),
                 }
             }

@@ -135,23 +135,16 @@ impl Store {
         Ok(measurement)
     }
 
-    /// Writes the table, and names the files that hold measurements.
-    pub(super) fn finish(self) -> Result<String, AppError> {
-        if let Some(path) = &self.csv {
-            files::write_new(
+    /// Writes the table, of what was measured until now.
+    pub(super) fn finish(&self) -> Result<(), AppError> {
+        match &self.csv {
+            Some(path) => files::write_new(
                 path,
                 table::write_seed_csv(&self.measurements).as_bytes(),
                 &self.root,
-            )?;
+            ),
+            None => Ok(()),
         }
-        let names: Vec<String> = self
-            .lines
-            .iter()
-            .map(|lines| &lines.path)
-            .chain(&self.csv)
-            .map(|path| path.display().to_string())
-            .collect();
-        Ok(names.join(" and "))
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Plan {
     pub runs: Vec<CanaryRun>,
     /// What they cost at worst; absent without a price.
     pub worst_case: Option<Usd>,
-    /// The longest the runs on `instance` can take, `parallel` at a time.
+    /// The longest that all runs can take, those of alternatives included, `parallel` at a time.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
@@ -87,6 +87,8 @@ pub enum NotMeasured {
     Skipped,
     #[error("the training code failed on the job's instance")]
     CodeFailed,
+    #[error("it could not be run; standard error says why")]
+    CouldNotRun,
 }
 
 /// Why a job cannot be planned.
@@ -138,7 +140,7 @@ pub fn plan(
             job.canary.spend_limit
         )));
     }
-    let alternatives = job
+    let alternatives: Vec<PlannedAlternative> = job
         .alternatives
         .iter()
         .map(|instance| plan_alternative(instance, &runs, price_of, alternatives, &mut headroom))
@@ -150,7 +152,12 @@ pub fn plan(
         ));
     }
     Ok(Plan {
-        wall_clock: longest(&runs, job.canary.parallel),
+        wall_clock: alternatives
+            .iter()
+            .filter_map(|alternative| alternative.runs.as_ref().ok())
+            .map(|runs| longest(runs, job.canary.parallel))
+            .chain([longest(&runs, job.canary.parallel)])
+            .sum(),
         runs,
         worst_case: worst,
         alternatives,

@@ -57,6 +57,23 @@ fn a_link_that_leaves_the_checkout() {
 }
 
 #[test]
+fn links_that_lead_in_circles() {
+    let project = project_without_data().data("data", 20);
+    for (folder, other) in [("a", "b"), ("b", "a")] {
+        std::fs::create_dir(project.path(&format!("data/{folder}"))).unwrap();
+        symlink(
+            format!("../{other}"),
+            project.path(&format!("data/{folder}/x")),
+        )
+        .unwrap();
+    }
+    project
+        .run(&["plan", "--all"])
+        .ended_with(1)
+        .complained("is a link to a folder it lies in");
+}
+
+#[test]
 fn a_path_that_leaves_the_checkout() {
     let project = project_without_data();
     symlink("/etc", project.path("data")).unwrap();

@@ -157,12 +157,12 @@ fn a_memory_limit_that_a_script_set_itself_is_its_own_failure() {
 fn a_script_that_kills_its_probe_leaves_nothing_running() {
     for (script, left) in [
         (
-            "sleep 0.2; kill -9 $PPID; sleep 4181 & sleep 4182",
-            "sleep 418",
+            "sleep 0.2; kill -9 $PPID; sleep 5181 & sleep 5182",
+            "sleep 518",
         ),
         (
-            "kill -9 $PPID; exec >/dev/null 2>&1 </dev/null; sleep 4183",
-            "sleep 4183",
+            "kill -9 $PPID; exec >/dev/null 2>&1 </dev/null; sleep 5283",
+            "sleep 5283",
         ),
     ] {
         let project = Project::with_script(script);

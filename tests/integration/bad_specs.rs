@@ -92,3 +92,14 @@ fn a_glob_that_matches_nothing_is_a_warning() {
         .ended_with(0)
         .complained("warning: jobs.sums.paths[1]: `scr/**` matches no file that git knows");
 }
+
+#[test]
+fn a_spec_that_is_a_link_out_of_the_checkout_is_not_read() {
+    let project = Project::empty();
+    std::os::unix::fs::symlink("/etc/passwd", project.path("canary-gate.yml")).unwrap();
+    let refused = project
+        .run(&["validate"])
+        .ended_with(2)
+        .complained("is a link that leaves the checkout");
+    assert!(!refused.stderr.contains("root:"), "{}", refused.seen());
+}

@@ -8,18 +8,20 @@ use nix::unistd::Pid;
 
 use crate::project::Project;
 
-/// A script whose second and later canaries never end by themselves.
-const SECOND_HANGS: &str = "\
-if [ -e \"$FIRST_DONE\" ]; then echo hanging; (setsid sleep 4179 &); trap '' TERM; while :; do sleep 4179; done; fi
-: > \"$FIRST_DONE\"
-";
+/// A script whose second and later canaries never end by themselves; `marker` is how long they sleep at a time, and how
+/// they are found.
+fn second_hangs(marker: &str) -> String {
+    format!(
+        "if [ -e \"$FIRST_DONE\" ]; then (setsid sleep {marker} &); trap '' TERM; while :; do sleep {marker}; done; fi\n: > \"$FIRST_DONE\"\n"
+    )
+}
 
-fn still_running() -> bool {
+fn still_running(marker: &str) -> bool {
     let output = Command::new("ps")
         .args(["-A", "-o", "args"])
         .output()
         .unwrap();
-    String::from_utf8_lossy(&output.stdout).contains("sleep 4179")
+    String::from_utf8_lossy(&output.stdout).contains(&format!("sleep {marker}"))
 }
 
 /// Starts a run, waits until its first canary has ended, signals it, and gives back its exit code; a killed process has
@@ -58,9 +60,9 @@ fn signals_end_every_tree_and_keep_what_was_measured() {
         (Signal::SIGTERM, 143),
         (Signal::SIGHUP, 143),
     ] {
-        let project = Project::with_script(SECOND_HANGS);
+        let project = Project::with_script(&second_hangs("4179"));
         assert_eq!(signalled(&project, signal), Some(code));
-        assert!(!still_running());
+        assert!(!still_running("4179"));
         let kept = project.read(".canary-gate/measurements.jsonl");
         assert!(kept.lines().next().unwrap().contains("completed"), "{kept}");
         assert_eq!(
@@ -74,16 +76,16 @@ fn signals_end_every_tree_and_keep_what_was_measured() {
 
 #[test]
 fn a_killed_gate_leaves_nothing_running_and_the_next_start_tidies_up() {
-    let project = Project::with_script(SECOND_HANGS);
+    let project = Project::with_script(&second_hangs("4279"));
     assert_eq!(signalled(&project, Signal::SIGKILL), None);
     // The probe ends its tree when its gate is gone; it may need its grace period for a script that ignores SIGTERM.
     for _ in 0..300 {
-        if !still_running() {
+        if !still_running("4279") {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
-    assert!(!still_running());
+    assert!(!still_running("4279"));
     assert_eq!(
         std::fs::read_dir(project.path(".canary-gate/work"))
             .unwrap()

@@ -200,3 +200,15 @@ fn a_changed_submodule_concerns_the_job_that_names_its_folder() {
         .ended_with(0)
         .reported("because vendor/lib/ changed");
 }
+
+#[test]
+fn run_refuses_a_head_that_is_not_checked_out() {
+    let project = two_jobs();
+    project.git(&["branch", "change"]);
+    project.write("first/new.py", "");
+    project.commit("main goes on");
+    project
+        .run(&["run", "--base", "main", "--head", "change"])
+        .ended_with(2)
+        .complained("`--head change` is not what is checked out here");
+}

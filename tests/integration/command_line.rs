@@ -17,7 +17,7 @@ fn usage_errors_end_with_2() {
     let project = Project::empty();
     project.run(&["rum"]).ended_with(2).complained("run");
     project
-        .run(&["run", "--all", "--base", "main"])
+        .run(&["run", "-v", "--quiet"])
         .ended_with(2)
         .complained("cannot be used with");
     project.run(&[]).ended_with(2);

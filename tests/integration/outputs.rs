@@ -241,3 +241,50 @@ fn a_forecast_from_the_kept_measurements_is_that_of_the_newest_run() {
             .contains("6 measurements of earlier runs are left out")
     );
 }
+
+#[test]
+fn the_gates_own_folder_is_not_made_through_links() {
+    let project = quick();
+    std::fs::create_dir(project.path(".canary-gate")).unwrap();
+    symlink(
+        project.path("elsewhere"),
+        project.path(".canary-gate/.gitignore"),
+    )
+    .unwrap();
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    assert!(!project.path("elsewhere").exists());
+    std::fs::remove_dir(project.path(".canary-gate/work")).unwrap();
+    symlink(project.root(), project.path(".canary-gate/work")).unwrap();
+    project
+        .run(&["run", "--all", "--quiet"])
+        .ended_with(1)
+        .complained("work is a link; nothing is written through links");
+}
+
+#[test]
+fn an_alternative_that_cannot_be_run_does_not_fail_the_job() {
+    let spec = Project::SPEC.replace(
+        "instance: local\n",
+        "instance: local\n    alternatives: [2x local]\n",
+    );
+    let project = Project::with_script("if [ $SM_HOST_COUNT = 2 ]; then kill -9 $PPID; fi\n").file(
+        "canary-gate.yml",
+        &format!("{spec}    budget: {{time: 1h}}\n"),
+    );
+    project
+        .run(&["run", "--all", "--quiet"])
+        .ended_with(0)
+        .reported("not measured")
+        .complained("the probe was killed");
+}
+
+#[test]
+fn a_report_in_the_checkout_is_no_change() {
+    let project = quick().committed();
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    project.write("report.md", "of an earlier run");
+    project
+        .run(&["run", "--quiet", "--output", "report.md"])
+        .ended_with(0)
+        .reported("no job is affected");
+}
