@@ -81,10 +81,9 @@ impl Reader<'_> {
                 .not_yet(&design.at, what, NotYetEffect::Refuse);
         }
         if let Some(replicates) = replicates {
-            self.findings.wrong_with_help(
+            self.findings.warn(
                 &replicates.at,
-                "the adaptive design chooses its own replicates",
-                "remove the key, or write `design: fixed`",
+                "has no effect: the adaptive design chooses its own replicates",
             );
         }
         Design::Adaptive {

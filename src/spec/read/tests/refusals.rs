@@ -365,11 +365,6 @@ fn numbers_stay_in_their_range() {
             "jobs.churn.canary.fractions[6]: 120% is not a share of the data: more than 0%, at most 100%",
         ),
         (
-            "      spend_limit",
-            "      replicates: 3\n      spend_limit",
-            "jobs.churn.canary.replicates: the adaptive design chooses its own replicates (remove the key, or write `design: fixed`)",
-        ),
-        (
             "canary: [5, 10]",
             "canary: [10, 5]",
             "jobs.churn.work.canary[1]: 5 is not more than 10, the level before",
