@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use signal_hook::consts::SIGTERM;
+
 use super::cgroup::OwnCgroup;
 use super::ending::Ending;
 use super::procfs::{self, Reader};
@@ -15,6 +17,8 @@ use super::usage::{largest_reaped_resident_set, own_cpu_time};
 use crate::measurement::PeakMemory;
 use crate::units::{Bytes, Percent};
 
+/// A command that holds this share of a full host's memory is what filled it.
+const OWN_FAULT: f64 = 0.5;
 /// With less than this share of its memory available a host starts to kill, or to crawl.
 const HOST_RESERVE: f64 = 0.02;
 /// When this share of the headroom went since the last look, the next one comes sooner.
@@ -254,7 +258,14 @@ impl MemoryGuard {
             Bytes(host.available).as_f64() - Bytes(host.total).as_f64() * HOST_RESERVE
         });
         if above_reserve < 0.0 {
-            return Pressure::TooMuch(Ending::OutOfMemory);
+            // Somebody must give way; but what others hold says nothing about this command.
+            let is_ours =
+                host.is_some_and(|host| level.as_f64() >= Bytes(host.total).as_f64() * OWN_FAULT);
+            return Pressure::TooMuch(if is_ours {
+                Ending::OutOfMemory
+            } else {
+                Ending::Stopped { signal: SIGTERM }
+            });
         }
         if grown > under_limit.min(above_reserve) * FAST_GROWTH {
             Pressure::Rising
@@ -317,6 +328,11 @@ mod tests {
         assert_eq!(
             guard.judge(Bytes(63_000), host(1_900)),
             Pressure::TooMuch(Ending::OutOfMemory)
+        );
+        // What others hold is not the command's fault.
+        assert_eq!(
+            guard.judge(Bytes(1_000), host(1_900)),
+            Pressure::TooMuch(Ending::Stopped { signal: SIGTERM })
         );
         assert_eq!(guard.judge(Bytes(63_000), None), Pressure::None);
     }

@@ -287,6 +287,9 @@ impl<'a> Run<'a> {
             Pressure::TooMuch(Ending::OutOfMemory) => self.notes.push(format!(
                 "the command was ended at {level} since the host had less than 2% of its memory left"
             )),
+            Pressure::TooMuch(Ending::Stopped { .. }) => self.notes.push(format!(
+                "the command was ended at {level} since the host had less than 2% of its memory left, which others held"
+            )),
             Pressure::TooMuch(_) => self
                 .notes
                 .push(format!("the command was ended at {level}, over its limit")),
