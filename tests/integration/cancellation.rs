@@ -16,12 +16,17 @@ fn second_hangs(marker: &str) -> String {
     )
 }
 
-fn still_running(marker: &str) -> bool {
+/// Whether a process names the text in its command line.
+fn is_named(text: &str) -> bool {
     let output = Command::new("ps")
-        .args(["-A", "-o", "args"])
+        .args(["-A", "-ww", "-o", "args"])
         .output()
         .unwrap();
-    String::from_utf8_lossy(&output.stdout).contains(&format!("sleep {marker}"))
+    String::from_utf8_lossy(&output.stdout).contains(text)
+}
+
+fn still_running(marker: &str) -> bool {
+    is_named(&format!("sleep {marker}"))
 }
 
 /// Starts a run, waits until its first canary has ended, signals it, and gives back its exit code; a killed process has
@@ -78,13 +83,16 @@ fn signals_end_every_tree_and_keep_what_was_measured() {
 fn a_killed_gate_leaves_nothing_running_and_the_next_start_tidies_up() {
     let project = Project::with_script(&second_hangs("4279"));
     assert_eq!(signalled(&project, Signal::SIGKILL), None);
-    // The probe ends its tree when its gate is gone; it may need its grace period for a script that ignores SIGTERM.
+    // The probe, which names the project in its command line, ends its tree when its gate is gone, and then itself; it
+    // may need its grace period for a script that ignores SIGTERM.
+    let probe = project.root().to_str().unwrap();
     for _ in 0..300 {
-        if !still_running("4279") {
+        if !is_named(probe) {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
+    assert!(!is_named(probe));
     assert!(!still_running("4279"));
     assert_eq!(
         std::fs::read_dir(project.path(".canary-gate/work"))
