@@ -77,17 +77,23 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         report.exit_code = exit::worst(&[report.exit_code, error.code()]);
     }
     // Whoever reads standard output has the report even if a file of it cannot be written.
-    report::publish(&report, arguments.output.format, &outputs)?;
+    let mut written = report::publish(&report, arguments.output.format, &outputs);
     if !report.jobs.is_empty() {
-        files::write_new(
+        let json = crate::report::to_json(&report);
+        written = written.and(files::write_new(
             &own_report,
-            crate::report::to_json(&report).as_bytes(),
+            json.as_bytes(),
             &project.root,
-        )?;
+        ));
     }
-    failed.map_or(Ok(report.exit_code), |error| {
-        Err(error.ending_with(report.exit_code))
-    })
+    let Some(error) = failed else {
+        return written.map(|()| report.exit_code);
+    };
+    // Two troubles are both said; the job's is the command's own.
+    if let Err(unwritten) = written {
+        say(unwritten.render(false).trim_end());
+    }
+    Err(error.ending_with(report.exit_code))
 }
 
 /// Each affected job's part of the report. A job that cannot be checked does not keep the others from it.

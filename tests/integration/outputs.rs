@@ -201,6 +201,12 @@ fn one_job_that_cannot_be_checked_does_not_lose_the_others() {
     let report: serde_json::Value = serde_json::from_str(&project.read("report.json")).unwrap();
     assert_eq!(report["jobs"].as_array().unwrap().len(), 2);
     assert_eq!(report["exit_code"], 1);
+    // A report that cannot be written hides no job's trouble.
+    project
+        .run(&["run", "--all", "--quiet", "--output", "/proc/report.md"])
+        .ended_with(1)
+        .complained("job `bb`: the command could not be run")
+        .complained("could not write /proc/report.md");
 }
 
 #[test]
