@@ -1,9 +1,12 @@
 //! A **canary run**: one small training run, asked for. What it gave is a [`crate::measurement::Measurement`].
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceConfiguration;
+use crate::spec::Work;
 use crate::units::{Bytes, Fraction, Seconds};
 
 /// One object of a channel: a file, or an S3 key.
@@ -51,6 +54,49 @@ impl Dataset {
     }
 }
 
+/// How much work a run does on each datum: the value of a hyperparameter such as a number of rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkLevel {
+    /// One of the job's hyperparameters, which takes the level as its value in this run.
+    pub hyperparameter: String,
+    /// In (0, `full`].
+    pub level: f64,
+    /// That of the full run.
+    pub full: f64,
+}
+
+impl WorkLevel {
+    /// The level of the full run.
+    pub fn of_full_run(work: &Work) -> Self {
+        Self::at(work, work.full)
+    }
+
+    /// The levels of canaries, rising; never empty.
+    pub fn of_canaries(work: &Work) -> impl Iterator<Item = Self> {
+        work.canary.iter().map(|level| Self::at(work, *level))
+    }
+
+    fn at(work: &Work, level: f64) -> Self {
+        Self {
+            hyperparameter: work.hyperparameter.clone(),
+            level,
+            full: work.full,
+        }
+    }
+
+    /// The level as the script gets it: whole numbers without a decimal point.
+    pub fn text(&self) -> String {
+        self.level.to_string()
+    }
+}
+
+impl fmt::Display for WorkLevel {
+    /// `num_round 5`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.hyperparameter, self.text())
+    }
+}
+
 /// One canary run, asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryRun {
@@ -58,6 +104,8 @@ pub struct CanaryRun {
     pub instance: InstanceConfiguration,
     /// The share of the data asked for, as the design lists it.
     pub fraction: Fraction,
+    /// Absent where the spec has no `work`.
+    pub work: Option<WorkLevel>,
     /// From 0.
     pub replicate: u32,
     /// What every channel gets, sampled or whole, in the order of the spec.
@@ -73,13 +121,16 @@ pub struct CanaryRun {
 }
 
 impl CanaryRun {
-    /// Whether it holds all of the data.
+    /// Whether it holds all of the data and does all of the work.
     pub fn is_full(&self) -> bool {
-        self.objects == self.objects_total
+        let work = self.work.as_ref();
+        self.objects == self.objects_total && work.is_none_or(|work| work.level >= work.full)
     }
 
-    /// A short name for progress lines and logs: `3% #2`.
+    /// A short name for progress lines and logs: `3% #2`, with a work level `3% #2, num_round 5`.
     pub fn label(&self) -> String {
-        format!("{} #{}", self.fraction, self.replicate + 1)
+        let work = self.work.as_ref();
+        let work = work.map_or(String::new(), |work| format!(", {work}"));
+        format!("{} #{}{work}", self.fraction, self.replicate + 1)
     }
 }

@@ -1,5 +1,6 @@
 //! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
 
+pub mod steps;
 pub mod table;
 
 use std::fmt;
@@ -67,6 +68,8 @@ pub struct Measurement {
     /// One entry for each host; empty for a single one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostUsage>,
+    /// The median time of a training step, the first one left out; absent where the spec has no `step_metric` or no line
+    /// matched it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_seconds: Option<Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::backend::Backend;
-use crate::canary::CanaryRun;
+use crate::canary::{CanaryRun, WorkLevel};
 use crate::cli::PlanArguments;
 use crate::plan::{self, Alternatives, Plan, PlanError};
 use crate::spec::Job;
@@ -79,12 +79,12 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
             ),
         }
     );
-    // Replicates of one size differ only in the objects drawn.
+    // Replicates of one size and work level differ only in the objects drawn.
     let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
     for run in &plan.runs {
         match sizes
             .iter_mut()
-            .find(|(known, _)| known.objects == run.objects)
+            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
         {
             Some((_, count)) => *count += 1,
             None => sizes.push((run, 1)),
@@ -93,11 +93,12 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
     for (run, count) in sizes {
         let _ = writeln!(
             text,
-            "  {:>5}  {} of {} objects, about {}, {}",
+            "  {:>5}  {} of {} objects, about {}{}, {}",
             run.fraction.to_string(),
             run.objects,
             run.objects_total,
             run.bytes,
+            level(run.work.as_ref()),
             match count {
                 1 => "once".to_owned(),
                 2 => "twice".to_owned(),
@@ -110,7 +111,8 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
         .first()
         .map(|run| run.bytes_total)
         .unwrap_or_default();
-    let _ = writeln!(text, "  full run        {total}");
+    let work = job.work.as_ref().map(WorkLevel::of_full_run);
+    let _ = writeln!(text, "  full run        {total}{}", level(work.as_ref()));
     let _ = writeln!(
         text,
         "  worst case      {}",
@@ -152,6 +154,13 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
         let _ = writeln!(text, "  note            {note}");
     }
     text.push('\n');
+}
+
+/// `, num_round 5` behind a size; nothing where there is no work level.
+fn level(work: Option<&WorkLevel>) -> String {
+    work.map_or(String::new(), |work| {
+        format!(", {}", printable(&work.to_string()))
+    })
 }
 
 fn runs(count: usize) -> String {

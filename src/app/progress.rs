@@ -101,7 +101,7 @@ impl Canaries<'_> {
         if let Shown::Bars(bars) = &self.progress.shown {
             let bar = bars.add(ProgressBar::new_spinner());
             bar.set_style(style("    {spinner} {msg}  {elapsed}"));
-            bar.set_message(format!("{} ({})", run.label(), run.bytes));
+            bar.set_message(printable(&format!("{} ({})", run.label(), run.bytes)));
             bar.enable_steady_tick(Duration::from_millis(250));
             self.state.borrow_mut().running[index] = Some(bar);
         }
@@ -132,7 +132,7 @@ impl Canaries<'_> {
                 self.title,
                 state.done,
                 self.count,
-                run.label(),
+                printable(&run.label()),
                 measurement.outcome,
                 measurement
                     .training_seconds

@@ -200,10 +200,6 @@ impl Project {
                 NotYetEffect::Ignore => {
                     Some(format!("`{}` has no effect yet: {}", item.field, item.what))
                 }
-                NotYetEffect::LeaveUnknown => Some(format!(
-                    "`{}` is unknown: not yet: {}",
-                    item.field, item.what
-                )),
             })
             .collect()
     }

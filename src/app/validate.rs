@@ -19,7 +19,6 @@ pub(super) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
         let effect = match item.effect {
             NotYetEffect::Refuse => "`plan` and `run` end with 2",
             NotYetEffect::Ignore => "it has no effect",
-            NotYetEffect::LeaveUnknown => "the line is unknown",
         };
         warn(&item.field, &format!("not yet: {}; {effect}", item.what));
     }
@@ -82,7 +81,6 @@ async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
             Ok(dataset) => {
                 let price_of = |instance: &_| project.price(instance);
                 if let Err(error) = plan::plan(job, &dataset, &price_of, Alternatives::Skip)
-                    && job.work.is_none()
                     && !matches!(job.canary.design, Design::Adaptive { .. })
                 {
                     warn(&field, &error.to_string());

@@ -1,14 +1,14 @@
 //! The **plan**: which canary runs a job needs, what they may cost at worst, and why there are none.
 //!
 //! Pure: spec and listed data go in; runs come out, before anything is spent. The fixed design asks once for every
-//! fraction, `replicates` times.
+//! fraction at every work level, `replicates` times.
 
 mod sampling;
 mod spend;
 
 pub use spend::{Headroom, worst_case};
 
-use crate::canary::{CanaryRun, Dataset};
+use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{InstanceConfiguration, Price};
 use crate::spec::{Design, Job};
@@ -172,6 +172,7 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),
         fraction: Fraction(1.0),
+        work: job.work.as_ref().map(WorkLevel::of_full_run),
         replicate: 0,
         channels: dataset.channels.clone(),
         objects: total,
@@ -199,7 +200,8 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     }
 }
 
-/// Every fraction, `replicates` times; fractions that would draw equally many objects as a smaller one are dropped.
+/// Every fraction at every work level, `replicates` times; fractions that would draw equally many objects as a smaller
+/// one are dropped. The level has no part in the drawing: the same replicate of a fraction has the same objects at each.
 fn design_runs(
     job: &Job,
     dataset: &Dataset,
@@ -219,10 +221,15 @@ fn design_runs(
         }
     };
     let sizes = sampling::sizes(fractions, total);
-    if sizes.len() < FEWEST_SIZES || sizes.len() * (replicates as usize) < FEWEST_RUNS {
+    let levels: Vec<Option<WorkLevel>> = match &job.work {
+        Some(work) => WorkLevel::of_canaries(work).map(Some).collect(),
+        None => vec![None],
+    };
+    let runs = sizes.len() * levels.len() * replicates as usize;
+    if sizes.len() < FEWEST_SIZES || runs < FEWEST_RUNS {
         return Err(PlanError::Unknown(format!(
             "the design gives {} on {}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes",
-            count(sizes.len() * replicates as usize, "run"),
+            count(runs, "run"),
             count(sizes.len(), "size"),
         )));
     }
@@ -248,8 +255,9 @@ fn design_runs(
     let bytes_total = dataset.bytes_total();
     Ok(sizes
         .iter()
-        .flat_map(|size| (0..replicates).map(move |replicate| (size, replicate)))
-        .map(|(size, replicate)| {
+        .flat_map(|size| levels.iter().map(move |level| (size, level)))
+        .flat_map(|(size, level)| (0..replicates).map(move |replicate| (size, level, replicate)))
+        .map(|(size, level, replicate)| {
             let channels = sampling::draw(dataset, size.objects, total, job.canary.seed, replicate);
             let bytes = channels
                 .iter()
@@ -260,6 +268,7 @@ fn design_runs(
                 job: job.name.clone(),
                 instance: instance.clone(),
                 fraction: size.fraction,
+                work: level.clone(),
                 replicate,
                 channels,
                 objects: size.objects as u64,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::canary::{ChannelData, DataObject};
 use crate::instance::InstanceType;
-use crate::spec::{Budget, CanaryPolicy, DriftPolicy, Level, ProbePolicy, Training};
+use crate::spec::{Budget, CanaryPolicy, DriftPolicy, Level, ProbePolicy, Training, Work};
 use crate::units::{Bytes, Percent, UsdPerHour};
 
 fn job(fractions: &[f64], replicates: u32) -> Job {
@@ -116,6 +116,38 @@ fn one_two_three_per_cent_of_a_hundred_objects_three_times() {
             .iter()
             .all(|run| run.channels[1].objects.len() == 2)
     );
+}
+
+#[test]
+fn every_fraction_is_run_at_every_work_level_on_the_same_objects() {
+    let mut job = job(&[1.0, 2.0], 2);
+    job.work = Some(Work {
+        hyperparameter: "num_round".to_owned(),
+        full: 50.0,
+        canary: vec![5.0, 10.0],
+    });
+    let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+    let labels: Vec<String> = plan.runs.iter().map(CanaryRun::label).collect();
+    assert_eq!(
+        labels,
+        [
+            "1% #1, num_round 5",
+            "1% #2, num_round 5",
+            "1% #1, num_round 10",
+            "1% #2, num_round 10",
+            "2% #1, num_round 5",
+            "2% #2, num_round 5",
+            "2% #1, num_round 10",
+            "2% #2, num_round 10",
+        ]
+    );
+    for (less, more) in [(0, 2), (1, 3), (4, 6), (5, 7)] {
+        assert_eq!(plan.runs[less].channels, plan.runs[more].channels);
+    }
+    assert_ne!(plan.runs[0].channels, plan.runs[1].channels);
+    let full = full_run(&job, &dataset(100));
+    assert_eq!(full.label(), "100% #1, num_round 50");
+    assert!(full.is_full() && !plan.runs[0].is_full());
 }
 
 #[test]

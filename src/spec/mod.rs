@@ -6,12 +6,14 @@
 
 mod errors;
 mod excerpt;
+mod metric;
 mod problems;
 mod raw;
 mod read;
 mod yaml;
 
 pub use errors::{SpecErrors, SpecProblem};
+pub use metric::{PatternError, StepMetric};
 pub use read::{SpecSource, read};
 pub use yaml::MAX_SPEC_BYTES;
 
@@ -122,8 +124,6 @@ pub enum NotYetEffect {
     Refuse,
     /// They go on without it, and the report says so.
     Ignore,
-    /// They go on, and the budget line it concerns is unknown.
-    LeaveUnknown,
 }
 
 /// A doubt about a valid spec.
@@ -175,9 +175,10 @@ pub struct Training {
     pub security_groups: Vec<String>,
     pub network_isolation: bool,
     pub tags: Vec<(String, String)>,
-    /// Regular expressions over the log, one capture group each.
+    /// Regular expressions over the log, one capture group each; those beside the step metric are in no engine's dialect.
     pub metrics: Vec<(String, String)>,
-    pub step_metric: Option<String>,
+    /// The one of `metrics` that gives the seconds of a training step.
+    pub step_metric: Option<StepMetric>,
 }
 
 /// How a channel's objects reach the script.
@@ -213,8 +214,11 @@ pub struct Channel {
 /// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
+    /// One of `training.hyperparameters`, whose value there is `full`.
     pub hyperparameter: String,
+    /// More than 0.
     pub full: f64,
+    /// Never empty; rising, more than 0, at most `full`.
     pub canary: Vec<f64>,
 }
 

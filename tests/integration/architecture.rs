@@ -19,13 +19,14 @@ const CORE: [&str; 11] = [
 ];
 
 /// A crate and the only places that may name it.
-const HOMES: [(&str, &[&str]); 10] = [
+const HOMES: [(&str, &[&str]); 11] = [
     ("clap", &["cli.rs", "main.rs", "app/schema.rs"]),
     ("comfy_table", &["report/terminal.rs", "app/actuals.rs"]),
     ("globset", &["change.rs", "spec/read/"]),
     ("handlebars", &["report/markdown.rs"]),
     ("indicatif", &["app/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),
+    ("regex", &["spec/metric.rs"]),
     (
         "schemars",
         &[

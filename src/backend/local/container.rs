@@ -4,11 +4,13 @@
 //! Source: the SageMaker developer guide, "How Amazon SageMaker AI provides training information", and the training
 //! toolkit (sagemaker-training), whose variables scripts in AWS's framework images rely on.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::canary::WorkLevel;
 use crate::instance::Capacity;
 use crate::spec::{Distribution, InputMode, Job, Training};
 
@@ -21,6 +23,8 @@ const LOG_LEVEL: &str = "20";
 #[derive(Debug, Clone)]
 pub(super) struct Container<'a> {
     pub(super) job: &'a Job,
+    /// What a hyperparameter of the job is in this run.
+    pub(super) work: Option<&'a WorkLevel>,
     /// Unique to this run; the training job's name on SageMaker.
     pub(super) run_name: &'a str,
     /// All hosts of the run, sorted as strings, as SageMaker does: algo-10 before algo-2.
@@ -70,12 +74,22 @@ impl Container<'_> {
         ]
     }
 
+    /// Name and value of every hyperparameter, in the order of the spec; that of the work has this run's level.
+    fn own_hyperparameters(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+        let own = self.training().hyperparameters.iter();
+        own.map(|(name, value)| match self.work {
+            // A text that says the level already stays as it was written.
+            Some(work) if work.hyperparameter == *name && value.parse() != Ok(work.level) => {
+                (name.as_str(), Cow::Owned(work.text()))
+            }
+            _ => (name.as_str(), Cow::Borrowed(value.as_str())),
+        })
+    }
+
     /// All values as text, as SageMaker hands them over.
     fn hyperparameters(&self) -> Value {
-        self.training()
-            .hyperparameters
-            .iter()
-            .map(|(name, value)| (name.clone(), Value::from(value.clone())))
+        self.own_hyperparameters()
+            .map(|(name, value)| (name.to_owned(), Value::from(value)))
             .collect::<Map<_, _>>()
             .into()
     }
@@ -131,17 +145,14 @@ impl Container<'_> {
             .into_iter()
             .flat_map(|(name, value)| {
                 let dashes = if name.chars().count() == 1 { "-" } else { "--" };
-                [format!("{dashes}{name}"), value.to_owned()]
+                [format!("{dashes}{name}"), value.into_owned()]
             })
             .collect()
     }
 
-    fn script_hyperparameters(&self) -> BTreeMap<&str, &str> {
-        self.training()
-            .hyperparameters
-            .iter()
+    fn script_hyperparameters(&self) -> BTreeMap<&str, Cow<'_, str>> {
+        self.own_hyperparameters()
             .filter(|(name, _)| !name.starts_with("sagemaker_"))
-            .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect()
     }
 
@@ -185,7 +196,7 @@ impl Container<'_> {
         let hyperparameters: BTreeMap<&str, Value> = self
             .script_hyperparameters()
             .into_iter()
-            .map(|(name, value)| (name, decoded(value)))
+            .map(|(name, value)| (name, decoded(&value)))
             .collect();
         let hosts: BTreeSet<&String> = self.hosts.iter().collect();
         let rank = hosts
@@ -255,7 +266,7 @@ impl Container<'_> {
             insert_both(&mut variables, "SM_CHANNEL_", channel, folder);
         }
         for (name, value) in self.script_hyperparameters() {
-            insert_both(&mut variables, "SM_HP_", name, value);
+            insert_both(&mut variables, "SM_HP_", name, &value);
         }
         let environment = json!({
             "additional_framework_parameters": {},
@@ -323,10 +334,19 @@ mod tests {
     }
 
     fn with_container<T>(training: &str, look: impl FnOnce(&Container<'_>) -> T) -> T {
+        with_work(training, None, look)
+    }
+
+    fn with_work<T>(
+        training: &str,
+        work: Option<&WorkLevel>,
+        look: impl FnOnce(&Container<'_>) -> T,
+    ) -> T {
         let job = spec(training);
         let hosts = ["algo-1".to_owned(), "algo-2".to_owned()];
         look(&Container {
             job: &job,
+            work,
             run_name: "digits-1",
             hosts: &hosts,
             host: "algo-2",
@@ -374,6 +394,30 @@ mod tests {
         );
         assert_eq!(variables["SM_CURRENT_HOST_RANK"], "1");
         assert_eq!(variables["SM_USER_ENTRY_POINT"], "train.py");
+    }
+
+    #[test]
+    fn a_work_level_takes_the_place_of_its_hyperparameter_everywhere() {
+        let training = TRAINING.replace("k: 3", "k: 3, num_round: 50.0");
+        let level = |level| WorkLevel {
+            hyperparameter: "num_round".to_owned(),
+            level,
+            full: 50.0,
+        };
+        with_work(&training, Some(&level(5.0)), |container| {
+            let variables = container.variables();
+            assert_eq!(container.hyperparameters()["num_round"], "5");
+            assert_eq!(variables["SM_HP_NUM_ROUND"], "5");
+            assert!(variables["SM_HPS"].contains(r#""num_round":5,"#));
+            assert!(variables["SM_TRAINING_ENV"].contains(r#""num_round":5,"#));
+            assert!(variables["SM_USER_ARGS"].contains(r#""--num_round","5""#));
+            let arguments = container.arguments().join(" ");
+            assert!(arguments.contains("--num_round 5 "), "{arguments}");
+            assert!(arguments.contains("-k 3 "), "{arguments}");
+        });
+        with_work(&training, Some(&level(50.0)), |container| {
+            assert_eq!(container.hyperparameters()["num_round"], "50.0");
+        });
     }
 
     #[test]

@@ -25,7 +25,7 @@ use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::{Backend, BackendError, CanaryResult, Cancellation};
 use crate::canary::{CanaryRun, ChannelData, Dataset};
 use crate::instance::{Capacity, InstanceType};
-use crate::measurement::{self, Measurement, Outcome, Phases, Usage};
+use crate::measurement::{self, Measurement, Outcome, Phases, Usage, steps};
 use crate::probe::{self, OptMl, ProbeReport};
 use crate::spec::{BackendKind, Distribution, Job};
 use crate::units::Seconds;
@@ -217,6 +217,7 @@ impl Backend for LocalBackend {
         {
             let container = Container {
                 job,
+                work: run.work.as_ref(),
                 run_name: &run_name,
                 hosts: &hosts,
                 host,
@@ -234,6 +235,7 @@ impl Backend for LocalBackend {
                 folder: code,
                 opt_ml: root,
                 report: sandbox.path("probe.json"),
+                step_metric: job.training.step_metric.as_ref(),
                 max_runtime: run.max_runtime,
             });
         }
@@ -248,7 +250,16 @@ impl Backend for LocalBackend {
             outcomes.push(host_outcome(result, root, self.host()));
         }
         let outcome = failure::worst(outcomes);
-        let notes = notes(&outcome, &results);
+        let mut notes = notes(&outcome, &results);
+        let step_seconds = match step_time(job, &results) {
+            Some(Ok(seconds)) => Some(seconds),
+            // A run that broke off may have had no step to tell of.
+            Some(Err(why)) if outcome == Outcome::Completed => {
+                notes.push(why);
+                None
+            }
+            _ => None,
+        };
         let log_tail = match outcome {
             Outcome::Completed | Outcome::Stopped => Vec::new(),
             _ => log_tail(&hosts, &results),
@@ -273,8 +284,8 @@ impl Backend for LocalBackend {
                 objects_total: Some(run.objects_total),
                 bytes: Some(run.bytes),
                 bytes_total: Some(run.bytes_total),
-                work: None,
-                work_total: None,
+                work: run.work.as_ref().map(|work| work.level),
+                work_total: run.work.as_ref().map(|work| work.full),
                 replicate: run.replicate,
                 attempt: 0,
                 start: None,
@@ -289,7 +300,7 @@ impl Backend for LocalBackend {
                 billable_seconds: Some(wall),
                 usage: usage::of_machine(&results),
                 hosts: usage::of_each_host(&hosts, &shards, &results),
-                step_seconds: None,
+                step_seconds,
                 price: None,
                 cost: None,
                 ended_at: Some(jiff::Timestamp::now()),
@@ -336,14 +347,25 @@ async fn run_hosts(
 
 /// Unique among the runs of one gate.
 fn run_name(run: &CanaryRun) -> String {
+    // With an exponent a level is short and exact: `5e0`, `1-25e1`.
+    let work = run.work.as_ref().map_or(String::new(), |work| {
+        format!("-work{:e}", work.level).replace('.', "-")
+    });
     format!(
-        "{}-{}-{}of{}-{}",
+        "{}-{}-{}of{}{work}-{}",
         run.job,
         run.instance.total_count(),
         run.objects,
         run.objects_total,
         run.replicate
     )
+}
+
+/// What the output says of the time of a step; `None` without a step metric.
+fn step_time(job: &Job, results: &[HostResult]) -> Option<Result<Seconds, String>> {
+    let metric = job.training.step_metric.as_ref()?;
+    let hosts: Vec<_> = results.iter().map(|result| &result.steps).collect();
+    Some(steps::of_run(metric, &hosts))
 }
 
 /// `algo-1`, `algo-2`, ... sorted as strings, as SageMaker lists them: algo-10 before algo-2.

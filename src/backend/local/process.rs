@@ -12,7 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 use crate::backend::{BackendError, Cancellation};
+use crate::measurement::steps::{StepReader, StepTimes};
 use crate::probe::{self, ProbeReport};
+use crate::spec::StepMetric;
 use crate::units::Seconds;
 
 use super::workspace;
@@ -43,6 +45,8 @@ pub(super) struct HostCommand<'a> {
     pub(super) opt_ml: &'a Path,
     pub(super) report: PathBuf,
     pub(super) max_runtime: Option<Seconds>,
+    /// What to look for in the output.
+    pub(super) step_metric: Option<&'a StepMetric>,
 }
 
 /// What one host gave.
@@ -51,6 +55,8 @@ pub(super) struct HostResult {
     /// Absent where it was cancelled before its command had started.
     pub(super) report: Option<ProbeReport>,
     pub(super) tail: LogTail,
+    /// Of standard output and standard error; empty without a step metric.
+    pub(super) steps: [StepTimes; 2],
 }
 
 /// The end of what a host printed.
@@ -162,13 +168,20 @@ pub(super) async fn run(
         pid.expect("a process that was just started has a number"),
     );
     let mut tail = LogTail::default();
+    let mut steps = [(); 2].map(|()| host.step_metric.map(StepReader::new));
     let reading = {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let LogTail {
             stdout: out,
             stderr: err,
         } = &mut tail;
-        async move { tokio::join!(read_tail(stdout, out), read_tail(stderr, err)) }
+        let [out_steps, err_steps] = &mut steps;
+        async move {
+            tokio::join!(
+                read_output(stdout, out, out_steps.as_mut()),
+                read_output(stderr, err, err_steps.as_mut())
+            )
+        }
     };
     let ended = async {
         tokio::pin!(reading);
@@ -206,10 +219,15 @@ pub(super) async fn run(
             Ok(HostResult {
                 report: Some(report),
                 tail,
+                steps: steps.map(|steps| steps.map(StepReader::finish).unwrap_or_default()),
             })
         }
         // Without a word from the probe its tree may still be there: `under_way` ends it.
-        (_, _) if cancellation.is_cancelled() => Ok(HostResult { report: None, tail }),
+        (_, _) if cancellation.is_cancelled() => Ok(HostResult {
+            report: None,
+            tail,
+            steps: <[StepTimes; 2]>::default(),
+        }),
         (_, Some(Ok(status))) => Err(without_report(host, &tail, status)),
         (_, Some(Err(source))) => Err(BackendError::io(
             "could not wait for the probe",
@@ -277,8 +295,12 @@ async fn sleep_for(limit: Option<Duration>) {
     }
 }
 
-/// Reads a stream to its end and keeps the last part in `tail`.
-async fn read_tail(stream: Option<impl AsyncRead + Unpin>, tail: &mut Vec<u8>) {
+/// Reads a stream to its end, keeps the last part in `tail` and shows all of it to `steps`.
+async fn read_output(
+    stream: Option<impl AsyncRead + Unpin>,
+    tail: &mut Vec<u8>,
+    mut steps: Option<&mut StepReader<'_>>,
+) {
     let Some(mut stream) = stream else {
         return;
     };
@@ -286,6 +308,9 @@ async fn read_tail(stream: Option<impl AsyncRead + Unpin>, tail: &mut Vec<u8>) {
     while let Ok(count) = stream.read(&mut chunk).await {
         if count == 0 {
             break;
+        }
+        if let Some(steps) = &mut steps {
+            steps.read(&chunk[..count]);
         }
         tail.extend_from_slice(&chunk[..count]);
         if tail.len() > 4 * TAIL_BYTES {

@@ -73,9 +73,11 @@ mapping! {
         optional network_isolation: bool,
         /// SageMaker: tags of the job.
         optional tags: Map<AnyText>,
-        /// Metrics read from the log: a regular expression with one capture group each.
+        /// Metrics in the log, by name: a regular expression with one capture group each. Only the one that `step_metric`
+        /// names is read.
         optional metrics: Map<Text>,
-        /// The metric that gives the seconds of one training step.
+        /// The metric that gives the time of one training step, in seconds; with it the time and the cost of a step are
+        /// forecast.
         optional step_metric: Text,
     }
 }
@@ -148,9 +150,9 @@ mapping! {
     pub(in crate::spec) struct Work {
         /// Its name under `training.hyperparameters`.
         required hyperparameter: Text,
-        /// Its value in the full run.
+        /// Its value in the full run, as under `training.hyperparameters`.
         required full: f64,
-        /// Its values in canaries, rising.
+        /// Its values in canaries, rising; every fraction of the data is run at each.
         required canary: List<f64>,
     }
 }

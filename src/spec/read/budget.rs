@@ -217,20 +217,19 @@ impl Reader<'_> {
     }
 
     fn say_not_yet(&mut self, kind: LineKind, at: &At) {
-        let (what, effect) = match kind {
-            LineKind::CostPerStep => ("the cost of a step", NotYetEffect::LeaveUnknown),
-            LineKind::CostIncrease | LineKind::TimeIncrease => {
-                ("comparison with a base", NotYetEffect::Ignore)
-            }
-            _ => return,
-        };
-        self.findings.not_yet(at, what, effect);
+        if matches!(kind, LineKind::CostIncrease | LineKind::TimeIncrease) {
+            let what = "comparison with a base";
+            self.findings.not_yet(at, what, NotYetEffect::Ignore);
+        }
     }
 
     fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
         let complained = self
             .findings
-            .is_known(&format!("{}.training.step_metric", job.path));
+            .is_known(&format!("{}.training.step_metric", job.path))
+            || self
+                .findings
+                .is_known(&format!("{}.training.metrics", job.path));
         if training.step_metric.is_none() && !complained {
             self.findings.wrong_with_help(
                 line,

@@ -3,9 +3,12 @@
 use super::{Instances, Reader, limits};
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
-use crate::spec::{NotYetEffect, Training};
+use crate::spec::{PatternError, StepMetric, Training};
 use crate::units::{Bytes, Seconds};
 
+/// The way out of a pattern without a group, or with several.
+const HOW_TO_CAPTURE: &str =
+    "put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing";
 const DEFAULT_VOLUME_GB: u32 = 30;
 /// SageMaker's own default.
 const DEFAULT_MAX_RUNTIME: Seconds = Seconds(86_400.0);
@@ -22,6 +25,11 @@ impl Reader<'_> {
         let (subnets, security_groups) = self.network(raw.subnets, raw.security_groups);
         let metrics = self.metrics(raw.metrics);
         let step_metric = self.step_metric(raw.step_metric, &metrics);
+        self.warn_of_unread_metrics(&metrics, step_metric.as_ref());
+        let metrics = metrics.into_iter();
+        let metrics = metrics
+            .map(|(name, pattern)| (name, pattern.value))
+            .collect();
         let volume_gb = match raw.volume_gb {
             Some(volume) if volume.value.0 > limits::VOLUME_GB => {
                 let message = format!(
@@ -326,10 +334,11 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn metrics(&mut self, raw: Option<Located<raw::Map<raw::Text>>>) -> Vec<(String, String)> {
+    fn metrics(
+        &mut self,
+        raw: Option<Located<raw::Map<raw::Text>>>,
+    ) -> Vec<(String, Located<String>)> {
         let Some(raw) = raw else { return Vec::new() };
-        self.findings
-            .not_yet(&raw.at, "metrics read from the log", NotYetEffect::Ignore);
         let count = raw.value.names.len();
         self.at_most_many(&raw.at, "metrics", count, limits::METRICS);
         let entries = raw.value.entries.into_iter();
@@ -344,11 +353,14 @@ impl Reader<'_> {
                     Some(groups) => self.findings.wrong_with_help(
                         at,
                         format!("the pattern has {groups} capture groups, where 1 is needed"),
-                        "put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing",
+                        HOW_TO_CAPTURE,
                     ),
-                    None => self.findings.wrong(at, "the pattern's brackets do not match"),
+                    None => self
+                        .findings
+                        .wrong(at, "the pattern's brackets do not match"),
                 }
-                (name, pattern)
+                let at = entry.value.at;
+                (name, Located { value: pattern, at })
             })
             .collect()
     }
@@ -356,22 +368,53 @@ impl Reader<'_> {
     fn step_metric(
         &mut self,
         raw: Option<Located<raw::Text>>,
-        metrics: &[(String, String)],
-    ) -> Option<String> {
+        metrics: &[(String, Located<String>)],
+    ) -> Option<StepMetric> {
         let raw = raw?;
-        self.findings
-            .not_yet(&raw.at, "the time of a step", NotYetEffect::Ignore);
         let name = raw.value.0;
-        let known = metrics.iter().map(|(name, _)| name.as_str());
-        if !known.clone().any(|metric| metric == name) {
+        let Some((_, pattern)) = metrics.iter().find(|(known, _)| *known == name) else {
+            let known = metrics.iter().map(|(name, _)| name.as_str());
             let help = match near_miss(&name, known) {
                 Some(near) => format!("did you mean {}?", quoted(near)),
                 None => "name one of `metrics`".to_owned(),
             };
             let message = format!("{} names no metric", quoted(&name));
             self.findings.wrong_with_help(&raw.at, message, help);
+            return None;
+        };
+        match StepMetric::new(&name, &pattern.value) {
+            Ok(metric) => Some(metric),
+            // Brackets and groups were counted already, for every metric.
+            Err(_) if self.findings.is_known(&pattern.at.path) => None,
+            Err(error) => {
+                let help = match &error {
+                    PatternError::Groups(_) => HOW_TO_CAPTURE,
+                    PatternError::Syntax(_) => {
+                        "the step metric is read with Rust's regular expressions, which have no look-around and no back-references"
+                    }
+                    PatternError::TooLarge => "repeat less often: `+` in place of `{1,1000}`",
+                };
+                self.findings
+                    .wrong_with_help(&pattern.at, error.to_string(), help);
+                None
+            }
         }
-        Some(name)
+    }
+
+    /// A metric that is written may well be meant to do something.
+    fn warn_of_unread_metrics(
+        &mut self,
+        metrics: &[(String, Located<String>)],
+        step_metric: Option<&StepMetric>,
+    ) {
+        for (name, pattern) in metrics {
+            if step_metric.is_none_or(|metric| metric.name() != name) {
+                self.findings.warn(
+                    &pattern.at,
+                    "is not read: of all metrics only the one that `step_metric` names is",
+                );
+            }
+        }
     }
 
     fn network(

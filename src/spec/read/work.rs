@@ -3,7 +3,10 @@
 use super::Reader;
 use crate::spec::problems::{Located, near_miss, quoted};
 use crate::spec::raw;
-use crate::spec::{NotYetEffect, Training, Work};
+use crate::spec::{Training, Work};
+
+/// Two levels tell what work costs; more than a few are a slip, and every one multiplies the runs.
+const MOST_LEVELS: usize = 10;
 
 impl Reader<'_> {
     pub(super) fn work(
@@ -11,11 +14,6 @@ impl Reader<'_> {
         work: Located<raw::Work>,
         training: Option<&Training>,
     ) -> Option<Work> {
-        self.findings.not_yet(
-            &work.at,
-            "canaries with less work per datum",
-            NotYetEffect::Refuse,
-        );
         let raw = work.value;
         if let (Some(name), Some(training)) = (&raw.hyperparameter, training) {
             self.check_work_name(name, raw.full.as_ref(), training);
@@ -29,6 +27,13 @@ impl Reader<'_> {
         if let Some(levels) = &raw.canary {
             if self.is_empty(levels) {
                 self.findings.wrong(&levels.at, "there is no level");
+            }
+            let count = levels.value.0.len();
+            if count > MOST_LEVELS {
+                self.findings.wrong(
+                    &levels.at,
+                    format!("{count} levels; at most {MOST_LEVELS} are planned"),
+                );
             }
             let full = raw.full.as_ref().map_or(f64::INFINITY, |full| full.value);
             let mut last = 0.0;
@@ -93,7 +98,7 @@ impl Reader<'_> {
         if let Some(full) = full
             && value.parse::<f64>().ok() != Some(full.value)
         {
-            self.findings.warn(
+            self.findings.wrong_with_help(
                 &full.at,
                 format!(
                     "the full work is {}, but the hyperparameter {} is {}",
@@ -101,6 +106,7 @@ impl Reader<'_> {
                     quoted(text),
                     quoted(value)
                 ),
+                "write the same number in both places: that of the full run",
             );
         }
     }

@@ -153,7 +153,7 @@ fn the_full_example_means_what_it_says() {
             network_isolation: false,
             tags: pairs(&[("team", "growth")]),
             metrics: pairs(&[("step", "avg step time: ([0-9.]+)")]),
-            step_metric: Some("step".to_owned()),
+            step_metric: StepMetric::new("step", "avg step time: ([0-9.]+)").ok(),
         }
     );
     assert_eq!(job.instance.to_string(), "ml.m5.2xlarge");
@@ -261,7 +261,6 @@ fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
         not_yet(&spec, NotYetEffect::Refuse),
         [
             "backend: the sagemaker backend",
-            "jobs.churn.work: canaries with less work per datum",
             "jobs.churn.canary.design: the adaptive design",
         ]
     );
@@ -269,8 +268,6 @@ fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
         not_yet(&spec, NotYetEffect::Ignore),
         [
             "history: a history of measurements",
-            "jobs.churn.training.metrics: metrics read from the log",
-            "jobs.churn.training.step_metric: the time of a step",
             "jobs.churn.alternatives[2]: canaries on instance groups",
             "jobs.churn.canary.warm_pool: managed warm pools",
             "jobs.churn.canary.reuse: reuse of earlier measurements",
@@ -280,10 +277,6 @@ fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
             "jobs.churn.drift: the scheduled check for drift",
             "overrides: overrides of a budget",
         ]
-    );
-    assert_eq!(
-        not_yet(&spec, NotYetEffect::LeaveUnknown),
-        ["jobs.churn.budget.cost_per_step: the cost of a step"]
     );
     assert_eq!(
         remarks(&spec),
@@ -392,7 +385,6 @@ fn what_does_nothing_locally_is_said() {
 fn doubts_are_warnings() {
     let text = example_with("instance: ml.m5.2xlarge", "instance: ml.m5.2xlrge")
         .replacen("spot: false", "spot: true", 1)
-        .replacen("full: 50", "full: 40", 1)
         .replacen("up_to: 90 USD", "up_to: 40 USD", 1);
     assert_eq!(
         remarks(&spec(&text)),
@@ -400,10 +392,29 @@ fn doubts_are_warnings() {
             "recording: has no effect on the sagemaker backend",
             "jobs.churn.training.spot: without `checkpoints` an interrupted run starts again from nothing",
             "jobs.churn.instance: `ml.m5.2xlrge` is not among the training instances this program knows; did you mean `ml.m5.2xlarge`?",
-            "jobs.churn.work.full: the full work is 40, but the hyperparameter `num_round` is `50`",
             "overrides[0].up_to: is not above the budget's own limit, so it changes nothing",
         ]
     );
+}
+
+#[test]
+fn metrics_that_nobody_reads_are_doubted() {
+    let text = LOCAL.replacen(
+        "      channels",
+        "      metrics: {step: 'step ([0-9.]+)', loss: 'loss (?=x)([0-9.]+)'}\n      step_metric: step\n      channels",
+        1,
+    );
+    let read = spec(&text);
+    assert_eq!(
+        remarks(&read),
+        [
+            "jobs.churn.training.metrics.loss: is not read: of all metrics only the one that `step_metric` names is"
+        ]
+    );
+    assert_eq!(read.jobs[0].training.metrics.len(), 2);
+    let without = spec(&text.replacen("      step_metric: step\n", "", 1));
+    assert_eq!(remarks(&without).len(), 2);
+    assert_eq!(without.jobs[0].training.step_metric, None);
 }
 
 #[test]

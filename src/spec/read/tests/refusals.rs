@@ -380,6 +380,21 @@ fn numbers_stay_in_their_range() {
             "jobs.churn.work.canary: there is no level",
         ),
         (
+            "canary: [5, 10]",
+            "canary: [0, 10]",
+            "jobs.churn.work.canary[0]: 0 is not more than 0",
+        ),
+        (
+            "canary: [5, 10]",
+            "canary: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]",
+            "jobs.churn.work.canary: 11 levels; at most 10 are planned",
+        ),
+        (
+            "full: 50",
+            "full: 40",
+            "jobs.churn.work.full: the full work is 40, but the hyperparameter `num_round` is `50` (write the same number in both places: that of the full run)",
+        ),
+        (
             "- 6x ml.m5.4xlarge",
             "- 0x ml.m5.4xlarge",
             "jobs.churn.alternatives[1]: `0x ml.m5.4xlarge` is not an instance (did you mean `2x ml.m5.4xlarge`?)",
@@ -459,6 +474,21 @@ fn awss_own_limits_are_checked_before_any_call() {
             "avg step time: ([0-9.]+)",
             "avg step time: [0-9.]+".to_owned(),
             "jobs.churn.training.metrics.step: the pattern has 0 capture groups, where 1 is needed (put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing)",
+        ),
+        (
+            "avg step time: ([0-9.]+)",
+            "step ([0-9".to_owned(),
+            "jobs.churn.training.metrics.step: the pattern's brackets do not match",
+        ),
+        (
+            "avg step time: ([0-9.]+)",
+            "(?<=step )([0-9]+)".to_owned(),
+            "jobs.churn.training.metrics.step: the pattern is no regular expression: look-around, including look-ahead and look-behind, is not supported (the step metric is read with Rust's regular expressions, which have no look-around and no back-references)",
+        ),
+        (
+            "avg step time: ([0-9.]+)",
+            "((?:a{999}){999})".to_owned(),
+            "jobs.churn.training.metrics.step: the pattern is too large: compiled it would take more than 1024 KiB (repeat less often: `+` in place of `{1,1000}`)",
         ),
         (
             "subnets: []",

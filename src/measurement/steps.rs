@@ -1,0 +1,307 @@
+//! From what a training script prints to the time of one step.
+//!
+//! Pure: chunks of a stream go in, in any cut; out comes the median of the numbers that the spec's step metric captures.
+//! Nothing the script prints can make it take much memory: of a line the first [`LINE_BYTES`] are looked at, and of the
+//! numbers at most [`KEPT`] are kept, evenly spread over the run.
+
+use crate::spec::StepMetric;
+use crate::units::Seconds;
+
+/// The part of a line that is looked at. A line of a log is shorter; a progress bar ends its lines with carriage returns,
+/// which count as line ends.
+pub const LINE_BYTES: usize = 16 * 1024;
+
+/// The numbers that are kept for the median; beyond that every second, fourth, ... number of the run stands for all.
+pub const KEPT: usize = 10_000;
+
+/// Reads one stream.
+#[derive(Debug, Clone)]
+pub struct StepReader<'a> {
+    metric: &'a StepMetric,
+    /// The beginning of the line that is not yet ended.
+    line: Vec<u8>,
+    times: StepTimes,
+}
+
+impl<'a> StepReader<'a> {
+    pub fn new(metric: &'a StepMetric) -> Self {
+        Self {
+            metric,
+            line: Vec::new(),
+            times: StepTimes::default(),
+        }
+    }
+
+    /// Takes what comes next; bytes that are no UTF-8 are read as replacement characters.
+    pub fn read(&mut self, chunk: &[u8]) {
+        let mut parts = chunk.split(|byte| matches!(byte, b'\n' | b'\r'));
+        // `split` gives at least one part, and each further one begins after a line end.
+        if let Some(first) = parts.next() {
+            self.extend(first);
+        }
+        for part in parts {
+            self.end_line();
+            self.extend(part);
+        }
+    }
+
+    /// Takes the last line, which may lack its end, and gives back what was found.
+    pub fn finish(mut self) -> StepTimes {
+        self.end_line();
+        self.times
+    }
+
+    fn extend(&mut self, part: &[u8]) {
+        let room = LINE_BYTES - self.line.len();
+        self.line.extend_from_slice(&part[..part.len().min(room)]);
+    }
+
+    fn end_line(&mut self) {
+        if let Some(captured) = self.metric.captured(&String::from_utf8_lossy(&self.line)) {
+            self.times.add(captured);
+        }
+        self.line.clear();
+    }
+}
+
+/// The step times of one stream.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StepTimes {
+    /// Lines that matched, usable or not.
+    matches: u64,
+    /// Of the first step in seconds, which compiles and fills caches.
+    first: Option<f64>,
+    /// Of every `2^halvings`-th step after the first, in seconds and in order.
+    kept: Vec<f64>,
+    halvings: u32,
+    /// Usable numbers after the first one.
+    later: u64,
+}
+
+impl StepTimes {
+    /// Counts a captured text; only a finite number above 0 is the time of a step. A full stop behind it ends the
+    /// sentence, not the number.
+    fn add(&mut self, captured: &str) {
+        self.matches += 1;
+        let number = captured.trim().trim_end_matches('.').parse::<f64>();
+        let Some(seconds) = number
+            .ok()
+            .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+        else {
+            return;
+        };
+        if self.first.is_none() {
+            self.first = Some(seconds);
+            return;
+        }
+        if self.later.is_multiple_of(1 << self.halvings) {
+            if self.kept.len() == KEPT {
+                let mut index = 0_usize;
+                self.kept.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.halvings += 1;
+            }
+            // `KEPT` is even, so this number is one of those that stay.
+            self.kept.push(seconds);
+        }
+        self.later += 1;
+    }
+
+    /// The median over all steps but the first; of the first where it is the only one; `None` where no line gave a number
+    /// above 0.
+    pub fn median(&self) -> Option<Seconds> {
+        let mut sorted = self.kept.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let median = match sorted.len() {
+            0 => self.first?,
+            odd if odd % 2 == 1 => sorted[middle],
+            // Halved before they are added, so that their sum stays finite.
+            _ => sorted[middle - 1] / 2.0 + sorted[middle] / 2.0,
+        };
+        Some(Seconds(median))
+    }
+
+    /// Lines that matched the metric, with a usable number or without.
+    pub fn matches(&self) -> u64 {
+        self.matches
+    }
+}
+
+/// The time of a step of one run from the streams of each of its hosts, or why there is none.
+///
+/// A script may log to either stream or to both alike, so the stream that said more speaks for a host. Hosts wait for each
+/// other at every step, so the slowest one speaks for the run.
+pub fn of_run(metric: &StepMetric, hosts: &[&[StepTimes; 2]]) -> Result<Seconds, String> {
+    let slowest = hosts
+        .iter()
+        .filter_map(|[stdout, stderr]| {
+            let said_more = if stderr.later > stdout.later || stdout.first.is_none() {
+                stderr
+            } else {
+                stdout
+            };
+            said_more.median()
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    slowest.ok_or_else(|| {
+        let matches: u64 = hosts.iter().copied().flatten().map(StepTimes::matches).sum();
+        match matches {
+            0 => format!("no line of the output matched the step metric `{metric}`"),
+            1 => format!(
+                "the one line that matched the step metric `{metric}` had no number above 0"
+            ),
+            count => format!(
+                "none of the {count} lines that matched the step metric `{metric}` had a number above 0"
+            ),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn metric() -> StepMetric {
+        StepMetric::new("step", "step time: (\\S+)").unwrap()
+    }
+
+    fn read(text: &[u8]) -> StepTimes {
+        let metric = metric();
+        let mut reader = StepReader::new(&metric);
+        reader.read(text);
+        reader.finish()
+    }
+
+    fn seconds_of(text: &str) -> Option<f64> {
+        read(text.as_bytes()).median().map(|seconds| seconds.0)
+    }
+
+    #[test]
+    fn the_first_step_is_cold_and_left_out() {
+        assert_eq!(
+            seconds_of("step time: 9\nstep time: 0.2\nstep time: 0.4\nstep time: 0.3\n"),
+            Some(0.3)
+        );
+        assert_eq!(
+            seconds_of("step time: 9\nstep time: 0.25\nstep time: 0.75\n"),
+            Some(0.5)
+        );
+        assert_eq!(seconds_of("step time: 9\n"), Some(9.0));
+        assert_eq!(seconds_of("epoch 1\n"), None);
+    }
+
+    #[test]
+    fn carriage_returns_end_lines_and_the_last_line_needs_no_end() {
+        assert_eq!(
+            seconds_of("step time: 5\rstep time: 1\r\nstep time: 2\rstep time: 3"),
+            Some(2.0)
+        );
+    }
+
+    #[test]
+    fn what_is_no_positive_number_is_not_counted() {
+        let text = "step time: NaN\nstep time: -1\nstep time: inf\nstep time: 0\nstep time: 1e999\nstep time: soon\n";
+        let times = read(text.as_bytes());
+        assert_eq!((times.median(), times.matches()), (None, 6));
+        // The full stop of a sentence is no part of the number.
+        assert_eq!(
+            seconds_of(&format!("{text}step time: 8\nstep time: 0.25.\n")),
+            Some(0.25)
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_and_endless_lines_do_no_harm() {
+        let mut text = b"\xff\xfe step time: 4 \xff\nstep time: 2\n".to_vec();
+        text.extend(std::iter::repeat_n(b'x', 10_000_000));
+        text.extend(b"step time: 77\nstep time: 2\n");
+        assert_eq!(read(&text).median(), Some(Seconds(2.0)));
+        let metric = metric();
+        let mut reader = StepReader::new(&metric);
+        reader.read(&text[..9_000_000]);
+        assert_eq!(reader.line.len(), LINE_BYTES);
+    }
+
+    #[test]
+    fn very_many_steps_are_thinned_evenly() {
+        let metric = metric();
+        let mut reader = StepReader::new(&metric);
+        for step in 0..1_000_000_u32 {
+            reader.read(format!("step time: {}\n", step + 1).as_bytes());
+            assert!(reader.times.kept.len() <= KEPT);
+        }
+        let times = reader.finish();
+        assert!(times.kept.len() > KEPT / 2);
+        let gaps: Vec<f64> = times
+            .kept
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        assert!(gaps.iter().all(|gap| *gap == 128.0), "{gaps:?}");
+        let Seconds(median) = times.median().unwrap();
+        assert!((median - 500_000.0).abs() <= 128.0, "{median}");
+    }
+
+    #[test]
+    fn the_stream_that_says_more_speaks_for_a_host_and_the_slowest_host_for_the_run() {
+        let quiet = || read(b"step time: 7\n");
+        let steps = |time: u32| read(format!("step time: {time}\n").repeat(3).as_bytes());
+        let metric = metric();
+        assert_eq!(
+            of_run(&metric, &[&[quiet(), steps(2)], &[steps(3), quiet()]]),
+            Ok(Seconds(3.0))
+        );
+        assert_eq!(
+            of_run(&metric, &[&[StepTimes::default(), quiet()]]),
+            Ok(Seconds(7.0))
+        );
+    }
+
+    #[test]
+    fn a_run_without_a_step_time_says_why() {
+        let why = |text: &[u8]| of_run(&metric(), &[&[read(text), StepTimes::default()]]);
+        assert_eq!(
+            why(b"done\n"),
+            Err("no line of the output matched the step metric `step`".to_owned())
+        );
+        assert_eq!(
+            why(b"step time: -1\n"),
+            Err(
+                "the one line that matched the step metric `step` had no number above 0".to_owned()
+            )
+        );
+        assert_eq!(
+            why(b"step time: -1\nstep time: nan\n"),
+            Err(
+                "none of the 2 lines that matched the step metric `step` had a number above 0"
+                    .to_owned()
+            )
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_stream_is_cut_does_not_matter(
+            times in prop::collection::vec(0.001_f64..1e6, 0..20),
+            cut in 1_usize..40,
+        ) {
+            let text: String = times.iter().map(|time| format!("avg step time: {time} s\r\n")).collect();
+            let metric = metric();
+            let mut reader = StepReader::new(&metric);
+            text.as_bytes().chunks(cut).for_each(|chunk| reader.read(chunk));
+            let found = reader.finish();
+            prop_assert_eq!(found.matches(), times.len() as u64);
+            prop_assert_eq!(found, read(text.as_bytes()));
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            read(&bytes);
+        }
+    }
+}

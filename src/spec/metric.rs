@@ -1,0 +1,124 @@
+//! The metric that tells how long a training step takes: a regular expression over the lines of the log, and the number
+//! that it captures, in seconds.
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+/// What a compiled pattern may take, in bytes. Patterns of a few hundred characters stay far below; a nest of repetitions,
+/// such as `(a{999}){999}`, does not.
+const COMPILED_BYTES: usize = 1 << 20;
+
+/// A valid step metric. Its pattern has exactly one capture group, and matching takes time linear in the line.
+#[derive(Debug, Clone)]
+pub struct StepMetric {
+    name: String,
+    pattern: Regex,
+}
+
+/// Why a pattern cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    #[error("the pattern is no regular expression: {0}")]
+    Syntax(String),
+    #[error("the pattern is too large: compiled it would take more than {} KiB", COMPILED_BYTES / 1024)]
+    TooLarge,
+    #[error("the pattern has {0} capture groups, where 1 is needed")]
+    Groups(usize),
+}
+
+impl StepMetric {
+    pub fn new(name: &str, pattern: &str) -> Result<Self, PatternError> {
+        let pattern = RegexBuilder::new(pattern)
+            .size_limit(COMPILED_BYTES)
+            .dfa_size_limit(COMPILED_BYTES)
+            .build()
+            .map_err(|error| match error {
+                regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
+                error => PatternError::Syntax(last_words(&error.to_string())),
+            })?;
+        // The whole match counts as a group of its own.
+        match pattern.captures_len() - 1 {
+            1 => Ok(Self {
+                name: name.to_owned(),
+                pattern,
+            }),
+            groups => Err(PatternError::Groups(groups)),
+        }
+    }
+
+    /// Its key under `training.metrics`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the first match in a line captured; `None` where the line does not match. A group that took no part in the
+    /// match captured nothing, an empty text.
+    pub fn captured<'a>(&self, line: &'a str) -> Option<&'a str> {
+        let captures = self.pattern.captures(line)?;
+        Some(captures.get(1).map_or("", |group| group.as_str()))
+    }
+}
+
+impl PartialEq for StepMetric {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name(), self.pattern.as_str()) == (other.name(), other.pattern.as_str())
+    }
+}
+
+impl fmt::Display for StepMetric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The engine draws the pattern and the place in it over several lines; the last one says what is wrong.
+fn last_words(error: &str) -> String {
+    let last = error.lines().last().unwrap_or(error);
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(pattern: &str) -> String {
+        StepMetric::new("step", pattern).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_line_gives_what_its_first_match_captured() {
+        let metric = StepMetric::new("step", "step time: ([0-9.]+)").unwrap();
+        assert_eq!(
+            metric.captured("avg step time: 0.25 s, step time: 3"),
+            Some("0.25")
+        );
+        assert_eq!(metric.captured("epoch 1"), None);
+        let optional = StepMetric::new("step", "step( [0-9.]+)?").unwrap();
+        assert_eq!(optional.captured("step"), Some(""));
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_used_says_why() {
+        assert_eq!(
+            refusal("step ([0-9"),
+            "the pattern is no regular expression: unclosed character class"
+        );
+        assert_eq!(
+            refusal("(?<=step )([0-9]+)"),
+            "the pattern is no regular expression: look-around, including look-ahead and look-behind, is not supported"
+        );
+        assert_eq!(
+            refusal("step [0-9]+"),
+            "the pattern has 0 capture groups, where 1 is needed"
+        );
+        assert_eq!(
+            refusal("((a)b)"),
+            "the pattern has 2 capture groups, where 1 is needed"
+        );
+        assert_eq!(
+            refusal("((?:a{999}){999})"),
+            "the pattern is too large: compiled it would take more than 1024 KiB"
+        );
+    }
+}
