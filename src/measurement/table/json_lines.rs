@@ -143,6 +143,20 @@ fn unfit(run: &Measurement) -> Option<String> {
             ));
         }
     }
+    for (name, work) in [("work", run.work), ("work_total", run.work_total)] {
+        if let Some(work) = work
+            && work <= 0.0
+        {
+            return Some(format!("{name}: found {work}, expected a number above 0"));
+        }
+    }
+    if let (Some(work), Some(total)) = (run.work, run.work_total)
+        && work > total
+    {
+        return Some(format!(
+            "work: found {work}, expected at most work_total, which is {total}"
+        ));
+    }
     let usage = &run.usage;
     let mean = |level: &Option<Utilization>| level.as_ref().map(|u| u.mean.0);
     let amounts = [
@@ -344,6 +358,16 @@ mod tests {
                 "0.7",
                 "-1",
                 "training_seconds: found -1, expected a number from 0; leave out what is missing",
+            ),
+            (
+                "\"replicate\":0",
+                "\"replicate\":0,\"work\":0,\"work_total\":50",
+                "work: found 0, expected a number above 0",
+            ),
+            (
+                "\"replicate\":0",
+                "\"replicate\":0,\"work\":60,\"work_total\":50",
+                "work: found 60, expected at most work_total, which is 50",
             ),
             (
                 "\"replicate\":0",

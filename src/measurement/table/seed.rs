@@ -32,6 +32,10 @@ const COLUMNS: [&str; 11] = [
     STATUS, TIME, INSTANCE, MANIFEST, JOB, SHARE, CPU, IO_WAIT, MEMORY, GPU, GPU_MEMORY,
 ];
 
+/// Ours, written behind the library's where a run has a work level: without it a run with less work would look like one
+/// that was quick. The level of the run, and that of the full run.
+const WORK: [&str; 2] = ["WorkLevel", "FullWorkLevel"];
+
 /// The columns without which nothing can be forecast.
 pub(super) const REQUIRED: &[&str] = &[STATUS, TIME, INSTANCE, SHARE];
 
@@ -48,7 +52,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, Table
         return Err(TableError::NoRows);
     }
     let mut problems = Problems::default();
-    header.refuse_twins(&COLUMNS, &mut problems);
+    header.refuse_twins(&[&COLUMNS[..], &WORK].concat(), &mut problems);
 
     let mut measurements = Vec::with_capacity(rows.len());
     let mut unfinished = Vec::new();
@@ -133,6 +137,7 @@ fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a
     };
     let gpu_memory_percent = utilization(row, GPU_MEMORY, is_missing);
     let memory = percent(row, MEMORY, is_missing);
+    let [work, work_total] = WORK.map(|column| work(row, column));
 
     if !row.is_sound() {
         return None;
@@ -142,7 +147,7 @@ fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a
     };
     let (instance, fraction) = (instance?, fraction?);
     let job = row.text(JOB).map_or(UNNAMED_JOB, job_of).to_owned();
-    let replicate = replicates.next(format!("{job}\n{instance}\n{}", fraction.0));
+    let replicate = replicates.next(format!("{job}\n{instance}\n{}\n{work:?}", fraction.0));
     Some(Run::Ended(Box::new(Measurement {
         schema_version: SCHEMA_VERSION,
         run: None,
@@ -154,8 +159,8 @@ fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a
         objects_total: None,
         bytes: None,
         bytes_total: None,
-        work: None,
-        work_total: None,
+        work,
+        work_total,
         replicate,
         attempt: 0,
         start: None,
@@ -240,6 +245,20 @@ fn percent(row: &mut Row, column: &str, missing: fn(&str) -> bool) -> Option<Per
     .flatten()
 }
 
+fn work(row: &mut Row, column: &str) -> Option<f64> {
+    row.optional(
+        column,
+        "a number above 0, or -1 where it is missing",
+        |cell| {
+            if is_missing(cell) {
+                return Some(None);
+            }
+            cells::number(cell).filter(|level| *level > 0.0).map(Some)
+        },
+    )
+    .flatten()
+}
+
 /// -1, or what pandas writes for a gap.
 fn is_missing(cell: &str) -> bool {
     cell == "NaN" || cell == "nan" || cells::number(cell) == Some(MISSING)
@@ -258,31 +277,35 @@ fn is_missing_share(cell: &str) -> bool {
 /// The measurements as the seed library writes them: its column names and order, -1 for a missing number.
 ///
 /// What the table has no column for (bytes, phases, means, prices) is not in it. The share is that of the data really
-/// read. A run that ran out of memory or found no machine is `Failed`, one that was ended at its time limit is
+/// read; a work level has columns of its own. A run that ran out of memory or found no machine is `Failed`, one that was ended at its time limit is
 /// `Stopped`, as SageMaker says it.
 pub fn write_seed_csv(measurements: &[Measurement]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let in_memory =
         "writing to memory does not fail, and every row has as many cells as the header";
-    writer.write_record(COLUMNS).expect(in_memory);
+    let has_work = measurements.iter().any(|run| run.work.is_some());
+    let ours = if has_work { &WORK[..] } else { &[] };
+    let header = COLUMNS.iter().chain(ours);
+    writer.write_record(header).expect(in_memory);
     for run in measurements {
         let usage = &run.usage;
         let memory = usage.memory.as_ref().and_then(|memory| memory.percent);
-        writer
-            .write_record([
-                status(&run.outcome).to_owned(),
-                number_or_missing(run.training_seconds.map(|Seconds(seconds)| seconds)),
-                run.instance.to_string(),
-                String::new(),
-                run.job.clone(),
-                run.data_share().to_string(),
-                percent_or_missing(usage.cpu_percent.as_ref()),
-                percent_or_missing(usage.io_wait_percent.as_ref()),
-                number_or_missing(memory.map(|Percent(percent)| percent)),
-                percent_or_missing(usage.gpu_percent.as_ref()),
-                percent_or_missing(usage.gpu_memory_percent.as_ref()),
-            ])
-            .expect(in_memory);
+        let levels = [run.work, run.work_total].map(number_or_missing);
+        let cells = [
+            status(&run.outcome).to_owned(),
+            number_or_missing(run.training_seconds.map(|Seconds(seconds)| seconds)),
+            run.instance.to_string(),
+            String::new(),
+            run.job.clone(),
+            run.data_share().to_string(),
+            percent_or_missing(usage.cpu_percent.as_ref()),
+            percent_or_missing(usage.io_wait_percent.as_ref()),
+            number_or_missing(memory.map(|Percent(percent)| percent)),
+            percent_or_missing(usage.gpu_percent.as_ref()),
+            percent_or_missing(usage.gpu_memory_percent.as_ref()),
+        ];
+        let cells = cells.iter().chain(levels.iter().take(ours.len()));
+        writer.write_record(cells).expect(in_memory);
     }
     let bytes = writer.into_inner().expect(in_memory);
     String::from_utf8(bytes).expect("only text was written")
@@ -377,6 +400,30 @@ Completed,318,ml.m5.24xlarge,s3://bucket/manifests/the_manifest_0.manifest,canar
         runs[2].usage = Usage::default();
         let again = read_csv(&write_seed_csv(&runs)).unwrap().measurements;
         assert_eq!(again, runs);
+    }
+
+    #[test]
+    fn a_work_level_is_written_behind_the_columns_of_the_library_and_read_again() {
+        let mut runs = read_csv(PUBLISHED).unwrap().measurements;
+        runs[1].work = Some(5.0);
+        runs[1].work_total = Some(50.0);
+        runs[1].replicate = 0;
+        let text = write_seed_csv(&runs);
+        assert!(
+            text.lines()
+                .next()
+                .unwrap()
+                .ends_with("GPUMemoryUtilization,WorkLevel,FullWorkLevel"),
+            "{text}"
+        );
+        assert!(text.lines().nth(2).unwrap().ends_with(",5,50"), "{text}");
+        assert_eq!(read_csv(&text).unwrap().measurements, runs);
+        assert!(
+            read_csv(&text.replace(",5,50", ",0,50"))
+                .unwrap_err()
+                .to_string()
+                .contains("column WorkLevel: found `0`, expected a number above 0")
+        );
     }
 
     #[test]
