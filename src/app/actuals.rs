@@ -8,7 +8,7 @@ use crate::exit;
 use crate::forecast::Estimate;
 use crate::measurement::Measurement;
 use crate::plan;
-use crate::report::{InstanceForecast, Report};
+use crate::report::{InstanceForecast, Report, words};
 use crate::spec::Job;
 use crate::units::{Bytes, Percent, Seconds, Usd};
 
@@ -130,7 +130,7 @@ fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &M
     }
     let usage = &actual.usage;
     let memory = usage.memory.as_ref();
-    let rows: [Row<'_>; 4] = [
+    let rows: [Row<'_>; 6] = [
         (
             "time",
             &forecast.estimates.time_seconds,
@@ -154,6 +154,18 @@ fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &M
             &forecast.estimates.cpu_percent,
             usage.cpu_percent.as_ref().map(|cpu| cpu.mean.0),
             &|value| Percent(value).to_string(),
+        ),
+        (
+            "step",
+            &forecast.estimates.step_seconds,
+            actual.step_seconds.map(|time| time.0),
+            &|value| words::Quantity::StepTime.figure(value),
+        ),
+        (
+            "cost per step",
+            &forecast.estimates.cost_per_step_usd,
+            cost_per_step(actual),
+            &|value| Usd(value).to_string(),
         ),
     ];
     let mut table = comfy_table::Table::new();
@@ -181,6 +193,14 @@ fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &M
         let _ = writeln!(text, " {}", line.trim_end());
     }
     text.push('\n');
+}
+
+/// What a step cost at the price of the run.
+fn cost_per_step(actual: &Measurement) -> Option<f64> {
+    let price = actual.price.as_ref()?;
+    let machines = actual.instance.total_count();
+    let Usd(cost) = price.usd_per_hour.cost(actual.step_seconds?, machines);
+    Some(cost)
 }
 
 /// A quantity's name, its estimate, what it really was, and how it is shown.

@@ -70,11 +70,15 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
                 job_name(job),
                 run.instance.to_string(),
                 data(run),
+                work(run),
                 run.training_seconds.map_or(String::new(), seconds),
                 memory(run),
                 mean(usage.cpu_percent.as_ref()),
                 mean(usage.gpu_percent.as_ref()),
                 mean(usage.gpu_memory_percent.as_ref()),
+                run.step_seconds.map_or(String::new(), |Seconds(time)| {
+                    Quantity::StepTime.figure(time)
+                }),
                 run.start.map_or("", start).to_owned(),
                 run.outcome.to_string(),
             ]
@@ -85,11 +89,13 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
             ("Job", Align::Left),
             ("Instance", Align::Left),
             ("Data", Align::Right),
+            ("Work", Align::Right),
             ("Time", Align::Right),
             ("Memory", Align::Right),
             ("CPU", Align::Right),
             ("GPU", Align::Right),
             ("GPU mem", Align::Right),
+            ("Step", Align::Right),
             ("Start", Align::Left),
             ("Outcome", Align::Left),
         ],
@@ -109,16 +115,38 @@ fn seconds(Seconds(value): Seconds) -> String {
     Quantity::Time.figure(value)
 }
 
-/// `1.0% (0.41 GiB)`, with the work level where there is one: `1.0% (0.41 GiB), work 5 of 50`.
+/// `1.0% (0.41 GiB)`
 fn data(run: &Measurement) -> String {
     let mut data = words::share(run.data_share());
     if let Some(bytes) = run.bytes {
         data.push_str(&format!(" ({bytes})"));
     }
-    if let (Some(work), Some(total)) = (run.work, run.work_total) {
-        data.push_str(&format!(", work {work} of {total}"));
-    }
     data
+}
+
+/// The level, beside that of the full run: `5 of 50`.
+fn work(run: &Measurement) -> String {
+    match (run.work, run.work_total) {
+        (Some(work), Some(total)) => format!("{work} of {total}"),
+        _ => String::new(),
+    }
+}
+
+/// `work 5 and 10 of 50`: the levels of all runs, where they have one and the same full work.
+fn work_levels(jobs: &[&JobReport]) -> Option<String> {
+    let runs = || jobs.iter().flat_map(|job| &job.measurements);
+    let total = runs().next()?.work_total?;
+    let mut levels: Vec<f64> = runs()
+        .map(|run| run.work.filter(|_| run.work_total == Some(total)))
+        .collect::<Option<_>>()?;
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
+    let levels = match levels.split_last()? {
+        (only, []) => only.clone(),
+        (last, others) => format!("{} and {last}", others.join(", ")),
+    };
+    Some(format!("work {levels} of {total}"))
 }
 
 fn memory(run: &Measurement) -> String {
@@ -138,10 +166,12 @@ fn mean(utilization: Option<&Utilization>) -> String {
     })
 }
 
-/// `5 runs, 1.12 USD, 1.8% of one full run`: what the check itself took, over these jobs.
+/// `5 runs, 1.12 USD, 1.8% of one full run`: what the check itself took, over these jobs. With work levels they follow
+/// the number of runs: `12 runs, work 5 and 10 of 50, 1.12 USD`.
 pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let runs = jobs.iter().map(|job| job.measurements.len()).sum();
     let mut parts = vec![words::count(runs, "run")];
+    parts.extend(work_levels(jobs));
     let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
     let paid: Option<Usd> = jobs.iter().map(|job| job.spend.canary_usd).sum();
     match paid {
@@ -364,7 +394,8 @@ pub(super) fn law_against_measured(jobs: &[&JobReport]) -> Grid {
     .without_empty_columns()
 }
 
-/// One row for each size; the repeats of a size share a row.
+/// One row for each size; the repeats of a size share a row. The law is that of the full work, so runs that did less stay
+/// out.
 fn law_rows(
     job: &JobReport,
     forecast: &InstanceForecast,
@@ -372,7 +403,7 @@ fn law_rows(
     full: &Estimate,
 ) -> impl Iterator<Item = [String; 3]> {
     let mut sizes: Vec<(f64, Vec<(f64, f64)>)> = Vec::new();
-    for run in completed(job, forecast) {
+    for run in completed(job, forecast).filter(|run| run.work == run.work_total) {
         let Some(Seconds(time)) = run.training_seconds else {
             continue;
         };
@@ -441,11 +472,13 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
         }
         let notes = job.notes.iter();
         cautions.extend(notes.map(|note| ("note", format!("{lead}{note}"))));
-        for run in &job.measurements {
-            let label = format!("{} of the data", words::share(run.data_share()));
-            let notes = run.notes.iter();
-            let about = format!("{lead}{}, {label}", run.instance);
-            cautions.extend(notes.map(|note| ("note", format!("{about}: {note}"))));
+        for (note, runs) in run_notes(job) {
+            let about = match runs.as_slice() {
+                [run] => format!("{} of the data", words::share(run.data_share())),
+                runs => words::count(runs.len(), "run"),
+            };
+            let instance = &runs[0].instance;
+            cautions.push(("note", format!("{lead}{instance}, {about}: {note}")));
         }
     }
     cautions.extend(interval_words(jobs).map(|words| ("interval", words)));
@@ -461,6 +494,23 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
         cautions.push(("note", mark.to_owned()));
     }
     cautions
+}
+
+/// Each note of a job's runs, once for each configuration, with the runs that it concerns; never without one.
+fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
+    let mut found: Vec<(&str, Vec<&Measurement>)> = Vec::new();
+    for run in &job.measurements {
+        for note in &run.notes {
+            let same = found
+                .iter_mut()
+                .find(|(known, runs)| known == note && runs[0].instance == run.instance);
+            match same {
+                Some((_, runs)) => runs.push(run),
+                None => found.push((note, vec![run])),
+            }
+        }
+    }
+    found
 }
 
 /// What an interval promises.
@@ -512,6 +562,35 @@ mod tests {
             spend(&[&report.jobs[0]]),
             "5 runs, 1h 52m, 33% of the time of one full run"
         );
+    }
+
+    #[test]
+    fn the_law_stands_beside_runs_of_the_full_work() {
+        let mut report = samples::within();
+        for run in &mut report.jobs[0].measurements {
+            run.work = Some(if run.replicate == 0 { 4.0 } else { 1.0 });
+            run.work_total = Some(4.0);
+        }
+        let grid = law_against_measured(&[&report.jobs[0]]);
+        assert_eq!(
+            grid.rows,
+            [
+                ["1.0%", "0.76s", "0.78s"],
+                ["2.0%", "1.4s", "1.4s"],
+                ["3.1%", "2.0s", "2.0s"],
+                ["100%", "", "58s (51s–1m 06s)"],
+            ]
+        );
+    }
+
+    #[test]
+    fn work_levels_are_told_where_every_run_has_one_of_the_same_whole() {
+        let mut report = samples::gpu();
+        let levels = |report: &crate::report::Report| work_levels(&[&report.jobs[0]]);
+        assert_eq!(levels(&report).as_deref(), Some("work 2 and 4 of 40"));
+        report.jobs[0].measurements[2].work_total = Some(20.0);
+        assert_eq!(levels(&report), None);
+        assert_eq!(levels(&samples::churn()), None);
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Column {
             Self::Gpu => "GPU",
             Self::GpuMemory => "GPU mem",
             Self::IoWait => "I/O wait",
-            Self::Step => "step",
+            Self::Step => "Step",
             Self::CostPerStep => "Cost/step",
             Self::VersusBase => "vs base",
         }
@@ -79,7 +79,7 @@ impl Column {
             Self::Gpu => (Quantity::Percent, estimates.gpu_percent),
             Self::GpuMemory => (Quantity::Percent, estimates.gpu_memory_percent),
             Self::IoWait => (Quantity::Percent, estimates.io_wait_percent),
-            Self::Step => (Quantity::Time, estimates.step_seconds),
+            Self::Step => (Quantity::StepTime, estimates.step_seconds),
             Self::CostPerStep => (Quantity::Money, estimates.cost_per_step_usd),
             Self::VersusBase => return versus_base(forecast),
         };
@@ -186,9 +186,11 @@ fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> 
             Column::Time => true,
             // GPU types have more to say of their GPUs.
             Column::Cpu => has_line(column) || (has_figure(column) && !has_figure(Column::Gpu)),
-            Column::IoWait | Column::CostPerStep => is_in_question(column),
-            Column::Step => false,
-            Column::Cost
+            Column::IoWait => is_in_question(column),
+            // Only who asks for them has step times.
+            Column::Step
+            | Column::CostPerStep
+            | Column::Cost
             | Column::Memory
             | Column::Gpu
             | Column::GpuMemory
@@ -479,8 +481,14 @@ mod tests {
         assert_eq!(titles(&samples::failed()), ["Time"]);
         assert_eq!(titles(&samples::churn()), ["Time", "Cost", "Memory", "CPU"]);
         let mut gpu = samples::gpu();
-        assert_eq!(titles(&gpu), ["Time", "Cost", "Memory", "GPU", "GPU mem"]);
-        gpu.jobs[0].forecasts[0].budget[2].verdict = LineVerdict::Exceeded;
-        assert!(titles(&gpu).contains(&"Cost/step"));
+        let plain = ["Time", "Cost", "Memory", "GPU", "GPU mem"];
+        assert_eq!(titles(&gpu), [&plain[..], &["Step", "Cost/step"]].concat());
+        let judged = &mut gpu.jobs[0].forecasts[0];
+        judged.estimates.step_seconds = None;
+        judged.estimates.cost_per_step_usd = None;
+        judged.budget[2].verdict = LineVerdict::NotApplicable;
+        assert_eq!(titles(&gpu), plain);
+        gpu.jobs[0].forecasts[0].budget[2].verdict = LineVerdict::Unknown;
+        assert_eq!(titles(&gpu), [&plain[..], &["Cost/step"]].concat());
     }
 }

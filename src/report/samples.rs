@@ -516,7 +516,12 @@ pub(super) fn gpu() -> Report {
     dead.outcome = Outcome::OutOfMemory {
         last_line: Some("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB".to_owned()),
     };
-    bert.measurements = vec![run, dead];
+    run.step_seconds = Some(Seconds(0.212_84));
+    bert.measurements = vec![run.clone(), run, dead];
+    for (run, level) in bert.measurements.iter_mut().zip([2.0, 4.0, 2.0]) {
+        run.work = Some(level);
+        run.work_total = Some(40.0);
+    }
     bert.spend.canary_usd = Some(Usd(1.11));
     bert.spend.full_run_usd = Some(Usd(91.8));
     report(vec![bert], Verdict::Within, 0)

@@ -17,6 +17,8 @@ pub const UNKNOWN: &str = "—";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     Time,
+    /// Mostly below a second.
+    StepTime,
     Money,
     Percent,
 }
@@ -41,6 +43,7 @@ impl Quantity {
     pub fn figure(self, value: f64) -> String {
         self.beyond_use(value).unwrap_or_else(|| match self {
             Self::Time => Seconds(value).to_string(),
+            Self::StepTime => step_time(value),
             Self::Money => Usd(value).to_string(),
             Self::Percent => Percent(value).to_string(),
         })
@@ -52,6 +55,7 @@ impl Quantity {
         let end = |value| {
             self.beyond_use(value).unwrap_or_else(|| match self {
                 Self::Time => Seconds(value).to_string(),
+                Self::StepTime => step_time(value),
                 Self::Money => Usd(value).bare(),
                 Self::Percent => Percent(value).bare(),
             })
@@ -72,7 +76,7 @@ impl Quantity {
     /// A distribution with few degrees of freedom has ends that would fill a line with digits.
     fn beyond_use(self, value: f64) -> Option<String> {
         let largest = match self {
-            Self::Time => 3.2e9, // a hundred years
+            Self::Time | Self::StepTime => 3.2e9, // a hundred years
             Self::Money => 1e9,
             Self::Percent => 1e5,
         };
@@ -84,6 +88,21 @@ impl Quantity {
             None
         }
     }
+}
+
+/// `1.4s`, `320ms`, `4.2ms`, `0.0052ms`: two figures that matter, also far below a second.
+fn step_time(seconds: f64) -> String {
+    let size = seconds.abs();
+    if size == 0.0 || size >= 0.995 {
+        return Seconds(seconds).to_string();
+    }
+    let mut digits = 0;
+    let mut scaled = size * 1000.0;
+    while scaled < 9.95 && digits < 9 {
+        scaled *= 10.0;
+        digits += 1;
+    }
+    format!("{:.digits$}ms", seconds * 1000.0)
 }
 
 /// A share of something, 0-1, as a percentage.
@@ -281,6 +300,16 @@ mod tests {
             (Quantity::Percent, estimate(71.0, 66.0, 78.0), "71% (66–78)"),
             (Quantity::Percent, estimate(94.0, 94.1, 93.9), "94%"),
             (Quantity::Time, estimate(60.0, 1.0, 1e300), "1m (1.0s–∞)"),
+            (
+                Quantity::StepTime,
+                estimate(0.3204, 0.0042, 1.42),
+                "320ms (4.2ms–1.4s)",
+            ),
+            (
+                Quantity::StepTime,
+                estimate(0.000_005_2, 0.0, 0.9951),
+                "0.0052ms (0.00s–1.00s)",
+            ),
         ] {
             assert_eq!(quantity.with_interval(&estimate), shown);
         }
