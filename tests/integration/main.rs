@@ -23,3 +23,5 @@ mod probe;
 mod project;
 mod quickstart;
 mod readme;
+mod steps;
+mod work;

@@ -217,6 +217,13 @@ impl Finished {
         self
     }
 
+    /// Standard error as one line, without the frame that a spec error draws around its words.
+    pub(crate) fn words(&self) -> String {
+        let words = self.stderr.split_whitespace();
+        let words = words.filter(|word| !matches!(*word, "·" | "│" | "╰─┤"));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error} in\n{}", self.seen()))
