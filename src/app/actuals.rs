@@ -9,14 +9,14 @@ use crate::forecast::Estimate;
 use crate::measurement::Measurement;
 use crate::plan;
 use crate::report::{InstanceForecast, Report, words};
-use crate::spec::Job;
+use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Percent, Seconds, Usd};
 
 use super::canaries::{self, Runner};
 use super::progress::Progress;
 use super::project::Project;
 use super::store::{OwnFile, Store};
-use super::{AppError, Loudness, change, print, printable, report, run, signals};
+use super::{AppError, Loudness, backend, change, print, printable, report, signals};
 
 /// The report of the last `run`, in the gate's own folder.
 pub(super) const LAST_REPORT: &str = "last-report.json";
@@ -27,6 +27,12 @@ pub(super) async fn actuals(
 ) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
     change::check_names(&arguments.jobs, &project)?;
+    if project.spec.backend == BackendKind::Replay {
+        return Err(AppError::usage(
+            "`actuals --run` runs the full job, and the replay backend runs nothing",
+        )
+        .help("choose `backend: local` for it"));
+    }
     let forecasts = last_report(&project)?;
     let jobs: Vec<&Job> = project
         .spec
@@ -43,7 +49,7 @@ pub(super) async fn actuals(
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let mut store = Store::open(&project, OwnFile::Actuals, None)?;
-    let backend = run::local_backend(&project, &arguments.pass_env)?;
+    let backend = backend::local(&project, &arguments.pass_env)?;
     let progress = Progress::new(loudness);
     let mut text = format!("forecast of {:.0}\n\n", forecasts.generated_at);
     let work = async {

@@ -92,7 +92,11 @@ pub(super) async fn run<B: Backend>(
 
 /// The measurement with what it cost.
 pub(super) fn priced(measurement: Measurement, price: Option<&Price>) -> Measurement {
-    let cost = match (price, measurement.billable_seconds) {
+    // A recorded table may tell the time of training and not what was billed.
+    let billed = measurement
+        .billable_seconds
+        .or(measurement.training_seconds);
+    let cost = match (price, billed) {
         (Some(price), Some(time)) => Some(
             price
                 .usd_per_hour

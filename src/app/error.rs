@@ -105,6 +105,19 @@ impl AppError {
         self.code
     }
 
+    /// What and why in one line, for a warning.
+    pub(super) fn in_a_line(&self) -> String {
+        match &self.kind {
+            Kind::Spec(errors) => printable(&errors.to_string()),
+            Kind::Message { what, causes, .. } => {
+                let causes = causes.iter().flat_map(|cause| cause.lines());
+                let why: Vec<&str> = causes.map(str::trim).collect();
+                let colon = if why.is_empty() { "" } else { ": " };
+                printable(&format!("{what}{colon}{}", why.join("; ")))
+            }
+        }
+    }
+
     /// The text for standard error; hostile characters are made harmless.
     pub fn render(&self, colours: bool) -> String {
         let mut text = match &self.kind {

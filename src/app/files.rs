@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::AppError;
+use crate::units::Bytes;
 
 /// A kind of report file, by its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,16 +52,24 @@ impl Outputs {
 }
 
 /// The largest text that is read from a file that somebody names: measurements, reports, lists.
-const LARGEST_TEXT: u64 = 256 << 20;
+pub(super) const LARGEST_TEXT: Bytes = Bytes(256 << 20);
 
 /// Reads a text file. A pipe would block for ever, and a device has no end, so only plain files are read.
 pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
+    read_text_up_to(path, LARGEST_TEXT)
+}
+
+/// The same of a file that is to be no larger than `limit`.
+pub(super) fn read_text_up_to(path: &Path, limit: Bytes) -> std::io::Result<String> {
     let metadata = path.metadata()?;
+    if metadata.is_dir() {
+        return Err(std::io::Error::other("it is a folder"));
+    }
     if !metadata.is_file() {
         return Err(std::io::Error::other("it is not a plain file"));
     }
-    if metadata.len() > LARGEST_TEXT {
-        return Err(std::io::Error::other("it is larger than 256 MiB"));
+    if metadata.len() > limit.0 {
+        return Err(std::io::Error::other(format!("it is larger than {limit}")));
     }
     fs::read_to_string(path)
 }

@@ -1,19 +1,16 @@
 //! `forecast FILE`: offline, from recorded measurements. With a spec, its budgets are judged; without, nothing is.
 
-use std::path::Path;
-
 use crate::cli::ForecastArguments;
 use crate::exit::Strictness;
 use crate::instance::{InstanceConfiguration, Price, tables};
 use crate::measurement::Measurement;
-use crate::measurement::table::{self, Table};
 use crate::report::{JobReport, Report};
 use crate::spec::{Budget, Job, Level, OnInconclusive};
 
 use super::files::{self, Outputs};
 use super::judge::{self, JobInput};
 use super::project::{DEFAULT_REGION, Project, environment_region};
-use super::{AppError, report, run};
+use super::{AppError, recorded, report, run};
 
 pub(super) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
     let mut project = Project::load_if_there(&arguments.spec)?;
@@ -26,7 +23,11 @@ pub(super) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
             .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?,
     };
     let outputs = Outputs::prepare(&arguments.output.outputs, &root)?;
-    let recorded = read(&arguments.file)?;
+    let refused = AppError::usage(format!(
+        "the measurements {} cannot be read",
+        arguments.file.display()
+    ));
+    let recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
     let names = job_names(&recorded.measurements, &arguments.jobs)?;
     let price_of = |instance: &InstanceConfiguration| match &project {
         Some(project) => project.price(instance),
@@ -141,26 +142,6 @@ fn job_names(measurements: &[Measurement], asked: &[String]) -> Result<Vec<Strin
     }
     names.retain(|name| asked.is_empty() || asked.contains(name));
     Ok(names)
-}
-
-/// The kind of the file is told by its extension; anything but .csv is read as JSON lines.
-fn read(file: &Path) -> Result<Table, AppError> {
-    let refuse = || {
-        AppError::usage(format!(
-            "the measurements {} cannot be read",
-            file.display()
-        ))
-    };
-    let text = files::read_text(file).map_err(|source| {
-        refuse()
-            .help("the file holds JSON lines (.jsonl) or a table (.csv), in UTF-8")
-            .caused_by(source)
-    })?;
-    let is_csv = file.extension().is_some_and(|extension| extension == "csv");
-    if is_csv { table::read_csv(&text) } else { table::read_json_lines(&text) }
-        .map_err(|error| refuse()
-            .help("`canary-gate run --measurements FILE` writes such files; `canary-gate schema measurement` prints a line's form")
-            .caused_by(error))
 }
 
 fn table_price(instance: &InstanceConfiguration, region: Option<&str>) -> Option<Price> {

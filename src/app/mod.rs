@@ -1,6 +1,7 @@
 //! The story, told by each command as a short function over the stages. Only here do the pure core and the edges meet.
 
 mod actuals;
+mod backend;
 mod canaries;
 mod change;
 mod error;
@@ -12,6 +13,7 @@ mod plan;
 mod probe;
 mod progress;
 mod project;
+mod recorded;
 mod report;
 mod run;
 mod schema;

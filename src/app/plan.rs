@@ -9,6 +9,7 @@ use crate::plan::{self, Alternatives, Plan, PlanError};
 use crate::spec::Job;
 use crate::units::Bytes;
 
+use super::backend::AnyBackend;
 use super::project::Project;
 use super::{AppError, change, print, printable, run};
 
@@ -34,7 +35,7 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     } else {
         Alternatives::Measure
     };
-    let backend = run::local_backend(&project, &[])?;
+    let backend = AnyBackend::of(&project, &[])?;
     let mut text = change::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
     for affected in &affected {
@@ -46,7 +47,11 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
             &|instance| project.price(instance),
             alternatives,
         ) {
-            Ok(plan) => describe(&mut text, job, &affected.by, &plan),
+            Ok(mut plan) => {
+                backend.check_supply(job, &mut plan)?;
+                plan.notes.extend(backend.notes(job));
+                describe(&mut text, job, &affected.by, &plan, &backend);
+            }
             Err(PlanError::Unknown(reason)) => {
                 let _ = writeln!(
                     text,
@@ -62,7 +67,8 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
 }
 
 /// One job's plan, as text.
-fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
+fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &AnyBackend) {
+    let knows_bytes = backend.knows_bytes(job);
     let _ = writeln!(
         text,
         "{} · {} on {}{}",
@@ -93,11 +99,15 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
     for (run, count) in sizes {
         let _ = writeln!(
             text,
-            "  {:>5}  {} of {} objects, about {}{}, {}",
+            "  {:>5}  {} of {} objects{}{}, {}",
             run.fraction.to_string(),
             run.objects,
             run.objects_total,
-            run.bytes,
+            if knows_bytes {
+                format!(", about {}", run.bytes)
+            } else {
+                String::new()
+            },
             level(run.work.as_ref()),
             match count {
                 1 => "once".to_owned(),
@@ -112,7 +122,9 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
         .map(|run| run.bytes_total)
         .unwrap_or_default();
     let work = job.work.as_ref().map(WorkLevel::of_full_run);
-    let _ = writeln!(text, "  full run        {total}{}", level(work.as_ref()));
+    if knows_bytes {
+        let _ = writeln!(text, "  full run        {total}{}", level(work.as_ref()));
+    }
     let _ = writeln!(
         text,
         "  worst case      {}",
@@ -131,11 +143,16 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan) {
         text,
         "  expected        not known before the first canary has run"
     );
-    let _ = writeln!(
-        text,
-        "  wall-clock      at most {}, {} at a time",
-        plan.wall_clock, job.canary.parallel
-    );
+    let _ = match backend {
+        AnyBackend::Replay(_) => {
+            writeln!(text, "  wall-clock      none, the runs are recorded")
+        }
+        AnyBackend::Local(_) => writeln!(
+            text,
+            "  wall-clock      at most {}, {} at a time",
+            plan.wall_clock, job.canary.parallel
+        ),
+    };
     for alternative in &plan.alternatives {
         let what = match &alternative.runs {
             Ok(list) => format!(

@@ -17,6 +17,8 @@ use super::{AppError, Loudness, warn};
 const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
 /// The gate's own folder, beside the spec.
 const STATE_FOLDER: &str = ".canary-gate";
+/// The way out for who chose another.
+const SERVED_BACKENDS: &str = "this version runs `backend: local` and `backend: replay`";
 /// Prices are for this region where nobody says one.
 pub(super) const DEFAULT_REGION: &str = "us-east-1";
 
@@ -180,10 +182,56 @@ impl Project {
             all.join(", ")
         ))
         .help(if first.field == "backend" {
-            format!("this version runs `backend: {}`", BackendKind::Local)
+            SERVED_BACKENDS
         } else {
-            "leave it out, or wait for a version that serves it".to_owned()
+            "leave it out, or wait for a version that serves it"
         }))
+    }
+
+    /// The refusal of a backend that no code serves.
+    pub(super) fn backend_not_yet(&self) -> AppError {
+        AppError::usage(format!("not served yet: the {} backend", self.spec.backend))
+            .help(SERVED_BACKENDS)
+    }
+
+    /// The file of the spec's recording, all links resolved; inside the checkout.
+    pub(super) fn recording_file(&self, written: &str) -> Result<PathBuf, AppError> {
+        let joined = match written.strip_prefix('/') {
+            Some(rooted) => self.root.join(rooted),
+            None => self.folder.join(written),
+        };
+        let real = joined.canonicalize().map_err(|source| {
+            AppError::failed(format!("recording: `{written}` cannot be read: {}", joined.display()))
+                .help("put the file there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root")
+                .caused_by(source)
+        })?;
+        if !real.starts_with(&self.root) {
+            return Err(AppError::failed(format!(
+                "recording: `{written}` leads outside the checkout, to {}",
+                real.display()
+            ))
+            .help("keep the recording inside the checkout; links that leave it are refused"));
+        }
+        Ok(real)
+    }
+
+    /// Refuses to write where the recording is read from.
+    pub(super) fn refuse_to_write_over_the_recording<'a>(
+        &self,
+        mut paths: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<(), AppError> {
+        let recording = match (&self.spec.recording, self.spec.backend) {
+            (Some(recording), BackendKind::Replay) => self.recording_file(recording)?,
+            _ => return Ok(()),
+        };
+        match paths.find(|path| path.canonicalize().is_ok_and(|real| real == recording)) {
+            None => Ok(()),
+            Some(path) => Err(AppError::usage(format!(
+                "{} is the recording that is replayed",
+                path.display()
+            ))
+            .help("write to another file")),
+        }
     }
 
     /// What the report says of parts of the spec that are accepted and have no effect yet, for one job or for all.

@@ -1,7 +1,6 @@
 //! `run`: the gate. Change -> plan -> canaries -> forecast -> verdict -> report.
 
 use crate::backend::Backend;
-use crate::backend::local::{LocalBackend, Place};
 use crate::change::AffectedJob;
 use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
 use crate::exit::{self, Strictness};
@@ -11,6 +10,7 @@ use crate::report::{JobReport, Policy, Report};
 use crate::spec::{Job, OnInconclusive, Spec};
 
 use super::actuals::LAST_REPORT;
+use super::backend::AnyBackend;
 use super::canaries::{self, Runner};
 use super::files::{self, Outputs};
 use super::judge::{self, JobInput};
@@ -22,12 +22,14 @@ use super::{AppError, Loudness, change, report, say, signals};
 pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
     change::refuse_another_head(&arguments.change, &project)?;
-    let written = arguments
-        .output
-        .outputs
-        .iter()
-        .chain(&arguments.measurements);
-    let change = change::change(&arguments.change, &project)?.without(&project.relative(written));
+    let written = || {
+        arguments
+            .output
+            .outputs
+            .iter()
+            .chain(&arguments.measurements)
+    };
+    let change = change::change(&arguments.change, &project)?.without(&project.relative(written()));
     let affected = change::select(&arguments.change, &project, &change)?;
     project.refuse_not_yet(
         &affected
@@ -35,6 +37,8 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             .map(|affected| affected.job)
             .collect::<Vec<_>>(),
     )?;
+    let backend = AnyBackend::of(&project, &arguments.pass_env)?;
+    project.refuse_to_write_over_the_recording(written())?;
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
     let own_report = project.state_folder().join(LAST_REPORT);
     let mut store = Store::open(
@@ -47,7 +51,6 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
 
     let interruption = signals::watch()?;
     let progress = Progress::new(loudness);
-    let backend = local_backend(&project, &arguments.pass_env)?;
     let mut runner = Runner {
         backend: &backend,
         store: &mut store,
@@ -101,7 +104,7 @@ async fn gate_all<'a>(
     project: &Project,
     affected: &[AffectedJob<'a>],
     arguments: &RunArguments,
-    runner: &mut Runner<'_, LocalBackend>,
+    runner: &mut Runner<'_, AnyBackend>,
 ) -> Result<(Vec<JobReport>, Vec<(&'a str, AppError)>), AppError> {
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
@@ -135,7 +138,7 @@ async fn gate(
     project: &Project,
     affected: &AffectedJob<'_>,
     arguments: &RunArguments,
-    runner: &mut Runner<'_, LocalBackend>,
+    runner: &mut Runner<'_, AnyBackend>,
 ) -> Result<JobReport, AppError> {
     let job = affected.job;
     let dataset = runner.backend.list(job).await?;
@@ -153,8 +156,10 @@ async fn gate(
         }
         Err(error) => return Err(unplannable(&error)),
     };
+    runner.backend.check_supply(job, &mut plan)?;
     let measurements = measure(project, &mut plan, job, runner).await?;
-    let mut notes = plan.notes.clone();
+    let mut notes = runner.backend.notes(job);
+    notes.extend(plan.notes.iter().cloned());
     notes.extend(project.ignored_not_yet(job));
     Ok(judge::job_report(&JobInput {
         name: &job.name,
@@ -175,7 +180,7 @@ async fn measure(
     project: &Project,
     plan: &mut Plan,
     job: &Job,
-    runner: &mut Runner<'_, LocalBackend>,
+    runner: &mut Runner<'_, AnyBackend>,
 ) -> Result<Vec<Measurement>, AppError> {
     let price = project.price(&job.instance);
     let mut measurements = canaries::run(runner, job, &plan.runs, price.as_ref()).await?;
@@ -210,26 +215,6 @@ pub(super) fn unplannable(error: &PlanError) -> AppError {
         }
         PlanError::Unknown(_) => "see the plan with `canary-gate plan`",
     })
-}
-
-/// The backend that runs canaries here, with an environment built from nothing.
-pub(super) fn local_backend(
-    project: &Project,
-    pass_env: &[String],
-) -> Result<LocalBackend, AppError> {
-    let program = std::env::current_exe().map_err(|source| {
-        AppError::failed("could not find this program's own file").caused_by(source)
-    })?;
-    Ok(LocalBackend::new(
-        Place {
-            checkout: project.root.clone(),
-            spec_folder: project.folder.clone(),
-            known_files: project.known_files()?.map(<[String]>::to_vec),
-            state: project.state_folder(),
-        },
-        program,
-        canaries::environment(pass_env)?,
-    ))
 }
 
 /// Flag, then spec.

@@ -8,8 +8,9 @@ use crate::cli::ValidateArguments;
 use crate::plan::{self, Alternatives};
 use crate::spec::{BackendKind, Design, NotYetEffect};
 
+use super::backend::AnyBackend;
 use super::project::Project;
-use super::{AppError, Loudness, print, printable, run, say, warn};
+use super::{AppError, Loudness, print, printable, say, warn};
 
 pub(super) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
@@ -65,10 +66,16 @@ fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
 
 /// What `run` would refuse is worth a word before: missing data or source, a worst case above the spend limit.
 async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
-    if project.spec.backend != BackendKind::Local {
+    if project.spec.backend == BackendKind::Sagemaker {
         return Ok(());
     }
-    let backend = run::local_backend(project, &[])?;
+    let backend = match AnyBackend::of(project, &[]) {
+        Ok(backend) => backend,
+        Err(error) => {
+            say(&format!("warning: {}", error.in_a_line()));
+            return Ok(());
+        }
+    };
     for job in &project.spec.jobs {
         let field = format!("jobs.{}", job.name);
         // What the backend says begins with the field it is about.
@@ -80,10 +87,17 @@ async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
             Err(error) => warn_of(&error),
             Ok(dataset) => {
                 let price_of = |instance: &_| project.price(instance);
-                if let Err(error) = plan::plan(job, &dataset, &price_of, Alternatives::Skip)
-                    && !matches!(job.canary.design, Design::Adaptive { .. })
-                {
-                    warn(&field, &error.to_string());
+                match plan::plan(job, &dataset, &price_of, Alternatives::Skip) {
+                    Ok(mut plan) => {
+                        if let Err(error) = backend.check_supply(job, &mut plan) {
+                            warn_of(&error);
+                        }
+                    }
+                    Err(error) => {
+                        if !matches!(job.canary.design, Design::Adaptive { .. }) {
+                            warn(&field, &error.to_string());
+                        }
+                    }
                 }
             }
         }

@@ -1,16 +1,18 @@
-//! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process or a training job and gives back
-//! a [`Measurement`].
+//! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process, a training job or a look into a
+//! recording, and gives back a [`Measurement`].
 
 pub mod local;
+pub mod replay;
 
 use std::future::Future;
 
 use tokio::sync::watch;
 
 use crate::canary::{CanaryRun, Dataset};
-use crate::instance::{Capacity, InstanceType};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::measurement::Measurement;
 use crate::spec::Job;
+use crate::units::Fraction;
 
 /// Something that runs canaries.
 ///
@@ -24,6 +26,14 @@ pub trait Backend {
 
     /// What one machine of a type has; `None` where this backend does not know the type.
     fn capacity(&self, kind: &InstanceType) -> Option<Capacity>;
+
+    /// How many more canaries of one size it can run; `None`: any number.
+    fn supply(
+        &self,
+        job: &Job,
+        instance: &InstanceConfiguration,
+        fraction: Fraction,
+    ) -> Option<u32>;
 
     /// Runs one canary to its end and measures it.
     ///

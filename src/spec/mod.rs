@@ -74,7 +74,7 @@ pub struct Spec {
     pub allowed_instances: Vec<String>,
     pub strict: bool,
     pub on_inconclusive: OnInconclusive,
-    /// The recorded table of the replay backend.
+    /// The recording of the replay backend; `Some` with it.
     pub recording: Option<String>,
     /// In the order of the file; never empty; names are unique.
     pub jobs: Vec<Job>,
@@ -136,7 +136,7 @@ pub struct SpecWarning {
 /// One training job: what triggers it, the full run, and its budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// 1-63 letters, digits and inner hyphens.
+    /// 1-63 letters, digits and inner hyphens; underscores as well where it is replayed.
     pub name: String,
     /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
     pub paths: Vec<String>,

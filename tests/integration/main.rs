@@ -23,5 +23,6 @@ mod probe;
 mod project;
 mod quickstart;
 mod readme;
+mod replay;
 mod steps;
 mod work;

@@ -24,11 +24,11 @@ use self::process::{HostCommand, HostResult, Probes};
 use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::{Backend, BackendError, CanaryResult, Cancellation};
 use crate::canary::{CanaryRun, ChannelData, Dataset};
-use crate::instance::{Capacity, InstanceType};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::measurement::{self, Measurement, Outcome, Phases, Usage, steps};
 use crate::probe::{self, OptMl, ProbeReport};
 use crate::spec::{BackendKind, Distribution, Job};
-use crate::units::Seconds;
+use crate::units::{Fraction, Seconds};
 
 /// What is read of `output/failure`; SageMaker takes 1,024 characters of it.
 const FAILURE_BYTES: u64 = 8192;
@@ -187,6 +187,10 @@ impl Backend for LocalBackend {
 
     fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
         kind.is_local().then(|| self.host().clone())
+    }
+
+    fn supply(&self, _: &Job, _: &InstanceConfiguration, _: Fraction) -> Option<u32> {
+        None
     }
 
     async fn run(

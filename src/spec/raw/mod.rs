@@ -44,9 +44,11 @@ mapping! {
         optional strict: bool,
         /// Whether an unknown outcome fails the check. Default: fail.
         optional on_inconclusive: Choice<OnInconclusive>,
-        /// The recorded table that `backend: replay` reads.
+        /// The file of recorded runs that `backend: replay` hands out in place of running any: a table (.csv) or JSON lines, as
+        /// `canary-gate run --measurements FILE` writes them. A path inside the checkout, relative to the spec's folder.
         optional recording: Text,
-        /// The training jobs, by name: 1 to 63 letters, digits and inner hyphens.
+        /// The training jobs, by name: 1 to 63 letters, digits and inner hyphens; with `backend: replay` as the recording
+        /// names them, underscores included.
         required jobs: Map<Job>,
         /// Known overruns, agreed to, each with a ceiling, a reason and an expiry date.
         optional overrides: List<Override>,

@@ -1,6 +1,6 @@
 //! What a job may take: written budget lines, the two implicit ones, and drift.
 
-use super::{Reader, level};
+use super::{Instances, Reader, level};
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::{self, Either};
 use crate::spec::{
@@ -88,6 +88,7 @@ impl Reader<'_> {
         &mut self,
         raw: Option<Located<raw::Budget>>,
         training: Option<&Training>,
+        instances: Option<&Instances>,
         job: &At,
     ) -> Budget {
         let mut lines = Vec::new();
@@ -124,7 +125,10 @@ impl Reader<'_> {
         if let Some(Seconds(limit)) = training.and_then(|training| training.max_runtime) {
             add_implicit(&mut lines, LineKind::Time, limit);
         }
-        self.check_local_price(&lines, job);
+        let is_local = instances.is_some_and(|(instance, _)| instance.is_local());
+        if self.is_local() || self.is_replay() && is_local {
+            self.check_local_price(&lines, job);
+        }
         Budget {
             lines,
             certainty,
@@ -241,7 +245,7 @@ impl Reader<'_> {
 
     /// Where a machine has no price, nothing can be said about cost.
     fn check_local_price(&mut self, lines: &[BudgetLine], job: &At) {
-        if !self.is_local() || self.has_local_price {
+        if self.has_local_price {
             return;
         }
         for line in lines {

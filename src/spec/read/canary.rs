@@ -22,7 +22,11 @@ const MOST_PARALLEL: u32 = 100;
 
 impl Reader<'_> {
     pub(super) fn canary(&mut self, raw: Option<raw::Canary>) -> Option<CanaryPolicy> {
-        let local_default = if self.is_local() { 1 } else { DEFAULT_PARALLEL };
+        let default_parallel = if self.is_sagemaker() {
+            DEFAULT_PARALLEL
+        } else {
+            1
+        };
         let Some(raw) = raw else {
             return Some(CanaryPolicy {
                 design: Design::Fixed {
@@ -31,7 +35,7 @@ impl Reader<'_> {
                 },
                 spend_limit: DEFAULT_SPEND_LIMIT,
                 max_runtime: DEFAULT_MAX_RUNTIME,
-                parallel: local_default,
+                parallel: default_parallel,
                 warm_pool: None,
                 reuse: DEFAULT_REUSE,
                 seed: DEFAULT_SEED,
@@ -52,7 +56,7 @@ impl Reader<'_> {
             design,
             spend_limit: spend_limit.unwrap_or(DEFAULT_SPEND_LIMIT),
             max_runtime: max_runtime.unwrap_or(DEFAULT_MAX_RUNTIME),
-            parallel: parallel.unwrap_or(local_default),
+            parallel: parallel.unwrap_or(default_parallel),
             warm_pool,
             reuse: raw.reuse.map_or(DEFAULT_REUSE, |reuse| reuse.value.0),
             seed: raw.seed.map_or(DEFAULT_SEED, |seed| seed.value),

@@ -63,7 +63,9 @@ impl Reader<'_> {
     ) -> Option<Instances> {
         let instance = instance.and_then(|instance| {
             self.remember(&instance.at);
-            if let Either::Long(_) = instance.value {
+            if let Either::Long(_) = instance.value
+                && !self.is_replay()
+            {
                 let what = "canaries on instance groups";
                 self.findings
                     .not_yet(&instance.at, what, NotYetEffect::Refuse);

@@ -206,17 +206,17 @@ impl Reader<'_> {
         text.clone()
     }
 
-    /// A runtime that SageMaker can enforce: 1 second to 28 days. Locally only the lower end holds.
+    /// A runtime that SageMaker can enforce: 1 second to 28 days. Elsewhere only the lower end holds.
     pub(super) fn runtime(&mut self, runtime: &Located<raw::Quantity<Seconds>>) -> Seconds {
         let seconds = runtime.value.0;
         if seconds.0 < 1.0 {
             self.findings.wrong(&runtime.at, "a run needs at least 1s");
-        } else if seconds > LONGEST_LOCAL_RUN && self.is_local() {
+        } else if seconds > LONGEST_LOCAL_RUN && !self.is_sagemaker() {
             self.findings.wrong(
                 &runtime.at,
                 format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact()),
             );
-        } else if seconds > LONGEST_RUN && !self.is_local() {
+        } else if seconds > LONGEST_RUN && self.is_sagemaker() {
             self.findings.wrong(
                 &runtime.at,
                 format!("{seconds}; SageMaker allows at most {LONGEST_RUN}"),

@@ -122,11 +122,15 @@ impl<'a> Reader<'a> {
         self.backend == Some(BackendKind::Sagemaker)
     }
 
+    fn is_replay(&self) -> bool {
+        self.backend == Some(BackendKind::Replay)
+    }
+
     fn spec(mut self, raw: raw::Spec, root: &At) -> Option<(Spec, Vec<(String, usize)>)> {
         // There is one version, so nothing is chosen by it.
         debug_assert!(raw.version.is_some() || !self.findings.problems.is_empty());
         if let Some(backend) = &raw.backend
-            && backend.value.0 != BackendKind::Local
+            && backend.value.0 == BackendKind::Sagemaker
         {
             let what = format!("the {} backend", backend.value.0);
             self.findings
@@ -228,13 +232,19 @@ impl<'a> Reader<'a> {
     fn recording(&mut self, recording: Option<Located<raw::Text>>, root: &At) -> Option<String> {
         match recording {
             Some(recording) => {
-                if self.backend.is_some_and(|kind| kind != BackendKind::Replay) {
+                if self.is_local() {
+                    self.findings.wrong_with_help(
+                        &recording.at,
+                        "the local backend runs canaries and reads no recording",
+                        "remove the key, or choose `backend: replay`",
+                    );
+                } else if !self.is_replay() {
                     self.no_effect(&recording.at);
                 }
                 Some(self.path(&recording))
             }
             None => {
-                if self.backend == Some(BackendKind::Replay) {
+                if self.is_replay() {
                     self.findings.missing(
                         root,
                         "recording",
@@ -266,13 +276,7 @@ impl<'a> Reader<'a> {
     }
 
     fn job(&mut self, name: Located<String>, raw: raw::Job) -> Option<Job> {
-        if !limits::is_job_name(&name.value) {
-            self.findings.wrong_with_help(
-                &name.at,
-                format!("{} cannot be a job's name", quoted(&name.value)),
-                "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
-            );
-        }
+        self.job_name(&name);
         self.remember(&name.at);
         let paths = raw.paths.map(|paths| self.globs(paths));
         let instances = self.instances(raw.instance, raw.alternatives);
@@ -281,7 +285,7 @@ impl<'a> Reader<'a> {
             .and_then(|training| self.training(training, instances.as_ref()));
         let work = raw.work.and_then(|work| self.work(work, training.as_ref()));
         let canary = self.canary(raw.canary.map(|canary| canary.value));
-        let budget = self.budget(raw.budget, training.as_ref(), &name.at);
+        let budget = self.budget(raw.budget, training.as_ref(), instances.as_ref(), &name.at);
         let drift = self.drift(raw.drift);
         let (instance, alternatives) = instances?;
         Some(Job {
@@ -295,6 +299,25 @@ impl<'a> Reader<'a> {
             budget,
             drift,
         })
+    }
+
+    /// A recording may be of anybody's jobs, so that replayed ones may have underscores as well.
+    fn job_name(&mut self, name: &Located<String>) {
+        let (is_name, expected) = if self.is_replay() {
+            (
+                limits::is_job_name(&name.value.replace('_', "a")),
+                "1 to 63 letters, digits, underscores and inner hyphens",
+            )
+        } else {
+            (
+                limits::is_job_name(&name.value),
+                "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
+            )
+        };
+        if !is_name {
+            let message = format!("{} cannot be a job's name", quoted(&name.value));
+            self.findings.wrong_with_help(&name.at, message, expected);
+        }
     }
 
     /// Whether a list was written with nothing in it; one whose items could not be read has its complaints already.

@@ -45,7 +45,9 @@ impl Reader<'_> {
         };
         let max_runtime = match &raw.max_runtime {
             Some(runtime) => Some(self.runtime(runtime)),
-            None => (!self.is_local()).then_some(DEFAULT_MAX_RUNTIME),
+            // A replayed job keeps the default of the backend that its block is written for.
+            None => (self.is_sagemaker() || self.is_replay() && raw.image.is_some())
+                .then_some(DEFAULT_MAX_RUNTIME),
         };
         let spot = raw.spot.as_ref().is_some_and(|spot| spot.value);
         if let Some(written) = &raw.spot
@@ -58,7 +60,7 @@ impl Reader<'_> {
                 "without `checkpoints` an interrupted run starts again from nothing",
             );
         }
-        let in_script_mode = raw.entry_point.is_some() && !self.is_local();
+        let in_script_mode = raw.entry_point.is_some() && self.is_sagemaker();
         let channels = raw
             .channels
             .map(|channels| self.channels(channels, instances));
@@ -87,7 +89,8 @@ impl Reader<'_> {
         })
     }
 
-    /// What the backend must have, cannot have, or does not heed.
+    /// What the backend must have, cannot have, or does not heed. Of a replayed job nothing is run, so a block that is
+    /// written for another backend stands as it is.
     fn check_backend_keys(&mut self, raw: &raw::Training, at: &At) {
         fn place<T>(field: &Option<Located<T>>) -> Option<&At> {
             field.as_ref().map(|located| &located.at)
@@ -252,7 +255,7 @@ impl Reader<'_> {
                 let length = value.chars().count();
                 if (limits::HYPERPARAMETER_VALUE_PROMISED + 1..=limits::HYPERPARAMETER_VALUE)
                     .contains(&length)
-                    && !self.is_local()
+                    && self.is_sagemaker()
                 {
                     self.findings.warn(
                         &entry.value.at,

@@ -427,3 +427,46 @@ fn a_command_in_one_word_is_doubted() {
         ]
     );
 }
+
+#[test]
+fn a_spec_of_either_backend_can_be_replayed() {
+    let replayed = |text: &str, backend: &str| {
+        let recording = if text.contains("\nrecording:") {
+            ""
+        } else {
+            "\nrecording: runs.csv"
+        };
+        let text = text.replacen(
+            &format!("backend: {backend}"),
+            &format!("backend: replay{recording}"),
+            1,
+        );
+        spec(&text)
+    };
+    let local = replayed(LOCAL, "local");
+    assert_eq!((local.not_yet.len(), remarks(&local)), (0, Vec::new()));
+    assert_eq!(local.recording.as_deref(), Some("runs.csv"));
+    // Nothing is gained and nothing lost by the change: what holds by default is what held.
+    let job = |spec: &Spec| spec.jobs[0].clone();
+    assert_eq!(job(&local), job(&spec(LOCAL)));
+
+    let cloud = replayed(EXAMPLE, "sagemaker");
+    assert_eq!(job(&cloud), job(&spec(EXAMPLE)));
+    assert!(
+        !not_yet(&cloud, NotYetEffect::Refuse).contains(&"backend: the replay backend".to_owned())
+    );
+}
+
+#[test]
+fn a_replayed_job_is_named_as_it_was_recorded() {
+    let text = LOCAL
+        .replace("backend: local", "backend: replay\nrecording: runs.csv")
+        .replace("churn", "churn_2");
+    assert_eq!(spec(&text).jobs[0].name, "churn_2");
+    assert_eq!(
+        problems(&text.replace("churn_2", "churn.2")),
+        [
+            "jobs.churn.2: `churn.2` cannot be a job's name (1 to 63 letters, digits, underscores and inner hyphens)"
+        ]
+    );
+}

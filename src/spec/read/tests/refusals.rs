@@ -605,6 +605,21 @@ fn a_local_job_is_not_a_sagemaker_job() {
         ["the replay backend needs `recording` (write `recording: runs.csv`)"]
     );
     assert_eq!(
+        problems(&LOCAL.replace("backend: local", "backend: local\nrecording: runs.csv")),
+        [
+            "recording: the local backend runs canaries and reads no recording (remove the key, or choose `backend: replay`)"
+        ]
+    );
+    assert_eq!(
+        problems(
+            &(LOCAL.replace("backend: local", "backend: replay\nrecording: runs.csv")
+                + "    budget: {cost: 5 USD}\n")
+        ),
+        [
+            "jobs.churn.budget.cost: this machine has no price, so its cost is not known (write `prices: {local: 1.20 USD/h}` at the top, or remove the line)"
+        ]
+    );
+    assert_eq!(
         problems(&LOCAL.replace("instance: local", "instance: 65x local")),
         ["jobs.churn.instance: 65 processes; at most 64 are started"]
     );

@@ -1,0 +1,161 @@
+use futures_util::FutureExt;
+
+use super::*;
+use crate::measurement::table;
+use crate::spec::{self, Spec, SpecSource};
+
+const RUNS: &str = "\
+workload,fraction_requested,wall_seconds,files_total,bytes,bytes_total
+sums,1%,1,10,3,1005
+sums,2%,2,10,20,1005
+sums,1%,1.5,10,9,1005
+other,1%,7,,,
+";
+
+fn spec(channels: &str) -> Spec {
+    let text = format!(
+        "version: 1
+backend: replay
+recording: runs.csv
+jobs:
+  sums: {{training: {{channels: {channels}}}, instance: local}}
+  other: {{training: {{channels: {channels}}}, instance: local}}
+"
+    );
+    let source = SpecSource {
+        name: "canary-gate.yml",
+        bytes: text.as_bytes(),
+    };
+    spec::read(source, &[]).unwrap()
+}
+
+fn backend() -> ReplayBackend {
+    ReplayBackend::new("runs.csv", table::read_csv(RUNS).unwrap())
+}
+
+/// Everything a replay does is done at once.
+fn list(backend: &ReplayBackend, job: &Job) -> Result<Dataset, BackendError> {
+    backend.list(job).now_or_never().unwrap()
+}
+
+fn run(
+    backend: &ReplayBackend,
+    job: &Job,
+    percent: f64,
+    max_runtime: Option<Seconds>,
+) -> Result<Measurement, BackendError> {
+    let asked = CanaryRun {
+        job: job.name.clone(),
+        instance: job.instance.clone(),
+        fraction: Percent(percent).as_fraction(),
+        replicate: 0,
+        channels: Vec::new(),
+        objects: 1,
+        objects_total: 10,
+        bytes: Bytes(1),
+        bytes_total: Bytes(10),
+        work: None,
+        max_runtime,
+    };
+    let (_, cancellation) = Cancellation::new();
+    let result = backend.run(job, &asked, &cancellation);
+    Ok(result.now_or_never().unwrap()?.measurement)
+}
+
+#[test]
+fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
+    let (spec, backend) = (spec("{train: {uri: data}}"), backend());
+    let job = &spec.jobs[0];
+    let supply = || backend.supply(job, &job.instance, Fraction(0.01));
+    assert_eq!(supply(), Some(2));
+    let bytes: Vec<_> = (0..2)
+        .map(|_| run(&backend, job, 1.0, None).unwrap().bytes)
+        .collect();
+    assert_eq!(bytes, [Some(Bytes(3)), Some(Bytes(9))]);
+    assert_eq!(supply(), Some(0));
+    let used_up = run(&backend, job, 1.0, None).unwrap_err();
+    assert_eq!(
+        (used_up.what.as_str(), used_up.help.as_str()),
+        (
+            "recording: `runs.csv` has no run left of job `sums` on local with 1% of the data",
+            "left on local: 1 run with 2%; record more with `canary-gate run --measurements FILE.jsonl`, or change `canary`"
+        )
+    );
+    assert!(run(&backend, job, 2.0, None).is_ok());
+    assert_eq!(
+        run(&backend, job, 2.0, None).unwrap_err().help,
+        "every run on local was used once; record more with `canary-gate run --measurements FILE.jsonl`, or change `canary`"
+    );
+}
+
+#[test]
+fn a_share_that_is_only_near_is_another() {
+    let near = RUNS
+        .replace("1%,1,", "1.0003%,1,")
+        .replace("1%,1.5", "0.98%,1.5");
+    let backend = ReplayBackend::new("runs.csv", table::read_csv(&near).unwrap());
+    let spec = spec("{train: {uri: data}}");
+    let refused = run(&backend, &spec.jobs[0], 1.0, None).unwrap_err();
+    assert!(
+        refused.help.starts_with(
+            "left on local: 1 run with 0.98%, 1 run with 1.0003%, 1 run with 2%; record more"
+        ) && refused.help.ends_with("a .jsonl holds the one asked for"),
+        "{}",
+        refused.help
+    );
+}
+
+#[test]
+fn a_run_is_ended_at_its_limit_as_a_machine_would() {
+    let (spec, backend) = (spec("{train: {uri: data}}"), backend());
+    let ended = run(&backend, &spec.jobs[0], 1.0, Some(Seconds(0.5))).unwrap();
+    assert_eq!(ended.outcome, Outcome::TimedOut);
+    assert_eq!(ended.training_seconds, Some(Seconds(0.5)));
+    assert_eq!(ended.billable_seconds, Some(Seconds(0.5)));
+    assert_eq!(
+        (ended.usage.is_empty(), ended.bytes),
+        (true, Some(Bytes(3)))
+    );
+    let whole = run(&backend, &spec.jobs[0], 1.0, Some(Seconds(1.5))).unwrap();
+    assert!(whole.is_completed());
+}
+
+#[test]
+fn the_listed_data_is_as_large_as_the_recorded() {
+    let spec = spec("{train: {uri: data}, more: {uri: more}, labels: {uri: l, sample: false}}");
+    let data = list(&backend(), &spec.jobs[0]).unwrap();
+    let counts: Vec<_> = data.channels.iter().map(|c| c.objects.len()).collect();
+    assert_eq!(counts, [10, 10, 0]);
+    assert_eq!(data.bytes_total(), Bytes(1005));
+    assert_eq!(data.channels[0].objects[4].bytes, Bytes(51));
+    assert_eq!(data.channels[0].objects[5].bytes, Bytes(50));
+    assert!(data.channels[0].objects.is_sorted());
+}
+
+#[test]
+fn data_of_unknown_size_is_a_hundred_equal_objects() {
+    let (spec, backend) = (spec("{train: {uri: data}}"), backend());
+    let other = &spec.jobs[1];
+    let data = list(&backend, other).unwrap();
+    assert_eq!(
+        (data.objects_total(), data.bytes_total()),
+        (Some(100), Bytes(100))
+    );
+    assert!(!backend.knows_bytes(other) && backend.knows_bytes(&spec.jobs[0]));
+    assert_eq!(
+        backend.notes(other).last().map(String::as_str),
+        Some(
+            "the recording does not say how many objects the data has; 100 of equal size are assumed"
+        )
+    );
+}
+
+#[test]
+fn a_recording_that_claims_endless_data_fills_no_memory() {
+    let claims = RUNS.replace(",10,", ",18446744073709551615,");
+    let backend = ReplayBackend::new("runs.csv", table::read_csv(&claims).unwrap());
+    let spec = spec("{train: {uri: data}}");
+    let data = list(&backend, &spec.jobs[0]).unwrap();
+    assert_eq!(data.objects_total(), Some(100_000));
+    assert_eq!(data.bytes_total(), Bytes(1005));
+}
