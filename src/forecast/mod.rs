@@ -16,6 +16,7 @@ mod memory;
 mod notes;
 mod predictive;
 mod runs;
+pub mod scale_out;
 #[cfg(test)]
 mod tests;
 

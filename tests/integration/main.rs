@@ -24,5 +24,6 @@ mod project;
 mod quickstart;
 mod readme;
 mod replay;
+mod scale_out_bench;
 mod steps;
 mod work;

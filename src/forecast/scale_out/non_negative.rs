@@ -1,0 +1,212 @@
+//! Non-negative least squares for a handful of terms.
+//!
+//! The optimum is the plain least-squares solution of the terms that are positive in it (the Karush-Kuhn-Tucker
+//! conditions: Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). With four terms there are fifteen
+//! such sets, so all are tried: no iteration, no tolerance to end it, the same answer on every machine.
+
+/// Of a column's norm: what is left of it after the others are taken out must be more, else it says nothing new.
+const INDEPENDENT: f64 = 1e-10;
+
+/// Of the targets' sum of squares: sets of terms that fit within this of each other are equal but for rounding.
+const ROUNDING: f64 = 1e-26;
+
+/// The fit of `rows * coefficients` to the targets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NonNegative<const K: usize> {
+    /// None is negative.
+    pub(super) coefficients: [f64; K],
+    /// The sum of squared residuals.
+    residual_squares: f64,
+    /// The terms in use, ascending.
+    support: Vec<usize>,
+    /// R of the QR decomposition of their columns: one vector for each column, from the top to the diagonal.
+    triangle: Vec<Vec<f64>>,
+}
+
+impl<const K: usize> NonNegative<K> {
+    /// The best fit with at most `most_terms` terms in use; of equal ones that with the fewest and first terms.
+    /// All numbers are finite and small enough to be squared.
+    pub(super) fn fit(rows: &[[f64; K]], targets: &[f64], most_terms: usize) -> Self {
+        let columns: Vec<Vec<f64>> = (0..K)
+            .map(|term| rows.iter().map(|row| row[term]).collect())
+            .collect();
+        let total = dot(targets, targets);
+        let mut best = Self {
+            coefficients: [0.0; K],
+            residual_squares: total,
+            support: Vec::new(),
+            triangle: Vec::new(),
+        };
+        for support in subsets(K, most_terms) {
+            if let Some(fit) = Self::on(support, &columns, targets)
+                && fit.residual_squares < best.residual_squares - ROUNDING * total
+            {
+                best = fit;
+            }
+        }
+        best
+    }
+
+    /// Plain least squares on some of the columns, by Gram-Schmidt in its modified form (Björck, Numerical Methods for
+    /// Least Squares Problems, 1996, section 2.4). `None` where they depend on each other or a coefficient is negative.
+    fn on(support: Vec<usize>, columns: &[Vec<f64>], targets: &[f64]) -> Option<Self> {
+        let mut directions: Vec<Vec<f64>> = Vec::new();
+        let mut triangle: Vec<Vec<f64>> = Vec::new();
+        for &term in &support {
+            let mut rest = columns[term].clone();
+            let whole = dot(&rest, &rest).sqrt();
+            let mut column: Vec<f64> = directions
+                .iter()
+                .map(|direction| take_out(&mut rest, direction))
+                .collect();
+            // A second pass takes out what the rounding of the first has left.
+            for (entry, direction) in column.iter_mut().zip(&directions) {
+                *entry += take_out(&mut rest, direction);
+            }
+            let length = dot(&rest, &rest).sqrt();
+            if length.is_nan() || length <= INDEPENDENT * whole {
+                return None;
+            }
+            rest.iter_mut().for_each(|value| *value /= length);
+            column.push(length);
+            triangle.push(column);
+            directions.push(rest);
+        }
+        let mut rest = targets.to_vec();
+        let mut solution: Vec<f64> = directions
+            .iter()
+            .map(|direction| take_out(&mut rest, direction))
+            .collect();
+        for position in (0..support.len()).rev() {
+            solution[position] /= triangle[position][position];
+            for above in 0..position {
+                solution[above] -= triangle[position][above] * solution[position];
+            }
+        }
+        if !solution.iter().all(|coefficient| *coefficient >= 0.0) {
+            return None;
+        }
+        let mut coefficients = [0.0; K];
+        for (term, coefficient) in support.iter().zip(solution) {
+            coefficients[*term] = coefficient;
+        }
+        Some(Self {
+            coefficients,
+            residual_squares: dot(&rest, &rest),
+            support,
+            triangle,
+        })
+    }
+
+    /// How many terms are in use.
+    pub(super) fn terms_in_use(&self) -> f64 {
+        self.support.iter().map(|_| 1.0).sum()
+    }
+
+    /// x' (A'A)^-1 x over the terms in use: the variance of the fit at `row` in units of the noise's.
+    pub(super) fn leverage(&self, row: &[f64; K]) -> f64 {
+        // R' z = x by forward substitution; the answer is the length of z, squared.
+        let mut z: Vec<f64> = Vec::new();
+        for (term, column) in self.support.iter().zip(&self.triangle) {
+            let (diagonal, above) = column.split_last().expect("a column has its diagonal");
+            z.push((row[*term] - dot(above, &z)) / diagonal);
+        }
+        dot(&z, &z)
+    }
+}
+
+/// All sets of 1 to `most` of `count` things, small sets first.
+fn subsets(count: usize, most: usize) -> Vec<Vec<usize>> {
+    let mut sets: Vec<Vec<usize>> = (1..1_usize << count)
+        .map(|mask| (0..count).filter(|bit| mask >> bit & 1 == 1).collect())
+        .filter(|set: &Vec<usize>| set.len() <= most)
+        .collect();
+    sets.sort_by_key(Vec::len);
+    sets
+}
+
+pub(super) fn dot(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).map(|(a, b)| a * b).sum()
+}
+
+/// Takes the part along a unit vector out of `values`, and gives its length.
+fn take_out(values: &mut [f64], direction: &[f64]) -> f64 {
+    let length = dot(values, direction);
+    for (value, part) in values.iter_mut().zip(direction) {
+        *value -= length * part;
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: [[f64; 4]; 5] = [
+        [1.0, 2.0, 3.0, 4.0],
+        [2.0, 1.0, 0.0, 1.0],
+        [1.0, 1.0, 1.0, 1.0],
+        [4.0, 3.0, 2.0, 2.0],
+        [0.0, 1.0, 3.0, -1.0],
+    ];
+
+    /// scipy 1.17.1, `optimize.nnls`: coefficients and the norm of the residual.
+    #[test]
+    fn the_coefficients_are_those_of_scipy() {
+        for (targets, coefficients, norm) in [
+            (
+                [1.0, 2.0, 3.0, 4.0, 5.0],
+                [0.5635359116022098, 0.0, 0.9668508287292819, 0.0],
+                3.6655782747607204,
+            ),
+            (
+                [4.0, -1.0, 2.0, -3.0, 1.0],
+                [0.0, 0.0, 0.33933933933933946, 0.22822822822822816],
+                4.998498272980094,
+            ),
+            ([-1.0, -2.0, -3.0, -4.0, -5.0], [0.0; 4], 7.416198487095663),
+            (
+                [10.0, 5.0, 4.0, 15.0, 3.0],
+                [
+                    0.6739526411657568,
+                    3.6302367941712195,
+                    0.0,
+                    0.4972677595628413,
+                ],
+                1.0331482294988343,
+            ),
+        ] {
+            let fit = NonNegative::fit(&ROWS, &targets, 4);
+            for (own, scipys) in fit.coefficients.iter().zip(coefficients) {
+                assert!((own - scipys).abs() < 1e-12, "{:?}", fit.coefficients);
+            }
+            assert!((fit.residual_squares.sqrt() - norm).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn of_equal_fits_the_one_with_the_first_terms_is_taken() {
+        // Two distinct rows cannot tell three columns apart.
+        let rows = [[1.0, 1.0, 0.0], [1.0, 0.5, 0.7], [1.0, 0.5, 0.7]];
+        let fit = NonNegative::fit(&rows, &[10.0, 6.0, 6.0], 3);
+        assert_eq!(fit.terms_in_use(), 2.0);
+        assert!((fit.coefficients[0] - 2.0).abs() < 1e-12);
+        assert!((fit.coefficients[1] - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_more_terms_are_used_than_allowed() {
+        let fit = NonNegative::fit(&ROWS, &[10.0, 5.0, 4.0, 15.0, 3.0], 1);
+        assert_eq!(fit.terms_in_use(), 1.0);
+    }
+
+    /// The mean of four values doubts itself by a quarter of their variance; a line through x = 1, 2, 3 at its end by
+    /// 1/3 + 1/2.
+    #[test]
+    fn leverage_is_that_of_the_textbook() {
+        let mean = NonNegative::fit(&[[1.0]; 4], &[1.0, 2.0, 3.0, 4.0], 1);
+        assert!((mean.leverage(&[1.0]) - 0.25).abs() < 1e-12);
+        let line = NonNegative::fit(&[[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]], &[3.0, 5.0, 7.5], 2);
+        assert!((line.leverage(&[1.0, 3.0]) - (1.0 / 3.0 + 0.5)).abs() < 1e-12);
+    }
+}

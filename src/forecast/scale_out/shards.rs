@@ -1,0 +1,331 @@
+//! Which part of the data the hosts get: whole objects only.
+//!
+//! `ShardedByS3Key` gives each of n instances about 1/n of a channel's objects; which object goes where is not specified
+//! (SageMaker API reference, S3DataSource, S3DataDistributionType). The assumption here: the counts are as even as whole
+//! objects allow, and any such division is as likely as any other.
+
+use crate::spec::Distribution;
+use crate::units::Bytes;
+
+/// Random divisions tried; odd, so that one is in the middle.
+const DIVISIONS: usize = 201;
+
+/// Objects dealt out over all divisions: with very many objects the heaviest shard differs little from one to another.
+const MOST_DEALT: usize = 4_000_000;
+
+/// From so much above an even share the heaviest shard deserves a caution.
+const UNEVEN: f64 = 1.1;
+
+/// One channel, and how its objects reach the hosts.
+#[derive(Debug, Clone, Copy)]
+pub struct ChannelObjects<'a> {
+    pub name: &'a str,
+    pub distribution: Distribution,
+    /// The size of each, in any order.
+    pub objects: &'a [Bytes],
+}
+
+/// How the data of a job fall to n hosts. Deterministic, and the same for any order of the objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shards {
+    /// Instances.
+    pub hosts: u32,
+    /// On the heaviest host, over all channels: the median over random divisions.
+    pub heaviest: Bytes,
+    /// No division can do better: the largest object, or an even share where that is more.
+    pub at_least: Bytes,
+    /// No division into even counts can do worse: the largest objects all on one host.
+    pub at_most: Bytes,
+    /// Of the full data, each object once.
+    pub total: Bytes,
+    /// Hosts that get no object of any sharded channel. 0 where every channel is replicated.
+    pub idle_hosts: u32,
+    /// What a reader must know, as sentences.
+    pub cautions: Vec<String>,
+}
+
+impl Shards {
+    /// `hosts` is at least 1.
+    pub fn of(channels: &[ChannelObjects], hosts: u32) -> Self {
+        let hosts = hosts.max(1);
+        let count = usize::try_from(hosts).expect("a count of instances fits into memory");
+        let sharded: Vec<Channel> = channels
+            .iter()
+            .filter(|channel| channel.distribution == Distribution::ShardedByS3Key)
+            .map(|channel| Channel::new(channel, count))
+            .collect();
+        let on_every_host: Bytes = channels
+            .iter()
+            .filter(|channel| channel.distribution == Distribution::FullyReplicated)
+            .flat_map(|channel| channel.objects)
+            .copied()
+            .sum();
+        let even = share_of(sharded.iter().map(|channel| channel.bytes).sum(), hosts);
+        let largest = (sharded.iter().filter_map(|channel| channel.objects.first()))
+            .max()
+            .copied()
+            .unwrap_or_default();
+        let at_most: Bytes = sharded.iter().map(Channel::heaviest_at_most).sum();
+        let most_objects = sharded.iter().map(|channel| channel.objects.len()).max();
+        let idle_hosts = most_objects.map_or(0, |objects| {
+            hosts.saturating_sub(u32::try_from(objects).unwrap_or(u32::MAX))
+        });
+        Self {
+            hosts,
+            heaviest: on_every_host + heaviest_in_the_middle(&sharded, count),
+            at_least: on_every_host + even.max(largest),
+            at_most: on_every_host + at_most,
+            total: on_every_host + sharded.iter().map(|channel| channel.bytes).sum(),
+            idle_hosts,
+            cautions: sharded
+                .iter()
+                .flat_map(|channel| channel.cautions(hosts))
+                .collect(),
+        }
+    }
+
+    /// What the heaviest host holds of the full data, 0-1; `None` without data.
+    pub fn heaviest_share(&self) -> Option<f64> {
+        (self.total.0 > 0).then(|| self.heaviest.as_f64() / self.total.as_f64())
+    }
+}
+
+/// A channel that is divided among the hosts.
+struct Channel<'a> {
+    name: &'a str,
+    /// The largest first.
+    objects: Vec<Bytes>,
+    bytes: Bytes,
+    hosts: usize,
+}
+
+impl<'a> Channel<'a> {
+    fn new(channel: &ChannelObjects<'a>, hosts: usize) -> Self {
+        let mut objects = channel.objects.to_vec();
+        objects.sort_by(|a, b| b.cmp(a));
+        Self {
+            name: channel.name,
+            bytes: objects.iter().copied().sum(),
+            objects,
+            hosts,
+        }
+    }
+
+    /// ceil(objects / hosts) of the largest objects.
+    fn heaviest_at_most(&self) -> Bytes {
+        let most = self.objects.len().div_ceil(self.hosts);
+        self.objects.iter().take(most).copied().sum()
+    }
+
+    fn cautions(&self, hosts: u32) -> Vec<String> {
+        let (name, objects) = (self.name, self.objects.len());
+        let mut cautions = Vec::new();
+        if objects < self.hosts {
+            cautions.push(format!(
+                "channel {name} has {objects} object{} for {hosts} instances: {} of them get none of it and are paid all \
+                 the same; fewer instances or smaller objects would help",
+                if objects == 1 { "" } else { "s" },
+                self.hosts - objects,
+            ));
+            return cautions;
+        }
+        let even = self.bytes.as_f64() / f64::from(hosts);
+        let (fewest, most) = (objects / self.hosts, objects.div_ceil(self.hosts));
+        if let Some(largest) = self.objects.first()
+            && largest.as_f64() > UNEVEN * even
+        {
+            cautions.push(format!(
+                "one object of channel {name} ({largest}) is more than an even share of it on {hosts} instances ({}): the \
+                 host that gets it sets the time",
+                Bytes::from_f64(even),
+            ));
+        } else if most > fewest && self.hosts * most * 10 > objects * 11 {
+            cautions.push(format!(
+                "channel {name} has {objects} objects for {hosts} instances: some get {most} and some {fewest}, and those \
+                 with {most} set the time; more and smaller objects would divide more evenly",
+            ));
+        }
+        cautions
+    }
+}
+
+/// Rounded up, as the heaviest of equal shards of whole bytes is.
+fn share_of(bytes: Bytes, hosts: u32) -> Bytes {
+    Bytes(bytes.0.div_ceil(u64::from(hosts)))
+}
+
+/// The median over seeded random divisions of what the heaviest host gets of all sharded channels together.
+fn heaviest_in_the_middle(channels: &[Channel], hosts: usize) -> Bytes {
+    let objects: usize = channels.iter().map(|channel| channel.objects.len()).sum();
+    let divisions = (MOST_DEALT / objects.max(1)).clamp(1, DIVISIONS) | 1;
+    let mut order = Order(0);
+    let mut heaviest: Vec<Bytes> = (0..divisions)
+        .map(|_| {
+            let mut loads = vec![Bytes(0); hosts];
+            for channel in channels {
+                // The hosts in random order, so that those with an object more are not always the same.
+                let mut seats: Vec<usize> = (0..hosts).collect();
+                order.shuffle(&mut seats);
+                let mut dealt = channel.objects.clone();
+                order.shuffle(&mut dealt);
+                for (object, seat) in dealt.into_iter().zip(seats.into_iter().cycle()) {
+                    loads[seat] = loads[seat] + object;
+                }
+            }
+            loads.into_iter().max().unwrap_or_default()
+        })
+        .collect();
+    heaviest.sort();
+    heaviest[heaviest.len() / 2]
+}
+
+/// Splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+struct Order(u64);
+
+impl Order {
+    /// Fisher and Yates; the bias of the remainder is below objects / 2^64.
+    fn shuffle<T>(&mut self, things: &mut [T]) {
+        for last in (1..things.len()).rev() {
+            let among = u64::try_from(last).expect("an index fits 64 bits") + 1;
+            let place = usize::try_from(self.next() % among).expect("below the length");
+            things.swap(last, place);
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sharded(objects: &[u64], hosts: u32) -> Shards {
+        let objects: Vec<Bytes> = objects.iter().copied().map(Bytes).collect();
+        Shards::of(&[channel(Distribution::ShardedByS3Key, &objects)], hosts)
+    }
+
+    fn channel(distribution: Distribution, objects: &[Bytes]) -> ChannelObjects<'_> {
+        ChannelObjects {
+            name: "train",
+            distribution,
+            objects,
+        }
+    }
+
+    /// The example of SageMaker's documentation: 20 files over 6 instances are 3 or 4 each.
+    #[test]
+    fn twenty_equal_files_on_six_instances_are_four_on_the_heaviest() {
+        let shards = sharded(&[100; 20], 6);
+        assert_eq!(shards.heaviest, Bytes(400));
+        assert_eq!(shards.heaviest_share(), Some(0.2));
+        assert_eq!((shards.at_least, shards.at_most), (Bytes(334), Bytes(400)));
+        assert_eq!(shards.idle_hosts, 0);
+        assert_eq!(
+            shards.cautions,
+            [
+                "channel train has 20 objects for 6 instances: some get 4 and some 3, and those with 4 set the time; more \
+                 and smaller objects would divide more evenly"
+            ]
+        );
+    }
+
+    #[test]
+    fn more_instances_than_objects_leave_some_idle_and_paid() {
+        let shards = sharded(&[5, 7, 6], 8);
+        assert_eq!(shards.heaviest, Bytes(7));
+        assert_eq!((shards.at_least, shards.at_most), (Bytes(7), Bytes(7)));
+        assert_eq!(shards.idle_hosts, 5);
+        assert_eq!(
+            shards.cautions,
+            [
+                "channel train has 3 objects for 8 instances: 5 of them get none of it and are paid all the same; fewer \
+                 instances or smaller objects would help"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_object_may_outweigh_all_others() {
+        let mut sizes = vec![10; 39];
+        sizes.push(1000);
+        let shards = sharded(&sizes, 4);
+        // Nine small ones come with it, whichever they are.
+        assert_eq!(shards.heaviest, Bytes(1090));
+        assert_eq!(shards.at_least, Bytes(1000));
+        assert_eq!(shards.at_most, Bytes(1090));
+        assert_eq!(
+            shards.cautions,
+            [
+                "one object of channel train (1000 B) is more than an even share of it on 4 instances (348 B): the host \
+                 that gets it sets the time"
+            ]
+        );
+    }
+
+    #[test]
+    fn many_objects_divide_evenly_and_need_no_caution() {
+        let shards = sharded(&[8; 4000], 4);
+        assert_eq!(shards.heaviest, Bytes(8000));
+        assert_eq!(shards.cautions, Vec::<String>::new());
+    }
+
+    /// Two pairs out of 1, 2, 3, 10 are equally often {10, 1}, {10, 2} and {10, 3}; the middle one is {10, 2}.
+    #[test]
+    fn the_heaviest_shard_is_the_median_over_divisions() {
+        let shards = sharded(&[1, 2, 3, 10], 2);
+        assert_eq!(shards.heaviest, Bytes(12));
+        assert_eq!((shards.at_least, shards.at_most), (Bytes(10), Bytes(13)));
+    }
+
+    #[test]
+    fn replicated_channels_are_whole_on_every_host_and_channels_add_up() {
+        let train = [Bytes(100); 8];
+        let validation = [Bytes(30), Bytes(20)];
+        let replicated = channel(Distribution::FullyReplicated, &validation);
+        let alone = Shards::of(&[replicated], 4);
+        assert_eq!(alone.heaviest, Bytes(50));
+        assert_eq!(alone.heaviest_share(), Some(1.0));
+        assert_eq!((alone.idle_hosts, alone.cautions.len()), (0, 0));
+
+        let both = Shards::of(
+            &[channel(Distribution::ShardedByS3Key, &train), replicated],
+            4,
+        );
+        assert_eq!(both.heaviest, Bytes(250));
+        assert_eq!(both.total, Bytes(850));
+        assert_eq!((both.at_least, both.at_most), (Bytes(250), Bytes(250)));
+    }
+
+    #[test]
+    fn one_instance_has_everything_and_no_data_has_no_share() {
+        assert_eq!(sharded(&[3, 4], 1).heaviest, Bytes(7));
+        assert_eq!(sharded(&[], 3).heaviest_share(), None);
+        assert_eq!(sharded(&[], 3).idle_hosts, 3);
+        assert_eq!(sharded(&[0, 0], 2).heaviest_share(), None);
+    }
+
+    #[test]
+    fn the_order_of_the_objects_does_not_matter() {
+        let sizes: Vec<u64> = (1..50).map(|index| index * index % 97).collect();
+        let reversed: Vec<u64> = sizes.iter().rev().copied().collect();
+        assert_eq!(sharded(&sizes, 7), sharded(&reversed, 7));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_heaviest_lies_between_its_bounds(
+            sizes in proptest::collection::vec(0..1_000_000_u64, 0..60), hosts in 1..12_u32,
+        ) {
+            let shards = sharded(&sizes, hosts);
+            proptest::prop_assert!(shards.at_least <= shards.heaviest);
+            proptest::prop_assert!(shards.heaviest <= shards.at_most);
+            proptest::prop_assert!(shards.at_most <= shards.total);
+        }
+    }
+}
