@@ -6,6 +6,7 @@
     reason = "tests try the program from outside"
 )]
 
+mod accuracy;
 mod actuals;
 mod architecture;
 mod bad_data;
@@ -21,6 +22,7 @@ mod outputs;
 mod plan;
 mod probe;
 mod project;
+mod published;
 mod quickstart;
 mod readme;
 mod replay;

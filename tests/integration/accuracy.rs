@@ -1,0 +1,285 @@
+//! The bench `accuracy`: its arithmetic, its reading of tables, and the reference's figures on the measured workloads.
+
+use std::fmt::Write as _;
+
+use canary_gate::forecast::Estimate;
+use serde_json::Value;
+
+use self::comparison::score::{Scored, interval_score, median};
+use self::comparison::seed::{self, Resamples, SeedForecast, SplitMix64};
+use self::comparison::{Comparison, workload};
+
+#[path = "../../benches/accuracy/comparison/mod.rs"]
+pub(crate) mod comparison;
+
+const MEASURED: &str = include_str!("../data/training-runs.csv");
+
+fn near(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-9 * left.abs().max(right.abs())
+}
+
+/// A table of one workload, named `one`: three runs at 1, 2, 3 and 100 % of 100 files, each of so many bytes and seconds.
+fn table(bytes: impl Fn(u32) -> u32, seconds: impl Fn(u32) -> f64) -> String {
+    let mut text = format!("{}\n", workload::COLUMNS.join(","));
+    for percent in [1, 2, 3, 100] {
+        for _ in 0..3 {
+            let _ = writeln!(
+                text,
+                "one,{percent}%,{percent},100,{},{},{},1000000",
+                bytes(percent),
+                bytes(100),
+                seconds(percent)
+            );
+        }
+    }
+    text
+}
+
+fn comparison_of(text: &str) -> Comparison {
+    Comparison::of(&workload::read(text).unwrap().workloads)
+}
+
+fn json_of(comparison: &Comparison) -> Value {
+    serde_json::from_str(&comparison.summary().json()).unwrap()
+}
+
+#[test]
+fn a_median_is_the_middle_or_between_the_two_in_the_middle() {
+    assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+    assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+    assert_eq!(median(&[7.0]), 7.0);
+    assert!(median(&[]).is_nan());
+}
+
+#[test]
+fn the_interval_score_is_the_width_and_twenty_times_what_is_outside() {
+    // By hand: 3 - 1 = 2; 2 + 20 * (1 - 0.5) = 12; 2 + 20 * (3.25 - 3) = 7.
+    assert_eq!(interval_score(1.0, 3.0, 2.0), 2.0);
+    assert_eq!(interval_score(1.0, 3.0, 3.0), 2.0);
+    assert!(near(interval_score(1.0, 3.0, 0.5), 12.0));
+    assert!(near(interval_score(1.0, 3.0, 3.25), 7.0));
+}
+
+#[test]
+fn a_forecast_is_scored_by_the_full_runs() {
+    let estimate = Estimate {
+        point: 20.0,
+        lower: 5.0,
+        upper: 40.0,
+        level: 0.9,
+    };
+    let scored = Scored::of(&estimate, &[40.0, 10.0, 80.0, 10.0]);
+    // The median of the full runs is 25.
+    assert!(near(scored.log_error, 0.8_f64.ln()));
+    assert_eq!((scored.ratio, scored.inside), (8.0, 3));
+    // The width is ln 8; 80 lies ln 2 above the upper end.
+    let expected = (4.0 * 8_f64.ln() + 20.0 * 2_f64.ln()) / 4.0;
+    assert!(near(scored.mean_score(), expected));
+}
+
+#[test]
+fn the_seed_method_gives_a_noiseless_line_times_its_inflation() {
+    let line = |x: f64| (x, 5.0 + 200.0 * x);
+    let points = [0.01, 0.01, 0.02, 0.02, 0.03, 0.03].map(line);
+    let SeedForecast { value, resamples } = seed::forecast(&points).unwrap();
+    assert!(near(value, 1.1 * 205.0), "{value}");
+    assert_eq!(resamples, Resamples::Rising);
+}
+
+/// The numbers that Vigna's splitmix64.c gives from 1234567.
+#[test]
+fn the_generator_is_splitmix64() {
+    let mut generator = SplitMix64(1_234_567);
+    let numbers: [u64; 3] = std::array::from_fn(|_| generator.next());
+    assert_eq!(
+        numbers,
+        [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423
+        ]
+    );
+}
+
+#[test]
+fn a_resample_is_kept_only_if_its_means_rise_with_size() {
+    let rises = seed::rises_with_size;
+    assert!(rises(&[(0.02, 3.0), (0.01, 1.0)]));
+    // One value falls, the means do not: 2 and 2.5.
+    assert!(rises(&[(0.01, 1.0), (0.01, 3.0), (0.02, 2.5)]));
+    assert!(!rises(&[(0.01, 1.0), (0.02, 3.0), (0.03, 2.0)]));
+    assert!(!rises(&[(0.01, 1.0), (0.02, 1.0)]), "equal is not more");
+    assert!(!rises(&[(0.01, 1.0), (0.01, 2.0)]), "one size");
+    assert!(!rises(&[]));
+}
+
+#[test]
+fn where_no_resample_rises_the_plain_bootstrap_stands_in() {
+    let constant = seed::forecast(&[(0.01, 7.0), (0.02, 7.0), (0.03, 7.0)]).unwrap();
+    assert!(near(constant.value, 7.7), "{}", constant.value);
+    assert_eq!(constant.resamples, Resamples::Plain);
+}
+
+#[test]
+fn without_a_size_more_or_a_number_above_zero_the_seed_method_has_no_forecast() {
+    assert_eq!(seed::forecast(&[]), None);
+    assert_eq!(seed::forecast(&[(0.01, 7.0), (0.01, 8.0)]), None);
+    assert_eq!(seed::forecast(&[(0.01, 9.0), (0.02, 7.0)]), None);
+}
+
+/// The study that re-made the method first found .32 / .69 / 1.98 for time and .33 / .46 / 1.61 for memory.
+#[test]
+fn the_reference_figures_on_the_measured_workloads() {
+    let json = json_of(&comparison_of(MEASURED));
+    let mut text = String::new();
+    for quantity in ["time", "memory"] {
+        for name in ["median", "mean", "max"] {
+            let figure = json["seed"][quantity][name].as_f64().unwrap();
+            let _ = writeln!(text, "{quantity} {name} {figure:.3}");
+        }
+    }
+    insta::assert_snapshot!(text, @"
+    time median 0.318
+    time mean 0.683
+    time max 1.975
+    memory median 0.326
+    memory mean 0.452
+    memory max 1.591
+    ");
+}
+
+#[test]
+fn the_json_has_the_agreed_names_and_a_number_for_each() {
+    let json = json_of(&comparison_of(MEASURED));
+    let names = |value: &Value| -> Vec<String> {
+        let object = value.as_object().unwrap();
+        object.keys().cloned().collect()
+    };
+    let errors = ["median", "mean", "max"];
+    let intervals = ["median", "mean", "max", "coverage", "ratio", "score"];
+    assert_eq!(names(&json), ["seed", "fixed", "adaptive"]);
+    assert_eq!(names(&json["seed"]), ["time", "memory"]);
+    assert_eq!(names(&json["fixed"]), ["time", "memory"]);
+    assert_eq!(names(&json["adaptive"]), ["time", "memory", "spend_ratio"]);
+    for quantity in ["time", "memory"] {
+        assert_eq!(names(&json["seed"][quantity]), errors);
+        for method in ["fixed", "adaptive"] {
+            assert_eq!(names(&json[method][quantity]), intervals);
+            for name in intervals {
+                assert!(json[method][quantity][name].is_f64(), "{method} {name}");
+            }
+        }
+    }
+    let spent = json["adaptive"]["spend_ratio"].as_f64().unwrap();
+    assert!(spent > 0.0 && spent <= 1.0, "{spent}");
+}
+
+#[test]
+fn the_text_names_every_workload_and_fits_a_terminal() {
+    let text = comparison_of(MEASURED).text();
+    for name in ["xgb_reg", "mlp_fixed_steps", "iforest"] {
+        assert_eq!(text.matches(name).count(), 2, "for time and for memory");
+    }
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn an_unknown_forecast_is_said_and_its_figures_are_null() {
+    // Nine canaries of one and the same size are no basis, and there are no larger ones.
+    let text = table(|percent| if percent < 100 { 10 } else { 1000 }, f64::from);
+    let comparison = comparison_of(&format!("{text}{}", without_header(MEASURED)));
+    let shown = comparison.text();
+    for method in ["fixed", "adaptive"] {
+        assert!(
+            shown.contains(&format!("no {method} forecast of the time of one: ")),
+            "{shown}"
+        );
+    }
+    let json = json_of(&comparison);
+    for figure in ["median", "mean", "max", "coverage", "ratio", "score"] {
+        assert_eq!(json["fixed"]["time"][figure], Value::Null);
+    }
+    assert!(
+        json["seed"]["time"]["max"].is_f64(),
+        "the seed method goes by files"
+    );
+}
+
+/// The rows of the measured table with the columns in the order of [`workload::COLUMNS`].
+fn without_header(text: &str) -> String {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let place = |column: &&str| header.iter().position(|name| name == *column).unwrap();
+    let places: Vec<usize> = workload::COLUMNS.iter().map(place).collect();
+    let mut rows = String::new();
+    for row in reader.records().map(Result::unwrap) {
+        let cells: Vec<&str> = places.iter().map(|place| &row[*place]).collect();
+        let _ = writeln!(rows, "{}", cells.join(","));
+    }
+    rows
+}
+
+#[test]
+fn the_order_of_columns_and_other_columns_do_not_matter() {
+    let measured = json_of(&comparison_of(MEASURED));
+    let reordered = format!(
+        "{}\n{}",
+        workload::COLUMNS.join(","),
+        without_header(MEASURED)
+    );
+    let more: String = reordered
+        .lines()
+        .map(|line| format!("{line},more\n"))
+        .collect();
+    assert_eq!(json_of(&comparison_of(&more)), measured);
+}
+
+#[test]
+fn a_table_that_cannot_be_compared_says_what_is_missing() {
+    let text = table(|percent| percent, f64::from);
+    let complaint = |text: &str| workload::read(text).unwrap_err().to_string();
+    assert_eq!(
+        complaint(&text.replacen("files,", "", 1)),
+        "the table has no column files
+  needed: workload, fraction_requested, files, files_total, bytes, bytes_total, wall_seconds, peak_rss_bytes"
+    );
+    assert_eq!(
+        complaint(&text.replacen(",1,1000000", ",soon,1000000", 1)),
+        "the table has a problem\n  line 2, column wall_seconds: found `soon`, expected a number of seconds"
+    );
+    assert_eq!(
+        complaint(&text.replacen(",1,1000000", ",1,", 1)),
+        "the run at 1% #1 of workload `one`: column peak_rss_bytes is empty or 0; every run needs a number above 0 there"
+    );
+    assert!(complaint("").starts_with("the table is empty"));
+}
+
+#[test]
+fn a_workload_without_full_runs_or_canaries_is_skipped_with_a_word() {
+    let text = table(|percent| percent, f64::from);
+    let without = |start: &str, count: usize| -> String {
+        let mut left = count;
+        let kept = text.lines().filter(|line| {
+            let drop = left > 0 && line.starts_with(start);
+            left -= usize::from(drop);
+            !drop
+        });
+        kept.map(|line| format!("{line}\n")).collect()
+    };
+    let skipped = |text: &str| {
+        let recorded = workload::read(text).unwrap();
+        assert!(recorded.workloads.is_empty());
+        recorded.skipped.join("\n")
+    };
+    assert_eq!(
+        skipped(&without("one,100%", 3)),
+        "workload `one` is skipped: it has no full run (fraction_requested 1)"
+    );
+    assert_eq!(
+        skipped(&without("one,2%", 1)),
+        "workload `one` is skipped: the nine canaries need 3 runs at 2%, and it has 2"
+    );
+    assert_eq!(workload::read(&text).unwrap().skipped, [""; 0]);
+}
