@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench scale_out -- FILE.tsv ...` reads tab-separated tables with the columns `instance_count`,
 //! `data_size_MB`, `gross_runtime` and any others, such as those of the public C3O experiments (Will, Bader and Thamsen,
-//! IEEE Big Data 2020). A group is what remains when count and size are set aside. Small: the lower half of its counts with
+//! IEEE Big Data 2020); a last pair of columns says how what is assumed from one count fares. A group is what remains when count and size are set aside. Small: the lower half of its counts with
 //! the lower half of its sizes, the middle one included; large: the upper halves. It asserts nothing.
 
 #![expect(
@@ -65,12 +65,20 @@ fn report(file: &str) -> Result<String, String> {
             "{file}: |ln(forecast / median)| on the large counts and sizes, fitted on the small"
         ),
         format!(
-            "{:width$}  {:>5}  {:^20}  {:>9}  {:>6}  {:^20}  {:^20}",
-            "", "", "Ernest", "90% holds", "upper/", "divided by n", "log-log line"
+            "{:width$}  {:>5}  {:^20}  {:>9}  {:>6}  {:^20}  {:^20}  {:>9}  {:>6}",
+            "",
+            "",
+            "Ernest",
+            "90% holds",
+            "upper/",
+            "divided by n",
+            "log-log line",
+            "assumed:",
+            "upper/"
         ),
         format!(
-            "{:width$}  {:>5}  {MEDIAN_MEAN_MAX}  {:>9}  {:>6}  {MEDIAN_MEAN_MAX}  {MEDIAN_MEAN_MAX}",
-            "group", "cells", "of runs", "lower"
+            "{:width$}  {:>5}  {MEDIAN_MEAN_MAX}  {:>9}  {:>6}  {MEDIAN_MEAN_MAX}  {MEDIAN_MEAN_MAX}  {:>9}  {:>6}",
+            "group", "cells", "of runs", "lower", "90% holds", "lower"
         ),
     ];
     let mut sum = Score::default();
@@ -101,8 +109,12 @@ fn row(name: &str, width: usize, score: &Score) -> String {
             .map(|error| format!("{error:>6.3}"))
             .join(" ")
     };
+    let assumed = score.assumed.coverage_and_ratio();
+    let assumed = assumed.map_or(String::new(), |(coverage, ratio)| {
+        format!("  {:>8.1}%  {ratio:>6.2}", coverage * 100.0)
+    });
     format!(
-        "{name:width$}  {:>5}  {}  {:>8.1}%  {:>6.2}  {}  {}",
+        "{name:width$}  {:>5}  {}  {:>8.1}%  {:>6.2}  {}  {}{assumed}",
         score.errors.len(),
         three(Method::Ernest),
         score.coverage() * 100.0,

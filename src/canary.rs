@@ -127,6 +127,19 @@ impl CanaryRun {
         self.objects == self.objects_total && work.is_none_or(|work| work.level >= work.full)
     }
 
+    /// Of the data, by bytes; by objects where there are no bytes.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "object counts are far below 2^53"
+    )]
+    pub fn data_share(&self) -> f64 {
+        if self.bytes_total.0 > 0 {
+            self.bytes.as_f64() / self.bytes_total.as_f64()
+        } else {
+            self.objects as f64 / self.objects_total.max(1) as f64
+        }
+    }
+
     /// A short name for progress lines and logs: `3% #2`, with a work level `3% #2, num_round 5`.
     pub fn label(&self) -> String {
         let work = self.work.as_ref();

@@ -11,6 +11,10 @@
 //! to full size with a prediction interval; a [`verdict`] holds it against the budget; a [`report`] tells the pull
 //! request. [`app`] is the only module that sees both the pure core and the edges.
 
+// Tests in the library include the pure part of a bench, which names the library as a user does.
+#[cfg(test)]
+extern crate self as canary_gate;
+
 // The pure core, importing leftward only.
 pub mod units;
 

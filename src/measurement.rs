@@ -90,6 +90,11 @@ impl Measurement {
         self.outcome == Outcome::Completed
     }
 
+    /// How long it ran, as it is billed per instance without any discount; absent where neither was measured.
+    pub fn time(&self) -> Option<Seconds> {
+        self.training_seconds.or(self.billable_seconds)
+    }
+
     /// Whether the training code failed; running out of memory or time is another matter.
     pub fn has_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed { .. })

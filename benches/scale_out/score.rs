@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use canary_gate::forecast::scale_out::{Load, ScaleOutRun, forecast};
+use canary_gate::forecast::Predictive;
+use canary_gate::forecast::scale_out::{Load, ScaleOutRun, assume, forecast};
 
 use super::table::{Group, Run};
 
@@ -27,6 +28,48 @@ pub(crate) struct Score {
     pub(crate) held: u32,
     /// Upper / lower of the interval, by cell.
     pub(crate) ratios: Vec<f64>,
+    /// What is assumed from the largest small count alone, with the large size measured there.
+    pub(crate) assumed: Assumed,
+}
+
+/// How scale-out fares where it is assumed: runs, those in the 90 % interval, and upper / lower by cell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Assumed {
+    pub(crate) runs: u32,
+    pub(crate) held: u32,
+    pub(crate) ratios: Vec<f64>,
+}
+
+impl Assumed {
+    /// The share of single large runs in the interval, and the middle of upper / lower; `None` without any.
+    pub(crate) fn coverage_and_ratio(&self) -> Option<(f64, f64)> {
+        let coverage = f64::from(self.held) / f64::from(self.runs);
+        (self.runs > 0).then(|| (coverage, median(&mut self.ratios.clone())))
+    }
+
+    /// Holds the runs of one cell against the time of `size` on `from` instances. All of it counts as growing, which is
+    /// what a line through the sizes says of these jobs.
+    fn add_cell(&mut self, group: &Group, from: u32, count: u32, size: f64, cell: &[f64]) {
+        let mut base: Vec<f64> = (group.runs.iter())
+            .filter(|run| run.count == from && run.size == size)
+            .map(|run| run.seconds)
+            .collect();
+        if base.is_empty() {
+            return;
+        }
+        // The noise of a few repetitions is small beside the assumption.
+        let time = Predictive::log_student_t(median(&mut base), 0.0, f64::INFINITY);
+        let loads = [from, count].map(|hosts| Load::even(hosts, 1.0));
+        let Ok(answer) = assume(&time, 0.0, loads[0], loads[1]) else {
+            return;
+        };
+        let (lower, upper) = (answer.seconds.quantile(0.05), answer.seconds.quantile(0.95));
+        for seconds in cell {
+            self.runs += 1;
+            self.held += u32::from((lower..=upper).contains(seconds));
+        }
+        self.ratios.push(upper / lower);
+    }
 }
 
 impl Score {
@@ -80,6 +123,9 @@ impl Score {
                     score.runs += 1;
                     score.held += u32::from((lower..=upper).contains(seconds));
                 }
+                if let Some(from) = small_counts.last() {
+                    score.assumed.add_cell(group, *from, *count, *size, &cell);
+                }
                 let truth = median(&mut cell);
                 score.ratios.push(upper / lower);
                 score.errors.push(
@@ -105,6 +151,9 @@ impl Score {
         self.ratios.extend(&other.ratios);
         self.runs += other.runs;
         self.held += other.held;
+        self.assumed.runs += other.assumed.runs;
+        self.assumed.held += other.assumed.held;
+        self.assumed.ratios.extend(&other.assumed.ratios);
     }
 
     /// Median, mean and largest of |ln(forecast / median)|.

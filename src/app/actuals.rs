@@ -12,7 +12,7 @@ use crate::report::{InstanceForecast, Report, words};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Percent, Seconds, Usd};
 
-use super::canaries::{self, Runner};
+use super::canaries::{self, Earlier, Runner};
 use super::progress::Progress;
 use super::project::Project;
 use super::store::{OwnFile, Store};
@@ -64,7 +64,8 @@ pub(super) async fn actuals(
             let dataset = backend.list(job).await?;
             let full = plan::full_run(job, &dataset);
             let price = project.price(&job.instance);
-            let measured = canaries::run(&mut runner, job, &[full], price.as_ref()).await?;
+            let measured =
+                canaries::run(&mut runner, job, &[full], price.as_ref(), Earlier::none()).await?;
             if cancellation.is_cancelled() {
                 break;
             }

@@ -53,10 +53,18 @@ impl AnyBackend {
         let Self::Replay(replay) = self else {
             return Ok(());
         };
-        replay.check(job, &plan.runs)?;
+        let is_adaptive = plan.is_adaptive;
+        let check = |runs: &[CanaryRun]| {
+            if is_adaptive {
+                replay.check_ladder(job, runs)
+            } else {
+                replay.check(job, runs)
+            }
+        };
+        check(&plan.runs)?;
         for alternative in &mut plan.alternatives {
             if let Ok(runs) = &alternative.runs
-                && let Err(error) = replay.check(job, runs)
+                && let Err(error) = check(runs)
             {
                 say(AppError::from(error).in_a_line().as_str());
                 alternative.runs = Err(NotMeasured::CouldNotRun);
@@ -102,10 +110,11 @@ impl Backend for AnyBackend {
         job: &Job,
         instance: &InstanceConfiguration,
         fraction: Fraction,
+        work: Option<f64>,
     ) -> Option<u32> {
         match self {
-            Self::Local(local) => local.supply(job, instance, fraction),
-            Self::Replay(replay) => replay.supply(job, instance, fraction),
+            Self::Local(local) => local.supply(job, instance, fraction, work),
+            Self::Replay(replay) => replay.supply(job, instance, fraction, work),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::canary::CanaryRun;
 use crate::instance::Price;
 use crate::measurement::Measurement;
 use crate::spec::Job;
+use crate::units::Usd;
 
 use super::progress::Progress;
 use super::store::Store;
@@ -23,6 +24,26 @@ pub(super) struct Runner<'a, B> {
     pub(super) cancellation: &'a Cancellation,
 }
 
+/// What ran before on the same configuration, for progress lines.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Earlier {
+    pub(super) runs: usize,
+    /// By all canaries of the job; `None` without a price.
+    pub(super) spent: Option<Usd>,
+    /// Whether it is open how many more will follow.
+    pub(super) is_open: bool,
+}
+
+impl Earlier {
+    pub(super) fn none() -> Self {
+        Self {
+            runs: 0,
+            spent: None,
+            is_open: false,
+        }
+    }
+}
+
 /// Runs the canaries of one configuration, `parallel` at a time, and gives back their measurements in plan order.
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data.
@@ -31,9 +52,10 @@ pub(super) async fn run<B: Backend>(
     job: &Job,
     runs: &[CanaryRun],
     price: Option<&Price>,
+    earlier: Earlier,
 ) -> Result<Vec<Measurement>, AppError> {
     let launching = Cell::new(true);
-    let bars = runner.progress.canaries(job, runs);
+    let bars = runner.progress.canaries(job, runs, earlier);
     let (backend, cancellation) = (runner.backend, runner.cancellation);
     let launches = runs.iter().enumerate().map(|(index, run)| {
         let (launching, bars) = (&launching, &bars);

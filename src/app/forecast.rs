@@ -1,16 +1,21 @@
-//! `forecast FILE`: offline, from recorded measurements. With a spec, its budgets are judged; without, nothing is.
+//! `forecast FILE`: offline, from recorded measurements. With a spec, its budgets are judged; without, only that memory
+//! fits the machine.
 
 use crate::cli::ForecastArguments;
 use crate::exit::Strictness;
-use crate::instance::{InstanceConfiguration, Price, tables};
+use crate::forecast::scale_out::DataLayout;
+use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
 use crate::measurement::Measurement;
 use crate::report::{JobReport, Report};
-use crate::spec::{Budget, Job, Level, OnInconclusive};
+use crate::spec::{Budget, Job, OnInconclusive};
 
 use super::files::{self, Outputs};
 use super::judge::{self, JobInput};
 use super::project::{DEFAULT_REGION, Project, environment_region};
 use super::{AppError, recorded, report, run};
+
+/// Why a configuration of the spec has no runs here.
+const NOT_IN_FILE: &str = "no run of it in the file";
 
 pub(super) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
     let mut project = Project::load_if_there(&arguments.spec)?;
@@ -33,13 +38,17 @@ pub(super) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
         Some(project) => project.price(instance),
         None => table_price(instance, arguments.region.as_deref()),
     };
+    let is_allowed: Box<dyn Fn(&InstanceType) -> bool> = match &project {
+        Some(project) => Box::new(project.spec.allowed()),
+        None => Box::new(|_| true),
+    };
     let jobs = names
         .iter()
         .map(|name| {
             let (measurements, note) = newest_run(&recorded.measurements, name);
             let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
             let known = project.as_ref().and_then(|project| project.spec.job(name));
-            offline_report(name, known, &measurements, &price_of, &notes)
+            offline_report(name, known, &measurements, &price_of, &*is_allowed, &notes)
         })
         .collect();
     let report = match &project {
@@ -61,34 +70,40 @@ fn offline_report(
     known: Option<&Job>,
     measurements: &[Measurement],
     price_of: &dyn Fn(&InstanceConfiguration) -> Option<Price>,
+    is_allowed: &dyn Fn(&InstanceType) -> bool,
     notes: &[String],
 ) -> JobReport {
     let mut instances: Vec<&InstanceConfiguration> = Vec::new();
-    // The budget is judged on the spec's instance, measured or not.
+    // The budget is judged on the spec's instance, measured or not; its alternatives follow in their order.
     instances.extend(known.map(|job| &job.instance));
+    instances.extend(known.into_iter().flat_map(|job| &job.alternatives));
     for measurement in measurements {
         if !instances.contains(&&measurement.instance) {
             instances.push(&measurement.instance);
         }
     }
-    let no_budget = Budget {
-        lines: Vec::new(),
-        certainty: Budget::DEFAULT_CERTAINTY,
-        existing_breach: Level::Warn,
-    };
+    let unwritten = Budget::unwritten();
     let Some((first, others)) = instances.split_first() else {
         unreachable!("a job is named by its measurements");
+    };
+    let not_measured = |instance: &InstanceConfiguration| {
+        let is_measured = measurements.iter().any(|run| run.instance == *instance);
+        (!is_measured).then(|| NOT_IN_FILE.to_owned())
     };
     judge::job_report(&JobInput {
         name,
         instance: first,
-        budget: known.map_or(&no_budget, |job| &job.budget),
+        budget: known.map_or(&unwritten, |job| &job.budget),
         affected_by: &[],
-        alternatives: others.iter().map(|instance| (*instance, None)).collect(),
+        alternatives: (others.iter())
+            .map(|instance| (*instance, not_measured(instance)))
+            .collect(),
         measurements,
         worst_case: None,
         capacity_of: &tables::capacity,
         price_of,
+        layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),
+        is_allowed,
         notes: notes.to_vec(),
     })
 }
@@ -158,6 +173,8 @@ fn without_spec(jobs: Vec<JobReport>, strict: bool) -> Report {
         strict,
         on_inconclusive: OnInconclusive::Fail,
     };
-    let notes = vec!["No spec was found, so no budget is judged.".to_owned()];
+    let notes = vec![
+        "No spec was found, so no budget is judged but that memory fits the machine.".to_owned(),
+    ];
     judge::report(jobs, notes, strictness, jiff::Timestamp::now())
 }

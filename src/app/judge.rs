@@ -1,6 +1,7 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
 use crate::exit::{self, Strictness};
+use crate::forecast::scale_out::{DataLayout, Measured};
 use crate::forecast::{self, Basis, Estimate, Forecast, Quantity};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
@@ -11,6 +12,8 @@ use crate::report::{
 use crate::spec::{Budget, Job};
 use crate::units::{Fraction, Usd};
 use crate::verdict::{self, JudgedLine, Verdict};
+
+use super::unmeasured;
 
 /// Capacities of machine types as the backend or the tables know them.
 pub(super) type CapacityOf<'a> = &'a dyn Fn(&InstanceType) -> Option<Capacity>;
@@ -29,6 +32,10 @@ pub(super) struct JobInput<'a> {
     pub(super) worst_case: Option<Usd>,
     pub(super) capacity_of: CapacityOf<'a>,
     pub(super) price_of: PriceOf<'a>,
+    /// How the data reach the hosts of the full run.
+    pub(super) layout: DataLayout,
+    /// Whether the team may use a machine type.
+    pub(super) is_allowed: &'a dyn Fn(&InstanceType) -> bool,
     /// What is to be said beside.
     pub(super) notes: Vec<String>,
 }
@@ -38,12 +45,45 @@ struct Judged {
     row: InstanceForecast,
     lines: Vec<JudgedLine>,
     forecast: Forecast,
+    /// Of one machine, by the tables or by the measurements.
+    capacity: Option<Capacity>,
+}
+
+impl Judged {
+    fn measured(&self) -> Measured<'_> {
+        Measured {
+            instance: &self.row.instance,
+            forecast: &self.forecast,
+            capacity: self.capacity.as_ref(),
+        }
+    }
 }
 
 /// A job's part of the report.
 pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
     let main = judge_configuration(input.instance, input);
     let (verdict, reason) = job_outcome(input, &main);
+    let alternatives: Vec<Result<Judged, (&InstanceConfiguration, &str)>> = input
+        .alternatives
+        .iter()
+        .map(|(instance, not_measured)| match not_measured {
+            None => Ok(judge_configuration(instance, input)),
+            Some(why) => Err((*instance, why.as_str())),
+        })
+        .collect();
+    let measured: Vec<Measured> = [Ok(&main)]
+        .into_iter()
+        .chain(alternatives.iter().map(Result::as_ref))
+        .filter_map(|judged| judged.ok().map(Judged::measured))
+        .collect();
+    let unmeasured: Vec<Option<(InstanceForecast, Vec<String>)>> = alternatives
+        .iter()
+        .map(|alternative| {
+            let (instance, why) = alternative.as_ref().err()?;
+            Some(unmeasured::row(instance, why, &measured, input))
+        })
+        .collect();
+    let advice = unmeasured::where_memory_fits(&measured, &main.lines, input);
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
     for line in &main.lines {
@@ -60,11 +100,15 @@ pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
         verdict,
         ..main.row
     }];
-    for (instance, not_measured) in &input.alternatives {
-        forecasts.push(match not_measured {
-            None => judge_configuration(instance, input).row,
-            Some(why) => unmeasured(instance, why),
-        });
+    for (alternative, unmeasured) in alternatives.into_iter().zip(unmeasured) {
+        match (alternative, unmeasured) {
+            (Ok(judged), _) => forecasts.push(judged.row),
+            (Err(_), Some((row, cautions))) => {
+                forecasts.push(row);
+                notes.extend(cautions);
+            }
+            (Err(_), None) => {}
+        }
     }
     JobReport {
         name: input.name.to_owned(),
@@ -75,7 +119,7 @@ pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
         recommendation: None,
         forecasts,
         measurements: input.measurements.to_vec(),
-        advice: Vec::new(),
+        advice: advice.into_iter().collect(),
         notes: once_each(notes),
         spend: spend(input.measurements, input.worst_case, full_run),
     }
@@ -121,14 +165,22 @@ fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -
         .then(|| measured_capacity(&measurements))
         .flatten();
     let price = (input.price_of)(instance).or_else(|| measured_price(&measurements));
-    let forecast = forecast::forecast(&Basis {
+    let by_shard = input
+        .layout
+        .by_heaviest_shard(&measurements, instance.total_count());
+    let known_capacity = capacity.clone().or(measured);
+    let mut forecast = forecast::forecast(&Basis {
         instance,
-        measurements: &measurements,
-        capacity: capacity.as_ref().or(measured.as_ref()),
+        measurements: by_shard.as_deref().unwrap_or(&measurements),
+        capacity: known_capacity.as_ref(),
         price: price.as_ref(),
     });
+    if by_shard.is_some() {
+        forecast.notes.push(format!(
+            "the data of {instance} are in shards: the canaries are compared with the full run by the heaviest host's shard"
+        ));
+    }
     let lines = verdict::judge(input.budget, &forecast, capacity.as_ref());
-    let deciding = verdict::deciding(&lines, &forecast);
     let row_verdict = match measurements.iter().any(Measurement::has_failed) {
         true => verdict::job_verdict(&lines).min(Verdict::Failed),
         false => verdict::job_verdict(&lines),
@@ -140,27 +192,35 @@ fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -
             groups: Vec::new(),
             verdict: row_verdict,
             not_measured: None,
+            estimated_from: None,
             estimates: estimates(&forecast, certainty),
             phases: phases(&forecast, certainty),
             delta: Delta::default(),
             law: forecast.law.clone(),
             price,
-            budget: (0..)
-                .zip(&lines)
-                .map(|(index, line)| BudgetRow {
-                    decides: deciding == Some(index),
-                    line: line.line.kind,
-                    limit: line.line.limit,
-                    bound: line.line.bound,
-                    level: line.line.level,
-                    chance_of_breach: line.chance_of_breach,
-                    verdict: line.verdict,
-                })
-                .collect(),
+            budget: budget_rows(&lines, &forecast),
         },
         lines,
         forecast,
+        capacity: known_capacity,
     }
+}
+
+/// The lines as a report shows them.
+pub(super) fn budget_rows(lines: &[JudgedLine], forecast: &Forecast) -> Vec<BudgetRow> {
+    let deciding = verdict::deciding(lines, forecast);
+    (0..)
+        .zip(lines)
+        .map(|(index, line)| BudgetRow {
+            decides: deciding == Some(index),
+            line: line.line.kind,
+            limit: line.line.limit,
+            bound: line.line.bound,
+            level: line.line.level,
+            chance_of_breach: line.chance_of_breach,
+            verdict: line.verdict,
+        })
+        .collect()
 }
 
 /// The verdict of a job and its one sentence. A failed canary outranks all but a budget exceeded.
@@ -180,7 +240,12 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
             ),
         );
     }
-    let mut reason = verdict::reason(&main.lines, &main.forecast);
+    let mut reason = verdict::reason(
+        &main.lines,
+        &main.forecast,
+        input.instance,
+        input.budget.certainty,
+    );
     if let Some(failed) = failed {
         reason.push_str(&format!(
             "; and the training code failed in the {} canary: {}",
@@ -206,30 +271,12 @@ pub(super) fn unknown_report(
         recommendation: None,
         forecasts: vec![InstanceForecast {
             verdict: Verdict::Unknown,
-            ..unmeasured(&job.instance, reason)
+            ..unmeasured::nothing_known(&job.instance, reason)
         }],
         measurements: Vec::new(),
         advice: Vec::new(),
         notes,
         spend: Spend::default(),
-    }
-}
-
-fn unmeasured(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
-    InstanceForecast {
-        instance: instance.clone(),
-        groups: match instance {
-            InstanceConfiguration::Homogeneous { .. } => Vec::new(),
-            InstanceConfiguration::Heterogeneous { groups, .. } => groups.clone(),
-        },
-        verdict: Verdict::NotJudged,
-        not_measured: Some(why.to_owned()),
-        estimates: Estimates::default(),
-        phases: PhaseEstimates::default(),
-        delta: Delta::default(),
-        law: forecast::Laws::default(),
-        price: None,
-        budget: Vec::new(),
     }
 }
 
@@ -262,7 +309,7 @@ fn estimate(quantity: &Quantity, certainty: Fraction) -> Option<Estimate> {
         .map(|predictive| Estimate::of(predictive, certainty))
 }
 
-fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
+pub(super) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
     Estimates {
         time_seconds: estimate(&forecast.time_seconds, certainty),
         cost_usd: estimate(&forecast.cost_usd, certainty),

@@ -9,6 +9,7 @@ mod files;
 mod forecast;
 mod init;
 mod judge;
+mod measure;
 mod plan;
 mod probe;
 mod progress;
@@ -19,6 +20,7 @@ mod run;
 mod schema;
 mod signals;
 mod store;
+mod unmeasured;
 mod validate;
 
 use std::io::{IsTerminal, Write};

@@ -73,7 +73,11 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         text,
         "{} · {} on {}{}",
         job.name,
-        runs(plan.runs.len()),
+        if plan.is_adaptive {
+            "canaries chosen one by one".to_owned()
+        } else {
+            runs(plan.runs.len())
+        },
         job.instance,
         match by {
             [] => String::new(),
@@ -96,10 +100,10 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
             None => sizes.push((run, 1)),
         }
     }
-    for (run, count) in sizes {
+    for (index, (run, count)) in sizes.into_iter().enumerate() {
         let _ = writeln!(
             text,
-            "  {:>5}  {} of {} objects{}{}, {}",
+            "  {:>5}  {} of {} objects{}{}{}",
             run.fraction.to_string(),
             run.objects,
             run.objects_total,
@@ -108,11 +112,17 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
             } else {
                 String::new()
             },
-            level(run.work.as_ref()),
+            if plan.is_adaptive {
+                String::new()
+            } else {
+                level(run.work.as_ref())
+            },
             match count {
-                1 => "once".to_owned(),
-                2 => "twice".to_owned(),
-                count => format!("{count} times"),
+                _ if plan.is_adaptive && index == 0 => ", first".to_owned(),
+                _ if plan.is_adaptive => String::new(),
+                1 => ", once".to_owned(),
+                2 => ", twice".to_owned(),
+                count => format!(", {count} times"),
             }
         );
     }
@@ -121,6 +131,19 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         .first()
         .map(|run| run.bytes_total)
         .unwrap_or_default();
+    if plan.is_adaptive
+        && let Some(work) = &job.work
+    {
+        let levels: Vec<String> = WorkLevel::of_canaries(work)
+            .map(|level| level.text())
+            .collect();
+        let _ = writeln!(
+            text,
+            "  work levels     {} {}, in turn",
+            printable(&work.hyperparameter),
+            levels.join(", ")
+        );
+    }
     let work = job.work.as_ref().map(WorkLevel::of_full_run);
     if knows_bytes {
         let _ = writeln!(text, "  full run        {total}{}", level(work.as_ref()));
@@ -129,6 +152,10 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         text,
         "  worst case      {}",
         match plan.worst_case {
+            Some(worst) if plan.is_adaptive => format!(
+                "{worst}, the spend limit; no canary is started that could pass it, and each is ended after {}",
+                job.canary.max_runtime
+            ),
             Some(worst) => format!(
                 "{worst} of {} ({} each, ended then)",
                 job.canary.spend_limit, job.canary.max_runtime
@@ -150,11 +177,17 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         AnyBackend::Local(_) => writeln!(
             text,
             "  wall-clock      at most {}, {} at a time",
-            plan.wall_clock, job.canary.parallel
+            plan.wall_clock,
+            if plan.is_adaptive {
+                1
+            } else {
+                job.canary.parallel
+            }
         ),
     };
     for alternative in &plan.alternatives {
         let what = match &alternative.runs {
+            Ok(_) if plan.is_adaptive => "canaries chosen one by one from what is left".to_owned(),
             Ok(list) => format!(
                 "{}{}",
                 runs(list.len()),

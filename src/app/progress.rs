@@ -11,6 +11,7 @@ use crate::measurement::Measurement;
 use crate::spec::Job;
 use crate::units::Usd;
 
+use super::canaries::Earlier;
 use super::{Loudness, printable, say};
 
 /// Where progress goes.
@@ -45,7 +46,7 @@ impl Progress {
     }
 
     /// The progress of the canaries of one configuration.
-    pub(super) fn canaries(&self, job: &Job, runs: &[CanaryRun]) -> Canaries<'_> {
+    pub(super) fn canaries(&self, job: &Job, runs: &[CanaryRun], earlier: Earlier) -> Canaries<'_> {
         let instance = runs
             .first()
             .map(|run| run.instance.to_string())
@@ -58,7 +59,12 @@ impl Progress {
         let all = match &self.shown {
             Shown::Bars(bars) => {
                 let bar = bars.add(ProgressBar::new(runs.len() as u64));
-                bar.set_style(style("  {prefix} {pos}/{len}  {bar:30}  {elapsed}  {msg}"));
+                bar.set_style(style(if earlier.is_open {
+                    "  {prefix} {pos}  {elapsed}  {msg}"
+                } else {
+                    "  {prefix} {pos}/{len}  {bar:30}  {elapsed}  {msg}"
+                }));
+                bar.set_position(earlier.runs as u64);
                 bar.set_prefix(title.clone());
                 bar.enable_steady_tick(Duration::from_millis(250));
                 Some(bar)
@@ -68,13 +74,13 @@ impl Progress {
         Canaries {
             progress: self,
             title,
-            count: runs.len(),
+            count: (!earlier.is_open).then_some(runs.len()),
             limit: job.canary.spend_limit,
             state: RefCell::new(State {
                 all,
                 running: vec![None; runs.len()],
-                done: 0,
-                spent: None,
+                done: earlier.runs,
+                spent: earlier.spent,
             }),
         }
     }
@@ -84,7 +90,8 @@ impl Progress {
 pub(super) struct Canaries<'a> {
     progress: &'a Progress,
     title: String,
-    count: usize,
+    /// How many there will be; `None` where it is open.
+    count: Option<usize>,
     limit: Usd,
     state: RefCell<State>,
 }
@@ -128,10 +135,12 @@ impl Canaries<'_> {
                 }
             }
             Shown::Lines => say(&format!(
-                "{} {}/{}  {}  {}{}{spent}",
+                "{} {}{}  {}  {}{}{spent}",
                 self.title,
                 state.done,
-                self.count,
+                self.count
+                    .map(|count| format!("/{count}"))
+                    .unwrap_or_default(),
                 printable(&run.label()),
                 measurement.outcome,
                 measurement

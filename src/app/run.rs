@@ -4,20 +4,21 @@ use crate::backend::Backend;
 use crate::change::AffectedJob;
 use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
 use crate::exit::{self, Strictness};
-use crate::measurement::Measurement;
-use crate::plan::{self, Alternatives, NotMeasured, Plan, PlanError};
+use crate::forecast::scale_out::DataLayout;
+use crate::plan::{self, Alternatives, PlanError};
 use crate::report::{JobReport, Policy, Report};
-use crate::spec::{Job, OnInconclusive, Spec};
+use crate::spec::{OnInconclusive, Spec};
+use crate::verdict::Verdict;
 
 use super::actuals::LAST_REPORT;
 use super::backend::AnyBackend;
-use super::canaries::{self, Runner};
+use super::canaries::Runner;
 use super::files::{self, Outputs};
 use super::judge::{self, JobInput};
 use super::progress::Progress;
 use super::project::Project;
 use super::store::{OwnFile, Store};
-use super::{AppError, Loudness, change, report, say, signals};
+use super::{AppError, Loudness, change, measure, report, say, signals};
 
 pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
@@ -157,51 +158,36 @@ async fn gate(
         Err(error) => return Err(unplannable(&error)),
     };
     runner.backend.check_supply(job, &mut plan)?;
-    let measurements = measure(project, &mut plan, job, runner).await?;
+    let measured = measure::measure(project, &mut plan, job, &dataset, runner).await?;
     let mut notes = runner.backend.notes(job);
     notes.extend(plan.notes.iter().cloned());
     notes.extend(project.ignored_not_yet(job));
-    Ok(judge::job_report(&JobInput {
+    let mut report = judge::job_report(&JobInput {
         name: &job.name,
         instance: &job.instance,
         budget: &job.budget,
         affected_by: &affected.by,
         alternatives: plan.outcomes(),
-        measurements: &measurements,
+        measurements: &measured.measurements,
         worst_case: plan.total_worst_case(),
         capacity_of: &|kind| runner.backend.capacity(kind),
         price_of: &price_of,
+        layout: DataLayout::of(job, runner.backend.knows_bytes(job).then_some(&dataset)),
+        is_allowed: &project.spec.allowed(),
         notes,
-    }))
-}
-
-/// Runs the canaries on `instance`, then those of the alternatives, unless the code failed already.
-async fn measure(
-    project: &Project,
-    plan: &mut Plan,
-    job: &Job,
-    runner: &mut Runner<'_, AnyBackend>,
-) -> Result<Vec<Measurement>, AppError> {
-    let price = project.price(&job.instance);
-    let mut measurements = canaries::run(runner, job, &plan.runs, price.as_ref()).await?;
-    if measurements.iter().any(Measurement::has_failed) {
-        plan.leave_out_alternatives(&NotMeasured::CodeFailed);
-    }
-    for alternative in &mut plan.alternatives {
-        let Ok(runs) = &alternative.runs else {
-            continue;
-        };
-        let price = project.price(&alternative.instance);
-        match canaries::run(runner, job, runs, price.as_ref()).await {
-            Ok(measured) => measurements.extend(measured),
-            // An alternative never fails the job.
-            Err(error) => {
-                runner.progress.say(error.render(false).trim_end());
-                alternative.runs = Err(NotMeasured::CouldNotRun);
-            }
+    });
+    // Also without a written budget: what the canaries were to tell cannot be told.
+    if let Some(reason) = measured.too_dear
+        && report.verdict == Verdict::NotJudged
+    {
+        report.verdict = Verdict::Unknown;
+        if let Some(instance) = report.forecasts.first_mut() {
+            instance.verdict = Verdict::Unknown;
         }
+        report.notes.retain(|note| *note != reason);
+        report.reason = reason;
     }
-    Ok(measurements)
+    Ok(report)
 }
 
 /// Data that cannot be sampled is for a person to mend.

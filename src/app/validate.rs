@@ -6,7 +6,7 @@ use crate::backend::{Backend, BackendError};
 use crate::change::PathGlobs;
 use crate::cli::ValidateArguments;
 use crate::plan::{self, Alternatives};
-use crate::spec::{BackendKind, Design, NotYetEffect};
+use crate::spec::{BackendKind, NotYetEffect};
 
 use super::backend::AnyBackend;
 use super::project::Project;
@@ -93,11 +93,7 @@ async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
                             warn_of(&error);
                         }
                     }
-                    Err(error) => {
-                        if !matches!(job.canary.design, Design::Adaptive { .. }) {
-                            warn(&field, &error.to_string());
-                        }
-                    }
+                    Err(error) => warn(&field, &error.to_string()),
                 }
             }
         }

@@ -33,6 +33,7 @@ pub trait Backend {
         job: &Job,
         instance: &InstanceConfiguration,
         fraction: Fraction,
+        work: Option<f64>,
     ) -> Option<u32>;
 
     /// Runs one canary to its end and measures it.

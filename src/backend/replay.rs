@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::{Backend, BackendError, CanaryResult, Cancellation};
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset};
+use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::measurement::table::Table;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
@@ -109,7 +110,7 @@ impl ReplayBackend {
         let asked = tally(runs.iter().map(|run| run.fraction));
         let short: Vec<String> = asked
             .iter()
-            .map(|(fraction, asked)| (*fraction, *asked, self.left(job, instance, *fraction)))
+            .map(|(fraction, asked)| (*fraction, *asked, self.left(job, instance, *fraction, None)))
             .filter(|(_, asked, left)| left < asked)
             .map(|(fraction, asked, left)| format!("{left} of {asked} with {}", share(fraction)))
             .collect();
@@ -123,6 +124,34 @@ impl ReplayBackend {
             short.join(", "),
         );
         let fractions: Vec<Fraction> = asked.into_iter().map(|(fraction, _)| fraction).collect();
+        Err(BackendError::new(
+            what,
+            self.way_out(job, instance, &fractions),
+        ))
+    }
+
+    /// Fails unless the recording has enough runs of the ladder's sizes for a forecast at all.
+    pub fn check_ladder(&self, job: &Job, ladder: &[CanaryRun]) -> Result<(), BackendError> {
+        let Some(first) = ladder.first() else {
+            return Ok(());
+        };
+        let instance = &first.instance;
+        let left: Vec<u32> = ladder
+            .iter()
+            .map(|run| self.left(job, instance, run.fraction, None))
+            .filter(|left| *left > 0)
+            .collect();
+        if left.len() >= FEWEST_SIZES && left.iter().sum::<u32>() as usize >= FEWEST_RUNS {
+            return Ok(());
+        }
+        let what = format!(
+            "recording: `{}` has too few runs of job `{}` on {instance} for a forecast: {} on {} of the design's fractions, and {FEWEST_RUNS} on {FEWEST_SIZES} are needed",
+            self.file,
+            job.name,
+            left.iter().sum::<u32>(),
+            left.len(),
+        );
+        let fractions: Vec<Fraction> = ladder.iter().map(|run| run.fraction).collect();
         Err(BackendError::new(
             what,
             self.way_out(job, instance, &fractions),
@@ -146,10 +175,18 @@ impl ReplayBackend {
             .filter(|run| !run.is_used.get() && same_machines(&run.measurement.instance, instance))
     }
 
-    fn left(&self, job: &Job, instance: &InstanceConfiguration, fraction: Fraction) -> u32 {
+    /// Those of one fraction and, where both say one, of one work level.
+    fn left(
+        &self,
+        job: &Job,
+        instance: &InstanceConfiguration,
+        fraction: Fraction,
+        work: Option<f64>,
+    ) -> u32 {
         let left = self
             .unused(job, instance)
             .filter(|run| is_same(run.measurement.fraction, fraction))
+            .filter(|run| is_same_work(run.measurement.work, work))
             .count();
         u32::try_from(left).unwrap_or(u32::MAX)
     }
@@ -267,8 +304,9 @@ impl Backend for ReplayBackend {
         job: &Job,
         instance: &InstanceConfiguration,
         fraction: Fraction,
+        work: Option<f64>,
     ) -> Option<u32> {
-        Some(self.left(job, instance, fraction))
+        Some(self.left(job, instance, fraction, work))
     }
 
     /// The first recorded run of this job, configuration and fraction that was not handed out before, as it was recorded,
@@ -281,7 +319,11 @@ impl Backend for ReplayBackend {
     ) -> Result<CanaryResult, BackendError> {
         let found = self
             .unused(job, &run.instance)
-            .find(|recorded| is_same(recorded.measurement.fraction, run.fraction));
+            .filter(|recorded| is_same(recorded.measurement.fraction, run.fraction))
+            .find(|recorded| {
+                let asked = run.work.as_ref().map(|work| work.level);
+                is_same_work(recorded.measurement.work, asked)
+            });
         let Some(recorded) = found else {
             return Err(BackendError::new(
                 format!(
@@ -299,6 +341,7 @@ impl Backend for ReplayBackend {
             backend: Some(BackendKind::Replay),
             // A recording does not tell which script starts a cluster's groups.
             instance: run.instance.clone(),
+            fraction: run.fraction,
             ..recorded.measurement.clone()
         };
         Ok(CanaryResult {
@@ -313,7 +356,7 @@ impl Backend for ReplayBackend {
 
 /// What a machine that ends the run at `limit` would have measured: of a longer run only that it took longer.
 fn within(limit: Seconds, recorded: Measurement) -> Measurement {
-    let took = recorded.training_seconds.or(recorded.billable_seconds);
+    let took = recorded.time();
     if took.is_none_or(|took| took <= limit) {
         return recorded;
     }
@@ -337,6 +380,14 @@ fn same_machines(one: &InstanceConfiguration, other: &InstanceConfiguration) -> 
     match (one, other) {
         (Heterogeneous { groups: one, .. }, Heterogeneous { groups: other, .. }) => one == other,
         _ => one == other,
+    }
+}
+
+/// A run that says no level, or of which none is asked, serves for any.
+fn is_same_work(recorded: Option<f64>, asked: Option<f64>) -> bool {
+    match (recorded, asked) {
+        (Some(recorded), Some(asked)) => recorded == asked,
+        _ => true,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Quantities that do not grow with the data: utilization in percent, and positive levels such as the time of a step.
 
-use super::Unknown;
-use super::line::{Point, count_as_float, plural};
+use super::points::{Point, plural};
 use super::predictive::Predictive;
+use super::{Unknown, count_as_float};
 
 /// Runs that a level needs: one more than its one parameter, to see the noise.
 const LEAST_RUNS: usize = 2;
@@ -110,6 +110,8 @@ mod tests {
             .map(|&(share, value)| Point {
                 share,
                 fraction: share,
+                work: 1.0,
+                is_first: false,
                 value,
             })
             .collect()

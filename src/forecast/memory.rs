@@ -1,8 +1,7 @@
 //! Peak memory of the host and of its GPUs.
 
-use super::line::Point;
 use super::runs::Runs;
-use super::{Law, MEMORY_LAW_DOUBT, Predictive, Quantity, Unknown, line};
+use super::{Law, Predictive, Quantity, Unknown, prior};
 use crate::instance::Capacity;
 use crate::measurement::Measurement;
 
@@ -13,8 +12,8 @@ pub(super) struct MemoryForecast {
     pub(super) law: Option<Law>,
 }
 
-/// Bytes by a line in the data; percent from the bytes and the machine, or where only percentages were measured, as the
-/// seed library's table does, by a line of their own.
+/// Bytes by a law in the data; percent from the bytes and the machine, or where only percentages were measured, as the
+/// seed library's table does, by a law of their own.
 pub(super) fn forecast(runs: &Runs, capacity: Option<&Capacity>) -> MemoryForecast {
     if runs.out_of_memory() {
         let settled =
@@ -68,11 +67,10 @@ fn extrapolate(
     runs: &Runs,
     value: impl Fn(&Measurement) -> Option<f64>,
 ) -> Result<(Predictive, Law), Unknown> {
-    let points: Vec<Point> = runs.measured(value)?;
-    line::extrapolate(&points, "memory", MEMORY_LAW_DOUBT)
+    runs.extrapolate("memory", &prior::MEMORY, value)
 }
 
-fn peak_bytes(run: &Measurement) -> Option<f64> {
+pub(super) fn peak_bytes(run: &Measurement) -> Option<f64> {
     Some(run.usage.memory.as_ref()?.bytes?.as_f64())
 }
 
@@ -80,7 +78,7 @@ fn peak_percent(run: &Measurement) -> Option<f64> {
     Some(run.usage.memory.as_ref()?.percent?.0)
 }
 
-fn percent_of(bytes: &Predictive, capacity: Option<&Capacity>) -> Quantity {
+pub(super) fn percent_of(bytes: &Predictive, capacity: Option<&Capacity>) -> Quantity {
     match capacity {
         Some(capacity) if capacity.memory.0 > 0 => {
             Ok(bytes.scaled(100.0 / capacity.memory.as_f64()))

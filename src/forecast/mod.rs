@@ -4,23 +4,32 @@
 //! [`Forecast`] comes out whose every quantity is a [`Predictive`] distribution or says why there is none.
 //! An interval here is a prediction interval: it holds one new full run, not the mean of many.
 //!
-//! Time and memory are a straight line in the bytes of the data (`line`), utilization is a level (`level`), and
-//! everything else follows from these. That a line holds beyond the largest canary is an assumption: [`Forecast::notes`]
-//! says so, and the interval carries it, as wide as it was wrong on measured workloads (`accuracy`).
+//! Time and memory grow with the bytes of the data by a law that is weighed and not assumed (`law`, `posterior`), time phase
+//! by phase where the phases were measured, utilization is a level (`level`), and everything else follows from these. That
+//! the laws hold beyond the largest canary is an assumption: [`Forecast::notes`] says so, and the interval carries it
+//! (`prior`).
 
+mod canary_time;
+mod law;
 #[cfg(test)]
-mod accuracy;
+mod leave_one_out;
 mod level;
-mod line;
 mod memory;
 mod notes;
+mod points;
+mod posterior;
 mod predictive;
+mod prior;
 mod runs;
 pub mod scale_out;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 
-pub use line::{FEWEST_RUNS, FEWEST_SIZES};
+pub use canary_time::CanaryTime;
+pub use law::{Growth, Shape};
+pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 
 use schemars::JsonSchema;
@@ -29,18 +38,8 @@ use serde::{Deserialize, Serialize};
 use crate::instance::{Capacity, InstanceConfiguration, Price};
 use crate::measurement::{Measurement, Utilization};
 use crate::units::{Fraction, Seconds};
+use posterior::Prior;
 use runs::Runs;
-
-/// How far time may leave a straight line: the standard deviation of the exponent of its growth beyond the largest
-/// canary.
-///
-/// The most likely value on nine measured workloads (`tests/data/training-runs.csv`), each forecast from canaries of
-/// 1, 2 and 3 % and of 5, 10 and 20 %; `accuracy` computes it anew and shows what the intervals then hold.
-const TIME_LAW_DOUBT: f64 = 0.19;
-
-/// The same for peak memory, whose laws differ more (plateaus, caches, a later phase that overtakes the import): the
-/// most likely value on the canaries of 1, 2 and 3 %, which is wider than that of both designs together.
-const MEMORY_LAW_DOUBT: f64 = 0.37;
 
 /// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
 const PRICE_ESTIMATE_SHARE: f64 = 0.15;
@@ -115,17 +114,27 @@ pub struct Laws {
     pub memory: Option<Law>,
 }
 
-/// A scaling law, `y = intercept + slope * share`, and how sure it is.
+/// A scaling law, `y = intercept + slope * shape(share)`, and how sure it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Law {
-    /// e.g. `linear`.
+    /// The kind of growth: `constant`, `less than linear`, `linear`, `more than linear`.
     pub name: String,
-    /// 0-1; 1 where the law is assumed and not weighed.
+    /// The probability of this kind of growth, 0-1.
     pub weight: f64,
     /// What does not grow with the data, in the unit of the quantity.
     pub intercept: f64,
     /// What the whole data adds, in the unit of the quantity.
     pub slope: f64,
+    /// The most probable form of that kind; absent in reports of older versions, and then linear.
+    #[serde(default = "Shape::linear")]
+    pub shape: Shape,
+}
+
+impl Law {
+    /// The law's value at a share of the data, in the unit of the quantity.
+    pub fn at(&self, share: f64) -> f64 {
+        self.intercept + self.slope * self.shape.at(share)
+    }
 }
 
 /// Point and interval of a quantity, for a report.
@@ -158,9 +167,21 @@ fn round_level(level: f64) -> f64 {
 
 /// The forecast of one full run. Deterministic, and the same for any order of the measurements.
 pub fn forecast(basis: &Basis) -> Forecast {
-    let runs = Runs::choose(basis.measurements);
-    let (time_seconds, time_law) =
-        apart(runs.extrapolate("time", TIME_LAW_DOUBT, |run| seconds(billed_time(run))));
+    of_runs(basis, &Runs::choose(basis.measurements))
+}
+
+/// The same from as few runs as there are: what a design goes by before it has enough. Not for a report.
+pub fn provisional(basis: &Basis) -> Forecast {
+    of_runs(basis, &Runs::choose(basis.measurements).however_few())
+}
+
+fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
+    let phases = forecast_phases(runs);
+    let (whole, time_law) = apart(runs.extrapolate_time());
+    let time_seconds = match sum_of_phases(runs, &phases) {
+        Some(sum) => Ok(sum),
+        None => whole,
+    };
     let time_at_least = runs.time_at_least();
     let time_seconds = match (time_seconds, time_at_least) {
         (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(
@@ -168,7 +189,7 @@ pub fn forecast(basis: &Basis) -> Forecast {
         )),
         (time, _) => time,
     };
-    let memory = memory::forecast(&runs, basis.capacity);
+    let memory = memory::forecast(runs, basis.capacity);
     let step_seconds = runs.positive_level("step time", |run| seconds(run.step_seconds));
     let law = Laws {
         time: time_law,
@@ -184,10 +205,10 @@ pub fn forecast(basis: &Basis) -> Forecast {
         memory_percent: memory.percent,
         cpu_percent: runs.utilization("CPU utilization", |run| mean(&run.usage.cpu_percent)),
         gpu_percent: runs.utilization("GPU utilization", |run| mean(&run.usage.gpu_percent)),
-        gpu_memory_percent: memory::forecast_gpu(&runs),
+        gpu_memory_percent: memory::forecast_gpu(runs),
         io_wait_percent: runs.utilization("I/O wait", |run| mean(&run.usage.io_wait_percent)),
-        phases: forecast_phases(&runs),
-        notes: notes::write(&runs, &law),
+        phases,
+        notes: notes::write(runs, &law),
         law,
         out_of_memory: runs.out_of_memory(),
         cost_at_least: cost_at_least(basis, time_at_least),
@@ -199,7 +220,7 @@ pub fn forecast(basis: &Basis) -> Forecast {
 /// Start-up does not grow with the data; the other phases do.
 fn forecast_phases(runs: &Runs) -> PhaseForecast {
     let growing = |phase: fn(&Measurement) -> Option<Seconds>| {
-        runs.extrapolate("the phase", TIME_LAW_DOUBT, |run| seconds(phase(run)))
+        runs.extrapolate("the phase", &prior::TIME, |run| seconds(phase(run)))
             .ok()
             .map(|(predictive, _)| predictive)
     };
@@ -211,6 +232,46 @@ fn forecast_phases(runs: &Runs) -> PhaseForecast {
         training: growing(|run| run.phases.training),
         upload: growing(|run| run.phases.upload),
     }
+}
+
+/// The billed phases may miss the billed time by this share of it, as rounding to seconds makes them do in small canaries.
+const PHASES_MISS_AT_MOST: f64 = 0.1;
+
+/// The billed time as the sum of download, training and upload, each by its own law: a download of every byte and a
+/// training with a fixed part bend the whole in a way that one law does not follow.
+///
+/// Their errors are taken to be independent. `None` unless every run that entered measured all three, and they make up what
+/// was billed; then one law of the whole is the better guess.
+fn sum_of_phases(runs: &Runs, phases: &PhaseForecast) -> Option<Predictive> {
+    if !runs.all_have(has_billed_phases) {
+        return None;
+    }
+    let zero_in_all = |phase: fn(&Measurement) -> Option<Seconds>| {
+        runs.all_have(|run| phase(run).is_some_and(|time| time.0 == 0.0))
+    };
+    let mut terms = vec![phases.training.clone()?];
+    // A phase that took no time in any run, an upload of nothing, adds nothing.
+    if !zero_in_all(|run| run.phases.download) {
+        terms.push(phases.download.clone()?);
+    }
+    if !zero_in_all(|run| run.phases.upload) {
+        terms.push(phases.upload.clone()?);
+    }
+    Predictive::sum(&terms)
+}
+
+/// Whether the run measured every phase that is billed, and they make up its billed time.
+fn has_billed_phases(run: &Measurement) -> bool {
+    let phases = [run.phases.download, run.phases.training, run.phases.upload];
+    let Some(sum) = phases
+        .into_iter()
+        .map(|phase| seconds(phase).filter(|time| time.is_finite() && *time >= 0.0))
+        .sum::<Option<f64>>()
+    else {
+        return false;
+    };
+    run.time()
+        .is_none_or(|billed| (sum - billed.0).abs() <= PHASES_MISS_AT_MOST * billed.0)
 }
 
 /// What `time` costs over all machines at the basis's price.
@@ -268,10 +329,19 @@ impl Runs<'_> {
     fn extrapolate(
         &self,
         subject: &str,
-        law_doubt: f64,
+        prior: &Prior,
         value: impl Fn(&Measurement) -> Option<f64>,
     ) -> Result<(Predictive, Law), Unknown> {
-        line::extrapolate(&self.measured(value)?, subject, law_doubt)
+        let posterior = points::weigh(&self.measured(value)?, subject, prior, self.fewest)?;
+        Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
+    }
+
+    /// The billed time, given that runs which were ended at their limit would have taken longer.
+    fn extrapolate_time(&self) -> Result<(Predictive, Law), Unknown> {
+        let points = self.measured(|run| seconds(run.time()))?;
+        let posterior = points::weigh(&points, "time", &prior::TIME, self.fewest)?
+            .given_at_least(&self.lower_bounds());
+        Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
     }
 
     /// A level in percent.
@@ -289,15 +359,19 @@ impl Runs<'_> {
     }
 }
 
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a count of runs is far below 2^53"
+)]
+fn count_as_float(count: usize) -> f64 {
+    count as f64
+}
+
 fn apart<A, B>(both: Result<(A, B), Unknown>) -> (Result<A, Unknown>, Option<B>) {
     match both {
         Ok((first, second)) => (Ok(first), Some(second)),
         Err(unknown) => (Err(unknown), None),
     }
-}
-
-fn billed_time(run: &Measurement) -> Option<Seconds> {
-    run.training_seconds.or(run.billable_seconds)
 }
 
 fn seconds(time: Option<Seconds>) -> Option<f64> {

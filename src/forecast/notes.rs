@@ -19,21 +19,23 @@ pub(super) fn write(runs: &Runs, law: &Laws) -> Vec<String> {
         && !growing.is_empty()
     {
         notes.push(format!(
-            "the forecast of {} assumes growth in proportion to data beyond the largest canary, which held {} of it",
+            "the forecast of {} assumes that growth goes on beyond the largest canary, which held {} of the data, much as within the canaries",
             growing.join(" and "),
             Fraction(share),
+        ));
+    }
+    if let Some(largest) = runs.largest_work()
+        && largest < 1.0
+    {
+        notes.push(format!(
+            "no canary did more than {} of the full run's work per datum; what goes with the work is taken to be in proportion to it",
+            Fraction(largest),
         ));
     }
     for (subject, law) in laws {
         let Some(law) = law else { continue };
         if law.slope == 0.0 {
-            notes.push(format!(
-                "{subject} did not grow with the data in the canaries; their mean stands for the full run"
-            ));
-        } else if law.intercept < 0.0 {
-            notes.push(format!(
-                "the line of {subject} starts below zero: it may grow faster than the data, which larger canaries would tell"
-            ));
+            notes.push(format!("{subject} seems not to grow with the data"));
         }
     }
     if let Some(bound) = runs.unseen_memory() {

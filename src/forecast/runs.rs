@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Unknown;
-use super::line::Point;
+use super::points::{Fewest, Point};
 use crate::measurement::{Measurement, Outcome, Usage, Utilization};
 use crate::units::{Bytes, Seconds};
 
@@ -13,12 +13,16 @@ const NAMED_RUNS: usize = 6;
 /// The runs that enter, and those that do not by reason.
 pub(super) struct Runs<'a> {
     entered: Vec<&'a Measurement>,
+    /// The first run of the series, which finds caches cold: by its end, else the smallest size's first replicate.
+    first: Option<&'a Measurement>,
+    /// How many a law asks for.
+    pub(super) fewest: Fewest,
     /// Sorted by reason.
     left_out: Vec<(&'static str, Vec<&'a Measurement>)>,
 }
 
 impl<'a> Runs<'a> {
-    /// Only completed runs of the full run's work enter, with a share of the data in (0, 1].
+    /// Only completed runs enter, with a share of the data, and of the work, in (0, 1].
     pub(super) fn choose(measurements: &'a [Measurement]) -> Self {
         let mut entered = Vec::new();
         let mut left_out: BTreeMap<&'static str, Vec<&Measurement>> = BTreeMap::new();
@@ -29,8 +33,18 @@ impl<'a> Runs<'a> {
             }
         }
         Self {
+            first: first_of_series(measurements),
+            fewest: Fewest::ForAForecast,
             entered,
             left_out: left_out.into_iter().collect(),
+        }
+    }
+
+    /// The same runs for a law that does with one.
+    pub(super) fn however_few(self) -> Self {
+        Self {
+            fewest: Fewest::One,
+            ..self
         }
     }
 
@@ -51,6 +65,8 @@ impl<'a> Runs<'a> {
                 Some(Point {
                     share: run.data_share(),
                     fraction: run.fraction.0,
+                    work: work_share(run),
+                    is_first: self.first.is_some_and(|first| std::ptr::eq(first, *run)),
                     value,
                 })
             })
@@ -66,7 +82,7 @@ impl<'a> Runs<'a> {
         });
         Unknown(match first {
             Some((run, time)) => format!(
-                "the {} canary was ended after {}, its limit (canary.max_runtime)",
+                "the {} canary was ended after {}, its time limit",
                 run.fraction,
                 Seconds(time)
             ),
@@ -81,9 +97,17 @@ impl<'a> Runs<'a> {
             .flat_map(|(_, runs)| runs)
             .filter(|run| run.outcome == Outcome::TimedOut)
             .filter_map(|run| {
-                let time = run.training_seconds.or(run.billable_seconds)?.0;
+                let time = run.time()?.0;
                 (time.is_finite() && time > 0.0).then_some((*run, time))
             })
+    }
+
+    /// Each as the share of the data, the part of the work, and the seconds it ran at least.
+    pub(super) fn lower_bounds(&self) -> Vec<(f64, f64, f64)> {
+        self.timed_out()
+            .map(|(run, time)| (run.data_share(), work_share(run), time))
+            .filter(|(share, work, _)| *share > 0.0 && *share <= 1.0 && *work > 0.0 && *work <= 1.0)
+            .collect()
     }
 
     /// A full run takes at least as long as the longest canary that was ended at its limit.
@@ -137,6 +161,14 @@ impl<'a> Runs<'a> {
             .map(|(reason, runs)| format!("left out of the fit: {} {reason}", named(runs)))
     }
 
+    /// Of the full run's work per datum.
+    pub(super) fn largest_work(&self) -> Option<f64> {
+        self.entered
+            .iter()
+            .map(|run| work_share(run))
+            .max_by(f64::total_cmp)
+    }
+
     pub(super) fn largest_share(&self) -> Option<f64> {
         self.entered
             .iter()
@@ -172,10 +204,35 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
     if !(share > 0.0 && share <= 1.0) {
         return Some("held a share of the data that is not between 0 and 100%");
     }
-    if run.work.is_some() && run.work_total.is_some() && run.work != run.work_total {
-        return Some("did less work per datum than the full run");
+    let work = work_share(run);
+    if !(work > 0.0 && work <= 1.0) {
+        return Some("did a part of the work that is not between 0 and that of the full run");
     }
     None
+}
+
+/// The part of the full run's work per datum that a run did; 1 where the job has no levels of work.
+fn work_share(run: &Measurement) -> f64 {
+    match (run.work, run.work_total) {
+        (Some(work), Some(total)) => work / total,
+        _ => 1.0,
+    }
+}
+
+/// The run that ended first where every run says when, else the first replicate of the smallest size: designs begin there.
+fn first_of_series(measurements: &[Measurement]) -> Option<&Measurement> {
+    let times_are_known = measurements.iter().all(|run| run.ended_at.is_some());
+    let ended = |run: &Measurement| run.ended_at.filter(|_| times_are_known);
+    let time = |run: &Measurement| run.time().map_or(0.0, |time| time.0);
+    measurements.iter().min_by(|a, b| {
+        (ended(a).cmp(&ended(b)))
+            .then(a.fraction.0.total_cmp(&b.fraction.0))
+            .then(a.replicate.cmp(&b.replicate))
+            // Where nothing tells them apart, the slower one was cold, and any order will do as long as it is one.
+            .then(time(b).total_cmp(&time(a)))
+            .then(a.data_share().total_cmp(&b.data_share()))
+            .then(work_share(a).total_cmp(&work_share(b)))
+    })
 }
 
 /// `3.0% #2 and 5.0% #1`; only the first few by name.
@@ -199,5 +256,98 @@ fn named(runs: &[&Measurement]) -> String {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ended, run};
+    use super::*;
+
+    fn ended_at(mut run: Measurement, minute: i64) -> Measurement {
+        run.ended_at = Some(jiff::Timestamp::from_second(60 * minute).unwrap());
+        run
+    }
+
+    fn replicate(mut run: Measurement, replicate: u32) -> Measurement {
+        run.replicate = replicate;
+        run
+    }
+
+    /// The values of the points that count as the first of their series.
+    fn first(measurements: &[Measurement]) -> Vec<f64> {
+        Runs::choose(measurements)
+            .measured(|run| run.training_seconds.map(|time| time.0))
+            .unwrap()
+            .iter()
+            .filter(|point| point.is_first)
+            .map(|point| point.value)
+            .collect()
+    }
+
+    #[test]
+    fn the_run_that_ended_first_is_the_first_of_its_series() {
+        let runs = [
+            ended_at(run(1.0, 10.0), 9),
+            ended_at(run(5.0, 50.0), 3),
+            ended_at(run(2.0, 20.0), 5),
+        ];
+        assert_eq!(first(&runs), [50.0]);
+    }
+
+    #[test]
+    fn where_a_run_does_not_say_when_it_ended_the_smallest_sizes_first_replicate_is_the_first() {
+        let runs = [
+            ended_at(run(2.0, 20.0), 1),
+            replicate(run(1.0, 11.0), 1),
+            replicate(run(1.0, 10.0), 0),
+        ];
+        assert_eq!(first(&runs), [10.0]);
+    }
+
+    #[test]
+    fn where_nothing_tells_two_runs_apart_the_slower_one_was_cold() {
+        for runs in [
+            [run(1.0, 10.0), run(1.0, 14.0), run(2.0, 20.0)],
+            [run(2.0, 20.0), run(1.0, 14.0), run(1.0, 10.0)],
+        ] {
+            assert_eq!(first(&runs), [14.0]);
+        }
+    }
+
+    /// It found the caches cold, and those after it did not.
+    #[test]
+    fn a_first_run_that_does_not_enter_leaves_the_others_warm() {
+        let runs = [
+            ended_at(ended(run(1.0, 10.0), Outcome::Stopped), 1),
+            ended_at(run(2.0, 20.0), 2),
+        ];
+        assert_eq!(first(&runs), Vec::<f64>::new());
+    }
+
+    #[test]
+    fn a_part_of_the_work_that_is_none_is_left_out_and_a_part_is_kept() {
+        let with_work = |work: f64| {
+            let mut run = run(1.0, 10.0);
+            (run.work, run.work_total) = (Some(work), Some(50.0));
+            run
+        };
+        let measurements: Vec<Measurement> = [5.0, 50.0, 0.0, -5.0, 51.0, f64::NAN]
+            .map(with_work)
+            .to_vec();
+        let runs = Runs::choose(&measurements);
+        let shares: Vec<f64> = runs
+            .measured(|_| Some(1.0))
+            .unwrap()
+            .iter()
+            .map(|point| point.work)
+            .collect();
+        assert_eq!(shares, [0.1, 1.0]);
+        assert_eq!(
+            runs.left_out().collect::<Vec<_>>(),
+            [
+                "left out of the fit: 1% #1, 1% #1, 1% #1 and 1% #1 did a part of the work that is not between 0 and that of the full run"
+            ]
+        );
     }
 }

@@ -10,7 +10,7 @@ use crate::units::{Bytes, Percent, UsdPerHour};
 const TOTAL: u64 = 100 * Bytes::GIB;
 
 /// A completed run at `percent` of 100 GiB.
-fn run(percent: f64, seconds: f64) -> Measurement {
+pub(super) fn run(percent: f64, seconds: f64) -> Measurement {
     Measurement {
         schema_version: SCHEMA_VERSION,
         run: None,
@@ -51,7 +51,7 @@ fn with_memory(mut run: Measurement, bytes: u64) -> Measurement {
     run
 }
 
-fn ended(mut run: Measurement, outcome: Outcome) -> Measurement {
+pub(super) fn ended(mut run: Measurement, outcome: Outcome) -> Measurement {
     run.outcome = outcome;
     run
 }
@@ -100,6 +100,9 @@ fn near(left: f64, right: f64, relative: f64) -> bool {
     (left - right).abs() <= relative * left.abs().max(right.abs())
 }
 
+/// A noiseless line of three small canaries is met to this: the laws about linear pull a little to either side.
+const NEAR_A_LINE: f64 = 0.04;
+
 /// 40 s and 71.6 s per percent: two hours in full.
 fn two_hours() -> Vec<Measurement> {
     [1.0, 2.0, 3.0]
@@ -110,14 +113,16 @@ fn two_hours() -> Vec<Measurement> {
 #[test]
 fn two_hours_at_half_a_dollar_on_six_machines_cost_six_dollars() {
     let one = forecast_of(&two_hours());
-    assert!(near(one.time_seconds.unwrap().median(), 7200.0, 1e-9));
-    assert!(near(one.cost_usd.unwrap().median(), 1.0, 1e-9));
+    let time = one.time_seconds.unwrap().median();
+    assert!(near(time, 7200.0, NEAR_A_LINE), "{time}");
+    let cost = one.cost_usd.unwrap().median();
+    assert!(near(cost, time * 0.5 / 3600.0, 1e-9));
     let six = forecast_on(
         "6x ml.m5.2xlarge",
         &two_hours(),
         Some(&price(PriceEvidence::PriceList)),
     );
-    assert!(near(six.cost_usd.unwrap().median(), 6.0, 1e-9));
+    assert!(near(six.cost_usd.unwrap().median(), 6.0 * cost, 1e-9));
 }
 
 #[test]
@@ -130,7 +135,8 @@ fn an_estimated_price_widens_the_cost_and_not_the_time() {
     );
     assert_eq!(listed.time_seconds, estimated.time_seconds);
     let (listed, estimated) = (listed.cost_usd.unwrap(), estimated.cost_usd.unwrap());
-    assert_eq!(listed.median(), estimated.median());
+    // The laws do not lie evenly about the median, so blurring them moves it a little.
+    assert!(near(listed.median(), estimated.median(), 0.01));
     assert!(estimated.quantile(0.95) > listed.quantile(0.95));
     assert!(estimated.quantile(0.05) < listed.quantile(0.05));
 }
@@ -169,13 +175,15 @@ fn memory_in_bytes_becomes_percent_of_the_machine() {
         )
     });
     let forecast = forecast_of(&runs);
-    assert!(near(
-        forecast.memory_bytes.unwrap().median(),
-        Bytes(32 * Bytes::GIB).as_f64(),
-        1e-6
-    ));
+    let bytes = forecast.memory_bytes.unwrap().median();
+    // Memory is taken to bend more often than time, which pulls the median down.
+    assert!(near(bytes, Bytes(32 * Bytes::GIB).as_f64(), 0.2), "{bytes}");
     let percent = forecast.memory_percent.unwrap();
-    assert!(near(percent.median(), 100.0, 1e-6));
+    assert!(near(
+        percent.median(),
+        100.0 * bytes / Bytes(32 * Bytes::GIB).as_f64(),
+        1e-9
+    ));
     // A share of the machine is an amount here, not a level: a job can need more than there is.
     assert!(percent.chance_above(110.0) > 0.1);
     assert_eq!(forecast.law.memory.unwrap().name, "linear");
@@ -194,7 +202,10 @@ fn memory_measured_in_percent_alone_is_forecast_in_percent() {
         run
     });
     let forecast = forecast_of(&runs);
-    assert!(near(forecast.memory_percent.unwrap().median(), 426.0, 1e-9));
+    let percent = forecast.memory_percent.unwrap();
+    // Memory is taken to bend more often than time: what is this far out pulls the median down.
+    assert!(near(percent.median(), 426.0, 0.2), "{}", percent.median());
+    assert!(percent.chance_above(100.0) > 0.8);
     assert_eq!(
         forecast.memory_bytes.unwrap_err().0,
         "memory was measured in percent of the machine, not in bytes"
@@ -235,22 +246,18 @@ fn a_canary_ended_at_its_limit_is_a_lower_bound() {
     let within = with(3600.0);
     assert_eq!(within.time_at_least, Some(3600.0));
     assert!(near(within.cost_at_least.unwrap(), 0.5, 1e-12));
-    assert_eq!(within.time_seconds, forecast_of(&two_hours()).time_seconds);
-    // Two hours in full cannot be when 5% took longer.
-    let contradicted = with(7300.0);
-    for quantity in [contradicted.time_seconds, contradicted.cost_usd] {
-        assert_eq!(
-            quantity.unwrap_err().0,
-            "a canary ran longer than the forecast of the whole run"
-        );
-    }
+    // What 5 % of the data cannot have taken less than makes the full run no shorter.
+    let median = |forecast: &Forecast| forecast.time_seconds.as_ref().unwrap().median();
+    assert!(median(&within) > median(&forecast_of(&two_hours())) && median(&within) > 3600.0);
+    // Two hours in full cannot be when 5% took longer: whatever it takes, it is more than that.
+    assert!(median(&with(7300.0)) > 7300.0);
     let nothing = forecast_of(&[
         ended(run(2.0, 60.0), Outcome::TimedOut),
         ended(run(1.0, 60.0), Outcome::TimedOut),
     ]);
     assert_eq!(
         nothing.time_seconds.unwrap_err().0,
-        "the 1% canary was ended after 1m, its limit (canary.max_runtime)"
+        "the 1% canary was ended after 1m, its time limit"
     );
     assert_eq!(nothing.time_at_least, Some(60.0));
 }
@@ -316,9 +323,112 @@ fn steps_and_utilization_are_levels_and_phases_stand_apart() {
     assert_eq!(forecast.gpu_memory_percent.unwrap().median(), 70.0);
     let median = |phase: Option<Predictive>| phase.unwrap().median();
     assert!(near(median(forecast.phases.startup), 120.0, 1e-12));
-    assert!(near(median(forecast.phases.download), 200.0, 1e-9));
-    assert!(near(median(forecast.phases.training), 130.0, 1e-9));
+    // Some of a download of 2 s may be fixed.
+    let download = median(forecast.phases.download);
+    assert!(near(download, 200.0, 0.1), "{download}");
+    // Of 31 to 33 s a part grows, how much a run-to-run noise of some per cent hides.
+    let training = median(forecast.phases.training);
+    assert!((33.0..300.0).contains(&training), "{training}");
     assert!(forecast.phases.upload.is_none());
+}
+
+fn with_phases(mut run: Measurement, [download, training, upload]: [f64; 3]) -> Measurement {
+    run.phases = Phases {
+        startup: Some(Seconds(120.0)),
+        download: Some(Seconds(download)),
+        training: Some(Seconds(training)),
+        upload: Some(Seconds(upload)),
+    };
+    run.training_seconds = Some(Seconds(download + training + upload));
+    run
+}
+
+/// Download, training and upload of one run of so many per cent, in seconds.
+fn three_phases(percent: f64) -> [f64; 3] {
+    [5.0 * percent, 60.0 + 20.0 * percent, 8.0]
+}
+
+#[test]
+fn phases_that_make_up_the_billed_time_are_forecast_apart_and_added() {
+    let runs =
+        [1.0, 2.0, 5.0, 10.0].map(|percent| with_phases(run(percent, 0.0), three_phases(percent)));
+    let forecast = forecast_of(&runs);
+    let phases = [
+        forecast.phases.download.clone().unwrap(),
+        forecast.phases.training.clone().unwrap(),
+        forecast.phases.upload.clone().unwrap(),
+    ];
+    let time = forecast.time_seconds.unwrap();
+    // 500 s, 2060 s and 8 s; the upload may grow though it was not seen to.
+    assert!(near(time.median(), 2568.0, 0.05), "{}", time.median());
+    // Independent errors: the whole is relatively better known than the download and not as well as if all erred apart.
+    let width = |one: &Predictive| one.quantile(0.95) - one.quantile(0.05);
+    let apart = phases
+        .iter()
+        .map(|phase| width(phase).powi(2))
+        .sum::<f64>()
+        .sqrt();
+    assert!(near(width(&time), apart, 0.15), "{} {apart}", width(&time));
+    // The law in words and tables is that of the whole.
+    assert!(near(forecast.law.time.unwrap().at(1.0), 2568.0, 0.1));
+}
+
+#[test]
+fn phases_that_lack_or_do_not_make_up_the_billed_time_leave_it_its_own_law() {
+    let runs = [1.0, 2.0, 5.0].map(|percent| with_phases(run(percent, 0.0), three_phases(percent)));
+    let whole = runs.clone().map(|mut run| {
+        run.phases = Phases::default();
+        run
+    });
+    let whole = forecast_of(&whole);
+    let mut lacking = runs.clone();
+    lacking[1].phases.upload = None;
+    let mut short = runs.clone();
+    short[2].phases.training = Some(Seconds(100.0));
+    for odd in [lacking, short] {
+        let forecast = forecast_of(&odd);
+        assert_eq!(forecast.time_seconds, whole.time_seconds);
+        assert_eq!(forecast.law.time, whole.law.time);
+    }
+    assert_ne!(forecast_of(&runs).time_seconds, whole.time_seconds);
+}
+
+#[test]
+fn a_phase_that_took_no_time_adds_none() {
+    let runs = [1.0, 2.0, 5.0].map(|percent| {
+        let [_, training, _] = three_phases(percent);
+        with_phases(run(percent, 0.0), [0.0, training, 0.0])
+    });
+    let forecast = forecast_of(&runs);
+    assert_eq!(
+        forecast.time_seconds.unwrap(),
+        forecast.phases.training.unwrap()
+    );
+}
+
+#[test]
+fn two_levels_of_work_give_the_time_of_all_the_work() {
+    // 10 s, and for each per cent of the data 0.4 s to read it and 8 s to work through it.
+    let runs: Vec<Measurement> = [
+        (2.0, 5.0),
+        (5.0, 5.0),
+        (10.0, 5.0),
+        (2.0, 15.0),
+        (5.0, 15.0),
+        (10.0, 15.0),
+    ]
+    .map(|(percent, work)| {
+        let mut run = run(percent, 10.0 + (0.4 + 8.0 * work / 50.0) * percent);
+        (run.work, run.work_total) = (Some(work), Some(50.0));
+        run
+    })
+    .to_vec();
+    let time = forecast_of(&runs).time_seconds.unwrap();
+    assert!(near(time.median(), 850.0, 0.1), "{}", time.median());
+    assert_eq!(
+        forecast_of(&runs[..3]).time_seconds.unwrap_err().0,
+        "every completed run did the same part of the full run's work; the rest needs a second level"
+    );
 }
 
 #[test]
@@ -333,18 +443,13 @@ fn notes_say_what_is_assumed_how_far_the_canaries_reached_and_what_was_left_out(
         late.replicate = replicate;
         runs.push(late);
     }
-    let mut half = run(2.0, 10.0);
-    (half.work, half.work_total) = (Some(5.0), Some(50.0));
-    runs.push(half);
     runs.push(run(300.0, 10.0));
     assert_eq!(
         forecast_of(&runs).notes,
         [
-            "the forecast of time assumes growth in proportion to data beyond the largest canary, which held 3% of it",
-            "memory did not grow with the data in the canaries; their mean stands for the full run",
+            "the forecast of time and memory assumes that growth goes on beyond the largest canary, which held 3% of the data, much as within the canaries",
             "memory between two samples may have been higher, up to 2.00 GiB in one canary; the forecast is of what was sampled",
             "the bytes of 1 run are not known; the fraction asked for stands in for them",
-            "left out of the fit: 2% #1 did less work per datum than the full run",
             "left out of the fit: 300% #1 held a share of the data that is not between 0 and 100%",
             "left out of the fit: 50% #1, 50% #2, 50% #3, 50% #4, 50% #5, 50% #6 and 2 more timed out, a lower bound of the time only",
         ]
@@ -371,7 +476,9 @@ fn a_percentile_in_place_of_a_mean_is_said() {
 fn a_run_in_full_among_the_canaries_leaves_only_noise() {
     let runs = [10.0, 50.0, 100.0].map(|percent| run(percent, 40.0 + 71.6 * percent));
     let time = forecast_of(&runs).time_seconds.unwrap();
-    assert!(near(time.quantile(0.95), time.quantile(0.05), 1e-6));
+    assert!(near(time.median(), 7200.0, 0.01));
+    // The prior's noise of 5 % alone spans 1.18.
+    assert!(time.quantile(0.95) / time.quantile(0.05) < 1.25);
 }
 
 #[test]
@@ -388,53 +495,6 @@ fn numbers_that_are_no_numbers_count_as_not_measured() {
     odd.bytes = None;
     odd.fraction = Fraction(f64::NAN);
     assert!(forecast_of(&[odd]).time_seconds.is_err());
-}
-
-/// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and Box-Muller: the same noise on every machine.
-struct Noise(u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bits = u32::try_from((z ^ (z >> 31)) >> 32).unwrap();
-        (f64::from(bits) + 0.5) / 4_294_967_296.0
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
-
-/// Where the law is a line and its noise is normal, the statistical part alone holds 90 of 100 new full runs.
-#[test]
-fn the_interval_of_a_true_line_holds_nine_of_ten_new_runs() {
-    let mut noise = Noise(1);
-    for shares in [
-        [0.05, 0.05, 0.1, 0.1, 0.2, 0.2],
-        [0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
-    ] {
-        let trials = 4000;
-        let held = (0..trials)
-            .filter(|_| {
-                let mut value = |share: f64| 30.0 + 570.0 * share + 3.0 * noise.normal();
-                let points = shares.map(|share| line::Point {
-                    share,
-                    fraction: share,
-                    value: value(share),
-                });
-                let new = value(1.0);
-                let (time, _) = line::extrapolate(&points, "time", 0.0).unwrap();
-                (time.quantile(0.05)..=time.quantile(0.95)).contains(&new)
-            })
-            .count();
-        // Four standard errors of a share of 0.9 in 4000 are 0.019.
-        let share = line::count_as_float(held) / f64::from(trials);
-        assert!((share - 0.9).abs() < 0.02, "{share}");
-    }
 }
 
 /// Three to twelve noisy runs on several sizes.
@@ -459,6 +519,8 @@ fn noisy_runs() -> impl Strategy<Value = Vec<Measurement>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
     #[test]
     fn the_order_of_the_runs_does_not_matter(runs in noisy_runs(), by in 0usize..12) {
         let mut turned = runs.clone();
@@ -479,15 +541,17 @@ proptest! {
             .collect();
         let (before, after) =
             (forecast_of(&runs).time_seconds.unwrap(), forecast_of(&slower).time_seconds.unwrap());
-        prop_assert!(near(after.median(), before.median() * factor, 1e-9));
+        prop_assert!(near(after.median(), before.median() * factor, 1e-6));
         prop_assert!(near(after.quantile(0.95), before.quantile(0.95) * factor, 1e-6));
     }
 
     #[test]
-    fn a_noiseless_line_is_recovered(fixed in 0.0..1e5f64, per_percent in 1e-3..1e4f64) {
-        let runs = [1.0, 2.0, 5.0].map(|percent| run(percent, fixed + per_percent * percent));
+    fn a_noiseless_line_is_recovered(fixed in 0.0..100f64, unit in 1e-3..1e4f64) {
+        // From no fixed part to one of half the time at 50 %: what grows must be seen in the canaries.
+        let at = |percent: f64| unit * (fixed + 2.0 * percent);
+        let runs = [1.0, 2.0, 5.0, 20.0, 50.0].map(|percent| run(percent, at(percent)));
         let time = forecast_of(&runs).time_seconds.unwrap();
-        prop_assert!(near(time.median(), fixed + per_percent * 100.0, 1e-6));
+        prop_assert!(near(time.median(), at(100.0), 0.03));
     }
 
     #[test]
@@ -498,8 +562,9 @@ proptest! {
         prop_assert!(0.0 < estimate.lower && estimate.lower <= estimate.point);
         prop_assert!(estimate.point <= estimate.upper && estimate.upper.is_finite());
         prop_assert_eq!(estimate.level, 0.9);
-        let at_largest = law.intercept + law.slope * forecast.largest_share.unwrap();
-        prop_assert!(time.median() >= at_largest * (1.0 - 1e-12));
+        // The law that is drawn is the most probable one, the median that of all.
+        let at_largest = law.at(forecast.largest_share.unwrap());
+        prop_assert!(time.median() >= at_largest * 0.95);
     }
 
     #[test]

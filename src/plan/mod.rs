@@ -1,34 +1,34 @@
 //! The **plan**: which canary runs a job needs, what they may cost at worst, and why there are none.
 //!
 //! Pure: spec and listed data go in; runs come out, before anything is spent. The fixed design asks once for every
-//! fraction at every work level, `replicates` times.
+//! fraction at every work level, `replicates` times. The adaptive design is asked for its next run again and again, given
+//! what is measured and spent ([`next`]).
 
+mod adaptive;
+mod design;
 mod sampling;
 mod spend;
 
-pub use spend::{Headroom, worst_case};
+pub use adaptive::{Aim, Done, NARROW, Next, Reached, Rung, Situation, Thrift, has_enough, next};
+pub use design::{canary, level};
+pub use spend::{Headroom, TIME_TO_STOP, worst_case};
 
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
-use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
+use crate::forecast::FEWEST_RUNS;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::spec::{Design, Job};
 use crate::units::{Fraction, Seconds, Usd};
 
-/// Below this many objects a canary of a few per cent cannot be drawn; only large shares help.
-const FEW_OBJECTS: usize = 10;
-/// Below this many objects the smallest shares are coarse.
-const SOME_OBJECTS: usize = 100;
-/// With few objects at least one size must reach this share.
-const LARGE_SHARE: f64 = 0.2;
-
 /// What is asked for one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// On `instance`, in the order they run.
+    /// On `instance`. The fixed design runs them all, in this order; the adaptive design chooses among them, one at a time.
     pub runs: Vec<CanaryRun>,
-    /// What they cost at worst; absent without a price.
+    pub is_adaptive: bool,
+    /// What they cost at worst, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
-    /// The longest that all runs can take, those of alternatives included, `parallel` at a time.
+    /// The longest that all runs can take, those of alternatives included: `parallel` at a time in the fixed design, one
+    /// after the other in the adaptive one.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
@@ -59,6 +59,9 @@ impl Plan {
 
     /// What all planned runs cost at worst, those of measured alternatives included; absent without a price.
     pub fn total_worst_case(&self) -> Option<Usd> {
+        if self.is_adaptive {
+            return self.worst_case;
+        }
         self.alternatives
             .iter()
             .filter(|alternative| alternative.runs.is_ok())
@@ -81,6 +84,8 @@ pub struct PlannedAlternative {
 pub enum NotMeasured {
     #[error("needs up to {0}")]
     TooDear(Usd),
+    #[error("what is left of the spend limit of {0} does not pay for a forecast")]
+    NothingLeft(Usd),
     #[error("not yet")]
     NotYet,
     #[error("skipped by --only-instance")]
@@ -116,22 +121,35 @@ pub enum Alternatives {
 /// Prices of instance configurations as the caller knows them; `None` where there is none.
 pub type PriceOf<'a> = &'a dyn Fn(&InstanceConfiguration) -> Option<Price>;
 
-/// Plans the fixed design of a job over its listed data.
+/// Plans a job's design over its listed data.
 ///
-/// The whole design on `instance` is held against the spend limit first: over it, nothing is launched. Alternatives
-/// come after, in the order of the spec, while they fit into what is left.
+/// The whole fixed design on `instance` is held against the spend limit first: over it, nothing is launched. Alternatives
+/// come after, in the order of the spec, while they fit into what is left. The adaptive design is held against the limit
+/// run by run ([`next`]), so its plan is what it may choose from.
 pub fn plan(
     job: &Job,
     dataset: &Dataset,
     price_of: PriceOf<'_>,
     alternatives: Alternatives,
 ) -> Result<Plan, PlanError> {
-    let total = sampled_objects(job, dataset)?;
     let mut notes = Vec::new();
-    let runs = design_runs(job, dataset, total, &job.instance, &mut notes)?;
+    let runs = design::runs(job, dataset, &mut notes)?;
+    let is_adaptive = matches!(job.canary.design, Design::Adaptive { .. });
     let mut headroom = Headroom::new(job.canary.spend_limit);
     let price = price_of(&job.instance);
-    let worst = worst_case(&runs, price.as_ref());
+    let worst = if is_adaptive {
+        // Every size once; only levels of work, and too few sizes, make it run one again.
+        let once = worst_case(&runs, price.as_ref());
+        once.map(|once| {
+            if runs.len() >= FEWEST_RUNS && job.work.is_none() && once < job.canary.spend_limit {
+                once
+            } else {
+                job.canary.spend_limit
+            }
+        })
+    } else {
+        worst_case(&runs, price.as_ref())
+    };
     if let Some(worst) = worst
         && !headroom.take(worst)
     {
@@ -143,22 +161,30 @@ pub fn plan(
     let alternatives: Vec<PlannedAlternative> = job
         .alternatives
         .iter()
-        .map(|instance| plan_alternative(instance, &runs, price_of, alternatives, &mut headroom))
+        .map(|instance| {
+            let alternative = plan_alternative(instance, &runs, alternatives);
+            if is_adaptive {
+                return alternative;
+            }
+            alternative.within(&mut headroom, price_of)
+        })
         .collect();
-    if job.canary.parallel > 1 && job.instance.is_local() {
+    if job.canary.parallel > 1 && job.instance.is_local() && !is_adaptive {
         notes.push(format!(
             "{} canaries share this machine at a time, which inflates their times.",
             job.canary.parallel
         ));
     }
+    let at_a_time = if is_adaptive { 1 } else { job.canary.parallel };
     Ok(Plan {
         wall_clock: alternatives
             .iter()
             .filter_map(|alternative| alternative.runs.as_ref().ok())
-            .map(|runs| longest(runs, job.canary.parallel))
-            .chain([longest(&runs, job.canary.parallel)])
+            .map(|runs| longest(runs, at_a_time))
+            .chain([longest(&runs, at_a_time)])
             .sum(),
         runs,
+        is_adaptive,
         worst_case: worst,
         alternatives,
         notes,
@@ -183,140 +209,44 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
     }
 }
 
-/// N: the objects of the sampled channel with the fewest.
-fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
-    let smallest = dataset
-        .sampled()
-        .min_by_key(|channel| channel.objects.len())
-        .ok_or_else(|| PlanError::NothingSampled {
-            job: job.name.clone(),
-        })?;
-    match smallest.objects.len() {
-        0 | 1 => Err(PlanError::OneObject {
-            job: job.name.clone(),
-            channel: smallest.name.clone(),
-        }),
-        total => Ok(total),
-    }
-}
-
-/// Every fraction at every work level, `replicates` times; fractions that would draw equally many objects as a smaller
-/// one are dropped. The level has no part in the drawing: the same replicate of a fraction has the same objects at each.
-fn design_runs(
-    job: &Job,
-    dataset: &Dataset,
-    total: usize,
-    instance: &InstanceConfiguration,
-    notes: &mut Vec<String>,
-) -> Result<Vec<CanaryRun>, PlanError> {
-    let (fractions, replicates) = match &job.canary.design {
-        Design::Fixed {
-            fractions,
-            replicates,
-        } => (fractions, *replicates),
-        Design::Adaptive { .. } => {
-            return Err(PlanError::Unknown(
-                "the adaptive design is not served yet".to_owned(),
-            ));
-        }
-    };
-    let sizes = sampling::sizes(fractions, total);
-    let levels: Vec<Option<WorkLevel>> = match &job.work {
-        Some(work) => WorkLevel::of_canaries(work).map(Some).collect(),
-        None => vec![None],
-    };
-    let runs = sizes.len() * levels.len() * replicates as usize;
-    if sizes.len() < FEWEST_SIZES || runs < FEWEST_RUNS {
-        return Err(PlanError::Unknown(format!(
-            "the design gives {} on {}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes",
-            count(runs, "run"),
-            count(sizes.len(), "size"),
-        )));
-    }
-    let largest = sizes.last().map_or(0.0, |size| share(size.objects, total));
-    if total < FEW_OBJECTS && largest < LARGE_SHARE {
-        return Err(PlanError::Unknown(format!(
-            "the data has only {total} objects and no canary holds 20% of them; split the data into 100 objects or ask for larger fractions",
-        )));
-    }
-    if total < SOME_OBJECTS {
-        notes.push(format!(
-            "The data has only {total} objects, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",
-            Fraction(share(sizes[0].objects, total)),
-        ));
-    }
-    if sizes.len() < fractions.len() {
-        notes.push(format!(
-            "{} of {} fractions would draw as many objects as a smaller one and are left out.",
-            fractions.len() - sizes.len(),
-            fractions.len(),
-        ));
-    }
-    let bytes_total = dataset.bytes_total();
-    Ok(sizes
-        .iter()
-        .flat_map(|size| levels.iter().map(move |level| (size, level)))
-        .flat_map(|(size, level)| (0..replicates).map(move |replicate| (size, level, replicate)))
-        .map(|(size, level, replicate)| {
-            let channels = sampling::draw(dataset, size.objects, total, job.canary.seed, replicate);
-            let bytes = channels
-                .iter()
-                .filter(|channel| channel.sampled)
-                .map(crate::canary::ChannelData::bytes)
-                .sum();
-            CanaryRun {
-                job: job.name.clone(),
-                instance: instance.clone(),
-                fraction: size.fraction,
-                work: level.clone(),
-                replicate,
-                channels,
-                objects: size.objects as u64,
-                objects_total: total as u64,
-                bytes,
-                bytes_total,
-                max_runtime: Some(job.canary.max_runtime),
-            }
-        })
-        .collect())
-}
-
-/// The same runs on another configuration, if they still fit into what is left.
+/// The same runs on another configuration, unless it is left out.
 fn plan_alternative(
     instance: &InstanceConfiguration,
     runs: &[CanaryRun],
-    price_of: PriceOf<'_>,
     alternatives: Alternatives,
-    headroom: &mut Headroom,
 ) -> PlannedAlternative {
-    let refused = |why, worst_case| PlannedAlternative {
-        instance: instance.clone(),
-        runs: Err(why),
-        worst_case,
+    let runs = if alternatives == Alternatives::Skip {
+        Err(NotMeasured::Skipped)
+    } else if matches!(instance, InstanceConfiguration::Heterogeneous { .. }) {
+        Err(NotMeasured::NotYet)
+    } else {
+        Ok(runs
+            .iter()
+            .map(|run| CanaryRun {
+                instance: instance.clone(),
+                ..run.clone()
+            })
+            .collect())
     };
-    if alternatives == Alternatives::Skip {
-        return refused(NotMeasured::Skipped, None);
-    }
-    if matches!(instance, InstanceConfiguration::Heterogeneous { .. }) {
-        return refused(NotMeasured::NotYet, None);
-    }
-    let runs: Vec<CanaryRun> = runs
-        .iter()
-        .map(|run| CanaryRun {
-            instance: instance.clone(),
-            ..run.clone()
-        })
-        .collect();
-    let worst = worst_case(&runs, price_of(instance).as_ref());
-    if let Some(worst) = worst
-        && !headroom.take(worst)
-    {
-        return refused(NotMeasured::TooDear(worst), Some(worst));
-    }
     PlannedAlternative {
         instance: instance.clone(),
-        runs: Ok(runs),
-        worst_case: worst,
+        runs,
+        worst_case: None,
+    }
+}
+
+impl PlannedAlternative {
+    /// With what its runs cost at worst, set aside; given up where that does not fit.
+    fn within(mut self, headroom: &mut Headroom, price_of: PriceOf<'_>) -> Self {
+        if let Ok(runs) = &self.runs {
+            self.worst_case = worst_case(runs, price_of(&self.instance).as_ref());
+            if let Some(worst) = self.worst_case
+                && !headroom.take(worst)
+            {
+                self.runs = Err(NotMeasured::TooDear(worst));
+            }
+        }
+        self
     }
 }
 
@@ -328,10 +258,6 @@ fn longest(runs: &[CanaryRun], parallel: u32) -> Seconds {
         .filter_map(|run| run.max_runtime)
         .fold(0.0, |longest: f64, limit| longest.max(limit.0));
     Seconds(slowest) * units_of(rounds)
-}
-
-fn share(objects: usize, total: usize) -> f64 {
-    units_of(objects) / units_of(total)
 }
 
 #[expect(

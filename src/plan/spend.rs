@@ -5,7 +5,7 @@ use crate::instance::Price;
 use crate::units::{Seconds, Usd};
 
 /// A run is billed until it has stopped; ending it takes up to two minutes beyond its limit.
-const TIME_TO_STOP: Seconds = Seconds(120.0);
+pub const TIME_TO_STOP: Seconds = Seconds(120.0);
 
 /// The most that `runs` can cost; `None` without a price, and then the spend rule does not apply.
 pub fn worst_case(runs: &[CanaryRun], price: Option<&Price>) -> Option<Usd> {

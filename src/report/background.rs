@@ -250,6 +250,7 @@ pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<Stri
     let mut groups: Vec<(Vec<String>, String)> = Vec::new();
     for forecast in &job.forecasts {
         let sentences = [
+            source_sentence(forecast),
             law_sentence(job, forecast),
             phases_sentence(forecast),
             unshown_sentence(forecast, columns),
@@ -266,6 +267,16 @@ pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<Stri
         }
     }
     groups
+}
+
+/// `Not measured (needs up to 3.20 USD): memory is that of the canaries on ml.m5.2xlarge.`
+fn source_sentence(forecast: &InstanceForecast) -> Option<String> {
+    let (why, source) = (&forecast.not_measured, &forecast.estimated_from);
+    Some(format!(
+        "Not measured ({}): {}.",
+        why.as_ref()?,
+        source.as_ref()?
+    ))
 }
 
 /// `Phases: start-up 2m, not billed; download 40s; training 5h 40m; upload 12s.` Absent where training is all there is.
@@ -430,7 +441,7 @@ fn law_rows(
             } else {
                 ends.join("–")
             };
-            let by_law = Quantity::Time.figure(law.intercept + law.slope * share);
+            let by_law = Quantity::Time.figure(law.at(share));
             [words::share(share), measured, by_law]
         })
         .collect();

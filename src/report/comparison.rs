@@ -252,7 +252,12 @@ fn standing(
     if let Some(why) = &forecast.not_measured {
         // Of a job that was not planned the headline has said it.
         let is_said = is_judged && job.reason.contains(why.as_str());
-        return ("not measured".to_owned(), (!is_said).then(|| why.clone()));
+        let why = (!is_said).then(|| why.clone());
+        return match told_by_others(forecast) {
+            // Why it was not measured then stands with where the number comes from.
+            Some((used, chance)) => (format!("not measured; {used}"), Some(chance)),
+            None => ("not measured".to_owned(), why),
+        };
     }
     match (forecast.verdict, line) {
         (Verdict::Failed, _) => ("failed".to_owned(), None),
@@ -266,6 +271,18 @@ fn standing(
         }
         (verdict, None) => (words::phrase(verdict).to_owned(), None),
     }
+}
+
+/// What the canaries of other configurations tell of one that was not measured, by its worst line, else by its memory:
+/// `memory 213%` and its chance.
+fn told_by_others(forecast: &InstanceForecast) -> Option<(String, String)> {
+    forecast.estimated_from.as_ref()?;
+    let row = decisive_line(forecast).or_else(|| {
+        let mut rows = forecast.budget.iter();
+        rows.find(|row| row.line == LineKind::Memory)
+    })?;
+    let chance = words::chance(row.chance_of_breach?, row.bound);
+    Some((use_of(row, forecast), chance))
 }
 
 /// How much of a line is used: `cost 126%`; where that says little the value itself, `CPU utilization 12%`.

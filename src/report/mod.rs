@@ -113,6 +113,10 @@ pub struct InstanceForecast {
     /// Why it was not measured, e.g. `needs up to 3.20 USD`; absent where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
+    /// Where the estimates of a configuration that was not measured come from, e.g. `memory is that of the canaries on
+    /// ml.m5.2xlarge; time and cost are not known`; absent where it was measured, and where nothing is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_from: Option<String>,
     #[serde(default)]
     pub estimates: Estimates,
     #[serde(default, skip_serializing_if = "PhaseEstimates::is_empty")]

@@ -96,6 +96,7 @@ fn linear(intercept: f64, slope: f64) -> Option<Law> {
         weight: 1.0,
         intercept,
         slope,
+        shape: crate::forecast::Shape::linear(),
     })
 }
 
@@ -105,6 +106,7 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         groups: Vec::new(),
         verdict,
         not_measured: None,
+        estimated_from: None,
         estimates,
         phases: Default::default(),
         delta: Delta::default(),
@@ -117,6 +119,7 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
 fn not_measured(configuration: &str, why: &str) -> InstanceForecast {
     InstanceForecast {
         not_measured: Some(why.to_owned()),
+        estimated_from: None,
         ..forecast(configuration, Verdict::NotJudged, Estimates::default())
     }
 }

@@ -8,7 +8,7 @@ use crate::spec::{Bound, LineKind};
 use crate::units::{Percent, Seconds, Usd, UsdPerHour};
 use crate::verdict::{self, LineVerdict, Verdict};
 
-pub use crate::verdict::words::chance;
+pub use crate::verdict::words::{bare_chance, chance};
 
 /// What is shown where nothing is known.
 pub const UNKNOWN: &str = "—";
@@ -209,6 +209,9 @@ pub enum Subject {
     TimeAndMemory,
 }
 
+/// Below this probability the most probable kind of growth is only one of several.
+const LEAST_SURE: f64 = 0.6;
+
 /// How the subject follows the data by this law: `time is assumed to grow in proportion to the data`.
 pub fn law(subject: Subject, law: &Law) -> String {
     let (subject, is, seems, follows) = match subject {
@@ -225,6 +228,8 @@ pub fn law(subject: Subject, law: &Law) -> String {
     };
     if law.weight >= 1.0 {
         format!("{subject} {is} assumed to {behaviour}")
+    } else if law.weight < LEAST_SURE {
+        format!("{subject} may {behaviour}{}", weight(law.weight))
     } else {
         format!("{subject} {seems} to {behaviour}{}", weight(law.weight))
     }
@@ -234,7 +239,8 @@ fn weight(weight: f64) -> String {
     if weight >= 1.0 {
         String::new()
     } else {
-        format!(" (weight {weight:.2})")
+        // Never `100% sure` of what was weighed.
+        format!(" ({:.0}% sure)", (100.0 * weight).floor())
     }
 }
 
@@ -329,6 +335,7 @@ mod tests {
             weight,
             intercept: 41.0,
             slope: 20_000.0,
+            shape: crate::forecast::Shape::linear(),
         };
         assert_eq!(
             law(Subject::Time, &law_of("linear", 1.0)),
@@ -336,11 +343,11 @@ mod tests {
         );
         assert_eq!(
             law(Subject::Time, &law_of("linear", 0.91)),
-            "time seems to grow in proportion to the data (weight 0.91)"
+            "time seems to grow in proportion to the data (91% sure)"
         );
         assert_eq!(
             law(Subject::Time, &law_of("plateau", 0.5)),
-            "time follows the law plateau (weight 0.50)"
+            "time follows the law plateau (50% sure)"
         );
     }
 }

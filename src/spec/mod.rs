@@ -348,6 +348,23 @@ pub struct BudgetLine {
     pub origin: LineOrigin,
 }
 
+impl BudgetLine {
+    /// The limit of the implicit line of memory, in percent of the machine's.
+    pub const ALL_MEMORY: f64 = 100.0;
+
+    /// A line that nobody wrote and that always holds.
+    pub fn implicit(kind: LineKind, limit: f64) -> Self {
+        Self {
+            kind,
+            bound: Bound::Max,
+            limit,
+            level: Level::Fail,
+            at_least: 0.0,
+            origin: LineOrigin::Implicit,
+        }
+    }
+}
+
 /// Whether a person wrote the line or it always holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOrigin {
@@ -370,6 +387,30 @@ pub struct Budget {
 impl Budget {
     /// Where none is written: 95 % certain, a 90 % interval.
     pub const DEFAULT_CERTAINTY: Fraction = Fraction(0.95);
+
+    /// That memory fits the machine, and nothing else: what holds where there is no spec.
+    pub fn unwritten() -> Self {
+        Self {
+            lines: vec![BudgetLine::implicit(
+                LineKind::Memory,
+                BudgetLine::ALL_MEMORY,
+            )],
+            certainty: Self::DEFAULT_CERTAINTY,
+            existing_breach: Level::Warn,
+        }
+    }
+
+    /// The share of a machine's memory that the strictest line of memory which can fail the check allows.
+    pub fn memory_allowed(&self) -> Fraction {
+        let percent = self
+            .lines
+            .iter()
+            .filter(|line| line.kind == LineKind::Memory && line.bound == Bound::Max)
+            .filter(|line| line.level == Level::Fail)
+            .map(|line| line.limit)
+            .fold(BudgetLine::ALL_MEMORY, f64::min);
+        Percent(percent).as_fraction()
+    }
 
     pub fn written(&self) -> impl Iterator<Item = &BudgetLine> {
         self.lines

@@ -1,11 +1,13 @@
 //! The **verdict**: a budget held against a forecast.
 //!
 //! [`judge`] holds every line against its quantity's distribution, [`job_verdict`] takes the worst that counts, and
-//! [`reason()`] says it in one sentence.
+//! [`reason()`] says it in one sentence. [`smallest_fit`] names the machine whose memory is enough.
 
+mod fitting;
 mod reason;
 pub mod words;
 
+pub use fitting::{Candidate, Fit, smallest_fit};
 pub use reason::{deciding, reason};
 
 use schemars::JsonSchema;
@@ -71,6 +73,13 @@ impl JudgedLine {
     /// Whether the line takes part in the job's verdict: level fail, and applicable.
     pub fn counts(&self) -> bool {
         self.line.level == Level::Fail && self.verdict != LineVerdict::NotApplicable
+    }
+
+    /// Whether more measurements need not be made for it: a breach is as certain as asked for, or as unlikely.
+    pub fn is_decided(&self, certainty: Fraction) -> bool {
+        self.chance_of_breach.is_some_and(|chance| {
+            chance >= certainty.0 - CHANCE_ROUNDING || chance <= 1.0 - certainty.0 + CHANCE_ROUNDING
+        })
     }
 }
 
@@ -202,6 +211,7 @@ pub fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
 mod tests {
     use super::*;
     use crate::forecast::{Laws, PhaseForecast, Unknown};
+    use crate::instance::InstanceConfiguration;
     use crate::units::Bytes;
 
     /// A forecast that knows nothing; a test sets what it is about.
@@ -263,6 +273,11 @@ mod tests {
             existing_breach: Level::Warn,
         };
         judge(&budget, forecast, Some(&machine(0)))
+    }
+
+    /// What the tests judge.
+    pub(super) fn one() -> InstanceConfiguration {
+        "ml.m5.4xlarge".parse().unwrap()
     }
 
     fn machine(gpus: u32) -> Capacity {
@@ -432,7 +447,7 @@ mod tests {
             assert_eq!(line.verdict, LineVerdict::Unknown);
         }
         assert_eq!(
-            reason(&lines, &forecast),
+            reason(&lines, &forecast, &one(), Fraction(0.95)),
             "a canary already ran longer, so the full run will pass 1h"
         );
     }

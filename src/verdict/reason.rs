@@ -1,16 +1,23 @@
 //! The job's verdict in one sentence.
 
 use super::{JudgedLine, LineVerdict, quantity, words};
-use crate::forecast::Forecast;
+use crate::forecast::{Estimate, Forecast};
+use crate::instance::InstanceConfiguration;
 use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
+use crate::units::{Fraction, Percent};
 
 /// Why the job's verdict is what it is, by the line that decides.
 ///
 /// `cost is 63 USD, 13 USD above 50 USD`; `memory may pass 90%: 88%, 24% likely over`; `cost is unknown: no price for
-/// local`. Where nothing counts, why not.
-pub fn reason(lines: &[JudgedLine], forecast: &Forecast) -> String {
+/// local`; `memory is forecast at 426% (390–465%) of ml.m5.4xlarge: this fails`. Where nothing counts, why not.
+pub fn reason(
+    lines: &[JudgedLine],
+    forecast: &Forecast,
+    instance: &InstanceConfiguration,
+    certainty: Fraction,
+) -> String {
     match deciding(lines, forecast) {
-        Some(index) => sentence(&lines[index], forecast),
+        Some(index) => sentence(&lines[index], forecast, instance, certainty),
         None => nothing_judged(lines, forecast),
     }
 }
@@ -55,8 +62,18 @@ fn point(line: &BudgetLine, forecast: &Forecast) -> Option<f64> {
     Some(quantity(line.kind, forecast)?.as_ref().ok()?.median())
 }
 
-fn sentence(judged: &JudgedLine, forecast: &Forecast) -> String {
+fn sentence(
+    judged: &JudgedLine,
+    forecast: &Forecast,
+    instance: &InstanceConfiguration,
+    certainty: Fraction,
+) -> String {
     let line = &judged.line;
+    if judged.verdict == LineVerdict::Exceeded
+        && let Some(failure) = failure(line, forecast, instance, certainty)
+    {
+        return failure;
+    }
     let name = line.kind.words();
     let limit = format!("{}{}", words::limit(line.kind, line.limit), meaning(line));
     let (Some(point), Some(chance)) = (point(line, forecast), judged.chance_of_breach) else {
@@ -82,6 +99,40 @@ fn sentence(judged: &JudgedLine, forecast: &Forecast) -> String {
             format!("{name} is {value}, {distance} {side} {limit}")
         }
     }
+}
+
+/// Memory that is more than the machine has is no matter of a budget: the full run will not end.
+fn failure(
+    line: &BudgetLine,
+    forecast: &Forecast,
+    instance: &InstanceConfiguration,
+    certainty: Fraction,
+) -> Option<String> {
+    if line.kind != LineKind::Memory || line.bound != Bound::Max {
+        return None;
+    }
+    let memory = forecast.memory_percent.as_ref().ok()?;
+    if memory.median() <= BudgetLine::ALL_MEMORY {
+        return None;
+    }
+    let estimate = Estimate::of(memory, certainty);
+    let machine = match instance.single_type() {
+        Some(kind) if kind.is_local() => "this machine".to_owned(),
+        Some(kind) => kind.to_string(),
+        None => instance.to_string(),
+    };
+    let chance = memory.chance_above(BudgetLine::ALL_MEMORY);
+    let outcome = if chance >= certainty.0 {
+        "this fails".to_owned()
+    } else {
+        format!("this fails, {} likely", words::bare_chance(chance))
+    };
+    Some(format!(
+        "memory is forecast at {} ({}–{}) of {machine}: {outcome}",
+        words::amount_beside(line.kind, estimate.point, BudgetLine::ALL_MEMORY),
+        Percent(estimate.lower).bare(),
+        Percent(estimate.upper),
+    ))
 }
 
 /// Whose limit it is, where nobody wrote it in the budget.
@@ -124,10 +175,14 @@ fn no_line_decides(lines: &[JudgedLine]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{about, at_least, at_most, implicit, judged, nothing_known, warn};
+    use super::super::tests::{
+        about, at_least, at_most, implicit, judged, nothing_known, one, warn,
+    };
     use super::*;
     use crate::forecast::{Predictive, Unknown};
     use LineKind::{Cost, CostPerStep, CpuUtilization, GpuUtilization, Memory, Time};
+
+    const CERTAINTY: Fraction = Fraction(0.95);
 
     fn measured() -> Forecast {
         Forecast {
@@ -141,7 +196,7 @@ mod tests {
     }
 
     fn said(lines: &[BudgetLine]) -> String {
-        reason(&judged(&measured(), lines), &measured())
+        reason(&judged(&measured(), lines), &measured(), &one(), CERTAINTY)
     }
 
     #[test]
@@ -213,9 +268,58 @@ mod tests {
     }
 
     #[test]
+    fn more_memory_than_the_machine_has_is_said_to_fail() {
+        let forecast = Forecast {
+            memory_percent: about(426.0),
+            ..measured()
+        };
+        let said = |instance: &str, line: BudgetLine| {
+            reason(
+                &judged(&forecast, &[line]),
+                &forecast,
+                &instance.parse().unwrap(),
+                CERTAINTY,
+            )
+        };
+        for line in [at_most(Memory, 90.0), implicit(at_most(Memory, 100.0))] {
+            assert_eq!(
+                said("6x ml.m5.4xlarge", line),
+                "memory is forecast at 426% (361–502%) of ml.m5.4xlarge: this fails"
+            );
+        }
+        assert_eq!(
+            said("local", at_most(Memory, 90.0)),
+            "memory is forecast at 426% (361–502%) of this machine: this fails"
+        );
+        let doubtful = Forecast {
+            memory_percent: about(110.0),
+            ..measured()
+        };
+        assert_eq!(
+            reason(
+                &judged(&doubtful, &[at_most(Memory, 90.0)]),
+                &doubtful,
+                &one(),
+                CERTAINTY
+            ),
+            "memory is forecast at 110% (93–130%) of ml.m5.4xlarge: this fails, 83% likely"
+        );
+        // Over the budget, and the machine has enough.
+        assert_eq!(
+            reason(
+                &judged(&measured(), &[at_most(Memory, 60.0)]),
+                &measured(),
+                &one(),
+                CERTAINTY
+            ),
+            "memory is 84%, 24 points above 60%"
+        );
+    }
+
+    #[test]
     fn that_no_canary_completed_comes_before_what_is_written() {
         assert_eq!(
-            reason(&[], &nothing_known()),
+            reason(&[], &nothing_known(), &one(), CERTAINTY),
             "no canary run completed; no budget is written"
         );
     }
@@ -229,7 +333,7 @@ mod tests {
         };
         let lines = judged(&forecast, &[at_most(Memory, 90.0), at_most(Cost, 50.0)]);
         assert_eq!(
-            reason(&lines, &forecast),
+            reason(&lines, &forecast, &one(), CERTAINTY),
             "a canary ran out of memory, so the full run will pass 90%"
         );
     }

@@ -93,15 +93,20 @@ pub fn distance(kind: LineKind, difference: f64) -> String {
     }
 }
 
-/// `25% likely over`; for a lower limit `25% likely under`. Never a flat 0% or 100%.
-pub fn chance(chance_of_breach: f64, bound: Bound) -> String {
-    let percent = if chance_of_breach > MOST_CHANCE_SHOWN {
+/// A chance as a percentage, never a flat 0% or 100%.
+pub fn bare_chance(chance: f64) -> String {
+    if chance > MOST_CHANCE_SHOWN {
         ">99%".to_owned()
-    } else if chance_of_breach < 1.0 - MOST_CHANCE_SHOWN {
+    } else if chance < 1.0 - MOST_CHANCE_SHOWN {
         "<1%".to_owned()
     } else {
-        format!("{:.0}%", chance_of_breach * 100.0)
-    };
+        format!("{:.0}%", chance * 100.0)
+    }
+}
+
+/// `25% likely over`; for a lower limit `25% likely under`. Never a flat 0% or 100%.
+pub fn chance(chance_of_breach: f64, bound: Bound) -> String {
+    let percent = bare_chance(chance_of_breach);
     let side = match bound {
         Bound::Max => "over",
         Bound::Min => "under",

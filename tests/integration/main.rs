@@ -8,6 +8,7 @@
 
 mod accuracy;
 mod actuals;
+mod adaptive;
 mod architecture;
 mod bad_data;
 mod bad_scripts;
@@ -28,4 +29,5 @@ mod readme;
 mod replay;
 mod scale_out_bench;
 mod steps;
+mod unmeasured;
 mod work;

@@ -92,10 +92,17 @@ fn what_is_not_served_yet_is_refused_before_anything_runs() {
     let project = sleeping("");
     project.write(
         "canary-gate.yml",
-        &Project::SPEC.replace(
-            "design: fixed, fractions: [1%, 2%, 3%], replicates: 2",
-            "design: adaptive",
-        ),
+        "version: 1
+backend: sagemaker
+jobs:
+  sums:
+    training:
+      image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1
+      role: arn:aws:iam::123456789012:role/Training
+      channels: {train: {uri: s3://bucket/train/}}
+      output: s3://bucket/output/
+    instance: ml.m5.large
+",
     );
     project
         .run(&["validate"])
@@ -105,7 +112,7 @@ fn what_is_not_served_yet_is_refused_before_anything_runs() {
         project
             .run(&[command, "--all"])
             .ended_with(2)
-            .complained("jobs.sums.canary.design");
+            .complained("not served yet: backend");
     }
     assert!(!project.path(".canary-gate/measurements.jsonl").exists());
 }

@@ -67,6 +67,11 @@ fn a_law_is_forecast_without_error_where_dividing_misses_it() {
         assert!(score.error(Method::Ernest)[2] < 1e-9);
         assert_eq!(score.coverage(), 1.0);
         assert!(score.ratio() > 1.0);
+        // From 3 instances, on which the large size takes 90 s: 67.5 s and 45 s, each up to 90 s; it takes 70 and 50.
+        let (coverage, ratio) = score.assumed.coverage_and_ratio().unwrap();
+        assert_eq!(coverage, 1.0);
+        let middle = ((4.0_f64 / 3.0).powi(2) + 4.0) / 2.0;
+        assert!((ratio - middle).abs() < 1e-6, "{ratio}");
         // Dividing 50 s of size 2 on 3 gives 75 s and 50 s, where it takes 70 and 50.
         let divided = (75.0_f64 / 70.0).ln();
         assert!((score.error(Method::Divide)[2] - divided).abs() < 1e-9);

@@ -1,38 +1,72 @@
 //! Which recorded runs an adaptive gate takes as its canaries.
 
 use canary_gate::measurement::Measurement;
-use canary_gate::units::Seconds;
+use canary_gate::plan::{Aim, Next, Rung, Situation, Thrift, next};
+use canary_gate::units::{Fraction, Seconds};
 
-use super::workload::Workload;
+use super::workload::{Run, Workload};
+
+/// The ladder of the adaptive design's defaults.
+const LADDER: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
 
 /// The canaries of one workload, in the order in which they were run.
 pub(crate) struct AdaptiveResult {
     pub(crate) canaries: Vec<Measurement>,
+    /// What they took together, in seconds; a run that was ended at the budget's end is in it, though it tells nothing.
+    pub(crate) seconds: f64,
 }
 
-impl AdaptiveResult {
-    /// What they took together.
-    pub(crate) fn seconds(&self) -> f64 {
-        let times = self.canaries.iter().filter_map(|run| run.training_seconds);
-        times.map(|Seconds(seconds)| seconds).sum()
-    }
-}
-
-/// Two runs at the smallest size, and then the largest one that leaves nothing over `budget_seconds`.
-///
-/// Each recorded run is used once.
+/// The program's own adaptive design on recorded runs, each used once, in the order of their replicates. As in the gate,
+/// a run that would pass the budget is ended there.
 pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResult {
-    let (first, others) = workload
-        .partial
-        .split_at_checked(2)
-        .unwrap_or((&workload.partial, &[]));
-    let left = budget_seconds - first.iter().map(|run| run.seconds).sum::<f64>();
-    let largest = others.iter().rev().find(|run| run.seconds <= left);
-    AdaptiveResult {
-        canaries: first
+    let mut recorded: Vec<(Fraction, Vec<&Run>)> = LADDER
+        .map(|fraction| {
+            let mut runs: Vec<&Run> = workload
+                .partial
+                .iter()
+                .filter(|run| (run.measurement.fraction.0 - fraction).abs() < 1e-9)
+                .collect();
+            runs.reverse();
+            (Fraction(fraction), runs)
+        })
+        .to_vec();
+    let mut result = AdaptiveResult {
+        canaries: Vec::new(),
+        seconds: 0.0,
+    };
+    loop {
+        let ladder: Vec<Rung> = recorded
             .iter()
-            .chain(largest)
-            .map(|run| run.measurement.clone())
-            .collect(),
+            .map(|(fraction, runs)| Rung {
+                fraction: *fraction,
+                share: fraction.0,
+                work: 1.0,
+                supply: u32::try_from(runs.len()).ok(),
+            })
+            .collect();
+        let situation = Situation {
+            ladder: &ladder,
+            measurements: &result.canaries,
+            budget: Some(Seconds(budget_seconds)),
+            spent: Seconds(result.seconds),
+            max_runtime: Seconds(f64::INFINITY),
+            // The comparison is at equal seconds: all of them are spent.
+            aim: Aim::GoOn,
+            thrift: Thrift::WholeBudget,
+        };
+        let Next::Run { rung, limit } = next(&situation) else {
+            return result;
+        };
+        let run = recorded
+            .iter_mut()
+            .find(|(fraction, _)| *fraction == rung.fraction)
+            .and_then(|(_, runs)| runs.pop())
+            .expect("the design asks only for what the ladder can supply");
+        if run.seconds > limit.0 {
+            result.seconds += limit.0;
+            return result;
+        }
+        result.seconds += run.seconds;
+        result.canaries.push(run.measurement.clone());
     }
 }

@@ -116,7 +116,7 @@ impl Row {
             seed: Both::of(|quantity| seed_score(workload, quantity)),
             fixed: score_both(workload, &ours(&nine)),
             adaptive: score_both(workload, &ours(&chosen.canaries)),
-            spent: chosen.seconds() / budget_seconds,
+            spent: chosen.seconds / budget_seconds,
         }
     }
 }

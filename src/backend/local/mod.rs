@@ -189,7 +189,13 @@ impl Backend for LocalBackend {
         kind.is_local().then(|| self.host().clone())
     }
 
-    fn supply(&self, _: &Job, _: &InstanceConfiguration, _: Fraction) -> Option<u32> {
+    fn supply(
+        &self,
+        _: &Job,
+        _: &InstanceConfiguration,
+        _: Fraction,
+        _: Option<f64>,
+    ) -> Option<u32> {
         None
     }
 

@@ -66,7 +66,7 @@ fn run(
 fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
     let (spec, backend) = (spec("{train: {uri: data}}"), backend());
     let job = &spec.jobs[0];
-    let supply = || backend.supply(job, &job.instance, Fraction(0.01));
+    let supply = || backend.supply(job, &job.instance, Fraction(0.01), None);
     assert_eq!(supply(), Some(2));
     let bytes: Vec<_> = (0..2)
         .map(|_| run(&backend, job, 1.0, None).unwrap().bytes)

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::measurement::{HostUsage, Outcome, Phases, SCHEMA_VERSION, Usage};
+use crate::forecast::{Basis, Quantity};
+use crate::instance::Capacity;
+use crate::measurement::{HostUsage, Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage};
 use crate::units::{Bytes, Seconds};
 
 fn near(left: f64, right: f64, relative: f64) -> bool {
@@ -71,11 +73,11 @@ fn a_noiseless_law_is_recovered() {
         assert!(near(terms.constant, 20.0, 1e-8) && near(terms.data, 300.0, 1e-9));
         assert!(near(terms.log_hosts, 5.0, 1e-7) && near(terms.hosts, 1.5, 1e-7));
     }
-    // Within what was measured nothing is in doubt; beyond it the law is.
+    // Within what was measured only the least error is in doubt; beyond it the law is.
     let within = forecast(&runs, Load::even(4, 0.3)).unwrap().seconds;
-    assert!(reach(&within) < 1.0 + 1e-9);
+    assert!(reach(&within) < 1.2, "{}", reach(&within));
     let beyond = forecast(&runs, Load::even(12, 0.3)).unwrap().seconds;
-    assert!(near(reach(&beyond), 2f64.powf(0.67), 1e-6));
+    assert!(reach(&beyond) > 0.95 * 2f64.powf(0.67) && reach(&beyond) > reach(&within));
 }
 
 /// By hand: two counts say what is fixed and what is divided, 10 + 90 / n.
@@ -171,7 +173,6 @@ fn an_assumption_scales_what_grows_and_says_so() {
     let one = Predictive::log_student_t(100.0, 0.0, 5.0);
     let answer = assume(&one, 0.2, Load::even(1, 1.0), Load::even(4, 1.0)).unwrap();
     assert!(near(answer.seconds.median(), 40.0, 1e-12));
-    assert!(near(reach(&answer.seconds), 4f64.powf(0.66), 1e-6));
     assert_eq!(
         answer.note(),
         "scale-out is assumed, not measured: all runs were on 1 instance, and what grows with the data is taken to go with \
@@ -184,14 +185,36 @@ fn an_assumption_scales_what_grows_and_says_so() {
     };
     let answer = assume(&one, 0.2, Load::even(1, 1.0), uneven).unwrap();
     assert!(near(answer.seconds.median(), 52.0, 1e-12));
-    // Back to fewer instances it is as uncertain, and the same count changes nothing.
-    let back = assume(&one, 0.0, Load::even(4, 1.0), Load::even(1, 1.0)).unwrap();
-    assert!(near(back.seconds.median(), 400.0, 1e-12));
-    assert!(near(reach(&back.seconds), 4f64.powf(0.66), 1e-6));
     let same = assume(&one, 0.2, Load::even(4, 1.0), Load::even(4, 1.0)).unwrap();
-    assert_eq!(same.seconds, one);
+    assert!(near(same.seconds.median(), one.median(), 1e-9));
+    assert!(reach(&same.seconds) < 1.0 + 1e-9);
     assert!(assume(&one, 1.2, Load::even(1, 1.0), Load::even(2, 1.0)).is_err());
     assert!(assume(&one, 0.2, Load::even(0, 1.0), Load::even(2, 1.0)).is_err());
+}
+
+#[test]
+fn an_assumption_allows_that_more_instances_bring_nothing() {
+    let one = Predictive::log_student_t(100.0, 0.0, 5.0);
+    let assumed = |fixed_share, from, to| {
+        assume(
+            &one,
+            fixed_share,
+            Load::even(from, 1.0),
+            Load::even(to, 1.0),
+        )
+        .unwrap()
+        .seconds
+    };
+    // The end of the interval is the time that did not change, up and down.
+    for (fixed_share, from, to) in [(0.0, 1, 4), (0.2, 1, 4), (0.0, 6, 12)] {
+        let time = assumed(fixed_share, from, to);
+        assert!(near(time.quantile(0.95), 100.0, 1e-6), "{fixed_share}");
+    }
+    let back = assumed(0.0, 4, 1);
+    assert!(near(back.median(), 400.0, 1e-12));
+    assert!(near(back.quantile(0.05), 100.0, 1e-6));
+    // Where all is fixed there is still the doubt of another count.
+    assert!(near(reach(&assumed(1.0, 1, 4)), 4f64.powf(0.66), 1e-6));
 }
 
 fn measurement(instance: &str, share: f64, seconds: f64) -> Measurement {
@@ -253,6 +276,13 @@ fn measurements_on_other_counts_of_the_type_forecast_the_wanted_one() {
     assert!(near(answer.seconds.median(), 40.0, 1e-9));
     assert!(matches!(&answer.scaling, Scaling::Measured { counts, .. } if *counts == [1, 2]));
 
+    // Less work per datum is another job.
+    let mut less_work = measurement("4x ml.m5.xlarge", 0.2, 1.0);
+    (less_work.work, less_work.work_total) = (Some(5.0), Some(50.0));
+    measurements.push(less_work);
+    let again = forecast_from(&measurements, &wanted, load).unwrap();
+    assert_eq!(again, answer);
+
     measurements.truncate(2);
     assert_eq!(
         reason(forecast_from(&measurements, &wanted, load)),
@@ -274,6 +304,107 @@ fn a_measured_shard_is_the_load_and_a_replica_is_divided_by_the_script() {
     assert_eq!(Load::of(&run).heaviest, 0.4);
     run.hosts = vec![host(500_000), host(500_000)];
     assert_eq!(Load::of(&run), Load::even(2, 0.5));
+}
+
+/// Completed runs on `instance`, 1 MB of data in full; memory is 1 MB and ten times the data of a host, `held` of them all.
+fn with_memory(instance: &str, held: f64) -> Vec<Measurement> {
+    [0.1, 0.2, 0.4, 0.6]
+        .map(|share| {
+            let mut run = measurement(instance, share, 10.0 + 90.0 * share);
+            run.usage.memory = Some(PeakMemory {
+                bytes: Some(Bytes::from_f64(1e6 + 1e7 * share * held)),
+                percent: None,
+                source: "cgroup memory.stat".to_owned(),
+                upper_bound: None,
+            });
+            run
+        })
+        .to_vec()
+}
+
+fn machine(bytes: u64) -> Capacity {
+    Capacity {
+        vcpus: 4,
+        memory: Bytes(bytes),
+        gpus: 0,
+        gpu_memory: None,
+    }
+}
+
+/// What the runs on one configuration, of machines with 20 MB, tell of another.
+fn told(runs: &[Measurement], wanted: &str, memory: u64, layout: &DataLayout) -> Elsewhere {
+    let own = machine(20_000_000);
+    let known = crate::forecast::forecast(&Basis {
+        instance: &runs[0].instance,
+        measurements: runs,
+        capacity: Some(&own),
+        price: None,
+    });
+    let measured = Measured {
+        instance: &runs[0].instance,
+        forecast: &known,
+        capacity: Some(&own),
+    };
+    let basis = Basis {
+        instance: &configuration(wanted),
+        measurements: runs,
+        capacity: Some(&machine(memory)),
+        price: None,
+    };
+    elsewhere(&basis, &[measured], layout)
+}
+
+fn median(quantity: &Quantity) -> f64 {
+    quantity.as_ref().unwrap().median()
+}
+
+#[test]
+fn memory_is_that_of_a_host_with_all_of_the_data_or_with_its_shard() {
+    let runs = with_memory("1x ml.m5.xlarge", 1.0);
+    let replicated = DataLayout::default();
+    let six = told(&runs, "6x ml.m5.xlarge", 20_000_000, &replicated).forecast;
+    assert!(near(median(&six.memory_bytes), 11e6, 0.05), "{six:?}");
+    assert!(near(median(&six.memory_percent), 55.0, 0.05));
+    let sharded = layout::sharded(&[]);
+    let five = told(&runs, "5x ml.m5.xlarge", 20_000_000, &sharded).forecast;
+    assert!(near(median(&five.memory_bytes), 3e6, 0.05), "{five:?}");
+    // From shards nobody can tell what a host with all of the data needs.
+    let runs = with_memory("5x ml.m5.xlarge", 0.2);
+    let one = told(&runs, "1x ml.m5.xlarge", 20_000_000, &sharded);
+    assert!(one.forecast.memory_bytes.is_err());
+    assert_eq!(
+        one.source().unwrap(),
+        "time follows from scale-out, assumed"
+    );
+    let again = told(&runs, "5x ml.c5.xlarge", 40_000_000, &sharded);
+    assert!(near(median(&again.forecast.memory_percent), 7.5, 0.05));
+    assert!(again.scale_out.is_none(), "another type takes another time");
+}
+
+#[test]
+fn processes_of_one_machine_add_up() {
+    let runs = with_memory("2x local", 2.0);
+    let three = told(&runs, "3x local", 20_000_000, &DataLayout::default()).forecast;
+    assert!(
+        near(median(&three.memory_bytes), 1.5 * 21e6, 0.05),
+        "{three:?}"
+    );
+}
+
+#[test]
+fn what_ran_out_of_memory_runs_out_on_no_more_and_tells_nothing_of_more() {
+    let mut runs = with_memory("1x ml.m5.xlarge", 1.0);
+    runs[3].outcome = Outcome::OutOfMemory { last_line: None };
+    let layout = DataLayout::default();
+    let same = told(&runs, "1x ml.c5.xlarge", 20_000_000, &layout);
+    assert!(same.forecast.out_of_memory && same.notes.is_empty());
+    let larger = told(&runs, "1x ml.r5.xlarge", 40_000_000, &layout);
+    assert!(!larger.forecast.out_of_memory && larger.forecast.memory_bytes.is_err());
+    assert_eq!(larger.source(), None);
+    assert_eq!(larger.notes.len(), 1);
+    // With a part of the data it may be enough, and how much it needs is not known.
+    let part = told(&runs, "8x ml.m5.xlarge", 20_000_000, &layout::sharded(&[]));
+    assert!(!part.forecast.out_of_memory && part.forecast.memory_bytes.is_err());
 }
 
 /// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and Box-Muller: the same noise on every machine.

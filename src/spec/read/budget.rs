@@ -121,7 +121,7 @@ impl Reader<'_> {
             }
         }
         let mut lines: Vec<BudgetLine> = lines.into_iter().flatten().collect();
-        add_implicit(&mut lines, LineKind::Memory, 100.0);
+        add_implicit(&mut lines, LineKind::Memory, BudgetLine::ALL_MEMORY);
         if let Some(Seconds(limit)) = training.and_then(|training| training.max_runtime) {
             add_implicit(&mut lines, LineKind::Time, limit);
         }
@@ -310,13 +310,6 @@ fn add_implicit(lines: &mut Vec<BudgetLine>, kind: LineKind, limit: f64) {
             && line.limit <= limit
     });
     if !covered {
-        lines.push(BudgetLine {
-            kind,
-            bound: Bound::Max,
-            limit,
-            level: Level::Fail,
-            at_least: 0.0,
-            origin: LineOrigin::Implicit,
-        });
+        lines.push(BudgetLine::implicit(kind, limit));
     }
 }

@@ -29,9 +29,8 @@ impl Reader<'_> {
         };
         let Some(raw) = raw else {
             return Some(CanaryPolicy {
-                design: Design::Fixed {
-                    fractions: FIXED_FRACTIONS.map(Fraction).to_vec(),
-                    replicates: DEFAULT_REPLICATES,
+                design: Design::Adaptive {
+                    fractions: ADAPTIVE_FRACTIONS.map(Fraction).to_vec(),
                 },
                 spend_limit: DEFAULT_SPEND_LIMIT,
                 max_runtime: DEFAULT_MAX_RUNTIME,
@@ -70,19 +69,18 @@ impl Reader<'_> {
         fractions: Option<Located<raw::List<raw::Quantity<Fraction>>>>,
         replicates: Option<Located<raw::Count>>,
     ) -> Design {
-        // Fixed also where nothing is written, until the adaptive design is served.
-        let kind = design.map_or(DesignKind::Fixed, |design| design.value.0);
+        // Replicates belong to the fixed design, so whoever writes them means it.
+        let kind = match (design, &replicates) {
+            (Some(design), _) => design.value.0,
+            (None, Some(_)) => DesignKind::Fixed,
+            (None, None) => DesignKind::Adaptive,
+        };
         let fractions = fractions.map(|fractions| self.fractions(fractions));
         if kind == DesignKind::Fixed {
             return Design::Fixed {
                 fractions: fractions.unwrap_or_else(|| FIXED_FRACTIONS.map(Fraction).to_vec()),
                 replicates: replicates.map_or(DEFAULT_REPLICATES, |count| self.replicates(&count)),
             };
-        }
-        if let Some(design) = design {
-            let what = "the adaptive design";
-            self.findings
-                .not_yet(&design.at, what, NotYetEffect::Refuse);
         }
         if let Some(replicates) = replicates {
             self.findings.warn(

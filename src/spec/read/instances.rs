@@ -4,9 +4,9 @@ use globset::Glob;
 
 use super::{Instances, Reader, limits};
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
-use crate::spec::NotYetEffect;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, Either};
+use crate::spec::{NotYetEffect, Spec};
 
 /// More host processes than any one machine trains with.
 const LOCAL_PROCESSES: u32 = 64;
@@ -16,6 +16,20 @@ const MACHINES: u32 = 10_000;
 const PATTERNS: usize = 100;
 /// More rows than a report can show.
 const ALTERNATIVES: usize = 50;
+
+impl Spec {
+    /// Whether `allowed_instances` lets a machine type in. The patterns were found to be valid when the spec was read.
+    pub fn allowed(&self) -> impl Fn(&InstanceType) -> bool + use<> {
+        let patterns: Vec<_> = self
+            .allowed_instances
+            .iter()
+            .filter_map(|pattern| Some(Glob::new(pattern).ok()?.compile_matcher()))
+            .collect();
+        move |kind| {
+            patterns.is_empty() || (patterns.iter()).any(|pattern| pattern.is_match(kind.name()))
+        }
+    }
+}
 
 impl Reader<'_> {
     /// The patterns as written, kept in compiled form for the instances that follow.

@@ -36,6 +36,15 @@ impl Reader<'_> {
                 );
             }
             let full = raw.full.as_ref().map_or(f64::INFINITY, |full| full.value);
+            if let [only] = levels.value.0.as_slice()
+                && only.value < full
+            {
+                self.findings.wrong_with_help(
+                    &levels.at,
+                    "one level below the full work does not tell what the rest takes",
+                    "write two levels, e.g. a tenth and a fifth of the full work",
+                );
+            }
             let mut last = 0.0;
             for level in &levels.value.0 {
                 if level.value <= last {

@@ -259,10 +259,7 @@ fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
     let spec = spec(EXAMPLE);
     assert_eq!(
         not_yet(&spec, NotYetEffect::Refuse),
-        [
-            "backend: the sagemaker backend",
-            "jobs.churn.canary.design: the adaptive design",
-        ]
+        ["backend: the sagemaker backend"]
     );
     assert_eq!(
         not_yet(&spec, NotYetEffect::Ignore),
@@ -293,9 +290,10 @@ fn a_short_local_spec_gets_the_defaults() {
     assert_eq!(
         job.canary,
         CanaryPolicy {
-            design: Design::Fixed {
-                fractions: [0.01, 0.02, 0.03].map(Fraction).to_vec(),
-                replicates: 3
+            design: Design::Adaptive {
+                fractions: [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5]
+                    .map(Fraction)
+                    .to_vec()
             },
             spend_limit: Usd(5.0),
             max_runtime: Seconds(3600.0),

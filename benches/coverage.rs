@@ -1,0 +1,235 @@
+//! How often the interval of the time holds, and how far off its point lies, on simulated jobs whose truth is known.
+//!
+//! `cargo bench --bench coverage [-- TRUTHS]` prints two tables. The first has a row for each law: those of the forecast's
+//! family, and others. The second has one for each fixed part and noise of the linear law. For each of three designs:
+//!
+//! - **in**: the share of new full runs inside the 90 % interval;
+//! - **error**: the median of |ln(forecast / the full run without noise)|;
+//! - **u/l**: the median of upper over lower end.
+//!
+//! A row of the first table pools TRUTHS (20 unless given) forecasts for each of three fixed parts and three noises, one
+//! of the second has as many; each is held against 20 new full runs. The seed is fixed. Every law is as frequent as any
+//! other here, which real ones are not, and nothing drifts. So the tables show where the interval is too sure and where it
+//! is cautious. It asserts nothing.
+
+#[path = "coverage/law.rs"]
+mod law;
+#[path = "coverage/random.rs"]
+mod random;
+
+use std::env;
+use std::process::ExitCode;
+
+use canary_gate::forecast::{Basis, Predictive, forecast};
+use canary_gate::instance::{InstanceConfiguration, InstanceType};
+use canary_gate::measurement::Measurement;
+use canary_gate::measurement::table::read_csv;
+use canary_gate::units::Seconds;
+
+use law::{LAWS, Law};
+use random::Random;
+
+const USAGE: &str = "usage: cargo bench --bench coverage [-- TRUTHS]
+  TRUTHS  forecasts for each law, design, fixed part and noise; 20 unless given";
+
+const TRUTHS: u32 = 20;
+const NEW_RUNS: u32 = 20;
+const SEED: u64 = 1;
+
+/// Percent of the data, in the order of the runs.
+const DESIGNS: [(&str, &[u8]); 3] = [
+    ("1, 2, 3% three times", &[1, 1, 1, 2, 2, 2, 3, 3, 3]),
+    ("1, 10, 50, 20%", &[1, 10, 50, 20]),
+    ("1, 5, 20, 10%", &[1, 5, 20, 10]),
+];
+
+/// The part of a full run that is there without any data.
+const FIXED_PARTS: [f64; 3] = [0.02, 0.1, 0.4];
+/// The standard deviation of ln y from run to run.
+const NOISES: [f64; 3] = [0.02, 0.05, 0.1];
+
+/// Of a full run without noise, in seconds.
+const FULL: f64 = 1000.0;
+
+fn main() -> ExitCode {
+    match truths(env::args().skip(1)) {
+        Ok(truths) => {
+            print!("{}", report(truths));
+            ExitCode::SUCCESS
+        }
+        Err(complaint) => {
+            eprintln!("error: {complaint}\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn truths(words: impl Iterator<Item = String>) -> Result<u32, String> {
+    // Cargo adds a `--bench` of its own.
+    let words: Vec<String> = words.filter(|word| word != "--bench").collect();
+    match words.as_slice() {
+        [] => Ok(TRUTHS),
+        [word] => match word.parse() {
+            Ok(truths) if truths > 0 => Ok(truths),
+            _ => Err(format!("`{}` is not a number above 0", word.escape_debug())),
+        },
+        _ => Err("more than one argument".to_owned()),
+    }
+}
+
+/// A job whose truth is known.
+#[derive(Clone, Copy)]
+struct Job {
+    law: &'static Law,
+    fixed: f64,
+    noise: f64,
+}
+
+impl Job {
+    /// The seconds of one run of `share` of the data.
+    fn run(&self, share: f64, is_first: bool, random: &mut Random) -> f64 {
+        let expected = self.fixed + (1.0 - self.fixed) * (self.law.growth)(share);
+        let error = self.law.noise.draw(self.noise, share, is_first, random);
+        FULL * expected * error.exp()
+    }
+
+    fn forecast(&self, design: &[u8], random: &mut Random) -> Predictive {
+        let runs: Vec<Measurement> = design
+            .iter()
+            .enumerate()
+            .map(|(index, percent)| {
+                let seconds = self.run(f64::from(*percent) / 100.0, index == 0, random);
+                measured(*percent, index, seconds)
+            })
+            .collect();
+        forecast(&Basis {
+            instance: &InstanceConfiguration::one(InstanceType::local()),
+            measurements: &runs,
+            capacity: None,
+            price: None,
+        })
+        .time_seconds
+        .expect("every design has enough runs on enough sizes")
+    }
+}
+
+/// A completed run as a table of measured ones has it.
+fn measured(percent: u8, replicate: usize, seconds: f64) -> Measurement {
+    let table = format!(
+        "workload,fraction_requested,replicate,files,files_total,bytes,bytes_total,wall_seconds\n\
+         simulated,{percent}%,{replicate},{percent},100,{percent}000000,100000000,1\n"
+    );
+    let mut runs = read_csv(&table)
+        .expect("the table is well-formed")
+        .measurements;
+    let mut run = runs.pop().expect("the table has one row");
+    // Not by way of text, which would round it.
+    run.training_seconds = Some(Seconds(seconds));
+    run
+}
+
+/// What the forecasts of one cell came to.
+#[derive(Default)]
+struct Found {
+    inside: u32,
+    runs: u32,
+    errors: Vec<f64>,
+    ratios: Vec<f64>,
+}
+
+impl Found {
+    fn add(&mut self, job: &Job, design: &[u8], random: &mut Random) {
+        let predictive = job.forecast(design, random);
+        let (lower, upper) = (predictive.quantile(0.05), predictive.quantile(0.95));
+        self.errors.push((predictive.median() / FULL).ln().abs());
+        self.ratios.push(upper / lower);
+        for _ in 0..NEW_RUNS {
+            let run = job.run(1.0, false, random);
+            self.inside += u32::from((lower..=upper).contains(&run));
+            self.runs += 1;
+        }
+    }
+
+    fn text(&mut self) -> String {
+        format!(
+            " | {:>4.0}% {:>6.3} {:>6.2}",
+            100.0 * f64::from(self.inside) / f64::from(self.runs),
+            median(&mut self.errors),
+            median(&mut self.ratios)
+        )
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// One row: the same jobs under each design.
+fn row(name: &str, jobs: &[Job], truths: u32) -> String {
+    let cells: String = DESIGNS
+        .iter()
+        .map(|(_, design)| {
+            let mut random = Random(SEED);
+            let mut found = Found::default();
+            for job in jobs {
+                for _ in 0..truths {
+                    found.add(job, design, &mut random);
+                }
+            }
+            found.text()
+        })
+        .collect();
+    format!("{name:<26}{cells}\n")
+}
+
+fn header(first: &str) -> String {
+    let designs: String = DESIGNS
+        .iter()
+        .map(|(name, _)| format!(" | {name:<19}"))
+        .collect();
+    let columns = " |    in  error    u/l".repeat(DESIGNS.len());
+    let header = format!("{:<26}{designs}\n{first:<26}{columns}\n", "");
+    header
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+fn report(truths: u32) -> String {
+    let mut text = header("law");
+    for in_family in [true, false] {
+        text += if in_family {
+            "in the family\n"
+        } else {
+            "outside it\n"
+        };
+        for law in LAWS.iter().filter(|law| law.in_family == in_family) {
+            let jobs: Vec<Job> = FIXED_PARTS
+                .iter()
+                .flat_map(|fixed| {
+                    NOISES.map(|noise| Job {
+                        law,
+                        fixed: *fixed,
+                        noise,
+                    })
+                })
+                .collect();
+            text += &row(&format!("  {}", law.name), &jobs, truths);
+        }
+    }
+    text += &format!("\n{}", header("linear: fixed part, noise"));
+    for fixed in FIXED_PARTS {
+        for noise in NOISES {
+            let jobs = [Job {
+                law: &LAWS[0],
+                fixed,
+                noise,
+            }];
+            // As many forecasts as in a row of the first table.
+            let truths = truths.saturating_mul(9);
+            text += &row(&format!("  {fixed}, {noise}"), &jobs, truths);
+        }
+    }
+    text
+}

@@ -1,0 +1,238 @@
+//! What was measured of one quantity, and whether it is enough for a law.
+
+use super::Unknown;
+use super::posterior::{Observation, Posterior, Prior};
+
+/// Runs that a law needs: one more than its two parameters, to see the noise.
+pub const FEWEST_RUNS: usize = 3;
+/// Sizes on which they must lie.
+pub const FEWEST_SIZES: usize = 2;
+/// Levels of work that tell what the full work takes, where canaries do less of it.
+const FEWEST_WORK_LEVELS: usize = 2;
+
+/// One completed run, and one value that was measured in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Point {
+    /// Of the data, really sampled, in (0, 1].
+    pub(super) share: f64,
+    /// Asked for: tells the sizes of the design apart, since samples of one size differ a little in bytes.
+    pub(super) fraction: f64,
+    /// Of the full run's work per datum, in (0, 1].
+    pub(super) work: f64,
+    /// The first run of its series, which finds caches cold.
+    pub(super) is_first: bool,
+    /// Finite and not negative.
+    pub(super) value: f64,
+}
+
+/// How many runs are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fewest {
+    /// [`FEWEST_RUNS`] on [`FEWEST_SIZES`].
+    ForAForecast,
+    One,
+}
+
+/// The laws of a quantity weighed by its points, or why there are too few.
+pub(super) fn weigh(
+    points: &[Point],
+    subject: &str,
+    prior: &Prior,
+    fewest: Fewest,
+) -> Result<Posterior, Unknown> {
+    let (runs, least_sizes) = match fewest {
+        Fewest::ForAForecast => (FEWEST_RUNS, FEWEST_SIZES),
+        Fewest::One => (1, 1),
+    };
+    if points.len() < runs || sizes(points) < least_sizes {
+        return Err(Unknown(too_few(points, subject)));
+    }
+    if points.iter().all(|point| point.value < f64::MIN_POSITIVE) {
+        return Err(Unknown(format!(
+            "{subject} was 0 in every completed run; there is nothing to extrapolate"
+        )));
+    }
+    let levels = distinct(points.iter().map(|point| point.work), 1.0);
+    if levels < FEWEST_WORK_LEVELS && points.iter().all(|point| point.work < 1.0) {
+        return Err(Unknown(
+            "every completed run did the same part of the full run's work; the rest needs a second level".to_owned(),
+        ));
+    }
+    Ok(Posterior::fit(&observations(points, prior), prior))
+}
+
+/// The points as a posterior sees them. A value of 0 has no logarithm and counts as the least one that was measured.
+pub(super) fn observations(points: &[Point], prior: &Prior) -> Vec<Observation> {
+    let least = points
+        .iter()
+        .map(|point| point.value)
+        .filter(|value| *value >= f64::MIN_POSITIVE)
+        .fold(f64::INFINITY, f64::min);
+    points
+        .iter()
+        .map(|point| Observation {
+            share: point.share,
+            work: point.work,
+            value: point.value.max(least),
+            weight: if point.is_first {
+                prior.cold_weight
+            } else {
+                1.0
+            },
+        })
+        .collect()
+}
+
+/// `2 completed runs on 1 size; a law needs 3 on 2`, with what was measured where not every run has it.
+fn too_few(points: &[Point], subject: &str) -> String {
+    let sizes = sizes(points);
+    match points.len() {
+        0 => format!("no completed run measured {subject}"),
+        runs => format!(
+            "{runs} completed run{} on {sizes} size{}; a law needs {FEWEST_RUNS} on {FEWEST_SIZES}",
+            plural(runs),
+            plural(sizes)
+        ),
+    }
+}
+
+pub(super) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Samples that differ in their bytes by less than this are of one size, where nothing else tells them apart.
+const ONE_SIZE: f64 = 1.1;
+
+/// Sizes of the design that the points lie on. Fractions that gave the same data are one size, and so are samples of
+/// one fraction that differ in bytes.
+fn sizes(points: &[Point]) -> usize {
+    distinct(points.iter().map(|point| point.fraction), 1.0)
+        .min(distinct(points.iter().map(|point| point.share), ONE_SIZE))
+}
+
+/// Values that are more than `factor` times the last one that counts.
+fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let mut last = 0.0;
+    values.retain(|value| {
+        let counts = *value > last * factor;
+        if counts {
+            last = *value;
+        }
+        counts
+    });
+    values.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prior::TIME;
+    use super::*;
+
+    fn point(share: f64, value: f64) -> Point {
+        Point {
+            share,
+            fraction: share,
+            work: 1.0,
+            is_first: false,
+            value,
+        }
+    }
+
+    fn reason(points: &[Point]) -> String {
+        weigh(points, "time", &TIME, Fewest::ForAForecast)
+            .unwrap_err()
+            .0
+    }
+
+    #[test]
+    fn too_few_runs_or_sizes_are_unknown_with_the_reason() {
+        assert_eq!(reason(&[]), "no completed run measured time");
+        assert_eq!(
+            reason(&[point(0.01, 1.0)]),
+            "1 completed run on 1 size; a law needs 3 on 2"
+        );
+        assert_eq!(
+            reason(&[point(0.01, 1.0), point(0.02, 2.0)]),
+            "2 completed runs on 2 sizes; a law needs 3 on 2"
+        );
+        assert_eq!(
+            reason(&[point(0.01, 1.0); 9]),
+            "9 completed runs on 1 size; a law needs 3 on 2"
+        );
+    }
+
+    /// Samples asked for at one size differ a little in bytes, and two sizes asked for may give the same single object.
+    #[test]
+    fn sizes_are_those_of_the_design_that_the_data_tells_apart() {
+        let asked_once = [0.0100, 0.0101, 0.0102].map(|share| Point {
+            fraction: 0.01,
+            ..point(share, 1.0)
+        });
+        let given_once = [0.01, 0.02, 0.03].map(|fraction| Point {
+            fraction,
+            ..point(0.1, 1.0)
+        });
+        for points in [asked_once, given_once] {
+            assert_eq!(
+                reason(&points),
+                "3 completed runs on 1 size; a law needs 3 on 2"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_0_in_every_run_has_no_law_and_a_single_0_is_the_least_that_was_measured() {
+        let points = [point(0.01, 0.0), point(0.02, 0.0), point(0.03, 0.0)];
+        assert_eq!(
+            reason(&points),
+            "time was 0 in every completed run; there is nothing to extrapolate"
+        );
+        let values: Vec<f64> = observations(
+            &[point(0.01, 0.0), point(0.02, 2.0), point(0.03, 3.0)],
+            &TIME,
+        )
+        .iter()
+        .map(|run| run.value)
+        .collect();
+        assert_eq!(values, [2.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn one_level_of_work_does_not_tell_what_the_rest_takes() {
+        let at = |work: f64, share: f64| Point {
+            work,
+            ..point(share, 10.0 + share)
+        };
+        assert_eq!(
+            reason(&[at(0.1, 0.01), at(0.1, 0.02), at(0.1, 0.05)]),
+            "every completed run did the same part of the full run's work; the rest needs a second level"
+        );
+        for levels in [[0.1, 0.2], [0.1, 1.0], [1.0, 1.0]] {
+            let [less, more] = levels;
+            assert!(
+                weigh(
+                    &[at(less, 0.01), at(more, 0.02), at(less, 0.05)],
+                    "time",
+                    &TIME,
+                    Fewest::ForAForecast
+                )
+                .is_ok()
+            );
+        }
+    }
+
+    #[test]
+    fn the_first_of_a_series_weighs_less() {
+        let cold = Point {
+            is_first: true,
+            ..point(0.01, 1.0)
+        };
+        let weights: Vec<f64> = observations(&[cold, point(0.02, 2.0)], &TIME)
+            .iter()
+            .map(|run| run.weight)
+            .collect();
+        assert_eq!(weights, [TIME.cold_weight, 1.0]);
+    }
+}

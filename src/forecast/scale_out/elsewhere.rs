@@ -1,0 +1,226 @@
+//! What the measured configurations tell of one that was not measured: memory in bytes, and time on another count of
+//! instances of the same type.
+
+use super::{DataLayout, ScaleOut, assume, forecast_from};
+use crate::forecast::points::weigh;
+use crate::forecast::runs::Runs;
+use crate::forecast::{
+    Basis, Forecast, Laws, PhaseForecast, Predictive, Quantity, Unknown, cost, memory, prior,
+};
+use crate::instance::{Capacity, InstanceConfiguration};
+
+/// A configuration that was measured, and its forecast.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'a> {
+    pub instance: &'a InstanceConfiguration,
+    pub forecast: &'a Forecast,
+    /// Of one machine.
+    pub capacity: Option<&'a Capacity>,
+}
+
+/// The forecast of a configuration without a canary of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elsewhere {
+    /// Unknown in all but memory, time and cost.
+    pub forecast: Forecast,
+    /// The configuration whose canaries tell of the memory.
+    pub memory_from: Option<InstanceConfiguration>,
+    /// How the time is known.
+    pub scale_out: Option<ScaleOut>,
+    /// What a reader must know, as sentences.
+    pub notes: Vec<String>,
+}
+
+impl Elsewhere {
+    /// Where its numbers come from, in a sentence without its full stop; `None` where nothing is known.
+    pub fn source(&self) -> Option<String> {
+        let memory = self.memory_from.as_ref().map(|instance| {
+            if self.forecast.out_of_memory {
+                format!("memory runs out, as it did in a canary on {instance}, which has no less")
+            } else {
+                format!("memory is that of the canaries on {instance}, taken to be the same here")
+            }
+        });
+        let time = self.scale_out.as_ref().map(|scale_out| {
+            let how = if scale_out.is_measured() {
+                "measured on other counts"
+            } else {
+                "assumed"
+            };
+            match &self.forecast.cost_usd {
+                Ok(_) => format!("time and cost follow from scale-out, {how}"),
+                Err(_) => format!("time follows from scale-out, {how}"),
+            }
+        });
+        match (memory, time) {
+            (Some(memory), Some(time)) => Some(format!("{memory}; {time}")),
+            (Some(memory), None) => Some(format!("{memory}; time and cost are not known")),
+            (None, time) => time,
+        }
+    }
+}
+
+/// What `measured` tells of `wanted.instance`. `wanted.measurements` are all runs of the job, on any configuration.
+///
+/// Memory carries over in bytes: the script is taken to need as much on another machine with the same data. Time carries
+/// over to other counts of a type that was measured, and to nothing else.
+pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> Elsewhere {
+    let unknown = || {
+        Err(Unknown(format!(
+            "it was not measured on {}",
+            wanted.instance
+        )))
+    };
+    let mut notes = Vec::new();
+    let ran_out = ran_out_of_memory(wanted, measured, layout, &mut notes);
+    let memory = measured
+        .iter()
+        .filter(|source| ran_out.is_none() && !source.forecast.out_of_memory)
+        .find_map(|source| Some((source, memory_bytes(wanted, source, layout)?)));
+    let scale_out = time_on_another_count(wanted, measured, layout);
+    if let (Some(scale_out), Some(_)) = (&scale_out, wanted.instance.single_type()) {
+        notes.push(scale_out.note());
+        notes.extend(layout.cautions(wanted.instance.total_count()));
+    }
+    let time_seconds: Quantity = match &scale_out {
+        Some(scale_out) => Ok(scale_out.seconds.clone()),
+        None => unknown(),
+    };
+    Elsewhere {
+        forecast: Forecast {
+            cost_usd: cost(wanted, &time_seconds),
+            time_seconds,
+            out_of_memory: ran_out.is_some(),
+            memory_percent: match &memory {
+                Some((_, bytes)) => memory::percent_of(bytes, wanted.capacity),
+                None => unknown(),
+            },
+            memory_bytes: memory
+                .as_ref()
+                .map_or_else(unknown, |(_, bytes)| Ok(bytes.clone())),
+            cpu_percent: unknown(),
+            gpu_percent: unknown(),
+            gpu_memory_percent: unknown(),
+            io_wait_percent: unknown(),
+            step_seconds: unknown(),
+            cost_per_step_usd: unknown(),
+            phases: PhaseForecast::default(),
+            law: Laws::default(),
+            time_at_least: None,
+            cost_at_least: None,
+            largest_share: None,
+            notes: Vec::new(),
+        },
+        memory_from: memory
+            .map(|(source, _)| source.instance.clone())
+            .or(ran_out),
+        scale_out,
+        notes,
+    }
+}
+
+/// Where a canary ran out of a memory that was no smaller, holding no more of the data; if it was smaller, a note that
+/// no more than a lower bound is known.
+fn ran_out_of_memory(
+    wanted: &Basis,
+    measured: &[Measured],
+    layout: &DataLayout,
+    notes: &mut Vec<String>,
+) -> Option<InstanceConfiguration> {
+    let held = |instance: &InstanceConfiguration| layout.held_share(instance.total_count());
+    let memory = wanted.capacity?.memory;
+    wanted.instance.single_type()?;
+    let failed = measured.iter().filter(|source| {
+        source.forecast.out_of_memory && held(source.instance) <= held(wanted.instance)
+    });
+    let failed = failed.filter_map(|source| Some((source.instance, source.capacity?.memory)));
+    let (instance, bound) = failed.max_by_key(|(_, bound)| *bound)?;
+    if memory <= bound {
+        return Some(instance.clone());
+    }
+    notes.push(format!(
+        "a canary ran out of memory on {instance}, so the full run needs more than {bound}; whether {memory} is enough is \
+         not known"
+    ));
+    None
+}
+
+/// Peak bytes on the fullest machine of `wanted`, by the canaries on `source`.
+fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Option<Predictive> {
+    wanted.capacity?;
+    wanted.instance.single_type()?;
+    source.instance.single_type()?;
+    let (from, to) = (
+        layout.held_share(source.instance.total_count()),
+        layout.held_share(wanted.instance.total_count()),
+    );
+    let per_host = if from == to {
+        peak_bytes(source)?
+    } else if from == 1.0 {
+        // The law of one machine with all of the data says what it needs with a part.
+        let runs: Vec<_> = wanted
+            .measurements
+            .iter()
+            .filter(|run| run.instance == *source.instance)
+            .cloned()
+            .collect();
+        let chosen = Runs::choose(&runs);
+        let points = chosen.measured(memory::peak_bytes).ok()?;
+        let law = weigh(&points, "memory", &prior::MEMORY, chosen.fewest).ok()?;
+        law.predict_at(to, 1.0)
+    } else {
+        return None;
+    };
+    Some(per_host.scaled(processes(wanted.instance) / processes(source.instance)))
+}
+
+/// Peak bytes of the full run on the fullest machine of a measured configuration: measured in bytes, or in percent of a
+/// machine that is known.
+pub fn peak_bytes(source: &Measured) -> Option<Predictive> {
+    match (&source.forecast.memory_bytes, source.capacity) {
+        (Ok(bytes), _) => Some(bytes.clone()),
+        (Err(_), Some(capacity)) if capacity.memory.0 > 0 => {
+            let percent = source.forecast.memory_percent.as_ref().ok()?;
+            Some(percent.scaled(capacity.memory.as_f64() / 100.0))
+        }
+        (Err(_), _) => None,
+    }
+}
+
+/// Hosts that share one machine: local ones are processes of it, and it carries the sum of them.
+fn processes(instance: &InstanceConfiguration) -> f64 {
+    if instance.is_local() {
+        f64::from(instance.total_count())
+    } else {
+        1.0
+    }
+}
+
+/// Measured where runs of the type lie on two counts, else assumed from the nearest count measured.
+fn time_on_another_count(
+    wanted: &Basis,
+    measured: &[Measured],
+    layout: &DataLayout,
+) -> Option<ScaleOut> {
+    let kind = wanted.instance.single_type()?;
+    let hosts = wanted.instance.total_count();
+    let to = layout.load(hosts);
+    if let Ok(answer) = forecast_from(wanted.measurements, wanted.instance, to) {
+        return Some(answer);
+    }
+    let distance = |source: &Measured| {
+        let count = source.instance.total_count();
+        f64::from(count.max(hosts)) / f64::from(count.min(hosts))
+    };
+    let nearest = measured
+        .iter()
+        .filter(|source| source.instance.single_type() == Some(kind))
+        .filter(|source| source.forecast.time_seconds.is_ok())
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let time = nearest.forecast.time_seconds.as_ref().ok()?;
+    let law = nearest.forecast.law.time.as_ref()?;
+    let fixed = law.intercept.max(0.0);
+    let fixed_share = (fixed / (law.intercept + law.slope)).clamp(0.0, 1.0);
+    let from = layout.load(nearest.instance.total_count());
+    assume(time, fixed_share, from, to).ok()
+}

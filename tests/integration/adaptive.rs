@@ -1,0 +1,255 @@
+//! The adaptive design: canaries chosen one by one, on recorded runs and on real ones.
+
+use serde_json::Value;
+
+use crate::project::{Finished, Project};
+
+/// Eighteen runs each of nine workloads: three of 1, 2 and 3 %, two of 5 and 10 %, one of 20 and 50 %, three in full.
+const RUNS: &str = include_str!("../data/training-runs.csv");
+
+/// A project that replays the recorded runs of `job` at 1.20 USD/h, with `more` at the end of its spec.
+fn recorded(job: &str, more: &str) -> Project {
+    let spec = format!(
+        "\
+version: 1
+backend: replay
+recording: runs.csv
+prices: {{local: 1.20 USD/h}}
+jobs:
+  {job}:
+    training: {{command: [python3, train.py], channels: {{train: {{uri: data}}}}}}
+    instance: local
+{more}"
+    );
+    Project::empty()
+        .file("runs.csv", RUNS)
+        .file("canary-gate.yml", &spec)
+}
+
+/// A project whose script sleeps 20 ms for each file it gets, and `more` in the job.
+fn sleeping(more: &str) -> Project {
+    let spec = Project::SPEC.replace(
+        "canary: {design: fixed, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m}",
+        "canary: {max_runtime: 1m}",
+    );
+    Project::empty()
+        .file(
+            "train.sh",
+            "sleep $(ls \"$SM_CHANNEL_TRAIN\" | wc -l | awk '{print $1 * 0.02}')\n",
+        )
+        .data("data", 100)
+        .file("canary-gate.yml", &format!("{spec}{more}"))
+}
+
+/// Runs the gate and gives back what it said, and the percentages of its canaries in the order they ran.
+fn gate(project: &Project) -> (Finished, Vec<f64>) {
+    let measured = "measured.jsonl";
+    let finished = project.run(&["run", "--all", "--quiet", "--measurements", measured]);
+    let lines = if project.path(measured).exists() {
+        project.read(measured)
+    } else {
+        String::new()
+    };
+    let percentages = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|run| (run["fraction"].as_f64().unwrap() * 100.0).round())
+        .collect();
+    (finished, percentages)
+}
+
+#[test]
+fn a_job_near_its_budget_is_followed_far_out() {
+    let project = recorded("svm_rbf", "    budget: {time: 10s}\n");
+    let (finished, percentages) = gate(&project);
+    // From 1 and 10 % a quadratic looks flat; half of the data shows it.
+    assert_eq!(percentages[..3], [1.0, 10.0, 50.0]);
+    finished
+        .ended_with(10)
+        .reported("✗ svm_rbf over budget")
+        .reported("Time seems to grow faster than the data")
+        .reported("the budget is decided as far as canaries can");
+}
+
+#[test]
+fn a_job_far_below_its_budget_costs_three_small_canaries() {
+    let project = recorded("iforest", "    budget: {time: 10m}\n");
+    let (finished, percentages) = gate(&project);
+    assert_eq!(percentages.len(), 3);
+    assert!(percentages.iter().all(|percent| *percent <= 10.0));
+    finished.ended_with(0).reported("✓ iforest within budget");
+}
+
+#[test]
+fn without_a_budget_the_design_goes_on_until_the_time_is_narrow() {
+    let project = recorded("mlp_epochs", "");
+    let (finished, percentages) = gate(&project);
+    assert!(percentages.contains(&50.0), "{percentages:?}");
+    finished
+        .ended_with(0)
+        .reported("the upper end of the time is at most 1.5 times the lower");
+}
+
+/// 0.05 USD are 150 s, of which 120 s are kept for stopping the last canary.
+#[test]
+fn no_canary_is_started_that_could_pass_the_spend_limit() {
+    let project = recorded(
+        "xgb_reg",
+        "    canary: {spend_limit: 0.05 USD}\n    budget: {time: 45s}\n",
+    );
+    let finished = project.run(&["run", "--all", "--quiet", "--format", "json"]);
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let spend = &report["jobs"][0]["spend"];
+    assert!(spend["canary_seconds"].as_f64().unwrap() <= 30.0, "{spend}");
+    assert_eq!(spend["worst_case_usd"], 0.05);
+    let notes = report["jobs"][0]["notes"].to_string();
+    assert!(notes.contains("canary.spend_limit"), "{notes}");
+}
+
+#[test]
+fn a_spend_limit_that_pays_for_no_forecast_is_unknown_and_says_so() {
+    let project = recorded("xgb_reg", "    canary: {spend_limit: 0.03 USD}\n");
+    let (finished, percentages) = gate(&project);
+    assert!(percentages.is_empty());
+    finished
+        .ended_with(14)
+        .reported("do not fit into canary.spend_limit (0.030 USD)");
+}
+
+/// A run of 21 s is ended after 15 s; a larger one would be too.
+#[test]
+fn a_first_canary_beyond_the_time_limit_ends_the_design() {
+    let project = recorded(
+        "mlp_fixed_steps",
+        "    canary: {max_runtime: 15s}\n    budget: {time: 1h}\n",
+    );
+    let (finished, percentages) = gate(&project);
+    assert_eq!(percentages, [1.0]);
+    finished.ended_with(14).reported("ended after 15s");
+}
+
+/// Runs of `seconds(share)` on every rung, three each.
+fn made(seconds: impl Fn(f64) -> f64, more: &str) -> Project {
+    let mut table = "workload,fraction_requested,wall_seconds\n".to_owned();
+    for percent in [1, 2, 3, 5, 10, 20, 50] {
+        let row = format!("made,{percent}%,{}\n", seconds(f64::from(percent) / 100.0));
+        table.push_str(&row.repeat(3));
+    }
+    recorded("made", more).file("runs.csv", &table)
+}
+
+/// Half of the data takes longer than a canary may; a fifth tells what it would be.
+#[test]
+fn after_a_canary_beyond_the_time_limit_smaller_ones_go_on() {
+    let project = made(
+        |share| 60.0 + 20_000.0 * share * share,
+        "    budget: {time: 3h}\n",
+    );
+    let (finished, percentages) = gate(&project);
+    assert!(percentages.contains(&50.0) && percentages.contains(&20.0));
+    finished.ended_with(10).reported("✗ made over budget");
+}
+
+/// One run of 25 minutes leaves it open whether twice the data fits into 50.
+#[test]
+fn a_large_fixed_cost_does_not_keep_a_job_from_being_judged() {
+    let project = made(
+        |_| 1500.0,
+        "    canary: {max_runtime: 50m}\n    budget: {time: 2h}\n",
+    );
+    let (finished, percentages) = gate(&project);
+    assert!(percentages.len() >= 3);
+    finished.ended_with(0).reported("✓ made within budget");
+}
+
+#[test]
+fn a_recording_with_too_few_sizes_is_refused_before_anything_is_taken() {
+    let project = recorded("few", "").file(
+        "runs.csv",
+        "workload,fraction_requested,wall_seconds\nfew,1%,1\nfew,1%,1\nfew,4%,2\n",
+    );
+    let (finished, percentages) = gate(&project);
+    assert!(percentages.is_empty());
+    finished
+        .ended_with(1)
+        .complained("too few runs of job `few`")
+        .complained("2 on 1 of the design's fractions");
+}
+
+#[test]
+fn a_plan_shows_what_may_be_run_and_spends_nothing() {
+    let project = sleeping("");
+    project
+        .run(&["plan", "--all"])
+        .ended_with(0)
+        .reported("sums · canaries chosen one by one on local")
+        .reported("1%  1 of 100 objects")
+        .reported("50%  50 of 100 objects");
+    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+}
+
+/// The full run sleeps 2 s.
+#[test]
+fn real_canaries_forecast_a_real_run() {
+    let project = sleeping("    alternatives: [2x local]\n    budget: {time: 3s}\n");
+    let finished = project.run(&["run", "--all", "--quiet", "--format", "json"]);
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let forecasts = &report["jobs"][0]["forecasts"];
+    let time = &forecasts[0]["estimates"]["time_seconds"];
+    let end = |name: &str| time[name].as_f64().unwrap();
+    assert!(end("lower") < 2.1 && 1.9 < end("upper"), "{time}");
+    // An alternative is measured after it, by the same design.
+    assert_eq!(forecasts[1]["instance"], "2x local");
+    assert!(forecasts[1]["estimates"]["time_seconds"].is_object());
+}
+
+/// Rounds of 10 ms for each file: the full run does ten of them on 100 files.
+#[test]
+fn work_levels_are_taken_in_turn_and_the_full_work_is_forecast() {
+    let project = sleeping(
+        "    work: {hyperparameter: rounds, full: 10, canary: [1, 4]}\n    budget: {time: 1h}\n",
+    );
+    project.write(
+        "train.sh",
+        "sleep $(ls \"$SM_CHANNEL_TRAIN\" | wc -l | awk -v rounds=$SM_HP_ROUNDS '{print 0.1 + $1 * rounds * 0.01}')\n",
+    );
+    let spec = project.read("canary-gate.yml").replace(
+        "sh, train.sh]",
+        "sh, train.sh]\n      hyperparameters: {rounds: 10}",
+    );
+    project.write("canary-gate.yml", &spec);
+    let finished = project.run(&["run", "--all", "--quiet", "--format", "json"]);
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let levels: Vec<f64> = report["jobs"][0]["measurements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["work"].as_f64().unwrap())
+        .collect();
+    assert_eq!(levels[..3], [1.0, 4.0, 1.0]);
+    let time = &report["jobs"][0]["forecasts"][0]["estimates"]["time_seconds"];
+    let end = |name: &str| time[name].as_f64().unwrap();
+    assert!(end("lower") < 10.1 && 10.1 < end("upper"), "{time}");
+}
+
+#[test]
+fn a_script_that_fails_is_run_once() {
+    let project = sleeping("");
+    project.write("train.sh", "echo no such column >&2; exit 3\n");
+    let (finished, percentages) = gate(&project);
+    assert_eq!(percentages, [1.0]);
+    finished.ended_with(13).reported("no such column");
+}
+
+#[test]
+fn replicates_without_a_design_mean_the_fixed_one() {
+    let project = sleeping("");
+    let spec = project
+        .read("canary-gate.yml")
+        .replace("{max_runtime: 1m}", "{replicates: 2, fractions: [1%, 2%]}");
+    project.write("canary-gate.yml", &spec);
+    project
+        .run(&["plan", "--all"])
+        .ended_with(0)
+        .reported("sums · 4 canaries on local");
+}

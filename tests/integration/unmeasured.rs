@@ -1,0 +1,288 @@
+//! What a report says of machines that no canary ran on.
+
+use std::fmt::Write as _;
+
+use canary_gate::units::Bytes;
+use serde_json::{Value, json};
+
+use crate::project::{Finished, Project};
+
+const GIB: f64 = 1_073_741_824.0;
+
+/// Ten canaries of 1 to 20 % on `instance` as JSON lines, a few per mille apart: 50 s and 5000 s over the count for the
+/// data, 2 GiB and `gibibytes` more for them.
+fn canaries(instance: &str, gibibytes: f64) -> String {
+    let count = instance
+        .split_once("x ")
+        .map_or(1.0, |(count, _)| count.parse().unwrap());
+    let mut text = String::new();
+    for percent in [1_u32, 2, 5, 10, 20] {
+        let share = f64::from(percent) / 100.0;
+        for (replicate, noise) in [(0, 0.997), (1, 1.003)] {
+            let run = json!({
+                "schema_version": 1,
+                "job": "taxi",
+                "instance": instance,
+                "fraction": share,
+                "bytes": 100_000_000 * u64::from(percent),
+                "bytes_total": 10_000_000_000_u64,
+                "replicate": replicate,
+                "outcome": {"kind": "completed"},
+                "training_seconds": (50.0 + 5000.0 * share / count) * noise,
+                "usage": {"memory": {
+                    "bytes": Bytes::from_f64((2.0 + gibibytes * share) * GIB * noise),
+                    "source": "cgroup memory.stat"
+                }},
+            });
+            let _ = writeln!(text, "{run}");
+        }
+    }
+    text
+}
+
+fn spec(instance: &str, alternatives: &str, more: &str) -> String {
+    format!(
+        "\
+version: 1
+backend: sagemaker
+region: us-east-1
+{more}jobs:
+  taxi:
+    training:
+      image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/xgboost:1
+      role: arn:aws:iam::123456789012:role/Training
+      output: s3://bucket/output/
+      channels:
+        train: {{uri: s3://bucket/train/}}
+    instance: {instance}
+    alternatives: [{alternatives}]
+    budget: {{time: 10h}}
+"
+    )
+}
+
+fn project(runs: &str, spec: &str) -> Project {
+    Project::empty()
+        .file("runs.jsonl", runs)
+        .file("canary-gate.yml", spec)
+}
+
+fn forecast(runs: &str, spec: &str) -> Finished {
+    project(runs, spec).run(&["forecast", "runs.jsonl", "--format", "json"])
+}
+
+fn job(finished: Finished, code: i32) -> Value {
+    finished.ended_with(code).json()["jobs"][0].clone()
+}
+
+fn point(row: &Value, name: &str) -> f64 {
+    row["estimates"][name]["point"].as_f64().unwrap()
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array()
+        .map(|list| list.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default()
+}
+
+#[test]
+fn memory_carries_over_in_bytes_to_every_machine_that_is_known() {
+    let alternatives =
+        "ml.m5.xlarge, ml.r5.4xlarge, {groups: {a: 1x ml.m5.xlarge, b: 1x ml.c5.xlarge}}";
+    let job = job(
+        forecast(
+            &canaries("ml.m5.4xlarge", 28.0),
+            &spec("ml.m5.4xlarge", alternatives, ""),
+        ),
+        // An alternative that will run out of memory is none of the gate's business.
+        0,
+    );
+    let rows = &job["forecasts"];
+    let bytes = point(&rows[0], "memory_bytes");
+    for (row, gibibytes, verdict, line) in [
+        (&rows[1], 16.0, "exceeded", "exceeded"),
+        (&rows[2], 128.0, "not_judged", "within"),
+    ] {
+        assert_eq!(row["not_measured"], "no run of it in the file");
+        assert_eq!(
+            row["estimated_from"],
+            "memory is that of the canaries on ml.m5.4xlarge, taken to be the same here; time and cost are not known"
+        );
+        assert_eq!(point(row, "memory_bytes"), bytes);
+        let percent = bytes / gibibytes / GIB * 100.0;
+        assert!((point(row, "memory_percent") - percent).abs() < 1e-6);
+        assert_eq!(row["verdict"], verdict, "{row:#}");
+        // Only what is known is judged.
+        assert_eq!(row["budget"].as_array().unwrap().len(), 1);
+        assert_eq!(row["budget"][0]["line"], "memory");
+        assert_eq!(row["budget"][0]["verdict"], line);
+        assert!(row["estimates"].get("time_seconds").is_none());
+    }
+    assert_eq!(rows[3]["estimates"], json!({}));
+    assert!(rows[3].get("estimated_from").is_none());
+    assert!(texts(&job["advice"]).is_empty());
+}
+
+#[test]
+fn where_memory_does_not_fit_the_smallest_listed_instance_is_named() {
+    let advice = |instance: &str, more: &str| {
+        let report = forecast(&canaries(instance, 118.0), &spec(instance, "", more));
+        let job = job(report, 10);
+        let reason = job["reason"].as_str().unwrap().to_owned();
+        assert!(reason.starts_with("memory is forecast at"), "{reason}");
+        assert!(reason.contains("of ml.m5.4xlarge: this fails"), "{reason}");
+        texts(&job["advice"]).join("; ")
+    };
+    let named = advice("ml.m5.4xlarge", "");
+    assert!(named.starts_with("memory would fit on ml."), "{named}");
+    assert!(named.ends_with("% chance to run out"), "{named}");
+    // Only what the team may use, and as many of them.
+    let only = |patterns: &str| format!("allowed_instances: [{patterns}]\n");
+    let named = advice("ml.m5.4xlarge", &only("ml.m5.*"));
+    assert!(
+        named.starts_with("memory would fit on ml.m5.12xlarge (192 GiB)"),
+        "{named}"
+    );
+    let named = advice("2x ml.m5.4xlarge", &only("ml.m5.*"));
+    assert!(
+        named.starts_with("memory would fit on 2x ml.m5.12xlarge (192 GiB)"),
+        "{named}"
+    );
+    assert_eq!(
+        advice("ml.m5.4xlarge", &only("ml.m5.4xlarge, ml.c5.*")),
+        "memory would fit on no listed instance that may be used, of which the largest has 144 GiB"
+    );
+}
+
+#[test]
+fn a_canary_out_of_memory_is_a_lower_bound_elsewhere() {
+    let runs = canaries("ml.m5.4xlarge", 28.0);
+    let (completed, last) = runs.trim_end().rsplit_once('\n').unwrap();
+    let runs = format!(
+        "{completed}\n{}\n",
+        last.replace("completed", "out_of_memory")
+    );
+    let job = job(
+        forecast(
+            &runs,
+            &spec("ml.m5.4xlarge", "ml.m5.2xlarge, ml.r5.4xlarge", ""),
+        ),
+        10,
+    );
+    assert_eq!(
+        texts(&job["advice"]),
+        [
+            "a canary ran out of memory on ml.m5.4xlarge, so the full run needs more than 64.0 GiB; how much more is not \
+             known, and canaries on an instance with more memory would tell"
+        ]
+    );
+    let rows = &job["forecasts"];
+    assert_eq!(rows[1]["verdict"], "exceeded");
+    assert_eq!(
+        rows[1]["estimated_from"],
+        "memory runs out, as it did in a canary on ml.m5.4xlarge, which has no less; time and cost are not known"
+    );
+    assert_eq!(rows[2]["verdict"], "not_judged");
+    let note = "ml.r5.4xlarge: a canary ran out of memory on ml.m5.4xlarge, so the full run needs more than 64.0 GiB; \
+                whether 128 GiB is enough is not known";
+    assert!(texts(&job["notes"]).contains(&note), "{:#}", job["notes"]);
+}
+
+#[test]
+fn runs_on_two_counts_measure_scale_out_and_runs_on_one_assume_it() {
+    let one = canaries("ml.m5.4xlarge", 28.0);
+    let two = one.clone() + &canaries("2x ml.m5.4xlarge", 28.0);
+    let spec = spec("ml.m5.4xlarge", "4x ml.m5.4xlarge, 4x ml.c5.4xlarge", "");
+    let row_and_note = |runs: &str| {
+        let job = job(forecast(runs, &spec), 0);
+        let notes = texts(&job["notes"]);
+        let note = notes
+            .iter()
+            .find(|note| note.contains("scale-out"))
+            .unwrap();
+        (job["forecasts"][1].clone(), (*note).to_owned())
+    };
+    let (measured, note) = row_and_note(&two);
+    assert_eq!(
+        note,
+        "4x ml.m5.4xlarge: scale-out is measured: the time on 4 instances follows from runs on 1 and 2 (Ernest's law), and \
+         beyond the largest count it is a wide guess"
+    );
+    let (assumed, note) = row_and_note(&one);
+    assert!(note.starts_with("4x ml.m5.4xlarge: scale-out is assumed, not measured"));
+
+    let width = |row: &Value| {
+        let time = &row["estimates"]["time_seconds"];
+        time["upper"].as_f64().unwrap() / time["lower"].as_f64().unwrap()
+    };
+    for row in [&measured, &assumed] {
+        // 50 s, and a quarter of 5000.
+        let time = point(row, "time_seconds");
+        assert!((1200.0..1400.0).contains(&time), "{time}");
+        let usd_per_hour = point(row, "cost_usd") / time * 3600.0;
+        assert!(
+            (usd_per_hour - 4.0 * 0.922).abs() < 1e-6,
+            "all four are paid"
+        );
+        assert_eq!(row["not_measured"], "no run of it in the file");
+    }
+    assert!(width(&assumed) > 2.0 * width(&measured));
+    let source = assumed["estimated_from"].as_str().unwrap();
+    assert!(source.ends_with("time and cost follow from scale-out, assumed"));
+}
+
+#[test]
+fn the_rows_read_as_forecast_and_not_as_measured() {
+    let project = project(
+        &canaries("ml.m5.4xlarge", 88.0),
+        &spec(
+            "ml.m5.4xlarge",
+            "ml.m5.2xlarge, ml.r5.4xlarge, 6x ml.m5.4xlarge",
+            "",
+        ),
+    );
+    let seen = |format: &str| {
+        project
+            .run(&["forecast", "runs.jsonl", "--format", format])
+            .ended_with(10)
+            .stdout
+    };
+    insta::with_settings!({filters => vec![
+        (r"canary-gate \d+\.\d+\.\d+", "canary-gate [VERSION]"),
+        (r"spec `?[0-9a-f]{8,16}`?", "spec [HASH]"),
+    ]}, {
+        insta::assert_snapshot!("terminal", seen("terminal"));
+        insta::assert_snapshot!("markdown", seen("markdown"));
+    });
+}
+
+/// A local job whose two processes share the machine, so their memory adds up.
+#[test]
+fn a_skipped_count_of_local_processes_is_forecast_from_one() {
+    let project = Project::with_script("sleep 0.05\n").file(
+        "canary-gate.yml",
+        &format!(
+            "{}    alternatives: [8x local]\n    budget: {{time: 1h}}\n",
+            Project::SPEC
+                .replace("{uri: data}", "{uri: data, distribution: ShardedByS3Key}")
+                .replace("1%, 2%, 3%", "10%, 20%, 30%")
+        ),
+    );
+    let project = {
+        for index in 12..100 {
+            std::fs::remove_file(project.path(&format!("data/part-{index:03}.csv"))).unwrap();
+        }
+        project
+    };
+    let finished = project.run(&["run", "--all", "--only-instance", "--format", "json"]);
+    let job = job(finished, 0);
+    let row = &job["forecasts"][1];
+    assert_eq!(row["not_measured"], "skipped by --only-instance");
+    assert!(row["estimates"]["time_seconds"].is_object(), "{row:#}");
+    let caution = "8x local: channel train has 12 objects for 8 instances: some get 2 and some 1";
+    let notes = texts(&job["notes"]);
+    assert!(
+        notes.iter().any(|note| note.starts_with(caution)),
+        "{notes:#?}"
+    );
+}
