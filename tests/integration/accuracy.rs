@@ -247,7 +247,7 @@ fn a_table_that_cannot_be_compared_says_what_is_missing() {
     );
     assert_eq!(
         complaint(&text.replacen(",1,1000000", ",soon,1000000", 1)),
-        "the table has a problem\n  line 2, column wall_seconds: found `soon`, expected a number of seconds"
+        "the table has a problem\n  line 2, column wall_seconds: found `soon`, expected a number of seconds, at most a hundred years"
     );
     assert_eq!(
         complaint(&text.replacen(",1,1000000", ",1,", 1)),

@@ -193,8 +193,15 @@ pub(super) fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
+/// More than any training run takes; what is beyond is a slip, and would swamp every sum it enters.
+pub(super) const LONGEST_SECONDS: f64 = 100.0 * 365.25 * 86_400.0;
+
+pub(super) const SECONDS: &str = "a number of seconds, at most a hundred years";
+
 pub(super) fn seconds(text: &str) -> Option<Seconds> {
-    number(text).filter(|number| *number >= 0.0).map(Seconds)
+    number(text)
+        .filter(|number| (0.0..=LONGEST_SECONDS).contains(number))
+        .map(Seconds)
 }
 
 pub(super) const FRACTION: &str = "a share of the data above 0 and at most 1, such as 0.03 or 3%";

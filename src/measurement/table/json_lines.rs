@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Problem, Problems, Table, TableError, without_mark};
+use super::{Problem, Problems, Table, TableError, cells, without_mark};
 use crate::measurement::{Measurement, SCHEMA_VERSION, Utilization};
 
 /// Reads one measurement a line; blank lines are passed over.
@@ -172,7 +172,12 @@ fn unfit(run: &Measurement) -> Option<String> {
         ("usage.gpu_memory_percent", mean(&usage.gpu_memory_percent)),
         ("usage.io_wait_percent", mean(&usage.io_wait_percent)),
     ];
+    let is_time = |name: &str| name.ends_with("_seconds") || name.starts_with("phases.");
     amounts.into_iter().find_map(|(name, amount)| match amount {
+        Some(amount) if is_time(name) && amount > cells::LONGEST_SECONDS => Some(format!(
+            "{name}: found {amount}, expected {}",
+            cells::SECONDS
+        )),
         Some(amount) if amount < 0.0 => Some(format!(
             "{name}: found {amount}, expected a number from 0; leave out what is missing"
         )),

@@ -119,7 +119,7 @@ fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a
     let time = row
         .optional(
             TIME,
-            "a number of seconds, or -1 where it is missing",
+            "a number of seconds, at most a hundred years, or -1 where it is missing",
             |cell| {
                 if is_missing(cell) {
                     Some(None)
@@ -503,12 +503,12 @@ Failed,107,ml.m5.2xlarge,,\"churn, \"\"new\"\"\",0.015,7.5,95.92,5.16,-1,-1
             read_csv(&text).unwrap_err().to_string(),
             "the table has 9 problems
   line 2, column PercentageDataTrainedOn: found `3`, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
-  line 2, column TrainingTimeInSeconds: found `8h`, expected a number of seconds, or -1 where it is missing
+  line 2, column TrainingTimeInSeconds: found `8h`, expected a number of seconds, at most a hundred years, or -1 where it is missing
   line 2, column CPUUtilization: found `780`, expected a percentage of the whole instance, 0 to 100, or -1 where it is missing
   line 3, column TrainingJobStatus: found `Finished\\u{202e}\\u{1b}[2J`, expected Completed, Failed, Stopped, Stopping or InProgress
   line 3, column InstanceType: found `m5.large`, expected an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge
   line 3, column PercentageDataTrainedOn: nothing found, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
-  line 3, column TrainingTimeInSeconds: found `-2`, expected a number of seconds, or -1 where it is missing
+  line 3, column TrainingTimeInSeconds: found `-2`, expected a number of seconds, at most a hundred years, or -1 where it is missing
   line 3, column CPUUtilization: found `-0.3`, expected a percentage of the whole instance, 0 to 100, or -1 where it is missing
   line 4: 6 cells found, 5 expected: a cell that holds a comma is written in quotes"
         );

@@ -79,7 +79,7 @@ fn read_row(row: &mut Row, replicates: &mut Replicates) -> Option<Measurement> {
     let objects_total = row.optional(OBJECTS_TOTAL, COUNT, positive);
     let bytes = row.optional(BYTES, COUNT, positive);
     let bytes_total = row.optional(BYTES_TOTAL, COUNT, positive);
-    let time = row.required(TIME, "a number of seconds", cells::seconds);
+    let time = row.required(TIME, cells::SECONDS, cells::seconds);
     let memory = row.optional(MEMORY, COUNT, positive);
     for (part_column, part, whole_column, whole) in [
         (OBJECTS, objects, OBJECTS_TOTAL, objects_total),
@@ -203,16 +203,18 @@ workload,fraction_requested,wall_seconds,bytes,bytes_total,files
 ,0,1.0,1,2,3
 a,2%,inf,20,10,1.5
 a,2%
+a,2%,1e10,1,10,1
 ";
         assert_eq!(
             read_csv(text).unwrap_err().to_string(),
-            "the table has 6 problems
+            "the table has 7 problems
   line 2, column workload: nothing found, expected the name of what was trained
   line 2, column fraction_requested: found `0`, expected a share of the data above 0 and at most 1, such as 0.03 or 3%
   line 3, column files: found `1.5`, expected a whole number above 0
-  line 3, column wall_seconds: found `inf`, expected a number of seconds
+  line 3, column wall_seconds: found `inf`, expected a number of seconds, at most a hundred years
   line 3, column bytes: found `20`, expected at most bytes_total, which is 10
-  line 4, column wall_seconds: nothing found, expected a number of seconds"
+  line 4, column wall_seconds: nothing found, expected a number of seconds, at most a hundred years
+  line 5, column wall_seconds: found `1e10`, expected a number of seconds, at most a hundred years"
         );
     }
 }
