@@ -9,7 +9,7 @@ use crate::plan::PriceOf;
 use crate::report::{
     self, BudgetRow, Delta, Estimates, InstanceForecast, JobReport, PhaseEstimates, Report, Spend,
 };
-use crate::spec::{Budget, Job};
+use crate::spec::{Budget, Job, LineKind};
 use crate::units::{Fraction, Usd};
 use crate::verdict::{self, JudgedLine, Verdict};
 
@@ -90,6 +90,13 @@ pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
         if let Some(reason) = &line.reason {
             notes.push(format!("{}: {reason}.", line.line.kind.words()));
         }
+    }
+    // A time that is missing has its reason told also where no line asks for it.
+    let asked = |line: &JudgedLine| matches!(line.line.kind, LineKind::Time | LineKind::Cost);
+    if let Err(reason) = &main.forecast.time_seconds
+        && !main.lines.iter().any(asked)
+    {
+        notes.push(format!("time: {reason}."));
     }
     let full_run = main
         .row
