@@ -23,6 +23,8 @@ const SHARE_FOR_A_STEP: f64 = 0.5;
 const STEP_POSITION: f64 = 0.6;
 /// Part of the whole budget that is kept back.
 const RESERVE: f64 = 0.02;
+/// What is kept besides a second run for those that are missing if it does not complete: so many times what they seem to take.
+const KEPT_BESIDES: f64 = 2.0;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
 pub const NARROW: f64 = 1.5;
 
@@ -163,9 +165,22 @@ pub fn next(situation: &Situation) -> Next {
         .filter(|one| one.upper <= LIMIT_SHARE * situation.max_runtime.0)
         .collect();
     let chosen = |open: &[Candidate], room: f64| match situation.aim {
+        // After one that took longer than it may, what is cheap first makes a forecast possible at all.
+        Aim::GoOn if !enough && situation.longest_timed_out() > 0.0 => {
+            choose_cheapest(situation, open, room)
+        }
         Aim::GoOn => choose(situation, open, room),
         Aim::Reached(_) => choose_cheapest(situation, open, room),
     };
+    // One run tells little of the next: if that takes far longer than it seemed, it is ended while the fewest runs that a
+    // forecast needs can still be paid for.
+    let run =
+        |rung: Rung| Next::Run {
+            rung,
+            limit: Seconds(limit.0.min(
+                (left - situation.kept_besides(&rung, &time)).max(candidate(&rung, &time).upper),
+            )),
+        };
     if let Some(rung) = chosen(&open, room.min(worth)) {
         return run(rung);
     }
@@ -202,7 +217,7 @@ fn candidate(rung: &Rung, time: &CanaryTime) -> Candidate {
     }
 }
 
-/// What is missing to the fewest runs, where they will change nothing: the cheapest size that was not measured yet, else
+/// What is missing to the fewest runs, where more than these will not be learnt: the cheapest size that was not measured yet, else
 /// the cheapest.
 fn choose_cheapest(situation: &Situation, open: &[Candidate], room: f64) -> Option<Rung> {
     let mut fitting = open.iter().filter(|one| one.likely <= room);
@@ -328,6 +343,21 @@ impl Situation<'_> {
 
     fn sizes(&self) -> usize {
         sizes(self.measurements)
+    }
+
+    /// After a single run: [`KEPT_BESIDES`] times what the smallest runs of other sizes would take, as many as are missing if
+    /// one of `rung` does not complete; in seconds.
+    fn kept_besides(&self, rung: &Rung, time: &CanaryTime) -> f64 {
+        if self.completed().count() > 1 {
+            return 0.0;
+        }
+        let smallest = self
+            .open_rungs()
+            .filter(|other| other.fraction.0 < rung.fraction.0)
+            .map(|other| candidate(other, time))
+            .filter(|other| self.is_new(other))
+            .take(self.missing_runs());
+        KEPT_BESIDES * smallest.map(|other| other.likely).sum::<f64>()
     }
 
     /// What small runs must still have room after the next one, in seconds.

@@ -150,6 +150,21 @@ fn after_a_canary_beyond_the_time_limit_smaller_ones_go_on() {
     finished.ended_with(10).reported("✗ made over budget");
 }
 
+/// 13 s may be spent. After 1 % in 0.35 s a tenth seems to fit, and would take 30 s.
+#[test]
+fn a_second_canary_that_takes_far_longer_than_it_seemed_leaves_room_for_a_forecast() {
+    let project = made(
+        |share| 0.05 + 3000.0 * share * share,
+        "    canary: {spend_limit: 0.0443 USD}\n    budget: {time: 1m}\n",
+    );
+    let (finished, percentages) = gate(&project);
+    assert_eq!(percentages, [1.0, 10.0, 2.0, 1.0]);
+    finished
+        .ended_with(10)
+        .reported("✗ made over budget")
+        .reported("Time seems to grow faster than the data");
+}
+
 /// One run of 25 minutes leaves it open whether twice the data fits into 50.
 #[test]
 fn a_large_fixed_cost_does_not_keep_a_job_from_being_judged() {

@@ -1,6 +1,6 @@
 //! Which recorded runs an adaptive gate takes as its canaries.
 
-use canary_gate::measurement::Measurement;
+use canary_gate::measurement::{Measurement, Outcome, Usage};
 use canary_gate::plan::{Aim, Next, Rung, Situation, Thrift, next};
 use canary_gate::units::{Fraction, Seconds};
 
@@ -17,7 +17,7 @@ pub(crate) struct AdaptiveResult {
 }
 
 /// The program's own adaptive design on recorded runs, each used once, in the order of their replicates. As in the gate,
-/// a run that would pass the budget is ended there.
+/// a run that would pass its limit is ended there.
 pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResult {
     let mut recorded: Vec<(Fraction, Vec<&Run>)> = LADDER
         .map(|fraction| {
@@ -62,11 +62,18 @@ pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResu
             .find(|(fraction, _)| *fraction == rung.fraction)
             .and_then(|(_, runs)| runs.pop())
             .expect("the design asks only for what the ladder can supply");
-        if run.seconds > limit.0 {
-            result.seconds += limit.0;
-            return result;
-        }
-        result.seconds += run.seconds;
-        result.canaries.push(run.measurement.clone());
+        let took = run.seconds.min(limit.0);
+        // Rounding must not make a budget that is used up one that is passed.
+        result.seconds = (result.seconds + took).min(budget_seconds);
+        result.canaries.push(if run.seconds > limit.0 {
+            Measurement {
+                outcome: Outcome::TimedOut,
+                training_seconds: Some(limit),
+                usage: Usage::default(),
+                ..run.measurement.clone()
+            }
+        } else {
+            run.measurement.clone()
+        });
     }
 }
