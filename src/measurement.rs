@@ -90,6 +90,51 @@ impl Measurement {
         self.outcome == Outcome::Completed
     }
 
+    /// A run of which only the outcome is known.
+    pub fn without_figures(
+        job: String,
+        instance: InstanceConfiguration,
+        fraction: Fraction,
+        outcome: Outcome,
+    ) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            run: None,
+            job,
+            instance,
+            backend: None,
+            fraction,
+            objects: None,
+            objects_total: None,
+            bytes: None,
+            bytes_total: None,
+            work: None,
+            work_total: None,
+            replicate: 0,
+            attempt: 0,
+            start: None,
+            outcome,
+            phases: Phases::default(),
+            training_seconds: None,
+            billable_seconds: None,
+            usage: Usage::default(),
+            hosts: Vec::new(),
+            step_seconds: None,
+            price: None,
+            cost: None,
+            ended_at: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The part of the full run's work per datum that it did; 1 where the job has no levels of work.
+    pub fn work_share(&self) -> f64 {
+        match (self.work, self.work_total) {
+            (Some(work), Some(total)) => work / total,
+            _ => 1.0,
+        }
+    }
+
     /// How long it ran, as it is billed per instance without any discount; absent where neither was measured.
     pub fn time(&self) -> Option<Seconds> {
         self.training_seconds.or(self.billable_seconds)

@@ -46,7 +46,7 @@ impl Shape {
     }
 
     /// Which of the four kinds of growth it is.
-    pub fn growth(self) -> Growth {
+    pub(super) fn growth(self) -> Growth {
         match self {
             Self::Constant => Growth::Constant,
             Self::Power { exponent: 1.0 } => Growth::Linear,
@@ -61,7 +61,7 @@ impl Shape {
 
 /// What a reader is told of a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Growth {
+pub(super) enum Growth {
     Constant,
     LessThanLinear,
     Linear,
@@ -69,7 +69,7 @@ pub enum Growth {
 }
 
 impl Growth {
-    pub const ALL: [Self; 4] = [
+    pub(super) const ALL: [Self; 4] = [
         Self::Constant,
         Self::LessThanLinear,
         Self::Linear,
@@ -77,7 +77,7 @@ impl Growth {
     ];
 
     /// The name of the law in a report.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Constant => "constant",
             Self::LessThanLinear => "less than linear",

@@ -28,7 +28,7 @@ mod simulation;
 mod tests;
 
 pub use canary_time::CanaryTime;
-pub use law::{Growth, Shape};
+pub use law::Shape;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 
@@ -94,6 +94,32 @@ pub struct Forecast {
     pub largest_share: Option<f64>,
     /// Assumptions and what was left out, as sentences.
     pub notes: Vec<String>,
+}
+
+impl Forecast {
+    /// A forecast that knows nothing, for one reason.
+    pub fn unknown(reason: &Unknown) -> Self {
+        let unknown = || Err(reason.clone());
+        Self {
+            time_seconds: unknown(),
+            cost_usd: unknown(),
+            memory_bytes: unknown(),
+            memory_percent: unknown(),
+            cpu_percent: unknown(),
+            gpu_percent: unknown(),
+            gpu_memory_percent: unknown(),
+            io_wait_percent: unknown(),
+            step_seconds: unknown(),
+            cost_per_step_usd: unknown(),
+            phases: PhaseForecast::default(),
+            law: Laws::default(),
+            out_of_memory: false,
+            time_at_least: None,
+            cost_at_least: None,
+            largest_share: None,
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// Each phase of the full run by itself; `None` where nothing was measured.

@@ -1,12 +1,11 @@
 //! [`Predictive`]: the distribution of one quantity of one new full run.
 
-use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
+mod mixture;
+mod spread;
 
-/// Above this a Student-t cannot be told from a normal, and its quantile would lose digits.
-const NORMAL_FROM: f64 = 1e7;
-
-/// Up to so many whole degrees of freedom the distribution function is a short series.
-const SERIES_TO: f64 = 100.0;
+pub(super) use mixture::Component;
+use mixture::{MOST_COMPONENTS, below_and_above, false_position, merged, mixture_quantile};
+pub(super) use spread::Spread;
 
 /// The quantile of the standard normal that leaves 5 % above it: half of a central 90 % interval.
 const NORMAL_95: f64 = 1.644_853_626_951_472_2;
@@ -39,137 +38,8 @@ enum Kind {
     },
 }
 
-/// One part of a mixture.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Component {
-    /// Its probability.
-    pub(super) weight: f64,
-    pub(super) center: f64,
-    pub(super) spread: Spread,
-}
-
-/// Components of a mixture whose centres lie closer than this part of the larger scale are one, with mean and variance kept.
-/// Where a narrow one and a broad one share a centre, quantiles between them move; `simulation` shows what intervals hold.
-const MERGE_WITHIN: f64 = 0.4;
-/// More components than this are merged further.
-const MOST_COMPONENTS: usize = 24;
 /// Parts into which each term of a sum is cut.
 const PARTS_OF_A_TERM: usize = 60;
-/// A quantile is found to this distance in ln y.
-const QUANTILE_TOLERANCE: f64 = 1e-10;
-
-/// How far a new run may lie from the point: scale and degrees of freedom of a Student-t.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spread {
-    /// Not negative; 0 is a quantity known exactly.
-    pub(super) scale: f64,
-    /// Positive; infinite for a normal.
-    pub(super) degrees_of_freedom: f64,
-}
-
-impl Spread {
-    /// The spread of the sum of two independent errors, as one Student-t whose degrees of freedom follow the
-    /// Welch-Satterthwaite equation (Satterthwaite, Biometrics Bulletin 2, 1946, eq. 17).
-    pub(super) fn and(self, other: Self) -> Self {
-        let scale = self.scale.hypot(other.scale);
-        if scale == 0.0 {
-            return self;
-        }
-        // Shares of the variance, so that no square can overflow or vanish.
-        let own = (self.scale / scale).powi(2);
-        let others = (other.scale / scale).powi(2);
-        let doubt =
-            own.powi(2) / self.degrees_of_freedom + others.powi(2) / other.degrees_of_freedom;
-        Self {
-            scale,
-            degrees_of_freedom: 1.0 / doubt,
-        }
-    }
-
-    /// The spread with an independent doubt of scale `doubt` added to the variance, on the same degrees of freedom: the
-    /// doubt is taken to be known no better than the noise.
-    pub(super) fn with_doubt(self, doubt: f64) -> Self {
-        Self {
-            scale: self.scale.hypot(doubt),
-            ..self
-        }
-    }
-
-    fn quantile(self, p: f64) -> f64 {
-        if self.scale == 0.0 || p == 0.5 {
-            return 0.0;
-        }
-        let standard = if self.degrees_of_freedom >= NORMAL_FROM {
-            Normal::standard().inverse_cdf(p)
-        } else {
-            student_quantile(&self.student(), p)
-        };
-        self.scale * standard
-    }
-
-    /// P(the error is above `distance`).
-    pub(super) fn chance_above(self, distance: f64) -> f64 {
-        self.below_and_above(distance).1
-    }
-
-    /// P(the error is below `distance`) and P(it is above); a spread of 0 is never beyond its own point.
-    fn below_and_above(self, distance: f64) -> (f64, f64) {
-        if self.scale == 0.0 {
-            return (
-                if distance > 0.0 { 1.0 } else { 0.0 },
-                if distance < 0.0 { 1.0 } else { 0.0 },
-            );
-        }
-        let z = distance / self.scale;
-        if self.degrees_of_freedom >= NORMAL_FROM {
-            (Normal::standard().cdf(z), Normal::standard().sf(z))
-        } else if self.degrees_of_freedom <= SERIES_TO && self.degrees_of_freedom.fract() == 0.0 {
-            let beyond = student_tail(z.abs(), self.degrees_of_freedom);
-            if z < 0.0 {
-                (beyond, 1.0 - beyond)
-            } else {
-                (1.0 - beyond, beyond)
-            }
-        } else {
-            (self.student().cdf(z), self.student().sf(z))
-        }
-    }
-
-    fn student(self) -> StudentsT {
-        StudentsT::new(0.0, 1.0, self.degrees_of_freedom)
-            .expect("degrees of freedom are positive by construction")
-    }
-}
-
-/// P(T > `t`) of a Student-t with whole degrees of freedom, `t` not negative: a finite series, and thirty times faster than
-/// the incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, 26.7.3 and 26.7.4).
-fn student_tail(t: f64, degrees_of_freedom: f64) -> f64 {
-    let angle = (t / degrees_of_freedom.sqrt()).atan();
-    let (sine, cosine) = angle.sin_cos();
-    let is_odd = degrees_of_freedom % 2.0 == 1.0;
-    let mut term = if is_odd { cosine } else { 1.0 };
-    let mut index = if is_odd { 2.0 } else { 1.0 };
-    let mut sum = 0.0;
-    while index < degrees_of_freedom {
-        sum += term;
-        term *= cosine * cosine * index / (index + 1.0);
-        index += 2.0;
-    }
-    let central = if is_odd {
-        (angle + sine * sum) / std::f64::consts::FRAC_PI_2
-    } else {
-        sine * sum
-    };
-    ((1.0 - central) / 2.0).max(0.0)
-}
-
-/// One Newton step on the tail mends statrs's quantile, which is off by 2e-6 for 100,000 degrees of freedom.
-fn student_quantile(student: &StudentsT, p: f64) -> f64 {
-    let tail = p.min(1.0 - p);
-    let rough = student.inverse_cdf(tail).abs();
-    let distance = rough + (student.sf(rough) - tail) / student.pdf(rough);
-    if p < 0.5 { -distance } else { distance }
-}
 
 impl Predictive {
     /// An amount. `median` is positive, `relative_scale` (of ln y) not negative, both finite; `degrees_of_freedom` is
@@ -386,30 +256,6 @@ fn bounded(value: f64) -> f64 {
     value.clamp(f64::MIN_POSITIVE, f64::MAX)
 }
 
-/// Sorted by centre, and neighbours that cannot be told apart as one, with mean and variance kept.
-fn merged(mut components: Vec<Component>) -> Vec<Component> {
-    components.sort_by(|a, b| a.center.total_cmp(&b.center));
-    let mut within = MERGE_WITHIN;
-    loop {
-        let mut groups: Vec<Vec<Component>> = Vec::new();
-        for component in &components {
-            match groups.last_mut() {
-                Some(group)
-                    if component.center - group[0].center
-                        <= within * group[0].spread.scale.max(component.spread.scale) =>
-                {
-                    group.push(*component);
-                }
-                _ => groups.push(vec![*component]),
-            }
-        }
-        if groups.len() <= MOST_COMPONENTS {
-            return groups.iter().map(|group| as_one(group)).collect();
-        }
-        within *= 1.5;
-    }
-}
-
 /// The upper ends of `count` steps of probability, 1 the last: by the quintic that is flat at 0 and at 1, which makes them
 /// finer towards both tails.
 fn probability_steps(count: usize) -> impl Iterator<Item = f64> {
@@ -471,129 +317,6 @@ fn quantiles(components: &[Component]) -> impl Fn(f64) -> f64 {
             _ => mixture_quantile(components, p),
         }
     }
-}
-
-/// One component with the probability, mean and variance of several.
-fn as_one(group: &[Component]) -> Component {
-    if let [one] = group {
-        return *one;
-    }
-    let weight: f64 = group.iter().map(|one| one.weight).sum();
-    let mean = |value: &dyn Fn(&Component) -> f64| {
-        group.iter().map(|one| one.weight * value(one)).sum::<f64>() / weight
-    };
-    let center = mean(&|one| one.center);
-    let variance = mean(&|one| one.spread.scale.powi(2) + (one.center - center).powi(2));
-    // Equal ones as they are: rounding must not make a whole number a broken one.
-    let first = group[0].spread.degrees_of_freedom;
-    let degrees_of_freedom = if group
-        .iter()
-        .all(|one| one.spread.degrees_of_freedom == first)
-    {
-        first
-    } else {
-        1.0 / mean(&|one| 1.0 / one.spread.degrees_of_freedom)
-    };
-    Component {
-        weight,
-        center,
-        spread: Spread {
-            scale: variance.sqrt(),
-            degrees_of_freedom,
-        },
-    }
-}
-
-/// P(ln y is below `point`) and P(it is above).
-fn below_and_above(components: &[Component], point: f64) -> (f64, f64) {
-    let (below, above) = components.iter().fold((0.0, 0.0), |(below, above), one| {
-        let (less, more) = one.spread.below_and_above(point - one.center);
-        (below + one.weight * less, above + one.weight * more)
-    });
-    (below.min(1.0), above.min(1.0))
-}
-
-/// The quantile of ln y.
-fn mixture_quantile(components: &[Component], p: f64) -> f64 {
-    if let [one] = components {
-        return one.center + one.spread.quantile(p);
-    }
-    let excess = |point: f64| {
-        let (below, above) = below_and_above(components, point);
-        // The smaller tail has the digits.
-        if p <= 0.5 {
-            below - p
-        } else {
-            (1.0 - p) - above
-        }
-    };
-    let ends = |side: f64| {
-        let far = |one: &Component| one.center + side * one.spread.scale;
-        let values = components.iter().map(far);
-        if side < 0.0 {
-            values.fold(f64::INFINITY, f64::min)
-        } else {
-            values.fold(f64::NEG_INFINITY, f64::max)
-        }
-    };
-    let (mut low, mut high) = (ends(-1.0), ends(1.0));
-    let mut step = (high - low).max(QUANTILE_TOLERANCE);
-    let (mut at_low, mut at_high) = (excess(low), excess(high));
-    // Beyond e^5000 lies nothing that a float could hold.
-    while at_low > 0.0 && low > -5000.0 {
-        low -= step;
-        step *= 2.0;
-        at_low = excess(low);
-    }
-    while at_high < 0.0 && high < 5000.0 {
-        high += step;
-        step *= 2.0;
-        at_high = excess(high);
-    }
-    false_position(excess, (low, at_low), (high, at_high), 1e-13)
-}
-
-/// Where `excess`, which does not fall, passes 0 between two points with its values there; to `accuracy` in its value, or to
-/// [`QUANTILE_TOLERANCE`].
-///
-/// The Illinois variant of false position (Dowell and Jarratt, BIT 11, 1971): never slower than halving by much, and it
-/// needs no density.
-fn false_position(
-    excess: impl Fn(f64) -> f64,
-    (mut low, mut at_low): (f64, f64),
-    (mut high, mut at_high): (f64, f64),
-    accuracy: f64,
-) -> f64 {
-    let mut last_side = 0;
-    for _ in 0..200 {
-        if high - low <= QUANTILE_TOLERANCE || at_high == at_low {
-            break;
-        }
-        let guess = (low * at_high - high * at_low) / (at_high - at_low);
-        let guess = if guess > low && guess < high {
-            guess
-        } else {
-            f64::midpoint(low, high)
-        };
-        let at_guess = excess(guess);
-        if at_guess.abs() < accuracy {
-            return guess;
-        }
-        if at_guess < 0.0 {
-            (low, at_low) = (guess, at_guess);
-            if last_side == -1 {
-                at_high /= 2.0;
-            }
-            last_side = -1;
-        } else {
-            (high, at_high) = (guess, at_guess);
-            if last_side == 1 {
-                at_low /= 2.0;
-            }
-            last_side = 1;
-        }
-    }
-    f64::midpoint(low, high)
 }
 
 #[cfg(test)]

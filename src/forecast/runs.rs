@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Unknown;
+use super::notes::in_a_row;
 use super::points::{Fewest, Point};
+use super::posterior::LowerBound;
 use crate::measurement::{Measurement, Outcome, Usage, Utilization};
 use crate::units::{Bytes, Seconds};
 
@@ -65,7 +67,7 @@ impl<'a> Runs<'a> {
                 Some(Point {
                     share: run.data_share(),
                     fraction: run.fraction.0,
-                    work: work_share(run),
+                    work: run.work_share(),
                     is_first: self.first.is_some_and(|first| std::ptr::eq(first, *run)),
                     value,
                 })
@@ -102,11 +104,16 @@ impl<'a> Runs<'a> {
             })
     }
 
-    /// Each as the share of the data, the part of the work, and the seconds it ran at least.
-    pub(super) fn lower_bounds(&self) -> Vec<(f64, f64, f64)> {
+    /// What the runs that were ended at their limit say of their sizes.
+    pub(super) fn lower_bounds(&self) -> Vec<LowerBound> {
+        let is_part = |part: f64| part > 0.0 && part <= 1.0;
         self.timed_out()
-            .map(|(run, time)| (run.data_share(), work_share(run), time))
-            .filter(|(share, work, _)| *share > 0.0 && *share <= 1.0 && *work > 0.0 && *work <= 1.0)
+            .map(|(run, seconds)| LowerBound {
+                share: run.data_share(),
+                work: run.work_share(),
+                value: seconds,
+            })
+            .filter(|bound| is_part(bound.share) && is_part(bound.work))
             .collect()
     }
 
@@ -165,7 +172,7 @@ impl<'a> Runs<'a> {
     pub(super) fn largest_work(&self) -> Option<f64> {
         self.entered
             .iter()
-            .map(|run| work_share(run))
+            .map(|run| run.work_share())
             .max_by(f64::total_cmp)
     }
 
@@ -204,19 +211,11 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
     if !(share > 0.0 && share <= 1.0) {
         return Some("held a share of the data that is not between 0 and 100%");
     }
-    let work = work_share(run);
+    let work = run.work_share();
     if !(work > 0.0 && work <= 1.0) {
         return Some("did a part of the work that is not between 0 and that of the full run");
     }
     None
-}
-
-/// The part of the full run's work per datum that a run did; 1 where the job has no levels of work.
-fn work_share(run: &Measurement) -> f64 {
-    match (run.work, run.work_total) {
-        (Some(work), Some(total)) => work / total,
-        _ => 1.0,
-    }
 }
 
 /// The run that ended first where every run says when, else the first replicate of the smallest size: designs begin there.
@@ -231,7 +230,7 @@ fn first_of_series(measurements: &[Measurement]) -> Option<&Measurement> {
             // Where nothing tells them apart, the slower one was cold, and any order will do as long as it is one.
             .then(time(b).total_cmp(&time(a)))
             .then(a.data_share().total_cmp(&b.data_share()))
-            .then(work_share(a).total_cmp(&work_share(b)))
+            .then(a.work_share().total_cmp(&b.work_share()))
     })
 }
 
@@ -252,11 +251,7 @@ fn named(runs: &[&Measurement]) -> String {
     if runs.len() > NAMED_RUNS {
         names.push(format!("{} more", runs.len() - NAMED_RUNS));
     }
-    match names.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
+    in_a_row(&names)
 }
 
 #[cfg(test)]

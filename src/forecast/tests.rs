@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::instance::{Price, PriceEvidence};
-use crate::measurement::{Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage};
+use crate::measurement::{Outcome, PeakMemory, Phases};
 use crate::units::{Bytes, Percent, UsdPerHour};
 
 const TOTAL: u64 = 100 * Bytes::GIB;
@@ -12,32 +12,15 @@ const TOTAL: u64 = 100 * Bytes::GIB;
 /// A completed run at `percent` of 100 GiB.
 pub(super) fn run(percent: f64, seconds: f64) -> Measurement {
     Measurement {
-        schema_version: SCHEMA_VERSION,
-        run: None,
-        job: "churn".to_owned(),
-        instance: "ml.m5.2xlarge".parse().unwrap(),
-        backend: None,
-        fraction: Fraction(percent / 100.0),
-        objects: None,
-        objects_total: None,
         bytes: Some(Bytes::from_f64(Bytes(TOTAL).as_f64() * percent / 100.0)),
         bytes_total: Some(Bytes(TOTAL)),
-        work: None,
-        work_total: None,
-        replicate: 0,
-        attempt: 0,
-        start: None,
-        outcome: Outcome::Completed,
-        phases: Phases::default(),
         training_seconds: Some(Seconds(seconds)),
-        billable_seconds: None,
-        usage: Usage::default(),
-        hosts: Vec::new(),
-        step_seconds: None,
-        price: None,
-        cost: None,
-        ended_at: None,
-        notes: Vec::new(),
+        ..Measurement::without_figures(
+            "churn".to_owned(),
+            "ml.m5.2xlarge".parse().unwrap(),
+            Fraction(percent / 100.0),
+            Outcome::Completed,
+        )
     }
 }
 

@@ -210,32 +210,13 @@ pub fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forecast::{Laws, PhaseForecast, Unknown};
+    use crate::forecast::Unknown;
     use crate::instance::InstanceConfiguration;
     use crate::units::Bytes;
 
     /// A forecast that knows nothing; a test sets what it is about.
     pub(super) fn nothing_known() -> Forecast {
-        let unknown = || Err(Unknown("no canary run completed".to_owned()));
-        Forecast {
-            time_seconds: unknown(),
-            cost_usd: unknown(),
-            memory_bytes: unknown(),
-            memory_percent: unknown(),
-            cpu_percent: unknown(),
-            gpu_percent: unknown(),
-            gpu_memory_percent: unknown(),
-            io_wait_percent: unknown(),
-            step_seconds: unknown(),
-            cost_per_step_usd: unknown(),
-            phases: PhaseForecast::default(),
-            law: Laws::default(),
-            out_of_memory: false,
-            time_at_least: None,
-            cost_at_least: None,
-            largest_share: None,
-            notes: Vec::new(),
-        }
+        Forecast::unknown(&Unknown("no canary run completed".to_owned()))
     }
 
     pub(super) fn at_most(kind: LineKind, limit: f64) -> BudgetLine {

@@ -1,5 +1,8 @@
 use proptest::prelude::*;
 
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+use super::spread::student_tail;
 use super::*;
 
 fn near(left: f64, right: f64, relative: f64) -> bool {

@@ -4,9 +4,7 @@
 use super::{DataLayout, ScaleOut, assume, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
-use crate::forecast::{
-    Basis, Forecast, Laws, PhaseForecast, Predictive, Quantity, Unknown, cost, memory, prior,
-};
+use crate::forecast::{Basis, Forecast, Predictive, Quantity, Unknown, cost, memory, prior};
 use crate::instance::{Capacity, InstanceConfiguration};
 
 /// A configuration that was measured, and its forecast.
@@ -65,12 +63,8 @@ impl Elsewhere {
 /// Memory carries over in bytes: the script is taken to need as much on another machine with the same data. Time carries
 /// over to other counts of a type that was measured, and to nothing else.
 pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> Elsewhere {
-    let unknown = || {
-        Err(Unknown(format!(
-            "it was not measured on {}",
-            wanted.instance
-        )))
-    };
+    let not_measured = Unknown(format!("it was not measured on {}", wanted.instance));
+    let unknown = || Err(not_measured.clone());
     let mut notes = Vec::new();
     let ran_out = ran_out_of_memory(wanted, measured, layout, &mut notes);
     let memory = measured
@@ -98,18 +92,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
             memory_bytes: memory
                 .as_ref()
                 .map_or_else(unknown, |(_, bytes)| Ok(bytes.clone())),
-            cpu_percent: unknown(),
-            gpu_percent: unknown(),
-            gpu_memory_percent: unknown(),
-            io_wait_percent: unknown(),
-            step_seconds: unknown(),
-            cost_per_step_usd: unknown(),
-            phases: PhaseForecast::default(),
-            law: Laws::default(),
-            time_at_least: None,
-            cost_at_least: None,
-            largest_share: None,
-            notes: Vec::new(),
+            ..Forecast::unknown(&not_measured)
         },
         memory_from: memory
             .map(|(source, _)| source.instance.clone())

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::non_negative::{NonNegative, dot};
 use super::{Load, ScaleOut, ScaleOutRun, Scaling, Terms};
+use crate::forecast::notes::in_a_row;
+use crate::forecast::points::plural;
 use crate::forecast::{FEWEST_RUNS, Predictive, Unknown};
 
 /// Counts of instances on which the runs must lie.
@@ -213,16 +215,7 @@ fn ratio(one: u32, other: u32) -> f64 {
     f64::from(one.max(other)) / f64::from(one.min(other))
 }
 
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
 /// `1, 2 and 4`
 pub(super) fn list(counts: &BTreeSet<u32>) -> String {
-    let words: Vec<String> = counts.iter().map(u32::to_string).collect();
-    match words.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
+    in_a_row(&counts.iter().map(u32::to_string).collect::<Vec<_>>())
 }

@@ -140,7 +140,7 @@ pub(super) fn sharded(objects: &[Bytes]) -> DataLayout {
 mod tests {
     use super::*;
     use crate::canary::{ChannelData, DataObject};
-    use crate::measurement::{HostUsage, Outcome, Phases, SCHEMA_VERSION, Usage};
+    use crate::measurement::{HostUsage, Outcome, Usage};
     use crate::units::Fraction;
 
     fn layout(distribution: Distribution, objects: Option<&[u64]>) -> DataLayout {
@@ -163,32 +163,15 @@ mod tests {
             usage: Usage::default(),
         };
         Measurement {
-            schema_version: SCHEMA_VERSION,
-            run: None,
-            job: "train".to_owned(),
-            instance: "2x ml.m5.xlarge".parse().unwrap(),
-            backend: None,
-            fraction: Fraction(0.1),
-            objects: None,
-            objects_total: None,
             bytes: Some(Bytes(hosts.iter().sum())),
             bytes_total: Some(Bytes(1000)),
-            work: None,
-            work_total: None,
-            replicate: 0,
-            attempt: 0,
-            start: None,
-            outcome,
-            phases: Phases::default(),
-            training_seconds: None,
-            billable_seconds: None,
-            usage: Usage::default(),
             hosts: hosts.iter().enumerate().map(host).collect(),
-            step_seconds: None,
-            price: None,
-            cost: None,
-            ended_at: None,
-            notes: Vec::new(),
+            ..Measurement::without_figures(
+                "train".to_owned(),
+                "2x ml.m5.xlarge".parse().unwrap(),
+                Fraction(0.1),
+                outcome,
+            )
         }
     }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::forecast::{Basis, Quantity};
 use crate::instance::Capacity;
-use crate::measurement::{HostUsage, Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage};
+use crate::measurement::{HostUsage, Outcome, PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
 
 fn near(left: f64, right: f64, relative: f64) -> bool {
@@ -220,32 +220,15 @@ fn an_assumption_allows_that_more_instances_bring_nothing() {
 fn measurement(instance: &str, share: f64, seconds: f64) -> Measurement {
     let total = Bytes(1_000_000);
     Measurement {
-        schema_version: SCHEMA_VERSION,
-        run: None,
-        job: "train".to_owned(),
-        instance: configuration(instance),
-        backend: None,
-        fraction: Fraction(share),
-        objects: None,
-        objects_total: None,
         bytes: Some(Bytes::from_f64(share * total.as_f64())),
         bytes_total: Some(total),
-        work: None,
-        work_total: None,
-        replicate: 0,
-        attempt: 0,
-        start: None,
-        outcome: Outcome::Completed,
-        phases: Phases::default(),
         training_seconds: Some(Seconds(seconds)),
-        billable_seconds: None,
-        usage: Usage::default(),
-        hosts: Vec::new(),
-        step_seconds: None,
-        price: None,
-        cost: None,
-        ended_at: None,
-        notes: Vec::new(),
+        ..Measurement::without_figures(
+            "train".to_owned(),
+            configuration(instance),
+            Fraction(share),
+            Outcome::Completed,
+        )
     }
 }
 

@@ -8,9 +8,7 @@
 use super::cells::{self, FRACTION, NumberedRow, Replicates, Row};
 use super::{Header, Problems, Table, TableError, quoted};
 use crate::instance::InstanceConfiguration;
-use crate::measurement::{
-    Measurement, Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage, Utilization,
-};
+use crate::measurement::{Measurement, Outcome, PeakMemory, Usage, Utilization};
 use crate::units::{Percent, Seconds};
 
 const STATUS: &str = "TrainingJobStatus";
@@ -149,25 +147,10 @@ fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a
     let job = row.text(JOB).map_or(UNNAMED_JOB, job_of).to_owned();
     let replicate = replicates.next(format!("{job}\n{instance}\n{}\n{work:?}", fraction.0));
     Some(Run::Ended(Box::new(Measurement {
-        schema_version: SCHEMA_VERSION,
-        run: None,
-        job,
-        instance,
-        backend: None,
-        fraction,
-        objects: None,
-        objects_total: None,
-        bytes: None,
-        bytes_total: None,
         work,
         work_total,
         replicate,
-        attempt: 0,
-        start: None,
-        outcome,
-        phases: Phases::default(),
         training_seconds: time,
-        billable_seconds: None,
         usage: Usage {
             memory: memory.map(|percent| PeakMemory {
                 bytes: None,
@@ -180,12 +163,7 @@ fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a
             gpu_memory_percent,
             io_wait_percent,
         },
-        hosts: Vec::new(),
-        step_seconds: None,
-        price: None,
-        cost: None,
-        ended_at: None,
-        notes: Vec::new(),
+        ..Measurement::without_figures(job, instance, fraction, outcome)
     })))
 }
 

@@ -3,7 +3,7 @@
 use super::cells::{self, FRACTION, NumberedRow, Replicates, Row};
 use super::{Header, Problems, Table, TableError};
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::measurement::{Measurement, Outcome, PeakMemory, Phases, SCHEMA_VERSION, Usage};
+use crate::measurement::{Measurement, Outcome, PeakMemory, Usage};
 use crate::units::Bytes;
 
 const JOB: &str = "workload";
@@ -101,25 +101,12 @@ fn read_row(row: &mut Row, replicates: &mut Replicates) -> Option<Measurement> {
     let (job, fraction) = (job?, fraction?);
     let counted = replicates.next(format!("{job}\n{}", fraction.0));
     Some(Measurement {
-        schema_version: SCHEMA_VERSION,
-        run: None,
-        job,
-        instance: InstanceConfiguration::one(InstanceType::local()),
-        backend: None,
-        fraction,
         objects,
         objects_total,
         bytes: bytes.map(Bytes),
         bytes_total: bytes_total.map(Bytes),
-        work: None,
-        work_total: None,
         replicate: replicate.unwrap_or(counted),
-        attempt: 0,
-        start: None,
-        outcome: Outcome::Completed,
-        phases: Phases::default(),
         training_seconds: time,
-        billable_seconds: None,
         usage: Usage {
             memory: memory.map(|bytes| PeakMemory {
                 bytes: Some(Bytes(bytes)),
@@ -129,12 +116,12 @@ fn read_row(row: &mut Row, replicates: &mut Replicates) -> Option<Measurement> {
             }),
             ..Usage::default()
         },
-        hosts: Vec::new(),
-        step_seconds: None,
-        price: None,
-        cost: None,
-        ended_at: None,
-        notes: Vec::new(),
+        ..Measurement::without_figures(
+            job,
+            InstanceConfiguration::one(InstanceType::local()),
+            fraction,
+            Outcome::Completed,
+        )
     })
 }
 

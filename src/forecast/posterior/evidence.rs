@@ -1,0 +1,227 @@
+//! How well each candidate explains the runs: the grid over the fixed part and the part that goes with the work.
+
+use super::super::count_as_float;
+use super::super::law::Shape;
+use super::{Candidate, Observation, Prior};
+
+/// The grid over logit u: wide enough for a fixed part of a millionth, and for a growing part of a millionth.
+const LOGIT_BOUND: i32 = 14;
+/// Each pass cuts this many steps on either side of the highest point so far into [`ZOOM`] parts.
+const ZOOM_REACH: usize = 3;
+const ZOOM: i32 = 3;
+/// 3^16 is the finest step: a needle of any noise that a float can tell.
+const MOST_ZOOM_PASSES: usize = 16;
+/// The grid is fine enough where its highest point's neighbours are less than this much lower, in the logarithm: steps of
+/// about a standard deviation, at which the trapezoidal rule has a normal density to six digits.
+const FINE_ENOUGH: f64 = 0.5;
+/// Values of k, the part of the growth that goes with the work: so many steps in ln(1 - k + k q) of the least work q, and so
+/// many more between the neighbours of the best of them.
+const WORK_STEPS: u32 = 16;
+const FINER_WORK_STEPS: u32 = 8;
+/// The runs, prepared for many candidates.
+pub(super) struct Evidence<'a> {
+    observations: &'a [Observation],
+    prior: &'a Prior,
+    logarithms: Vec<f64>,
+    pub(super) weight_total: f64,
+}
+
+impl<'a> Evidence<'a> {
+    pub(super) fn new(observations: &'a [Observation], prior: &'a Prior) -> Self {
+        Self {
+            observations,
+            prior,
+            logarithms: observations.iter().map(|run| run.value.ln()).collect(),
+            weight_total: observations.iter().map(|run| run.weight).sum(),
+        }
+    }
+
+    /// Of s^2 after the runs: those of its prior and one for each run, less the one that ln S takes.
+    pub(super) fn degrees_of_freedom(&self) -> f64 {
+        self.prior.noise_degrees_of_freedom + count_as_float(self.observations.len()) - 1.0
+    }
+
+    /// The values of k with the logarithms of their prior probabilities; only 0 where the work does not differ.
+    ///
+    /// Between the masses on none and all, every factor h = 1 - k + k q that the least work q may have is as likely as
+    /// another on a logarithmic scale: even steps of k itself would leave a gap of many times before k = 1.
+    pub(super) fn work_parts(&self) -> Vec<(f64, f64)> {
+        let least = self
+            .observations
+            .iter()
+            .map(|run| run.work)
+            .fold(1.0, f64::min);
+        if least >= 1.0 {
+            return vec![(0.0, 0.0)];
+        }
+        let range = least.ln();
+        let part = |at: f64| ((1.0 - (at * range).exp()) / (1.0 - least)).min(1.0);
+        let steps = f64::from(WORK_STEPS);
+        let mut places: Vec<f64> = (0..=WORK_STEPS)
+            .map(|step| f64::from(step) / steps)
+            .collect();
+        let evidence = |at: f64| {
+            let weighed = self.with_work_part(Shape::linear(), part(at), 0.0);
+            weighed
+                .iter()
+                .map(|one| one.weight)
+                .fold(f64::NEG_INFINITY, f64::max)
+        };
+        let best = places
+            .iter()
+            .copied()
+            .map(|at| (at, evidence(at)))
+            .max_by(|(_, a), (_, b)| a.total_cmp(b))
+            .map_or(0.0, |(at, _)| at);
+        let (from, to) = ((best - 1.0 / steps).max(0.0), (best + 1.0 / steps).min(1.0));
+        places.extend(
+            (1..FINER_WORK_STEPS)
+                .map(|step| from + (to - from) * f64::from(step) / f64::from(FINER_WORK_STEPS)),
+        );
+        places.sort_by(f64::total_cmp);
+        places.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
+        let (none, all) = (self.prior.no_work_weight, self.prior.all_work_weight);
+        let last = places.len() - 1;
+        (0..=last)
+            .map(|index| {
+                let width = (places[(index + 1).min(last)] - places[index.saturating_sub(1)]) / 2.0;
+                let mass = match index {
+                    0 => none,
+                    _ if index == last => all,
+                    _ => 0.0,
+                };
+                (
+                    part(places[index]),
+                    (mass + (1.0 - none - all) * width).ln(),
+                )
+            })
+            .collect()
+    }
+
+    /// The grid over u and k for one law, each point with the logarithm of its probability.
+    pub(super) fn candidates(
+        &self,
+        shape: Shape,
+        parts: &[(f64, f64)],
+        log_prior: f64,
+    ) -> Vec<Candidate> {
+        parts
+            .iter()
+            .flat_map(|(part, weight)| self.with_work_part(shape, *part, log_prior + weight))
+            .collect()
+    }
+
+    fn with_work_part(&self, shape: Shape, work_part: f64, log_prior: f64) -> Vec<Candidate> {
+        let growth: Vec<f64> = self
+            .observations
+            .iter()
+            .map(|run| shape.at(run.share) * (1.0 - work_part + work_part * run.work))
+            .collect();
+        self.over_fixed_part(shape, &growth, work_part, log_prior)
+    }
+
+    /// The grid over u: coarse everywhere, then finer and finer about its highest point, since with little noise the
+    /// posterior is a needle.
+    fn over_fixed_part(
+        &self,
+        shape: Shape,
+        growth: &[f64],
+        work_part: f64,
+        log_prior: f64,
+    ) -> Vec<Candidate> {
+        let candidate = |logit: f64| {
+            let fixed = 1.0 / (1.0 + (-logit).exp());
+            self.weigh(
+                Candidate {
+                    shape,
+                    fixed,
+                    work_part,
+                    weight: log_prior,
+                    center: 0.0,
+                    squares: 0.0,
+                },
+                growth,
+            )
+        };
+        // Where nothing grows, u says nothing of the runs. What seems constant may still begin to grow beyond them: in the doubt
+        // about that it counts as growing by the mean of u's prior.
+        if growth.iter().all(|growth| *growth == 1.0) {
+            return vec![candidate(self.prior.fixed_logit_mean)];
+        }
+        let deviation = self.prior.fixed_logit_deviation;
+        let density =
+            |logit: f64| -0.5 * ((logit - self.prior.fixed_logit_mean) / deviation).powi(2);
+        let point = |logit: f64| {
+            let one = candidate(logit);
+            (logit, one, one.weight + density(logit))
+        };
+        let mut grid: Vec<(f64, Candidate, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
+            .map(|logit| point(f64::from(logit)))
+            .collect();
+        for _ in 0..MOST_ZOOM_PASSES {
+            let last = grid.len() - 1;
+            let highest = (0..=last)
+                .max_by(|a, b| grid[*a].2.total_cmp(&grid[*b].2))
+                .expect("the grid is not empty");
+            let neighbours = [highest.saturating_sub(1), (highest + 1).min(last)];
+            let lower = neighbours
+                .map(|index| grid[index].2)
+                .into_iter()
+                .fold(f64::INFINITY, f64::min);
+            if grid[highest].2 - lower < FINE_ENOUGH {
+                break;
+            }
+            let (from, to) = (
+                highest.saturating_sub(ZOOM_REACH),
+                (highest + ZOOM_REACH).min(last),
+            );
+            for index in from..to {
+                let (start, end) = (grid[index].0, grid[index + 1].0);
+                grid.extend(
+                    (1..ZOOM).map(|part| {
+                        point(start + (end - start) * f64::from(part) / f64::from(ZOOM))
+                    }),
+                );
+            }
+            grid.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        // The trapezoidal rule over logit u, with its prior density.
+        let log_scale = -(deviation * std::f64::consts::TAU.sqrt()).ln();
+        (0..grid.len())
+            .map(|index| {
+                let before = grid[index.saturating_sub(1)].0;
+                let after = grid[(index + 1).min(grid.len() - 1)].0;
+                Candidate {
+                    weight: grid[index].2 + ((after - before) / 2.0).ln() + log_scale,
+                    ..grid[index].1
+                }
+            })
+            .collect()
+    }
+
+    /// The evidence of one candidate and what it says of ln S; `growth` holds f(x) h(q) of each run.
+    fn weigh(&self, candidate: Candidate, growth: &[f64]) -> Candidate {
+        let fixed = candidate.fixed;
+        let (mut sum, mut squares) = (0.0, 0.0);
+        // The sum of squares about the first residual loses no digits where all are nearly equal.
+        let mut origin = None;
+        for ((run, logarithm), growth) in self.observations.iter().zip(&self.logarithms).zip(growth)
+        {
+            let relative = (fixed + (1.0 - fixed) * growth).max(f64::MIN_POSITIVE);
+            let residual = logarithm - relative.ln();
+            let distance = residual - *origin.get_or_insert(residual);
+            sum += run.weight * distance;
+            squares += run.weight * distance * distance;
+        }
+        let mean = sum / self.weight_total;
+        let squares = (squares - self.weight_total * mean * mean).max(0.0);
+        let prior = self.prior.noise_degrees_of_freedom * self.prior.noise.powi(2);
+        let exponent = self.degrees_of_freedom() / 2.0;
+        Candidate {
+            center: origin.unwrap_or_default() + mean,
+            squares,
+            weight: candidate.weight - exponent * (prior + squares).ln(),
+            ..candidate
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Runs that lie far from the others count for less.
+
+use super::Observation;
+
+/// Beyond this many standard deviations a run's weight falls in the second pass (Huber's function; Huber and Ronchetti,
+/// Robust Statistics, 2nd ed. 2009, section 7.8).
+const HUBER: f64 = 2.5;
+/// Runs from which the second pass is made: with fewer an odd one out cannot be told.
+pub(super) const ROBUST_FROM: usize = 4;
+/// Runs of one size of which the one in the middle cannot be the odd one out.
+const FEWEST_REPLICATES: usize = 3;
+/// Samples of one size differ in their bytes by less than this.
+const ONE_SIZE: f64 = 1.1;
+/// The median absolute deviation of normal errors times this is their standard deviation (ibid., section 1.1).
+pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
+
+impl Observation {
+    /// With less weight where its residual lies beyond [`HUBER`] times the scale of residuals.
+    pub(super) fn doubted(&self, residual: f64, scale: f64) -> Self {
+        Self {
+            weight: self.weight * (HUBER * scale / residual.abs()).min(1.0),
+            ..*self
+        }
+    }
+}
+
+/// `runs` cut where the work changes, and where the share passes [`ONE_SIZE`] times that of the first of its size; they rise
+/// in work, and in share within it.
+fn of_one_size(runs: &[Observation]) -> Vec<&[Observation]> {
+    let mut sizes = Vec::new();
+    let mut rest = runs;
+    while let [first, ..] = rest {
+        let is_other =
+            |run: &Observation| run.work != first.work || run.share >= ONE_SIZE * first.share;
+        let end = rest.iter().position(is_other).unwrap_or(rest.len());
+        let (size, others) = rest.split_at(end);
+        sizes.push(size);
+        rest = others;
+    }
+    sizes
+}
+
+/// The runs with less weight for those that lie far from the median of at least [`FEWEST_REPLICATES`] of their size; `runs`
+/// rise in share. The scale is that of all such distances but those of the medians themselves, which are 0.
+pub(super) fn without_odd_replicates(runs: &[Observation], least_scale: f64) -> Vec<Observation> {
+    let sizes = of_one_size(runs);
+    let residuals: Vec<f64> = sizes
+        .iter()
+        .flat_map(|size| {
+            let middle = median(size.iter().map(|run| run.value.ln()).collect());
+            let has_middle = size.len() >= FEWEST_REPLICATES;
+            size.iter().map(move |run| {
+                if has_middle {
+                    run.value.ln() - middle
+                } else {
+                    0.0
+                }
+            })
+        })
+        .collect();
+    let mut distances: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
+    distances.sort_by(f64::total_cmp);
+    let middles = sizes
+        .iter()
+        .map(|size| {
+            if size.len() >= FEWEST_REPLICATES {
+                1
+            } else {
+                size.len()
+            }
+        })
+        .sum();
+    let scale = (MAD_TO_DEVIATION * median(distances.split_off(middles))).max(least_scale);
+    runs.iter()
+        .zip(residuals)
+        .map(|(run, residual)| run.doubted(residual, scale))
+        .collect()
+}
+
+/// Of values in any order; the upper one of the two in the middle.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}

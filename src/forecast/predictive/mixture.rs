@@ -1,0 +1,167 @@
+//! Mixtures of Student-t distributions: their components, and their quantiles.
+
+use super::Spread;
+
+/// One part of a mixture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::forecast) struct Component {
+    /// Its probability.
+    pub(in crate::forecast) weight: f64,
+    pub(in crate::forecast) center: f64,
+    pub(in crate::forecast) spread: Spread,
+}
+
+/// Components of a mixture whose centres lie closer than this part of the larger scale are one, with mean and variance kept.
+/// Where a narrow one and a broad one share a centre, quantiles between them move; `simulation` shows what intervals hold.
+pub(super) const MERGE_WITHIN: f64 = 0.4;
+/// More components than this are merged further.
+pub(super) const MOST_COMPONENTS: usize = 24;
+/// A quantile is found to this distance in ln y.
+pub(super) const QUANTILE_TOLERANCE: f64 = 1e-10;
+
+/// Sorted by centre, and neighbours that cannot be told apart as one, with mean and variance kept.
+pub(super) fn merged(mut components: Vec<Component>) -> Vec<Component> {
+    components.sort_by(|a, b| a.center.total_cmp(&b.center));
+    let mut within = MERGE_WITHIN;
+    loop {
+        let mut groups: Vec<Vec<Component>> = Vec::new();
+        for component in &components {
+            match groups.last_mut() {
+                Some(group)
+                    if component.center - group[0].center
+                        <= within * group[0].spread.scale.max(component.spread.scale) =>
+                {
+                    group.push(*component);
+                }
+                _ => groups.push(vec![*component]),
+            }
+        }
+        if groups.len() <= MOST_COMPONENTS {
+            return groups.iter().map(|group| as_one(group)).collect();
+        }
+        within *= 1.5;
+    }
+}
+
+/// One component with the probability, mean and variance of several.
+pub(super) fn as_one(group: &[Component]) -> Component {
+    if let [one] = group {
+        return *one;
+    }
+    let weight: f64 = group.iter().map(|one| one.weight).sum();
+    let mean = |value: &dyn Fn(&Component) -> f64| {
+        group.iter().map(|one| one.weight * value(one)).sum::<f64>() / weight
+    };
+    let center = mean(&|one| one.center);
+    let variance = mean(&|one| one.spread.scale.powi(2) + (one.center - center).powi(2));
+    // Equal ones as they are: rounding must not make a whole number a broken one.
+    let first = group[0].spread.degrees_of_freedom;
+    let degrees_of_freedom = if group
+        .iter()
+        .all(|one| one.spread.degrees_of_freedom == first)
+    {
+        first
+    } else {
+        1.0 / mean(&|one| 1.0 / one.spread.degrees_of_freedom)
+    };
+    Component {
+        weight,
+        center,
+        spread: Spread {
+            scale: variance.sqrt(),
+            degrees_of_freedom,
+        },
+    }
+}
+
+/// P(ln y is below `point`) and P(it is above).
+pub(super) fn below_and_above(components: &[Component], point: f64) -> (f64, f64) {
+    let (below, above) = components.iter().fold((0.0, 0.0), |(below, above), one| {
+        let (less, more) = one.spread.below_and_above(point - one.center);
+        (below + one.weight * less, above + one.weight * more)
+    });
+    (below.min(1.0), above.min(1.0))
+}
+
+/// The quantile of ln y.
+pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
+    if let [one] = components {
+        return one.center + one.spread.quantile(p);
+    }
+    let excess = |point: f64| {
+        let (below, above) = below_and_above(components, point);
+        // The smaller tail has the digits.
+        if p <= 0.5 {
+            below - p
+        } else {
+            (1.0 - p) - above
+        }
+    };
+    let ends = |side: f64| {
+        let far = |one: &Component| one.center + side * one.spread.scale;
+        let values = components.iter().map(far);
+        if side < 0.0 {
+            values.fold(f64::INFINITY, f64::min)
+        } else {
+            values.fold(f64::NEG_INFINITY, f64::max)
+        }
+    };
+    let (mut low, mut high) = (ends(-1.0), ends(1.0));
+    let mut step = (high - low).max(QUANTILE_TOLERANCE);
+    let (mut at_low, mut at_high) = (excess(low), excess(high));
+    // Beyond e^5000 lies nothing that a float could hold.
+    while at_low > 0.0 && low > -5000.0 {
+        low -= step;
+        step *= 2.0;
+        at_low = excess(low);
+    }
+    while at_high < 0.0 && high < 5000.0 {
+        high += step;
+        step *= 2.0;
+        at_high = excess(high);
+    }
+    false_position(excess, (low, at_low), (high, at_high), 1e-13)
+}
+
+/// Where `excess`, which does not fall, passes 0 between two points with its values there; to `accuracy` in its value, or to
+/// [`QUANTILE_TOLERANCE`].
+///
+/// The Illinois variant of false position (Dowell and Jarratt, BIT 11, 1971): never slower than halving by much, and it
+/// needs no density.
+pub(super) fn false_position(
+    excess: impl Fn(f64) -> f64,
+    (mut low, mut at_low): (f64, f64),
+    (mut high, mut at_high): (f64, f64),
+    accuracy: f64,
+) -> f64 {
+    let mut last_side = 0;
+    for _ in 0..200 {
+        if high - low <= QUANTILE_TOLERANCE || at_high == at_low {
+            break;
+        }
+        let guess = (low * at_high - high * at_low) / (at_high - at_low);
+        let guess = if guess > low && guess < high {
+            guess
+        } else {
+            f64::midpoint(low, high)
+        };
+        let at_guess = excess(guess);
+        if at_guess.abs() < accuracy {
+            return guess;
+        }
+        if at_guess < 0.0 {
+            (low, at_low) = (guess, at_guess);
+            if last_side == -1 {
+                at_high /= 2.0;
+            }
+            last_side = -1;
+        } else {
+            (high, at_high) = (guess, at_guess);
+            if last_side == 1 {
+                at_low /= 2.0;
+            }
+            last_side = 1;
+        }
+    }
+    f64::midpoint(low, high)
+}

@@ -1,0 +1,108 @@
+//! What the adaptive design reads from its situation.
+
+use super::super::units_of;
+use super::{Candidate, KEPT_BESIDES, Rung, Situation, candidate};
+use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
+use crate::measurement::{Measurement, Outcome};
+
+/// Whether a forecast has the fewest completed runs and sizes it needs.
+pub fn has_enough(measurements: &[Measurement]) -> bool {
+    let completed = measurements.iter().filter(|run| run.is_completed());
+    completed.count() >= FEWEST_RUNS && sizes(measurements) >= FEWEST_SIZES
+}
+
+/// Of the runs that completed.
+fn sizes(measurements: &[Measurement]) -> usize {
+    let completed = measurements.iter().filter(|run| run.is_completed());
+    let mut fractions: Vec<f64> = completed.map(|run| run.fraction.0).collect();
+    fractions.sort_by(f64::total_cmp);
+    fractions.dedup();
+    fractions.len()
+}
+
+impl Situation<'_> {
+    pub(super) fn completed(&self) -> impl Iterator<Item = &Measurement> {
+        self.measurements.iter().filter(|run| run.is_completed())
+    }
+
+    /// In seconds; 0 where none was ended at its limit.
+    pub(super) fn longest_timed_out(&self) -> f64 {
+        self.measurements
+            .iter()
+            .filter(|run| run.outcome == Outcome::TimedOut)
+            .filter_map(Measurement::time)
+            .fold(0.0, |longest, time| time.0.max(longest))
+    }
+
+    /// Whether its size was not measured yet at its level of work.
+    pub(super) fn is_new(&self, candidate: &Candidate) -> bool {
+        !self.completed().any(|run| {
+            run.fraction == candidate.rung.fraction && run.work_share() == candidate.rung.work
+        })
+    }
+
+    /// In seconds; infinite without a budget.
+    pub(super) fn left(&self) -> f64 {
+        self.budget
+            .map_or(f64::INFINITY, |budget| budget.0 - self.spent.0)
+    }
+
+    /// Those that can still be run, and are smaller than any that was ended at its limit.
+    pub(super) fn open_rungs(&self) -> impl DoubleEndedIterator<Item = &Rung> {
+        let bound = self
+            .measurements
+            .iter()
+            .filter(|run| run.outcome == Outcome::TimedOut)
+            .map(|run| run.fraction.0)
+            .fold(f64::INFINITY, f64::min);
+        self.ladder
+            .iter()
+            .filter(move |rung| rung.fraction.0 < bound && rung.supply != Some(0))
+    }
+
+    pub(super) fn largest_fraction(&self) -> f64 {
+        self.completed()
+            .map(|run| run.fraction.0)
+            .fold(0.0, f64::max)
+    }
+
+    /// Whether a forecast has the fewest runs and sizes it needs.
+    pub(super) fn has_enough(&self) -> bool {
+        has_enough(self.measurements)
+    }
+
+    /// Whether a repeat helps: it adds a run, but no size.
+    pub(super) fn lacks_only_runs(&self) -> bool {
+        self.missing_runs() > 0 && self.sizes() >= FEWEST_SIZES
+    }
+
+    pub(super) fn missing_runs(&self) -> usize {
+        FEWEST_RUNS.saturating_sub(self.completed().count())
+    }
+
+    pub(super) fn sizes(&self) -> usize {
+        sizes(self.measurements)
+    }
+
+    /// After a single run: [`KEPT_BESIDES`] times what the smallest runs of other sizes would take, as many as are missing if
+    /// one of `rung` does not complete; in seconds.
+    pub(super) fn kept_besides(&self, rung: &Rung, time: &CanaryTime) -> f64 {
+        if self.completed().count() > 1 {
+            return 0.0;
+        }
+        let smallest = self
+            .open_rungs()
+            .filter(|other| other.fraction.0 < rung.fraction.0)
+            .map(|other| candidate(other, time))
+            .filter(|other| self.is_new(other))
+            .take(self.missing_runs());
+        KEPT_BESIDES * smallest.map(|other| other.likely).sum::<f64>()
+    }
+
+    /// What small runs must still have room after the next one, in seconds.
+    pub(super) fn kept_for_the_fewest(&self, open: &[Candidate]) -> f64 {
+        let after = self.missing_runs().saturating_sub(1);
+        let smallest = open.first().map_or(0.0, |one| one.median);
+        smallest * units_of(after)
+    }
+}

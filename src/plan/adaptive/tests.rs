@@ -1,0 +1,298 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::forecast::FEWEST_RUNS;
+
+const LADDER: [f64; 7] = [1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
+
+fn ladder(percentages: &[f64]) -> Vec<Rung> {
+    percentages
+        .iter()
+        .map(|percent| Rung {
+            fraction: Fraction(percent / 100.0),
+            share: percent / 100.0,
+            work: 1.0,
+            supply: None,
+        })
+        .collect()
+}
+
+fn run(percent: f64, seconds: f64) -> Measurement {
+    Measurement {
+        training_seconds: Some(Seconds(seconds)),
+        ..Measurement::without_figures(
+            "churn".to_owned(),
+            "local".parse().unwrap(),
+            Fraction(percent / 100.0),
+            Outcome::Completed,
+        )
+    }
+}
+
+fn ended(percent: f64, outcome: Outcome) -> Measurement {
+    Measurement {
+        outcome,
+        ..run(percent, 60.0)
+    }
+}
+
+/// An hour for all canaries, an hour for each.
+fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situation<'a> {
+    Situation {
+        ladder,
+        measurements,
+        budget: Some(Seconds(3600.0)),
+        spent: measurements
+            .iter()
+            .filter_map(|run| run.training_seconds)
+            .sum(),
+        max_runtime: Seconds(3600.0),
+        aim: Aim::GoOn,
+        thrift: Thrift::WholeBudget,
+    }
+}
+
+fn percent_of(next: Next) -> f64 {
+    match next {
+        Next::Run { rung, .. } => (rung.fraction.0 * 1000.0).round() / 10.0,
+        Next::Done(done) => panic!("nothing more to run: {done:?}"),
+    }
+}
+
+/// What a whole design runs, in per cent, and why it ends; a run is cut at its limit.
+fn simulate(start: &Situation, seconds: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<Measurement>, Done) {
+    let mut measurements = start.measurements.to_vec();
+    let mut order = Vec::new();
+    for _ in 0..100 {
+        let spent = measurements
+            .iter()
+            .filter_map(|run| run.training_seconds)
+            .sum();
+        let now = Situation {
+            measurements: &measurements,
+            spent,
+            ..*start
+        };
+        let next = next(&now);
+        assert_eq!(
+            next,
+            super::next(&now),
+            "the same situation gives the same answer"
+        );
+        let (rung, limit) = match next {
+            Next::Run { rung, limit } => (rung, limit),
+            Next::Done(done) => return (order, measurements, done),
+        };
+        let percent = percent_of(next);
+        order.push(percent);
+        let time = seconds(rung.share);
+        measurements.push(if time <= limit.0 {
+            run(percent, time)
+        } else {
+            Measurement {
+                outcome: Outcome::TimedOut,
+                ..run(percent, limit.0)
+            }
+        });
+    }
+    panic!("a design must end: {order:?}");
+}
+
+#[test]
+fn it_starts_small_takes_a_step_and_goes_as_far_as_the_money_allows() {
+    let ladder = ladder(&LADDER);
+    let (order, measurements, done) =
+        simulate(&situation(&ladder, &[]), |share| 20.0 + 7000.0 * share);
+    assert_eq!(order[0], 1.0);
+    assert!(order[1] > 1.0 && order[1] <= 20.0, "{order:?}");
+    // 50 % would take 3520 s of the 3600.
+    assert!(order.contains(&20.0) && !order.contains(&50.0), "{order:?}");
+    assert_eq!(done, Done::NothingHelps);
+    assert!(measurements.iter().all(Measurement::is_completed));
+}
+
+#[test]
+fn no_size_is_run_twice_once_a_forecast_has_its_fewest_runs() {
+    let ladder = ladder(&LADDER);
+    for thrift in [Thrift::WholeBudget, Thrift::UpToAFullRun] {
+        let start = Situation {
+            thrift,
+            ..situation(&ladder, &[])
+        };
+        let (order, ..) = simulate(&start, |share| 5.0 + 500.0 * share);
+        let mut sizes = order.clone();
+        sizes.sort_by(f64::total_cmp);
+        sizes.dedup();
+        assert_eq!(sizes.len(), order.len(), "{order:?}");
+    }
+}
+
+#[test]
+fn beyond_the_fewest_runs_canaries_together_take_no_longer_than_the_full_run() {
+    let ladder = ladder(&LADDER);
+    let thrifty = Situation {
+        thrift: Thrift::UpToAFullRun,
+        ..situation(&ladder, &[])
+    };
+    // 100 s in full, of which 60 are fixed.
+    let time = |share: f64| 60.0 + 40.0 * share;
+    let (few, ..) = simulate(&thrifty, time);
+    let (all, ..) = simulate(&situation(&ladder, &[]), time);
+    assert_eq!(few.len(), 3, "{few:?}");
+    assert!(all.len() > 3, "{all:?}");
+}
+
+#[test]
+fn the_first_run_may_take_what_is_left_and_no_longer_than_a_canary_may() {
+    let ladder = ladder(&LADDER);
+    let limit = |budget, max_runtime| match next(&Situation {
+        budget,
+        max_runtime: Seconds(max_runtime),
+        ..situation(&ladder, &[])
+    }) {
+        Next::Run { limit, .. } => limit.0,
+        Next::Done(done) => panic!("{done:?}"),
+    };
+    assert_eq!(limit(Some(Seconds(100.0)), 3600.0), 100.0);
+    assert_eq!(limit(Some(Seconds(5000.0)), 3600.0), 3600.0);
+    assert_eq!(limit(None, 3600.0), 3600.0);
+}
+
+#[test]
+fn a_size_that_may_pass_the_time_limit_is_not_run() {
+    let ladder = ladder(&LADDER);
+    let start = Situation {
+        budget: None,
+        max_runtime: Seconds(600.0),
+        ..situation(&ladder, &[])
+    };
+    // 10 % takes 460 s of 600, within 480, but not surely; 20 % takes 900 s.
+    let (order, measurements, done) = simulate(&start, |share| 20.0 + 4400.0 * share);
+    assert!(order.contains(&5.0) && !order.contains(&20.0), "{order:?}");
+    assert!(measurements.iter().all(Measurement::is_completed));
+    assert_eq!(done, Done::NothingHelps);
+}
+
+#[test]
+fn a_size_that_was_ended_at_its_limit_closes_the_larger_ones() {
+    let ladder = ladder(&LADDER);
+    let runs = [
+        run(1.0, 60.0),
+        run(2.0, 61.0),
+        ended(5.0, Outcome::TimedOut),
+    ];
+    assert_eq!(percent_of(next(&situation(&ladder, &runs))), 3.0);
+    let first = [ended(1.0, Outcome::TimedOut)];
+    assert_eq!(next(&situation(&ladder, &first)), Next::Done(Done::TooDear));
+}
+
+#[test]
+fn a_size_without_supply_is_passed_over() {
+    let mut ladder = ladder(&[1.0, 2.0, 5.0]);
+    ladder[0].supply = Some(0);
+    assert_eq!(percent_of(next(&situation(&ladder, &[]))), 2.0);
+    ladder[2].supply = Some(0);
+    let runs = [run(2.0, 10.0)];
+    assert_eq!(next(&situation(&ladder, &runs)), Next::Done(Done::TooDear));
+}
+
+#[test]
+fn a_run_that_failed_ends_the_design() {
+    let ladder = ladder(&LADDER);
+    for outcome in [
+        Outcome::Failed {
+            exit_code: None,
+            last_line: None,
+        },
+        Outcome::OutOfMemory { last_line: None },
+        Outcome::Stopped,
+        Outcome::NoCapacity,
+    ] {
+        let runs = [run(1.0, 10.0), ended(5.0, outcome)];
+        assert_eq!(next(&situation(&ladder, &runs)), Next::Done(Done::Ended));
+    }
+}
+
+#[test]
+fn what_is_reached_is_told_once_there_are_three_runs_on_two_sizes() {
+    let ladder = ladder(&LADDER);
+    let after = |runs: &[Measurement]| {
+        next(&Situation {
+            aim: Aim::Reached(Reached::Decided),
+            ..situation(&ladder, runs)
+        })
+    };
+    let one = [run(1.0, 10.0)];
+    let same = [run(1.0, 10.0), run(1.0, 10.0), run(1.0, 10.0)];
+    let enough = [run(1.0, 10.0), run(1.0, 10.0), run(2.0, 12.0)];
+    // What more canaries tell changes nothing: the cheapest will do.
+    assert_eq!(percent_of(after(&one)), 2.0);
+    assert_eq!(percent_of(after(&enough[1..])), 3.0);
+    assert_eq!(percent_of(after(&same)), 2.0);
+    assert_eq!(after(&enough), Next::Done(Done::Reached(Reached::Decided)));
+}
+
+#[test]
+fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
+    let two = ladder(&[1.0, 2.0]);
+    let (order, _, done) = simulate(&situation(&two, &[]), |share| 10.0 + share);
+    assert_eq!(
+        (order.as_slice(), done),
+        ([1.0, 2.0, 2.0].as_slice(), Done::NothingHelps)
+    );
+    let one = ladder(&[1.0]);
+    for aim in [Aim::GoOn, Aim::Reached(Reached::Narrow)] {
+        let start = Situation {
+            budget: None,
+            aim,
+            ..situation(&one, &[])
+        };
+        let (order, _, done) = simulate(&start, |share| 10.0 + share);
+        assert_eq!((order.as_slice(), done), ([1.0].as_slice(), Done::TooDear));
+    }
+}
+
+#[test]
+fn too_little_money_is_told_before_it_is_spent() {
+    let ladder = ladder(&LADDER);
+    let runs = [run(1.0, 1500.0)];
+    assert_eq!(next(&situation(&ladder, &runs)), Next::Done(Done::TooDear));
+    let nothing = Situation {
+        budget: Some(Seconds(0.0)),
+        ..situation(&ladder, &[])
+    };
+    assert_eq!(next(&nothing), Next::Done(Done::TooDear));
+    let empty = situation(&[], &[]);
+    assert_eq!(next(&empty), Next::Done(Done::TooDear));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_the_law_the_budget_is_kept_and_the_design_ends(
+        fixed in 0.0..300.0f64,
+        growing in 0.0..20_000.0f64,
+        exponent in 0.3..2.0f64,
+        budget in prop_oneof![Just(None), (1.0..10_000.0f64).prop_map(Some)],
+        max_runtime in 60.0..4000.0f64,
+    ) {
+        let ladder = ladder(&LADDER);
+        let start = Situation {
+            budget: budget.map(Seconds),
+            max_runtime: Seconds(max_runtime),
+            ..situation(&ladder, &[])
+        };
+        let (order, measurements, done) =
+            simulate(&start, |share| 1.0 + fixed + growing * share.powf(exponent));
+        let spent: f64 = measurements
+            .iter()
+            .filter_map(|run| run.training_seconds)
+            .map(|time| time.0)
+            .sum();
+        prop_assert!(budget.is_none_or(|budget| spent <= budget * (1.0 + 1e-9)));
+        prop_assert_eq!(order[0], 1.0);
+        let completed = measurements.iter().filter(|run| run.is_completed()).count();
+        prop_assert_eq!(done == Done::NothingHelps, completed >= FEWEST_RUNS);
+    }
+}
