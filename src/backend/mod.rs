@@ -3,6 +3,7 @@
 
 pub mod local;
 pub mod replay;
+pub mod sagemaker;
 
 use std::future::Future;
 

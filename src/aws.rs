@@ -1,0 +1,85 @@
+//! **AWS**: credentials, region, endpoints and retries, in one place.
+//!
+//! Credentials come from the usual places in the usual order (environment, profile, web identity, container, instance), and
+//! endpoints from `AWS_ENDPOINT_URL` and its forms for one service.
+
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+
+/// A burst of canaries runs into SageMaker's rate limits; the SDK's default of 3 would give up too early.
+const ATTEMPTS: u32 = 8;
+/// Before the second attempt; doubles from there.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For one attempt, of which the answer is at most a page of a listing.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The only region of those with the price list that is never switched off for an account.
+const PRICE_LIST_REGION: &str = "us-east-1";
+
+/// Clients of the services that the gate speaks to.
+#[derive(Debug, Clone)]
+pub struct Aws {
+    pub region: String,
+    pub sagemaker: aws_sdk_sagemaker::Client,
+    pub s3: aws_sdk_s3::Client,
+    pub cloudwatch: aws_sdk_cloudwatch::Client,
+    pub logs: aws_sdk_cloudwatchlogs::Client,
+    pub pricing: aws_sdk_pricing::Client,
+    pub quotas: aws_sdk_servicequotas::Client,
+    pub sts: aws_sdk_sts::Client,
+}
+
+impl Aws {
+    /// Clients for a region, with credentials as they are found now; nothing is sent.
+    ///
+    /// Waits between attempts are multiplied by `pace`.
+    pub async fn load(region: &str, pace: f64) -> Self {
+        let retries = RetryConfig::standard()
+            .with_max_attempts(ATTEMPTS)
+            .with_initial_backoff(FIRST_BACKOFF.mul_f64(pace))
+            .with_max_backoff(LONGEST_BACKOFF.mul_f64(pace));
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+            .build();
+        let config = aws_config::defaults(BehaviorVersion::latest())
+            .region(Region::new(region.to_owned()))
+            .retry_config(retries)
+            .timeout_config(timeouts)
+            .load()
+            .await;
+        Self::of(&config, region)
+    }
+
+    fn of(config: &SdkConfig, region: &str) -> Self {
+        // Whoever names an endpoint names a host, and a bucket is no part of its name.
+        let path_style = has_own_endpoint("S3");
+        let s3 = aws_sdk_s3::config::Builder::from(config)
+            .force_path_style(path_style)
+            .build();
+        let pricing = aws_sdk_pricing::config::Builder::from(config)
+            .region(Region::new(PRICE_LIST_REGION))
+            .build();
+        Self {
+            region: region.to_owned(),
+            sagemaker: aws_sdk_sagemaker::Client::new(config),
+            s3: aws_sdk_s3::Client::from_conf(s3),
+            cloudwatch: aws_sdk_cloudwatch::Client::new(config),
+            logs: aws_sdk_cloudwatchlogs::Client::new(config),
+            pricing: aws_sdk_pricing::Client::from_conf(pricing),
+            quotas: aws_sdk_servicequotas::Client::new(config),
+            sts: aws_sdk_sts::Client::new(config),
+        }
+    }
+}
+
+/// Whether the environment names an endpoint for a service, as the SDK reads it.
+fn has_own_endpoint(service: &str) -> bool {
+    ["AWS_ENDPOINT_URL".to_owned(), format!("AWS_ENDPOINT_URL_{service}")]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}

@@ -1,0 +1,1 @@
+//! A job's source, packed: the same files give the same bytes.

@@ -1,0 +1,1 @@
+//! What DescribeTrainingJob tells of a canary: how far it is, how it ended, where its time went.

@@ -1,0 +1,1 @@
+//! An existing training job as a commented spec, for `init --from-job`.

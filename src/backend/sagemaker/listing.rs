@@ -1,0 +1,1 @@
+//! The objects of a channel, listed page by page.

@@ -1,0 +1,1 @@
+//! A canary's sample of a channel as a manifest file.

@@ -1,0 +1,1 @@
+//! CloudWatch: one series for each host and metric, a point a minute.

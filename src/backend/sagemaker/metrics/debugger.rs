@@ -1,0 +1,1 @@
+//! Debugger's system metrics: JSON lines in S3, a file a minute and host.

@@ -1,0 +1,1 @@
+//! The probe in the container: how it gets in, and its JSON line found in the log.

@@ -1,0 +1,17 @@
+//! The `sagemaker` backend: canaries are training jobs.
+//!
+//! Requests are built and answers are read by pure functions; the rest sends, waits and cleans up. AWS types stay in here.
+#![allow(dead_code)]
+
+mod archive;
+mod description;
+mod failure;
+mod from_job;
+mod listing;
+mod manifest;
+mod metrics;
+mod name;
+mod policy;
+mod price;
+mod quota;
+mod request;

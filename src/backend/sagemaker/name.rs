@@ -1,0 +1,1 @@
+//! The names of training jobs: `cg-<job>-<key>-<attempt>`.

@@ -1,0 +1,1 @@
+//! The least IAM policy that a spec needs.

@@ -1,0 +1,1 @@
+//! Live prices, from the price list's answers.

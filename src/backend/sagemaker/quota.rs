@@ -1,0 +1,1 @@
+//! Quotas: what a refusal says, and what Service Quotas list.

@@ -1,0 +1,1 @@
+//! CreateTrainingJob, built from what is asked for and where it lies.
