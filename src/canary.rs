@@ -1,5 +1,9 @@
 //! A **canary run**: one small training run, asked for. What it gave is a [`crate::measurement::Measurement`].
 
+mod objects;
+
+pub use objects::{Objects, ObjectsBuilder, TooManyObjects};
+
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -17,18 +21,18 @@ pub struct DataObject {
     pub bytes: Bytes,
 }
 
-/// The objects of one channel, sorted by key.
+/// The objects of one channel. Cheap to clone: clones share the listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelData {
     pub name: String,
     /// False: whole in every canary.
     pub sampled: bool,
-    pub objects: Vec<DataObject>,
+    pub objects: Objects,
 }
 
 impl ChannelData {
     pub fn bytes(&self) -> Bytes {
-        self.objects.iter().map(|object| object.bytes).sum()
+        self.objects.bytes()
     }
 }
 

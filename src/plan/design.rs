@@ -43,12 +43,21 @@ pub(super) fn runs(
             count(sizes.len(), "size"),
         )));
     }
-    Ok(sizes
-        .iter()
-        .flat_map(|size| levels.iter().map(move |level| (size, level)))
-        .flat_map(|(size, level)| (0..replicates).map(move |replicate| (size, level, replicate)))
-        .map(|(size, level, replicate)| draw(job, dataset, *size, level.clone(), replicate))
-        .collect())
+    let of_size = |size: &Size| -> Vec<CanaryRun> {
+        // The level has no part in the drawing: the same replicate of a size has the same objects at each.
+        let replicates: Vec<CanaryRun> = (0..replicates)
+            .map(|replicate| draw(job, dataset, *size, None, replicate))
+            .collect();
+        let at = |level: &Option<WorkLevel>| {
+            let level = level.clone();
+            replicates.iter().map(move |run| CanaryRun {
+                work: level.clone(),
+                ..run.clone()
+            })
+        };
+        levels.iter().flat_map(at).collect()
+    };
+    Ok(sizes.iter().flat_map(of_size).collect())
 }
 
 /// The next run of a size that the adaptive design chose: `like` is that size's run in the plan, `earlier` how many canaries
@@ -140,7 +149,7 @@ fn ladder(mut sizes: Vec<Size>, total: usize) -> Vec<Size> {
     sizes
 }
 
-/// One run. The level has no part in the drawing: the same replicate of a size has the same objects at each.
+/// One run.
 fn draw(
     job: &Job,
     dataset: &Dataset,

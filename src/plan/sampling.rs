@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::canary::{ChannelData, Dataset};
+use crate::canary::{ChannelData, Dataset, Objects};
 use crate::units::Fraction;
 
 use super::units_of;
@@ -50,39 +50,91 @@ pub(super) fn draw(
                 return channel.clone();
             }
             let have = channel.objects.len();
-            let want = rounded(units_of(objects) / units_of(total) * units_of(have)).clamp(1, have);
-            let mut ranked: Vec<_> = channel
-                .objects
-                .iter()
-                .map(|object| {
-                    (
-                        rank(seed, replicate, objects, &channel.name, &object.key),
-                        object,
-                    )
-                })
-                .collect();
-            ranked.sort();
-            let mut drawn: Vec<_> = ranked
-                .into_iter()
-                .take(want)
-                .map(|(_, object)| object.clone())
-                .collect();
-            drawn.sort();
+            let want = rounded(units_of(objects) / units_of(total) * units_of(have))
+                .max(1)
+                .min(have);
+            let lot = Lot::of(seed, replicate, objects, &channel.name);
             ChannelData {
                 name: channel.name.clone(),
                 sampled: true,
-                objects: drawn,
+                objects: lot.draw(&channel.objects, want),
             }
         })
         .collect()
 }
 
-/// An object's place in the drawing of one run: a hash, so that the order neither depends on the listing nor on a
-/// generator's version, and an added object disturbs no other.
-fn rank(seed: u64, replicate: u32, objects: usize, channel: &str, key: &str) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(format!("{seed}/{replicate}/{objects}/{channel}/{key}"));
-    hash.finalize().into()
+/// Gives each object its rank in the drawing of one run: a hash, so that the order neither depends on the listing nor on a
+/// generator's version, and an added object disturbs no other. The lowest ranks are drawn.
+pub(super) struct Lot(Sha256);
+
+impl Lot {
+    pub(super) fn of(seed: u64, replicate: u32, objects: usize, channel: &str) -> Self {
+        let beginning = format!("{seed}/{replicate}/{objects}/{channel}/");
+        Self(Sha256::new_with_prefix(beginning))
+    }
+
+    pub(super) fn rank(&self, key: &str) -> [u8; 32] {
+        self.0.clone().chain_update(key).finalize().into()
+    }
+
+    /// Draws `want` of `from`.
+    ///
+    /// The whole ranks of a million objects would be a few times as large as their listing. So only the first four bytes are
+    /// kept of each; where they do not say which of some objects are drawn, the whole ranks do.
+    pub(super) fn draw(&self, from: &Objects, want: usize) -> Objects {
+        if want >= from.len() {
+            return from.clone();
+        }
+        let Some(last) = want.checked_sub(1) else {
+            return from.select([]);
+        };
+        let mut beginnings: Vec<u32> = Vec::with_capacity(from.len());
+        from.for_each(|key, _| {
+            let [a, b, c, d, ..] = self.rank(key);
+            beginnings.push(u32::from_be_bytes([a, b, c, d]));
+        });
+        let (border, below) = nth_lowest(&beginnings, last);
+        let positions = |is_meant: fn(&u32, &u32) -> bool| {
+            let objects = beginnings.iter().enumerate();
+            objects.filter_map(move |(position, rank)| is_meant(rank, &border).then_some(position))
+        };
+        let mut at_border: Vec<usize> = positions(u32::eq).collect();
+        if below + at_border.len() > want {
+            let mut whole: Vec<([u8; 32], usize)> = (from.select(at_border.iter().copied()).iter())
+                .map(|object| self.rank(&object.key))
+                .zip(at_border)
+                .collect();
+            whole.sort_unstable();
+            at_border = whole.into_iter().map(|(_, position)| position).collect();
+        }
+        let rest = at_border.into_iter().take(want - below);
+        from.select(positions(u32::lt).chain(rest))
+    }
+}
+
+/// The number that `n` others would stand before if all were sorted, and how many are lower. `n` is below their count.
+///
+/// Counts them by their upper halves and sorts those of one count only, so it needs little memory beside them.
+fn nth_lowest(numbers: &[u32], n: usize) -> (u32, usize) {
+    let upper_half = |number: u32| usize::try_from(number >> 16).expect("16 bits");
+    let mut counts = vec![0_usize; 1 << 16];
+    for number in numbers {
+        counts[upper_half(*number)] += 1;
+    }
+    let mut half = 0;
+    let mut before = 0;
+    while before + counts[half] <= n {
+        before += counts[half];
+        half += 1;
+    }
+    let of_half = (numbers.iter().copied()).filter(|number| upper_half(*number) == half);
+    let mut of_half: Vec<u32> = of_half.collect();
+    of_half.sort_unstable();
+    let found = of_half[n - before];
+    (
+        found,
+        before + of_half.partition_point(|number| *number < found),
+    )
 }
 
 #[expect(

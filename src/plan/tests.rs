@@ -1,7 +1,8 @@
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::canary::{ChannelData, DataObject};
+use crate::canary::{ChannelData, DataObject, Objects};
 use crate::instance::InstanceType;
 use crate::spec::{Budget, CanaryPolicy, DriftPolicy, Level, ProbePolicy, Training, Work};
 use crate::units::{Bytes, Percent, UsdPerHour};
@@ -84,6 +85,10 @@ fn dataset(objects: usize) -> Dataset {
             channel("validation", false, 2),
         ],
     }
+}
+
+fn keys_of(channel: &ChannelData) -> Vec<String> {
+    channel.objects.iter().map(|object| object.key).collect()
 }
 
 fn free(_: &InstanceConfiguration) -> Option<Price> {
@@ -244,6 +249,63 @@ fn replicates_draw_different_objects_and_the_same_seed_draws_the_same() {
     assert_ne!(runs[0].channels[0].objects, runs[1].channels[0].objects);
 }
 
+/// Frozen: recorded runs and history name objects that a seed has drawn, so a seed draws them for ever.
+#[test]
+fn a_seed_draws_the_same_objects_in_every_version() {
+    let data = dataset(20_000);
+    let drawn = |objects, seed, replicate| {
+        let drawn = sampling::draw(&data, objects, 20_000, seed, replicate);
+        keys_of(&drawn[0])
+    };
+    assert_eq!(
+        drawn(5, 1, 0),
+        [
+            "part-01056.csv",
+            "part-02905.csv",
+            "part-06412.csv",
+            "part-12777.csv",
+            "part-19307.csv"
+        ]
+    );
+    assert_eq!(
+        drawn(5, 1, 1),
+        [
+            "part-07551.csv",
+            "part-11053.csv",
+            "part-14232.csv",
+            "part-16645.csv",
+            "part-16655.csv"
+        ]
+    );
+    let digest = |keys: &[String]| {
+        let hash: [u8; 32] = Sha256::digest(keys.join("\n")).into();
+        u64::from_be_bytes(hash[..8].try_into().unwrap())
+    };
+    assert_eq!(digest(&drawn(200, 7, 2)), 0x947b_11e4_6915_16aa);
+    assert_eq!(digest(&drawn(10_000, 1, 0)), 0x626e_d19d_f59e_7933);
+}
+
+/// Of these, two pairs share the first four bytes of their ranks, and the later key has the lower one.
+#[test]
+fn ranks_that_begin_alike_are_told_apart_by_the_rest() {
+    let lot = sampling::Lot::of(1, 0, 5, "train");
+    let mut keys: Vec<String> = [37_097, 92_429, 21_856, 112_580, 1, 2, 3, 4, 5, 6]
+        .map(|part| format!("part-{part:06}.csv"))
+        .into();
+    let object = |key: &String| DataObject {
+        key: key.clone(),
+        bytes: Bytes(1),
+    };
+    let all: Objects = keys.iter().map(object).collect();
+    keys.sort_by_key(|key| lot.rank(key));
+    for want in 0..=keys.len() {
+        let mut expected = keys[..want].to_vec();
+        expected.sort();
+        let drawn: Vec<_> = lot.draw(&all, want).iter().map(|one| one.key).collect();
+        assert_eq!(drawn, expected);
+    }
+}
+
 proptest! {
     #[test]
     fn a_drawing_repeats_nothing_and_does_not_depend_on_the_listing(
@@ -254,11 +316,13 @@ proptest! {
         let sizes = sampling::sizes(&[Fraction(share)], total);
         let data = dataset(total);
         let drawn = sampling::draw(&data, sizes[0].objects, total, seed, 0);
-        let mut keys: Vec<_> = drawn[0].objects.iter().map(|object| &object.key).collect();
+        let mut keys = keys_of(&drawn[0]);
         keys.dedup();
         prop_assert_eq!(keys.len(), sizes[0].objects);
         let mut shuffled = data.clone();
-        shuffled.channels[0].objects.reverse();
+        let mut reversed: Vec<_> = data.channels[0].objects.iter().collect();
+        reversed.reverse();
+        shuffled.channels[0].objects = reversed.into_iter().collect();
         prop_assert_eq!(sampling::draw(&shuffled, sizes[0].objects, total, seed, 0), drawn);
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use crate::backend::BackendError;
-use crate::canary::{ChannelData, DataObject};
+use crate::canary::{ChannelData, ObjectsBuilder};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Bytes;
 
@@ -84,15 +84,10 @@ pub(super) fn list_channel(
             "name a folder that is neither git's nor the gate's own",
         ));
     }
-    let mut objects = Vec::new();
+    let mut objects = ObjectsBuilder::default();
     if path.is_file() {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        objects.push(DataObject {
-            key: name.unwrap_or_default(),
-            bytes: file_bytes(&path, &field)?,
-        });
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        add(&mut objects, &name, file_bytes(&path, &field)?, &field)?;
     } else {
         let mut trail = vec![path.clone()];
         walk(place, &mut trail, "", &field, &mut objects)?;
@@ -103,11 +98,10 @@ pub(super) fn list_channel(
             "put the partition files of the data there; a canary draws whole files",
         ));
     }
-    objects.sort();
     Ok(ChannelData {
         name: channel.name.clone(),
         sampled: channel.sample,
-        objects,
+        objects: objects.finish(),
     })
 }
 
@@ -118,7 +112,7 @@ fn walk(
     trail: &mut Vec<PathBuf>,
     prefix: &str,
     field: &str,
-    objects: &mut Vec<DataObject>,
+    objects: &mut ObjectsBuilder,
 ) -> Result<(), BackendError> {
     let unreadable = |path: &Path, source| {
         BackendError::io(
@@ -162,13 +156,24 @@ fn walk(
             trail.pop();
         } else if metadata.is_file() {
             access(&real, AccessFlags::R_OK).map_err(|errno| unreadable(&path, errno.into()))?;
-            objects.push(DataObject {
-                key,
-                bytes: Bytes(metadata.len()),
-            });
+            add(objects, &key, Bytes(metadata.len()), field)?;
         }
     }
     Ok(())
+}
+
+fn add(
+    objects: &mut ObjectsBuilder,
+    key: &str,
+    bytes: Bytes,
+    field: &str,
+) -> Result<(), BackendError> {
+    objects.push(key, bytes).map_err(|too_many| {
+        BackendError::new(
+            format!("{field}: {too_many}"),
+            "pack the data into fewer and larger files",
+        )
+    })
 }
 
 /// Where a link of the data leads: to something in the checkout that is not on the way to it.

@@ -396,13 +396,8 @@ fn shards(job: &Job, run: &CanaryRun, hosts: &[String]) -> Vec<Vec<ChannelData>>
                 .map(|(channel, data)| match channel.distribution {
                     Distribution::FullyReplicated => data.clone(),
                     Distribution::ShardedByS3Key => ChannelData {
-                        objects: data
-                            .objects
-                            .iter()
-                            .skip(host)
-                            .step_by(hosts.len())
-                            .cloned()
-                            .collect(),
+                        objects: (data.objects)
+                            .select((host..data.objects.len()).step_by(hosts.len())),
                         ..data.clone()
                     },
                 })

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::backend::BackendError;
-use crate::canary::DataObject;
+use crate::canary::Objects;
 
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
 const COPIED_UP_TO: u64 = 1 << 20;
@@ -218,14 +218,14 @@ impl LinkedFile {
 /// Gives back those that are linked.
 pub(super) fn place_objects(
     from: &Path,
-    objects: &[DataObject],
+    objects: &Objects,
     to: &Path,
 ) -> Result<Vec<LinkedFile>, BackendError> {
     make_folder(to)?;
     let mut linked = Vec::new();
     // A channel may be a single file; then `from` is the object itself.
     let is_folder = from.is_dir();
-    for object in objects {
+    for object in objects.iter() {
         let source = if is_folder {
             from.join(&object.key)
         } else {

@@ -7,7 +7,7 @@ mod archive;
 mod description;
 mod failure;
 mod from_job;
-mod listing;
+pub mod listing;
 mod manifest;
 mod metrics;
 mod name;
@@ -15,3 +15,9 @@ mod policy;
 mod price;
 mod quota;
 mod request;
+mod s3_error;
+pub mod s3_uri;
+mod staging;
+
+#[cfg(test)]
+mod fake_s3;

@@ -18,24 +18,29 @@ pub struct DataLayout {
 struct SampledChannel {
     name: String,
     distribution: Distribution,
-    /// The size of each object; absent where nobody listed them.
+    /// The size of each object; absent where nobody listed them, or no channel is in shards.
     objects: Option<Vec<Bytes>>,
 }
 
 impl DataLayout {
     /// `dataset` is absent where the data were not listed, or where their sizes are not real.
     pub fn of(job: &Job, dataset: Option<&Dataset>) -> Self {
-        let listed = |name: &str| {
-            let mut channels = dataset?.channels.iter();
-            let channel = channels.find(|channel| channel.name == name)?;
-            Some(channel.objects.iter().map(|object| object.bytes).collect())
-        };
-        Self {
-            channels: job
-                .training
+        let sampled = || {
+            job.training
                 .channels
                 .iter()
                 .filter(|channel| channel.sample)
+        };
+        // Only shards ask for every size, and there may be millions.
+        let is_sharded =
+            sampled().any(|channel| channel.distribution == Distribution::ShardedByS3Key);
+        let listed = |name: &str| {
+            let mut channels = dataset.filter(|_| is_sharded)?.channels.iter();
+            let channel = channels.find(|channel| channel.name == name)?;
+            Some(channel.objects.sizes().collect())
+        };
+        Self {
+            channels: sampled()
                 .map(|channel| SampledChannel {
                     name: channel.name.clone(),
                     distribution: channel.distribution,
@@ -139,7 +144,7 @@ pub(super) fn sharded(objects: &[Bytes]) -> DataLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canary::{ChannelData, DataObject};
+    use crate::canary::{ChannelData, DataObject, Objects};
     use crate::measurement::{HostUsage, Outcome, Usage};
     use crate::units::Fraction;
 
@@ -218,10 +223,10 @@ jobs:
         let channel = |name: &str, sampled| ChannelData {
             name: name.to_owned(),
             sampled,
-            objects: vec![DataObject {
+            objects: Objects::from_iter([DataObject {
                 key: "part".to_owned(),
                 bytes: Bytes(7),
-            }],
+            }]),
         };
         let dataset = Dataset {
             channels: vec![channel("train", true), channel("validation", false)],

@@ -1,0 +1,246 @@
+//! What it takes to list a million objects on S3 and to plan canaries over them: time and peak memory, with those of
+//! `aws s3 ls --recursive` beside them where `aws` is on PATH.
+//!
+//! `cargo bench --bench listing` starts itself three times: a responder that makes up pages of keys, a lister that measures
+//! itself, and the orchestra. The aim: 80 MB in all. It asserts nothing. `LISTING_OBJECTS` changes the number,
+//! `LISTING_KEYS=random` makes keys of which little is alike.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench starts processes, reads the clock and /proc"
+)]
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, io, thread};
+
+use axum::extract::{RawQuery, State};
+use canary_gate::aws::Aws;
+use canary_gate::backend::sagemaker::listing;
+use canary_gate::canary::{ChannelData, Dataset};
+use canary_gate::plan::{self, Alternatives};
+use canary_gate::spec::{self, SpecSource};
+
+const OBJECTS: usize = 1_000_000;
+const PAGE: usize = 1000;
+const MONTHS: usize = 12;
+
+const SPEC: &str = "
+version: 1
+backend: sagemaker
+region: us-east-1
+jobs:
+  churn:
+    training:
+      image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1
+      role: arn:aws:iam::123456789012:role/SageMakerTraining
+      channels: {train: {uri: 's3://bucket/train/'}}
+      output: s3://bucket/output/
+    instance: ml.m5.2xlarge
+    alternatives: [ml.c5.4xlarge, ml.m5.4xlarge]
+    canary: {fractions: [1%, 2%, 3%, 5%, 10%, 20%, 50%]}
+";
+
+fn main() {
+    match env::var("LISTING_ROLE").as_deref() {
+        Ok("responder") => respond(),
+        Ok(_) => list(),
+        Err(_) => compare(),
+    }
+}
+
+fn objects() -> usize {
+    let asked = env::var("LISTING_OBJECTS").ok();
+    asked.map_or(OBJECTS, |asked| asked.parse().expect("a number"))
+}
+
+/// Ends a process it started, however this one ends.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn compare() {
+    let this = env::current_exe().expect("this program has a path");
+    let mut responder = Started(
+        Command::new(&this)
+            .env("LISTING_ROLE", "responder")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program starts"),
+    );
+    let mut endpoint = String::new();
+    let said = responder.0.stdout.take().expect("it is piped");
+    BufReader::new(said)
+        .read_line(&mut endpoint)
+        .expect("the responder says where it is");
+    println!("{} objects on {}", objects(), endpoint.trim());
+    let with_endpoint = |mut command: Command| {
+        command
+            .env("AWS_ENDPOINT_URL", endpoint.trim())
+            .env("AWS_ACCESS_KEY_ID", "key")
+            .env("AWS_SECRET_ACCESS_KEY", "secret")
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            .env("AWS_CONFIG_FILE", "/dev/null")
+            .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+        command
+    };
+    let mut lister = with_endpoint(Command::new(&this));
+    lister.env("LISTING_ROLE", "lister");
+    let lister = lister.spawn().map(Started).expect("this program starts");
+    watch("canary-gate, listing and plan", lister);
+
+    let mut aws = with_endpoint(Command::new("aws"));
+    aws.args(["s3", "ls", "--recursive", "s3://bucket/train/"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    match aws.spawn() {
+        Ok(aws) => watch("aws s3 ls --recursive", Started(aws)),
+        Err(error) => println!("aws s3 ls --recursive: skipped, `aws` does not start: {error}"),
+    }
+}
+
+/// Waits for a process and prints its time and its peak memory, read again and again while it is there.
+fn watch(name: &str, mut process: Started) {
+    let started = Instant::now();
+    let mut peak = 0.0_f64;
+    let status = loop {
+        if let Some(now) = peak_mb(&process.0.id().to_string()) {
+            peak = peak.max(now);
+        }
+        if let Some(status) = process.0.try_wait().expect("it can be waited for") {
+            break status;
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    println!(
+        "{name}: {:.1} s, peak {peak:.1} MB, {status}",
+        started.elapsed().as_secs_f64()
+    );
+}
+
+/// In millions of bytes.
+fn peak_mb(process: &str) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime starts")
+}
+
+fn list() {
+    let started = Instant::now();
+    let step = |what: &str| {
+        println!(
+            "  {what}: after {:.1} s, peak {:.1} MB",
+            started.elapsed().as_secs_f64(),
+            peak_mb("self").unwrap_or_default()
+        );
+    };
+    let runtime = runtime();
+    let source = SpecSource {
+        name: "canary-gate.yml",
+        bytes: SPEC.as_bytes(),
+    };
+    let spec = spec::read(source, &[]).expect("the spec is valid");
+    let job = &spec.jobs[0];
+    let channel = &job.training.channels[0];
+    let aws = runtime.block_on(Aws::load("us-east-1", 1.0));
+    step("clients");
+    let listed = runtime.block_on(listing::list(&aws.s3, "train", channel));
+    let objects = listed.expect("the responder answers").objects;
+    step(&format!("{} objects listed", objects.len()));
+    let dataset = Dataset {
+        channels: vec![ChannelData {
+            name: channel.name.clone(),
+            sampled: true,
+            objects,
+        }],
+    };
+    let plan = plan::plan(job, &dataset, &|_| None, Alternatives::Measure);
+    let plan = plan.expect("a million objects can be planned");
+    let drawn: usize = (plan.runs.iter())
+        .map(|run| run.channels[0].objects.len())
+        .sum();
+    step(&format!(
+        "{} canaries with {drawn} objects and {} alternatives planned",
+        plan.runs.len(),
+        plan.alternatives.len()
+    ));
+}
+
+/// Answers until its standard input ends, which it does with the process that started it.
+fn respond() {
+    let runtime = runtime();
+    thread::spawn(move || {
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+            let listener = listener.expect("a port is free");
+            let address = listener.local_addr().expect("it is bound");
+            println!("http://{address}");
+            io::stdout().flush().expect("somebody listens");
+            let router = axum::Router::new().fallback(page).with_state(objects());
+            axum::serve(listener, router).await
+        })
+    });
+    let mut rest = Vec::new();
+    // An error is an end too.
+    let _ = io::stdin().read_to_end(&mut rest);
+}
+
+async fn page(State(objects): State<usize>, RawQuery(query): RawQuery) -> String {
+    let query = query.unwrap_or_default();
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let from = pairs.find(|(name, _)| *name == "continuation-token");
+    let from: usize = from.map_or(0, |(_, token)| token.parse().expect("a token of ours"));
+    let to = (from + PAGE).min(objects);
+    let is_random = env::var("LISTING_KEYS").is_ok_and(|keys| keys == "random");
+    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>bucket</Name><Prefix>train/</Prefix><EncodingType>url</EncodingType>".to_owned();
+    for index in from..to {
+        let month = index * MONTHS / objects + 1;
+        let size = 100_000_000 + index * 7919 % 50_000_000;
+        let key = if is_random {
+            // Sorted in its first half, without an order in its second.
+            let rest = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!(
+                "train/{:016x}{rest:016x}.jpeg",
+                index * (usize::MAX / objects)
+            )
+        } else {
+            format!("train/year%3D2026/month%3D{month:02}/part-{index:07}.parquet")
+        };
+        write!(
+            text,
+            "<Contents><Key>{key}</Key><LastModified>2026-01-31T10:20:30.000Z</LastModified><ETag>&quot;{index:032x}&quot;</ETag><Size>{size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
+        )
+        .expect("text can be written to");
+    }
+    let more = to < objects;
+    write!(
+        text,
+        "<KeyCount>{}</KeyCount><MaxKeys>{PAGE}</MaxKeys><IsTruncated>{more}</IsTruncated>",
+        to - from
+    )
+    .expect("text can be written to");
+    if more {
+        write!(text, "<NextContinuationToken>{to}</NextContinuationToken>")
+            .expect("text can be written to");
+    }
+    text.push_str("</ListBucketResult>");
+    text
+}

@@ -1,0 +1,151 @@
+//! What S3 refused, in words that say what to do.
+
+use aws_sdk_s3::config::http::HttpResponse;
+use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+
+use super::s3_uri::{S3Uri, shown};
+use crate::backend::BackendError;
+
+/// A request to S3, for whoever reads why it failed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request<'a> {
+    /// Where in the spec the place is named.
+    pub(super) field: &'a str,
+    pub(super) place: &'a S3Uri,
+    /// As in "could not be listed".
+    pub(super) done: &'a str,
+    /// What it needs, such as `s3:ListBucket`.
+    pub(super) permissions: &'a str,
+    /// The client's.
+    pub(super) region: Option<&'a str>,
+}
+
+impl Request<'_> {
+    /// Why it was refused; by code, never by the text of a message.
+    pub(super) fn refused<E>(&self, error: &SdkError<E>) -> BackendError
+    where
+        E: std::error::Error + ProvideErrorMetadata + 'static,
+    {
+        let Self { field, place, .. } = self;
+        let bucket = shown(&place.bucket);
+        let response = error.raw_response();
+        let status = response.map_or(0, |response| response.status().as_u16());
+        // A HEAD request has no text to hold a code, only the status.
+        let code = error.code().unwrap_or_default();
+        match (code, status) {
+            (
+                "PermanentRedirect"
+                | "TemporaryRedirect"
+                | "AuthorizationHeaderMalformed"
+                | "IllegalLocationConstraintException",
+                _,
+            )
+            | (_, 301 | 307) => self.elsewhere(response.and_then(region_of_bucket)),
+            ("NoSuchBucket", _) => BackendError::new(
+                format!("{field}: there is no bucket `{bucket}`"),
+                "correct the name, or use credentials of the account that has it",
+            ),
+            ("AccessDenied" | "AllAccessDisabled" | "AccountProblem", _) | (_, 403)
+                if !is_about_credentials(code) =>
+            {
+                BackendError::new(
+                    format!(
+                        "{field}: {} could not be {}: access denied",
+                        shown(&place.to_string()),
+                        self.done
+                    ),
+                    format!(
+                        "allow {} to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too",
+                        self.permissions
+                    ),
+                )
+            }
+            _ => BackendError::new(
+                format!(
+                    "{field}: {} could not be {}: {}",
+                    shown(&place.to_string()),
+                    self.done,
+                    reason(error),
+                ),
+                match code {
+                    "RequestTimeTooSkewed" => "set this machine's clock",
+                    "NoSuchKey" => "it is gone since it was listed; run the gate again",
+                    "InvalidObjectState" => {
+                        "it is in an archive, from where SageMaker cannot read it either: restore it first"
+                    }
+                    _ if is_about_credentials(code) => "renew the credentials of this run",
+                    "SlowDown" | "ServiceUnavailable" | "InternalError" | "RequestTimeout" => {
+                        "S3 did not answer to any of several attempts; run the gate again later"
+                    }
+                    _ => "check the endpoint and the network, and run the gate again",
+                },
+            ),
+        }
+    }
+
+    fn elsewhere(&self, region: Option<String>) -> BackendError {
+        let ours = self.region.unwrap_or("the region of this run");
+        let bucket = shown(&self.place.bucket);
+        match region {
+            Some(theirs) => BackendError::new(
+                format!(
+                    "{}: the bucket `{bucket}` is in {theirs}, and the job runs in {ours}",
+                    self.field
+                ),
+                format!(
+                    "SageMaker reads and writes in its own region only: write `region: {theirs}`, or use a bucket in {ours}"
+                ),
+            ),
+            None => BackendError::new(
+                format!(
+                    "{}: the bucket `{bucket}` is in another region than {ours}, where the job runs",
+                    self.field
+                ),
+                "SageMaker reads and writes in its own region only: correct `region`, or use a bucket of that region",
+            ),
+        }
+    }
+}
+
+fn is_about_credentials(code: &str) -> bool {
+    matches!(
+        code,
+        "ExpiredToken"
+            | "ExpiredTokenException"
+            | "InvalidToken"
+            | "InvalidAccessKeyId"
+            | "SignatureDoesNotMatch"
+            | "RequestTimeTooSkewed"
+    )
+}
+
+/// The code and message of S3's answer, or what happened instead of one.
+fn reason<E>(error: &SdkError<E>) -> String
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    match (error.code(), error.message()) {
+        (Some(code), Some(message)) => shown(&format!("{code}: {message}")),
+        (Some(code), None) => shown(code),
+        _ => shown(&DisplayErrorContext(error).to_string()),
+    }
+}
+
+/// Where S3 says that the bucket is: in a header, else in the text of the error.
+fn region_of_bucket(response: &HttpResponse) -> Option<String> {
+    let in_text = || {
+        let text = str::from_utf8(response.body().bytes()?).ok()?;
+        let (_, rest) = text.split_once("<Region>")?;
+        Some(rest.split_once("</Region>")?.0)
+    };
+    let region = response
+        .headers()
+        .get("x-amz-bucket-region")
+        .or_else(in_text)?;
+    let is_region = !region.is_empty()
+        && region.len() <= 32
+        && region
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    is_region.then(|| region.to_owned())
+}

@@ -1,0 +1,146 @@
+//! [`S3Uri`]: a bucket and a key, or the beginning of keys.
+
+use std::fmt;
+
+use crate::backend::BackendError;
+
+/// In bytes; no key of S3 is longer.
+pub(super) const LONGEST_KEY: usize = 1024;
+/// More of a key helps nobody who reads an error.
+const KEY_SHOWN: usize = 200;
+
+/// `s3://bucket/key`; the key may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct S3Uri {
+    pub bucket: String,
+    /// A key, or the beginning of keys.
+    pub key: String,
+}
+
+impl S3Uri {
+    /// `field` is where in the spec it stands.
+    pub fn read(text: &str, field: &str) -> Result<Self, BackendError> {
+        text.strip_prefix("s3://")
+            .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
+            .filter(|(bucket, _)| !bucket.is_empty())
+            .map(|(bucket, key)| Self {
+                bucket: bucket.to_owned(),
+                key: key.to_owned(),
+            })
+            .ok_or_else(|| {
+                BackendError::new(
+                    format!("{field}: `{}` is no place in S3", shown(text)),
+                    "write `s3://BUCKET/PREFIX/`",
+                )
+            })
+    }
+
+    /// Taken as a folder, whether or not it is written with a `/` at the end, something in it.
+    pub fn below(&self, path: &str) -> Self {
+        let key = match self.key.as_str() {
+            "" => path.to_owned(),
+            folder if folder.ends_with('/') => format!("{folder}{path}"),
+            folder => format!("{folder}/{path}"),
+        };
+        Self {
+            bucket: self.bucket.clone(),
+            key,
+        }
+    }
+}
+
+impl fmt::Display for S3Uri {
+    /// As it is: what is shown to a person goes through [`shown`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}/{}", self.bucket, self.key)
+    }
+}
+
+/// A key for a person: in one line, without control characters, and not too long.
+pub(super) fn shown(key: &str) -> String {
+    let mut escaped = key.escape_debug();
+    let text: String = escaped.by_ref().take(KEY_SHOWN).collect();
+    match escaped.next() {
+        Some(_) => format!("{text}…"),
+        None => text,
+    }
+}
+
+/// A key as S3 wants it in a header or in a query: all but unreserved characters and `/` as `%XX`.
+pub(super) fn encoded(key: &str) -> String {
+    let mut text = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                text.push(char::from(byte));
+            }
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// A key of a listing that was asked for with `encoding-type=url`, in which a space is a plus. `None` where it is no text.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                let (high, low) = (digit()?, digit()?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            plain => plain,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_uri_is_a_bucket_and_a_key() {
+        let read = |text| S3Uri::read(text, "f").map(|uri| (uri.bucket, uri.key));
+        let pair = |bucket: &str, key: &str| (bucket.to_owned(), key.to_owned());
+        assert_eq!(read("s3://b/a/c/").unwrap(), pair("b", "a/c/"));
+        assert_eq!(read("s3://b").unwrap(), pair("b", ""));
+        for bad in ["b/a", "s3:///a", "file://b/a", "s3://"] {
+            assert_eq!(read(bad).unwrap_err().help, "write `s3://BUCKET/PREFIX/`");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_one_with_and_without_a_slash() {
+        for (folder, key) in [("s3://b/a", "a/x"), ("s3://b/a/", "a/x"), ("s3://b", "x")] {
+            assert_eq!(S3Uri::read(folder, "f").unwrap().below("x").key, key);
+        }
+    }
+
+    #[test]
+    fn a_key_is_shown_in_one_line() {
+        assert_eq!(shown("a\nb\u{1b}[2J"), "a\\nb\\u{1b}[2J");
+        assert_eq!(shown(&"x".repeat(1024)).chars().count(), KEY_SHOWN + 1);
+    }
+
+    #[test]
+    fn keys_are_encoded_as_s3_wants_them_and_decoded_as_it_writes_them() {
+        assert_eq!(encoded("a b/ü+%.csv"), "a%20b/%C3%BC%2B%25.csv");
+        assert_eq!(decoded("a+b/%c3%BC%2B%25.csv").unwrap(), "a b/ü+%.csv");
+        for broken in ["%", "%4", "%zz", "%+1", "%ff"] {
+            assert_eq!(decoded(broken), None, "{broken}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_key_survives(key in any::<String>()) {
+            prop_assert_eq!(decoded(&encoded(&key)).unwrap(), key);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Puts things on S3 for canaries, and takes them away: samples of channels that no manifest can name, manifests, archives.
+
+use std::time::Duration;
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{
+    Delete, EncodingType, ObjectIdentifier, ServerSideEncryption, TaggingDirective,
+};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use super::s3_error::Request;
+use super::s3_uri::{LONGEST_KEY, S3Uri, decoded, encoded, shown};
+use crate::backend::BackendError;
+use crate::canary::Objects;
+use crate::units::Bytes;
+
+/// Copies at a time.
+const COPIES: usize = 16;
+/// For one copy or upload: S3 answers when the last byte is in its place.
+const LONGEST_TRANSFER: Duration = Duration::from_mins(15);
+/// CopyObject's limit, which AWS calls 5 GB.
+const LARGEST_COPY: Bytes = Bytes(5 * Bytes::GIB);
+
+/// Where the samples of one canary are put: `<output>/cg-stage/<canary's job>/`. Nobody else writes below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stage(S3Uri);
+
+impl Stage {
+    /// `name` is the canary's job name, which has neither slash nor dot.
+    pub(super) fn of(output: &S3Uri, name: &str) -> Self {
+        Self(output.below(&format!("cg-stage/{name}/")))
+    }
+
+    /// Where a channel's sample lies, a folder.
+    pub(super) fn channel(&self, name: &str) -> S3Uri {
+        self.0.below(&format!("{name}/"))
+    }
+
+    /// Copies a sample of the objects below `base` to a channel's folder here, with their names, inside S3.
+    ///
+    /// On an error nothing stays behind. The future must be driven to its end, or [`Stage::remove`] called after it: a copy
+    /// that S3 has begun is not stopped by forgetting it. `field` is where the spec names the channel.
+    pub(super) async fn place(
+        &self,
+        s3: &Client,
+        field: &str,
+        channel: &str,
+        base: &S3Uri,
+        sample: &Objects,
+        kms_key: Option<&str>,
+    ) -> Result<(), BackendError> {
+        let folder = self.channel(channel);
+        check(field, base, sample, &folder)?;
+        let region = s3.config().region().map(ToString::to_string);
+        let permissions = format!(
+            "s3:GetObject on {} and s3:PutObject on {}{}",
+            arn_below(base),
+            arn_below(&folder),
+            kms_permission(kms_key),
+        );
+        let copy = async |name: String| {
+            let from = base.below(&name);
+            let copied = s3
+                .copy_object()
+                .copy_source(encoded(&format!("{}/{}", from.bucket, from.key)))
+                .bucket(&folder.bucket)
+                .key(folder.below(&name).key)
+                // Else it reads and writes the tags too, which takes two more permissions.
+                .tagging_directive(TaggingDirective::Replace)
+                .set_server_side_encryption(kms_key.map(|_| ServerSideEncryption::AwsKms))
+                .set_ssekms_key_id(kms_key.map(str::to_owned))
+                .customize()
+                .config_override(patient())
+                .send()
+                .await;
+            copied.map_err(|error| {
+                let request = Request {
+                    field,
+                    place: &from,
+                    done: "copied for a FastFile canary",
+                    permissions: &permissions,
+                    region: region.as_deref(),
+                };
+                request.refused(&error)
+            })
+        };
+        let mut waiting = sample.iter();
+        let mut copies: FuturesUnordered<_> = (waiting.by_ref().take(COPIES))
+            .map(|object| copy(object.key))
+            .collect();
+        let mut failed = None;
+        while let Some(copied) = copies.next().await {
+            if let Err(error) = copied {
+                failed.get_or_insert(error);
+            }
+            if failed.is_none()
+                && let Some(object) = waiting.next()
+            {
+                copies.push(copy(object.key));
+            }
+        }
+        drop(copies);
+        let Some(mut error) = failed else {
+            return Ok(());
+        };
+        if let Err(left) = self.remove(s3).await {
+            error.help = format!("{}; {}: {}", error.help, left.what, left.help);
+        }
+        Err(error)
+    }
+
+    /// Removes whatever lies here. Finding nothing is fine, so it can be called again.
+    pub(super) async fn remove(&self, s3: &Client) -> Result<(), BackendError> {
+        let Self(place) = self;
+        let region = s3.config().region().map(ToString::to_string);
+        let permissions = format!(
+            "s3:ListBucket on arn:aws:s3:::{} and s3:DeleteObject on {}",
+            shown(&place.bucket),
+            arn_below(place)
+        );
+        let request = Request {
+            field: "output",
+            place,
+            done: "removed",
+            permissions: &permissions,
+            region: region.as_deref(),
+        };
+        let mut kept = Kept::default();
+        let mut token: Option<String> = None;
+        loop {
+            let page = s3
+                .list_objects_v2()
+                .bucket(&place.bucket)
+                .prefix(&place.key)
+                .encoding_type(EncodingType::Url)
+                .set_continuation_token(token.clone())
+                .send()
+                .await
+                .map_err(|error| request.refused(&error))?;
+            let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
+            let written = page.contents().iter().filter_map(|object| object.key());
+            let keys: Vec<String> = written
+                .filter_map(|key| match is_encoded {
+                    true => decoded(key),
+                    false => Some(key.to_owned()),
+                })
+                // Whatever an endpoint lists, nothing else is removed.
+                .filter(|key| key.starts_with(&place.key))
+                .collect();
+            delete(s3, &request, keys, &mut kept).await?;
+            let next = page.next_continuation_token().map(str::to_owned);
+            if !page.is_truncated().unwrap_or(false) || next.is_none() || next == token {
+                return kept.told(place);
+            }
+            token = next;
+        }
+    }
+}
+
+/// Objects that S3 would not remove.
+#[derive(Default)]
+struct Kept {
+    count: usize,
+    first: Option<String>,
+}
+
+impl Kept {
+    fn add(&mut self, why: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(why);
+    }
+
+    fn told(self, place: &S3Uri) -> Result<(), BackendError> {
+        let Some(first) = self.first else {
+            return Ok(());
+        };
+        let place = shown(&place.to_string());
+        Err(BackendError::new(
+            format!(
+                "{} staged objects in {place} could not be removed: {first}",
+                self.count
+            ),
+            format!("remove them: `aws s3 rm --recursive {place}`"),
+        ))
+    }
+}
+
+/// Removes the keys of one page, at most 1,000.
+async fn delete(
+    s3: &Client,
+    request: &Request<'_>,
+    keys: Vec<String>,
+    kept: &mut Kept,
+) -> Result<(), BackendError> {
+    let bucket = &request.place.bucket;
+    // The many are named in XML, which cannot hold most control characters.
+    let (odd, plain): (Vec<_>, Vec<_>) =
+        (keys.into_iter()).partition(|key| key.chars().any(is_not_for_xml));
+    for key in odd {
+        let removed = s3.delete_object().bucket(bucket).key(key).send().await;
+        removed.map_err(|error| request.refused(&error))?;
+    }
+    if plain.is_empty() {
+        return Ok(());
+    }
+    let named = plain.into_iter().filter_map(|key| {
+        // The one thing it needs is the key.
+        ObjectIdentifier::builder().key(key).build().ok()
+    });
+    let all = Delete::builder()
+        .quiet(true)
+        .set_objects(Some(named.collect()));
+    let removed = s3
+        .delete_objects()
+        .bucket(bucket)
+        .set_delete(all.build().ok())
+        .send()
+        .await
+        .map_err(|error| request.refused(&error))?;
+    for error in removed.errors() {
+        kept.add(|| {
+            shown(&format!(
+                "{}: {}",
+                error.key().unwrap_or_default(),
+                error.code().unwrap_or_default()
+            ))
+        });
+    }
+    Ok(())
+}
+
+fn is_not_for_xml(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
+}
+
+/// Fails before anything is copied where one of the copies would.
+fn check(field: &str, base: &S3Uri, sample: &Objects, folder: &S3Uri) -> Result<(), BackendError> {
+    const WAY_OUT: &str = "use `mode: File`, whose canaries read a manifest";
+    let mut problem = None;
+    sample.for_each(|key, bytes| {
+        if problem.is_some() {
+            return;
+        }
+        let object = || shown(&base.below(key).to_string());
+        if bytes > LARGEST_COPY {
+            problem = Some(BackendError::new(
+                format!(
+                    "{field}: {} has {bytes}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy",
+                    object()
+                ),
+                format!("{WAY_OUT}, or split the data into smaller objects"),
+            ));
+        } else if folder.key.len() + key.len() > LONGEST_KEY {
+            problem = Some(BackendError::new(
+                format!(
+                    "{field}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
+                    object(),
+                    shown(&folder.to_string())
+                ),
+                format!("{WAY_OUT}, or a shorter `output`"),
+            ));
+        }
+    });
+    problem.map_or(Ok(()), Err)
+}
+
+/// What happens to an object that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// It stays: its name is a hash of its content.
+    Keep,
+    Replace,
+}
+
+/// Puts an object. `field` is where the spec names the place.
+///
+/// With a KMS key, SageMaker's role needs `kms:Decrypt` on it to read the object; the role is not ours to check.
+pub(super) async fn upload(
+    s3: &Client,
+    field: &str,
+    to: &S3Uri,
+    content: Vec<u8>,
+    content_type: &str,
+    existing: Existing,
+    kms_key: Option<&str>,
+) -> Result<(), BackendError> {
+    if existing == Existing::Keep {
+        // Without s3:ListBucket an absent object is "forbidden", so any refusal means: try to put it.
+        let head = s3
+            .head_object()
+            .bucket(&to.bucket)
+            .key(&to.key)
+            .send()
+            .await;
+        if head.is_ok() {
+            return Ok(());
+        }
+    }
+    let put = s3
+        .put_object()
+        .bucket(&to.bucket)
+        .key(&to.key)
+        .content_type(content_type)
+        .set_server_side_encryption(kms_key.map(|_| ServerSideEncryption::AwsKms))
+        .set_ssekms_key_id(kms_key.map(str::to_owned))
+        .body(ByteStream::from(content))
+        .customize()
+        .config_override(patient())
+        .send()
+        .await;
+    put.map(|_| ()).map_err(|error| {
+        let region = s3.config().region().map(ToString::to_string);
+        let request = Request {
+            field,
+            place: to,
+            done: "written",
+            permissions: &format!(
+                "s3:PutObject on {}{}",
+                shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),
+                kms_permission(kms_key)
+            ),
+            region: region.as_deref(),
+        };
+        request.refused(&error)
+    })
+}
+
+/// The client's own limit is for short answers.
+fn patient() -> aws_sdk_s3::config::Builder {
+    let limits = TimeoutConfig::builder().operation_attempt_timeout(LONGEST_TRANSFER);
+    aws_sdk_s3::Config::builder().timeout_config(limits.build())
+}
+
+fn arn_below(folder: &S3Uri) -> String {
+    shown(&format!("arn:aws:s3:::{}/{}*", folder.bucket, folder.key))
+}
+
+fn kms_permission(kms_key: Option<&str>) -> String {
+    kms_key.map_or(String::new(), |key| {
+        format!(", and kms:GenerateDataKey on {}", shown(key))
+    })
+}
+
+#[cfg(test)]
+mod tests;

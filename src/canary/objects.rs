@@ -1,0 +1,367 @@
+//! [`Objects`]: what lies in a channel, or what a canary gets of it, in little memory.
+//!
+//! A listing of a million keys is held once, front-coded: each key only says how it differs from the one before. What a
+//! canary gets is a list of places in it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::DataObject;
+use crate::units::Bytes;
+
+/// Entries between two places from where the listing can be read. A key costs at most so many steps to find.
+const BLOCK: usize = 16;
+
+/// No more objects can be counted by their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there are more than {} objects", u32::MAX)]
+pub struct TooManyObjects;
+
+/// Objects sorted by key: a whole listing, or a selection of it. Immutable and cheap to clone.
+#[derive(Clone)]
+pub struct Objects {
+    listing: Arc<Listing>,
+    /// Places in the listing, rising; absent: all of it.
+    selected: Option<Arc<[u32]>>,
+    bytes: Bytes,
+}
+
+impl Objects {
+    pub fn len(&self) -> usize {
+        self.selected
+            .as_ref()
+            .map_or(self.listing.len, |places| places.len())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Of all of them together.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// SHA-256 over key, size and `ETag` of every object of the listing, also where this is a selection of it. Absent where
+    /// an object came without an `ETag`, or the keys came in another order than theirs.
+    pub fn digest(&self) -> Option<[u8; 32]> {
+        self.listing.digest
+    }
+
+    /// Every object, by rising key. Copies no key.
+    pub fn for_each(&self, mut visit: impl FnMut(&str, Bytes)) {
+        let mut cursor = Cursor::new(&self.listing);
+        let mut position = 0;
+        while let Some(bytes) = self.read(&mut cursor, position) {
+            visit(&cursor.key, bytes);
+            position += 1;
+        }
+    }
+
+    /// Every object, by rising key.
+    pub fn iter(&self) -> impl Iterator<Item = DataObject> {
+        let mut cursor = Cursor::new(&self.listing);
+        (0..self.len()).map_while(move |position| {
+            let bytes = self.read(&mut cursor, position)?;
+            let key = cursor.key.clone();
+            Some(DataObject { key, bytes })
+        })
+    }
+
+    /// Every size, in the order of the keys.
+    pub fn sizes(&self) -> impl Iterator<Item = Bytes> {
+        let mut cursor = Cursor::new(&self.listing);
+        (0..self.len()).map_while(move |position| self.read(&mut cursor, position))
+    }
+
+    /// Those at some positions, the first being 0. A position that is not there selects nothing.
+    pub fn select(&self, positions: impl IntoIterator<Item = usize>) -> Self {
+        let place = |position: usize| match &self.selected {
+            Some(places) => places.get(position).copied(),
+            None => (position < self.listing.len).then(|| self.listing.place(position)),
+        };
+        let mut places: Vec<u32> = positions.into_iter().filter_map(place).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut selection = Self {
+            listing: Arc::clone(&self.listing),
+            selected: Some(places.into()),
+            bytes: Bytes(0),
+        };
+        selection.bytes = selection.sizes().sum();
+        selection
+    }
+
+    /// Goes to a position of this selection, so that the cursor holds its key; `None` beyond the last.
+    fn read(&self, cursor: &mut Cursor<'_>, position: usize) -> Option<Bytes> {
+        let place = match &self.selected {
+            Some(places) => usize::try_from(*places.get(position)?).ok()?,
+            None => position,
+        };
+        cursor.read(place)
+    }
+}
+
+impl Default for Objects {
+    fn default() -> Self {
+        ObjectsBuilder::default().finish()
+    }
+}
+
+impl PartialEq for Objects {
+    /// Whether the same keys have the same sizes, wherever they come from.
+    fn eq(&self, other: &Self) -> bool {
+        if Arc::ptr_eq(&self.listing, &other.listing) && self.selected == other.selected {
+            return true;
+        }
+        self.len() == other.len() && self.bytes == other.bytes && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Objects {}
+
+impl fmt::Debug for Objects {
+    /// The first few; there may be millions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} objects of {}: ", self.len(), self.bytes)?;
+        f.debug_list().entries(self.iter().take(3)).finish()
+    }
+}
+
+impl FromIterator<DataObject> for Objects {
+    /// In any order. Panics above `u32::MAX` objects, which nobody holds as [`DataObject`]s; [`ObjectsBuilder`] tells.
+    fn from_iter<T: IntoIterator<Item = DataObject>>(objects: T) -> Self {
+        let mut builder = ObjectsBuilder::default();
+        for DataObject { key, bytes } in objects {
+            builder.push(&key, bytes).expect("far fewer than 2^32");
+        }
+        builder.finish()
+    }
+}
+
+/// Takes a listing in, object by object.
+#[derive(Debug)]
+pub struct ObjectsBuilder {
+    listing: Listing,
+    last: String,
+    is_sorted: bool,
+    /// Absent once an object came without an `ETag`.
+    hash: Option<Sha256>,
+}
+
+impl Default for ObjectsBuilder {
+    fn default() -> Self {
+        Self {
+            listing: Listing::default(),
+            last: String::new(),
+            is_sorted: true,
+            hash: Some(Sha256::new()),
+        }
+    }
+}
+
+impl ObjectsBuilder {
+    /// An object of which no `ETag` is known. In any order; sorted ones need no more memory in the end than all the while.
+    pub fn push(&mut self, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
+        self.hash = None;
+        self.append(key, bytes)
+    }
+
+    /// An object with what tells its content from another of the same size.
+    pub fn push_tagged(
+        &mut self,
+        key: &str,
+        bytes: Bytes,
+        etag: &str,
+    ) -> Result<(), TooManyObjects> {
+        if let Some(hash) = &mut self.hash {
+            // With their lengths, no two listings have the same text.
+            for text in [key, etag] {
+                hash.update((text.len() as u64).to_be_bytes());
+                hash.update(text);
+            }
+            hash.update(bytes.0.to_be_bytes());
+        }
+        self.append(key, bytes)
+    }
+
+    fn append(&mut self, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
+        self.is_sorted &= self.listing.len == 0 || self.last.as_str() < key;
+        self.listing.append(&self.last, key, bytes)?;
+        key.clone_into(&mut self.last);
+        Ok(())
+    }
+
+    pub fn len(&self) -> usize {
+        self.listing.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn finish(self) -> Objects {
+        let mut listing = if self.is_sorted {
+            self.listing
+        } else {
+            self.listing.sorted()
+        };
+        let hash = self.hash.filter(|_| self.is_sorted && listing.len > 0);
+        listing.digest = hash.map(|hash| hash.finalize().into());
+        listing.entries.shrink_to_fit();
+        listing.blocks.shrink_to_fit();
+        Objects {
+            bytes: listing.bytes,
+            listing: Arc::new(listing),
+            selected: None,
+        }
+    }
+}
+
+/// Keys and sizes, front-coded.
+#[derive(Debug, Default)]
+struct Listing {
+    /// For each object: how many bytes of the key before it begin this one, how many follow, and its size, each as a number
+    /// in base 128 (LEB128); then those that follow. Both parts of a key are text by themselves.
+    entries: Vec<u8>,
+    /// Where in `entries` every [`BLOCK`]th object lies, whose key is whole.
+    blocks: Vec<usize>,
+    /// At most `u32::MAX`.
+    len: usize,
+    bytes: Bytes,
+    digest: Option<[u8; 32]>,
+}
+
+impl Listing {
+    fn append(&mut self, last: &str, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
+        u32::try_from(self.len + 1).map_err(|_| TooManyObjects)?;
+        let shared = if self.len.is_multiple_of(BLOCK) {
+            self.blocks.push(self.entries.len());
+            0
+        } else {
+            shared_beginning(last, key)
+        };
+        let rest = &key[shared..];
+        for number in [shared as u64, rest.len() as u64, bytes.0] {
+            write_number(&mut self.entries, number);
+        }
+        self.entries.extend_from_slice(rest.as_bytes());
+        self.len += 1;
+        self.bytes = self.bytes + bytes;
+        Ok(())
+    }
+
+    fn place(&self, position: usize) -> u32 {
+        u32::try_from(position).expect("a listing has at most 2^32 objects")
+    }
+
+    /// The same objects by rising key. Holds all keys at once.
+    fn sorted(self) -> Self {
+        let mut keys = String::new();
+        let mut objects: Vec<(usize, usize, Bytes)> = Vec::with_capacity(self.len);
+        let mut cursor = Cursor::new(&self);
+        while let Some(bytes) = cursor.read(objects.len()) {
+            let start = keys.len();
+            keys.push_str(&cursor.key);
+            objects.push((start, keys.len(), bytes));
+        }
+        drop(self);
+        objects.sort_unstable_by_key(|&(start, end, bytes)| (&keys[start..end], bytes));
+        let mut sorted = Self::default();
+        let mut last = "";
+        for (start, end, bytes) in objects {
+            let key = &keys[start..end];
+            sorted
+                .append(last, key, bytes)
+                .expect("as many as there were");
+            last = key;
+        }
+        sorted
+    }
+}
+
+/// Reads a listing; quickly from one object to the next, and else from the beginning of a block.
+struct Cursor<'a> {
+    listing: &'a Listing,
+    /// The object to be read next, and where it lies.
+    next: usize,
+    at: usize,
+    /// Of the object read last.
+    key: String,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(listing: &'a Listing) -> Self {
+        Self {
+            listing,
+            next: 0,
+            at: 0,
+            key: String::new(),
+        }
+    }
+
+    /// Leaves the key at a place in `key` and gives its size; `None` beyond the last.
+    fn read(&mut self, place: usize) -> Option<Bytes> {
+        if place >= self.listing.len {
+            return None;
+        }
+        let block = place / BLOCK;
+        if place < self.next || block > self.next / BLOCK {
+            self.next = block * BLOCK;
+            self.at = *self.listing.blocks.get(block)?;
+        }
+        while self.next < place {
+            self.step()?;
+        }
+        self.step()
+    }
+
+    fn step(&mut self) -> Option<Bytes> {
+        let shared = usize::try_from(self.number()?).ok()?;
+        let rest = usize::try_from(self.number()?).ok()?;
+        let bytes = Bytes(self.number()?);
+        let text = self.listing.entries.get(self.at..self.at + rest)?;
+        self.key.truncate(shared);
+        self.key.push_str(str::from_utf8(text).ok()?);
+        self.at += rest;
+        self.next += 1;
+        Some(bytes)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        let mut shift = 0;
+        loop {
+            let byte = *self.listing.entries.get(self.at)?;
+            self.at += 1;
+            number |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+    }
+}
+
+fn write_number(entries: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        entries.push(low_bits(number) | 0x80);
+        number >>= 7;
+    }
+    entries.push(low_bits(number));
+}
+
+fn low_bits(number: u64) -> u8 {
+    u8::try_from(number & 0x7f).expect("seven bits")
+}
+
+/// How many bytes of two texts are the same at the beginning, whole characters only.
+fn shared_beginning(one: &str, other: &str) -> usize {
+    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+    other.floor_char_boundary(same.count())
+}
+
+#[cfg(test)]
+mod tests;
