@@ -6,6 +6,7 @@
 
 mod errors;
 mod excerpt;
+mod file_system;
 mod metric;
 mod problems;
 mod raw;
@@ -13,6 +14,7 @@ mod read;
 mod yaml;
 
 pub use errors::{SpecErrors, SpecProblem};
+pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, StepMetric};
 pub use read::{SpecSource, read};
 pub use yaml::MAX_SPEC_BYTES;
@@ -200,7 +202,7 @@ pub enum Distribution {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
     pub name: String,
-    /// An `s3://` prefix, or a path locally.
+    /// An `s3://` prefix or, with [`FileSystem::of_uri`], a directory of a file system; a path locally.
     pub uri: String,
     pub mode: InputMode,
     pub content_type: Option<String>,

@@ -1,1 +1,202 @@
-//! A job's source, packed: the same files give the same bytes.
+//! The source of a job as a `sourcedir.tar.gz`: the same files always give the same bytes.
+//!
+//! Names are sorted, and times, owners and all of a file's mode but whether it can be executed are left out. So an archive
+//! is uploaded once, under its hash. Which files are the source is not decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use flate2::{Compression, GzBuilder, write::GzEncoder};
+use sha2::{Digest, Sha256};
+
+use crate::backend::BackendError;
+use crate::units::Bytes;
+
+/// A source is code; what is larger is data that belongs on a channel. Uncompressed.
+const LARGEST_SOURCE: Bytes = Bytes(Bytes::GIB);
+
+/// One file of an archive.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// From the archive's root, with `/` between folders.
+    pub(super) name: String,
+    pub(super) executable: bool,
+    pub(super) content: Content,
+}
+
+impl Entry {
+    /// A file of the source. Links are followed: whoever calls has seen where they lead.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(super) fn of_file(name: String, path: PathBuf) -> Result<Self, BackendError> {
+        let metadata = path
+            .metadata()
+            .map_err(|source| unreadable(&name, source))?;
+        Ok(Self {
+            name,
+            executable: metadata.permissions().mode() & 0o111 != 0,
+            content: Content::File(path),
+        })
+    }
+
+    /// A file that is in no folder: a wrapper script, the probe.
+    pub(super) fn of_bytes(name: impl Into<String>, executable: bool, bytes: Vec<u8>) -> Self {
+        Self {
+            name: name.into(),
+            executable,
+            content: Content::Bytes(bytes),
+        }
+    }
+}
+
+/// Where a file's bytes come from.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// Read when it is packed.
+    File(PathBuf),
+    Bytes(Vec<u8>),
+}
+
+/// An archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Packed {
+    pub(super) bytes: Vec<u8>,
+    /// Of `bytes`.
+    pub(super) sha256_hex: String,
+}
+
+/// Packs files, in whatever order they come.
+///
+/// # Errors
+///
+/// For a name that is not a plain relative path or is taken, for a file that cannot be read, and above 1 GiB uncompressed.
+pub(super) fn pack(entries: impl IntoIterator<Item = Entry>) -> Result<Packed, BackendError> {
+    pack_within(LARGEST_SOURCE, entries)
+}
+
+fn pack_within(
+    largest: Bytes,
+    entries: impl IntoIterator<Item = Entry>,
+) -> Result<Packed, BackendError> {
+    let mut sorted = BTreeMap::new();
+    for entry in entries {
+        check_name(&entry.name)?;
+        let name = entry.name.clone();
+        if sorted.insert(name.clone(), entry).is_some() {
+            return Err(taken(&name, "is there twice"));
+        }
+    }
+    check_folders(&sorted)?;
+    // Neither a time nor a file name nor an operating system.
+    let gzip = GzBuilder::new()
+        .mtime(0)
+        .operating_system(255)
+        .write(Vec::new(), Compression::default());
+    let mut archive = tar::Builder::new(gzip);
+    let mut left = largest.0;
+    for (name, entry) in sorted {
+        let content = read(&name, entry.content, left)?.ok_or_else(|| {
+            BackendError::new(
+                format!("the source is larger than {largest}, at `{name}`"),
+                "leave data and models out of `source_dir`: give data as a channel, or let git ignore the files",
+            )
+        })?;
+        left -= content.len() as u64;
+        append(&mut archive, &name, entry.executable, &content)
+            .map_err(|source| unpackable(&name, source))?;
+    }
+    let bytes = archive
+        .into_inner()
+        .and_then(GzEncoder::finish)
+        .map_err(|source| unpackable("the end", source))?;
+    let digest = Sha256::digest(&bytes);
+    let sha256_hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Packed { bytes, sha256_hex })
+}
+
+fn append(
+    archive: &mut tar::Builder<GzEncoder<Vec<u8>>>,
+    name: &str,
+    executable: bool,
+    content: &[u8],
+) -> io::Result<()> {
+    // A new header has no time, no owner and no names of them.
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_mode(if executable { 0o755 } else { 0o644 });
+    header.set_mtime(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(content.len() as u64);
+    archive.append_data(&mut header, name, content)
+}
+
+/// A file's bytes; `None` when there are more than `most`.
+fn read(name: &str, content: Content, most: u64) -> Result<Option<Vec<u8>>, BackendError> {
+    let bytes = match content {
+        Content::Bytes(bytes) => bytes,
+        Content::File(path) => {
+            let mut bytes = Vec::new();
+            File::open(path)
+                .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
+                .map_err(|source| unreadable(name, source))?;
+            bytes
+        }
+    };
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
+/// Whoever unpacks it must not be led out of the folder.
+fn check_name(name: &str) -> Result<(), BackendError> {
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    if name.split('/').all(plain) && !name.contains('\0') {
+        return Ok(());
+    }
+    Err(BackendError::new(
+        format!("{name:?} cannot be the name of a source file"),
+        "keep the source inside its folder; names are relative, without `.` and `..`",
+    ))
+}
+
+/// A name cannot be a file and the folder of another.
+fn check_folders(entries: &BTreeMap<String, Entry>) -> Result<(), BackendError> {
+    let folders: BTreeSet<&str> = entries
+        .keys()
+        .flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at]))
+        .collect();
+    match entries.keys().find(|name| folders.contains(name.as_str())) {
+        Some(name) => Err(taken(name, "is a file and a folder")),
+        None => Ok(()),
+    }
+}
+
+fn taken(name: &str, how: &str) -> BackendError {
+    BackendError::new(
+        format!("{name:?} {how} in the source"),
+        "rename the file: canary-gate may have one of this name to add",
+    )
+}
+
+fn unreadable(name: &str, source: io::Error) -> BackendError {
+    BackendError::io(
+        format!("the source file {name:?} cannot be read"),
+        "make it readable for the user that runs the gate",
+        source,
+    )
+}
+
+fn unpackable(name: &str, source: io::Error) -> BackendError {
+    BackendError::io(
+        format!("the source cannot be packed, at {name:?}"),
+        "rename the file if its name is unusual",
+        source,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,344 @@
-//! What DescribeTrainingJob tells of a canary: how far it is, how it ended, where its time went.
+//! What `DescribeTrainingJob` says of a canary, in our own words. What it does not say stays absent.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
+use aws_sdk_sagemaker::primitives::DateTime;
+use aws_sdk_sagemaker::types::{self, SecondaryStatusTransition};
+use jiff::Timestamp;
+
+use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
+use crate::measurement::{Phases, Start};
+use crate::units::Seconds;
+
+/// From the request to the first work on the machine: a machine that was kept is there within seconds, a fresh one is
+/// not.
+const SLOW_START: Seconds = Seconds(30.0);
+/// Statuses that someone invents are shown, but not at any length.
+const LONGEST_STATUS: usize = 40;
+
+/// How far a training job is. SageMaker's statuses are open sets: one that nobody knows yet counts as running, so that
+/// the job is watched on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum JobState {
+    /// With a few words for progress lines.
+    Running {
+        phase: String,
+    },
+    Completed,
+    Failed {
+        /// `FailureReason`; hostile text. [`super::failure::FailureClass`] reads it.
+        reason: Option<String>,
+    },
+    /// Asked to stop, and not billed much longer.
+    Stopping,
+    Stopped {
+        /// By SageMaker, at `MaxRuntimeInSeconds`, and by nobody else.
+        max_runtime_exceeded: bool,
+    },
+    Deleting,
+}
+
+impl JobState {
+    /// Whether nothing more happens to the job, so that its description is final.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Completed | Self::Failed { .. } | Self::Stopped { .. } => true,
+            Self::Running { .. } | Self::Stopping | Self::Deleting => false,
+        }
+    }
+}
+
+/// Where a channel's objects came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InputReference {
+    pub(super) channel: String,
+    /// The `s3://` address of a prefix or a manifest; a file system's directory; absent where it is of another kind.
+    pub(super) uri: Option<String>,
+}
+
+/// A training job as SageMaker describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct JobDescription {
+    pub(super) name: Option<String>,
+    pub(super) state: JobState,
+    /// Sums over all spans of a status. `startup` is what is not billed: waiting for machines.
+    pub(super) phases: Phases,
+    /// From the request to the first training: with the download what a warm pool makes shorter.
+    pub(super) until_training: Option<Seconds>,
+    /// Download, training and upload.
+    pub(super) training_seconds: Option<Seconds>,
+    /// Per instance.
+    pub(super) billable_seconds: Option<Seconds>,
+    pub(super) created_at: Option<Timestamp>,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) ended_at: Option<Timestamp>,
+    /// Absent where it cannot be told; see [`start`].
+    pub(super) start: Option<Start>,
+    /// What it really ran on.
+    pub(super) instance: Option<InstanceConfiguration>,
+    /// What it asked for.
+    pub(super) max_runtime: Option<Seconds>,
+    pub(super) image: Option<String>,
+    pub(super) role: Option<String>,
+    pub(super) hyperparameters: BTreeMap<String, String>,
+    pub(super) inputs: Vec<InputReference>,
+    /// The `s3://` prefix that SageMaker writes below.
+    pub(super) output: Option<String>,
+}
+
+impl JobDescription {
+    pub(super) fn of(job: &DescribeTrainingJobOutput) -> Self {
+        let spans = Spans::of(job);
+        let created_at = job.creation_time().and_then(timestamp);
+        let resources = job.resource_config();
+        let limit = job.stopping_condition();
+        let algorithm = job.algorithm_specification();
+        let phases = Phases {
+            startup: spans.sum(&["Starting", "Pending"]),
+            download: spans.sum(&["Downloading"]),
+            training: spans.sum(&["Training"]),
+            upload: spans.sum(&["Uploading"]),
+        };
+        let hyperparameters = job.hyper_parameters().into_iter().flatten();
+        let output = job.output_data_config();
+        Self {
+            name: job.training_job_name().map(str::to_owned),
+            state: state(job),
+            phases,
+            until_training: spans
+                .first("Training")
+                .zip(created_at)
+                .and_then(|(start, created)| seconds_between(created, start)),
+            training_seconds: job.training_time_in_seconds().and_then(seconds),
+            billable_seconds: job.billable_time_in_seconds().and_then(seconds),
+            created_at,
+            started_at: job.training_start_time().and_then(timestamp),
+            ended_at: job.training_end_time().and_then(timestamp),
+            start: start(phases.startup, resources, &spans),
+            instance: resources.and_then(instance),
+            max_runtime: limit
+                .and_then(types::StoppingCondition::max_runtime_in_seconds)
+                .and_then(seconds),
+            image: algorithm
+                .and_then(types::AlgorithmSpecification::training_image)
+                .map(str::to_owned),
+            role: job.role_arn().map(str::to_owned),
+            hyperparameters: hyperparameters
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            inputs: job.input_data_config().iter().map(input).collect(),
+            output: output
+                .and_then(types::OutputDataConfig::s3_output_path)
+                .map(str::to_owned),
+        }
+    }
+}
+
+/// The status, of which SageMaker has two: the job's own, and a finer one that says how it came about.
+fn state(job: &DescribeTrainingJobOutput) -> JobState {
+    const RUNTIME_EXCEEDED: &str = "MaxRuntimeExceeded";
+    let status = job
+        .training_job_status()
+        .map_or("", |status| status.as_str());
+    let secondary = job.secondary_status().map_or("", |status| status.as_str());
+    let max_runtime_exceeded = secondary == RUNTIME_EXCEEDED
+        || job
+            .secondary_status_transitions()
+            .iter()
+            .any(|one| one.status().is_some_and(|s| s.as_str() == RUNTIME_EXCEEDED));
+    match status {
+        // An algorithm that saves its model when it is told to stop ends well, but its time is the limit's.
+        "Completed" if max_runtime_exceeded => JobState::Stopped {
+            max_runtime_exceeded,
+        },
+        "Completed" => JobState::Completed,
+        "Failed" => JobState::Failed {
+            reason: job.failure_reason().map(str::to_owned),
+        },
+        "Stopped" => JobState::Stopped {
+            max_runtime_exceeded,
+        },
+        "Stopping" => JobState::Stopping,
+        "Deleting" => JobState::Deleting,
+        _ => JobState::Running {
+            phase: phase(secondary),
+        },
+    }
+}
+
+/// A finer status in a few words.
+fn phase(status: &str) -> String {
+    let known = match status {
+        "Starting" | "Pending" => "waiting for machines",
+        "Downloading" => "downloading data",
+        "Training" => "training",
+        "Uploading" => "uploading",
+        "Interrupted" | "Restarting" => "starting again",
+        "Stopping" => "stopping",
+        "" => "running",
+        _ => "",
+    };
+    if known.is_empty() {
+        let letters = status.chars().filter(char::is_ascii_alphanumeric);
+        letters.take(LONGEST_STATUS).collect()
+    } else {
+        known.to_owned()
+    }
+}
+
+/// Whether the machine was fresh.
+///
+/// A description does not say it: `WarmPoolStatus` is about what becomes of the job's own machines afterwards. Only the
+/// description of the job before names its successor. So it is told from how long the machines took: a slow start is a
+/// cold one. A quick start is a warm one only where the job takes part in pools, else it stays open.
+fn start(
+    provisioning: Option<Seconds>,
+    resources: Option<&types::ResourceConfig>,
+    spans: &Spans,
+) -> Option<Start> {
+    // It must have got machines, and this once: after an interruption the sum says nothing.
+    if !spans.has_worked() || spans.count("Starting") > 1 {
+        return None;
+    }
+    let keep_alive = resources.and_then(types::ResourceConfig::keep_alive_period_in_seconds);
+    if provisioning? >= SLOW_START {
+        Some(Start::Cold)
+    } else {
+        keep_alive
+            .is_some_and(|seconds| seconds > 0)
+            .then_some(Start::Warm)
+    }
+}
+
+/// The spans of statuses, in the order of the list.
+struct Spans(Vec<Span>);
+
+struct Span {
+    status: String,
+    start: Timestamp,
+    /// Absent for an open one.
+    length: Option<Seconds>,
+}
+
+impl Spans {
+    fn of(job: &DescribeTrainingJobOutput) -> Self {
+        let transitions = job.secondary_status_transitions();
+        let starts = transitions
+            .iter()
+            .map(|one| one.start_time().and_then(timestamp));
+        let next_starts = starts.clone().skip(1).chain([None]);
+        // What is open when the job ends, ends with it; of a job that runs on it is not known yet.
+        let end_of_job = if state(job).is_final() {
+            let end = job.training_end_time().or(job.last_modified_time());
+            end.and_then(timestamp)
+        } else {
+            None
+        };
+        let spans = transitions.iter().zip(starts).zip(next_starts);
+        let spans = spans.filter_map(|((transition, start), next)| {
+            let start = start?;
+            let end = transition.end_time().and_then(timestamp);
+            let end = end.or(next).or(end_of_job);
+            Some(Span {
+                status: status(transition).to_owned(),
+                start,
+                length: end.and_then(|end| seconds_between(start, end)),
+            })
+        });
+        Self(spans.collect())
+    }
+
+    fn of_status<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Span> {
+        let is_one = |span: &&Span| names.contains(&span.status.as_str());
+        self.0.iter().filter(is_one)
+    }
+
+    /// `None` where there is no span that has ended.
+    fn sum(&self, names: &[&str]) -> Option<Seconds> {
+        let lengths = self.of_status(names).filter_map(|span| span.length);
+        lengths.reduce(|sum, length| sum + length)
+    }
+
+    fn first(&self, name: &str) -> Option<Timestamp> {
+        self.of_status(&[name]).map(|span| span.start).min()
+    }
+
+    fn count(&self, name: &str) -> usize {
+        self.of_status(&[name]).count()
+    }
+
+    /// Whether there were machines at any time.
+    fn has_worked(&self) -> bool {
+        let working = ["Downloading", "Training", "Uploading"];
+        self.of_status(&working).next().is_some()
+    }
+}
+
+fn status(transition: &SecondaryStatusTransition) -> &str {
+    transition.status().map_or("", |status| status.as_str())
+}
+
+fn timestamp(time: &DateTime) -> Option<Timestamp> {
+    let nanos = i32::try_from(time.subsec_nanos()).ok()?;
+    Timestamp::new(time.secs(), nanos).ok()
+}
+
+/// `None` when the clock went backwards.
+fn seconds_between(start: Timestamp, end: Timestamp) -> Option<Seconds> {
+    let span = end.duration_since(start).as_secs_f64();
+    (span >= 0.0).then_some(Seconds(span))
+}
+
+fn seconds(count: i32) -> Option<Seconds> {
+    (count >= 0).then(|| Seconds(f64::from(count)))
+}
+
+/// What the job ran on: of several types that it left to SageMaker, the one that was taken.
+fn instance(resources: &types::ResourceConfig) -> Option<InstanceConfiguration> {
+    let groups = resources.instance_groups();
+    if !groups.is_empty() {
+        let groups = groups.iter().map(|group| {
+            Some(InstanceGroup {
+                name: group.instance_group_name()?.to_owned(),
+                instance_type: instance_type(group.instance_type()?)?,
+                count: count(group.instance_count()?)?,
+            })
+        });
+        return Some(InstanceConfiguration::Heterogeneous {
+            groups: groups.collect::<Option<_>>()?,
+            entry_point: None,
+        });
+    }
+    let taken = resources.selected_instance_type();
+    let taken_count = resources.selected_instance_count();
+    Some(InstanceConfiguration::Homogeneous {
+        instance_type: instance_type(taken.or(resources.instance_type())?)?,
+        count: count(taken_count.or(resources.instance_count())?)?,
+    })
+}
+
+fn instance_type(kind: &types::TrainingInstanceType) -> Option<InstanceType> {
+    kind.as_str().parse().ok()
+}
+
+fn count(count: i32) -> Option<u32> {
+    u32::try_from(count).ok().filter(|count| *count > 0)
+}
+
+fn input(channel: &types::Channel) -> InputReference {
+    let source = channel.data_source();
+    let s3 = source
+        .and_then(types::DataSource::s3_data_source)
+        .and_then(types::S3DataSource::s3_uri);
+    let directory = source
+        .and_then(types::DataSource::file_system_data_source)
+        .and_then(types::FileSystemDataSource::directory_path);
+    InputReference {
+        channel: channel.channel_name().unwrap_or_default().to_owned(),
+        uri: s3.or(directory).map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@
 
 mod archive;
 mod description;
+#[cfg(test)]
+mod exchange;
 mod failure;
 mod from_job;
 pub mod listing;

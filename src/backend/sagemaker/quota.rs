@@ -1,1 +1,151 @@
-//! Quotas: what a refusal says, and what Service Quotas list.
+//! Quotas: how many machines of a type the account may use for training, and how many canaries fit at a time.
+
+use aws_sdk_servicequotas::types::ServiceQuota;
+
+/// What SageMaker says when a job would go over a quota (`ResourceLimitExceeded`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// As Service Quotas names it: `ml.p3.2xlarge for training job usage`.
+    pub(super) quota: String,
+    pub(super) limit: u64,
+    pub(super) used: u64,
+    /// What the job would have added.
+    pub(super) delta: u64,
+}
+
+impl Refused {
+    /// Reads the message; `None` where it is worded otherwise.
+    pub(super) fn parse(message: &str) -> Option<Self> {
+        let (_, rest) = message.split_once("service limit '")?;
+        let (quota, rest) = rest.split_once("' is ")?;
+        let (limit, rest) = number(rest)?;
+        let (_, rest) = rest.split_once("current utilization of ")?;
+        let (used, rest) = number(rest)?;
+        let (_, rest) = rest.split_once("request delta of ")?;
+        let (delta, _) = number(rest)?;
+        Some(Self {
+            quota: quota.to_owned(),
+            limit,
+            used,
+            delta,
+        })
+    }
+}
+
+/// The number that a text begins with, and what follows it.
+fn number(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
+    Some((digits.parse().ok()?, rest))
+}
+
+/// The instance type of a message that it does not exist in this region; `None` where it says something else.
+pub(super) fn missing_in_region(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("requested resource training-job/")?;
+    let (kind, _) = rest.split_once(" is not available in this region")?;
+    Some(kind)
+}
+
+/// What Service Quotas calls the machines of a type that all training jobs together may use.
+pub(super) fn training_quota(instance_type: &str) -> String {
+    format!("{instance_type} for training job usage")
+}
+
+/// The limit on machines of a type, from `ListServiceQuotas`; `None` where it is not listed.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float-to-integer cast saturates; quotas are whole, and negative ones are left out"
+)]
+pub(super) fn limit(quotas: &[ServiceQuota], instance_type: &str) -> Option<u32> {
+    let name = training_quota(instance_type);
+    let mut quotas = quotas.iter();
+    let quota = quotas.find(|quota| quota.quota_name() == Some(name.as_str()))?;
+    let value = quota.value().filter(|value| *value >= 0.0)?;
+    Some(value as u32)
+}
+
+/// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
+pub(super) fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
+    (limit / count.max(1)).min(parallel)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_quota_limit_and_use() {
+        let message = "The account-level service limit 'ml.p3.2xlarge for training job usage' is 4 Instances, with current utilization of 3 Instances and a request delta of 2 Instances. Please use AWS Service Quotas to request an increase for this quota.";
+        let refused = Refused::parse(message).unwrap();
+        assert_eq!(refused.quota, training_quota("ml.p3.2xlarge"));
+        assert_eq!((refused.limit, refused.used, refused.delta), (4, 3, 2));
+    }
+
+    #[test]
+    fn other_words_are_no_refusal() {
+        for message in [
+            "",
+            "Rate exceeded",
+            "The account-level service limit 'x' is many",
+            "The account-level service limit 'x' is 99999999999999999999 Instances",
+            "The account-level service limit 'x' is 1 Instances, with current utilization of 0",
+        ] {
+            assert_eq!(Refused::parse(message), None, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_type_that_the_region_lacks_is_named() {
+        let message =
+            "The requested resource training-job/ml.p3.2xlarge is not available in this region";
+        assert_eq!(missing_in_region(message), Some("ml.p3.2xlarge"));
+        assert_eq!(missing_in_region("Requested resource not found."), None);
+    }
+
+    #[test]
+    fn the_limit_of_training_is_not_that_of_other_uses() {
+        let quota = |name: &str, value: f64| {
+            ServiceQuota::builder()
+                .quota_name(name)
+                .value(value)
+                .build()
+        };
+        let quotas = [
+            quota("ml.m5.xlarge for spot training job usage", 9.0),
+            quota("ml.m5.xlarge for training warm pool usage", 8.0),
+            quota("ml.m5.xlarge for training job usage", 15.0),
+            quota("ml.p3.2xlarge for training job usage", 0.0),
+            quota("ml.odd.xlarge for training job usage", f64::NAN),
+        ];
+        assert_eq!(limit(&quotas, "ml.m5.xlarge"), Some(15));
+        assert_eq!(limit(&quotas, "ml.p3.2xlarge"), Some(0));
+        assert_eq!(limit(&quotas, "ml.odd.xlarge"), None);
+        assert_eq!(limit(&quotas, "ml.c5.xlarge"), None);
+    }
+
+    #[test]
+    fn canaries_run_in_series_where_the_quota_is_small() {
+        assert_eq!(at_once(15, 1, 3), 3);
+        assert_eq!(at_once(2, 1, 3), 2);
+        assert_eq!(at_once(11, 6, 3), 1);
+        assert_eq!(at_once(5, 6, 3), 0);
+        assert_eq!(at_once(0, 1, 3), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_runs_at_once_fits(limit in 0_u32..100, count in 1_u32..30, parallel in 1_u32..10) {
+            let jobs = at_once(limit, count, parallel);
+            prop_assert!(jobs * count <= limit && jobs <= parallel);
+            prop_assert!(jobs == parallel || (jobs + 1) * count > limit);
+        }
+
+        #[test]
+        fn no_message_makes_reading_panic(text in "(service limit '|' is |[0-9]|current utilization of |ü| )*") {
+            let _ = Refused::parse(&text);
+        }
+    }
+}

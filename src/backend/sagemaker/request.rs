@@ -1,1 +1,281 @@
-//! CreateTrainingJob, built from what is asked for and where it lies.
+//! What SageMaker is asked for: a canary run as a `CreateTrainingJob` request. Nothing is sent here.
+//!
+//! What the spec's reader checks already is not checked again; only what canary-gate adds may go over a limit.
+
+mod channels;
+
+pub(super) use channels::Input;
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
+use aws_sdk_sagemaker::types;
+
+use super::name::JobName;
+use crate::backend::BackendError;
+use crate::canary::CanaryRun;
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::spec::Job;
+use crate::units::{Bytes, Seconds};
+
+/// SageMaker's limits on what canary-gate adds to a job.
+const ENVIRONMENT: usize = 100;
+const ENTRYPOINT_WORDS: usize = 100;
+const ENTRYPOINT_WORD: usize = 256;
+
+/// How often Debugger looks at the machine; what the Python SDK asks for.
+const PROFILING_MILLISECONDS: i64 = 500;
+
+/// Regions without Debugger's system metrics: a request for them is refused there.
+const REGIONS_WITHOUT_PROFILER: [&str; 7] = [
+    "us-gov-east-1",
+    "ap-southeast-3",
+    "ap-southeast-4",
+    "ap-south-2",
+    "eu-south-2",
+    "eu-central-2",
+    "me-central-1",
+];
+
+/// A canary run and where its things lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Launch<'a> {
+    pub(super) name: &'a JobName,
+    pub(super) region: &'a str,
+    pub(super) job: &'a Job,
+    pub(super) run: &'a CanaryRun,
+    /// One for each channel.
+    pub(super) inputs: &'a [Input<'a>],
+    /// In script mode.
+    pub(super) script: Option<&'a Script>,
+    /// What is started in place of the image's own entry point: a probe around it.
+    pub(super) entrypoint: Option<&'a [String]>,
+    /// Beside the spec's; wins over it.
+    pub(super) environment: &'a [(String, String)],
+    /// Beside the spec's.
+    pub(super) tags: &'a [(String, String)],
+    /// The `s3://` prefix of canaries. SageMaker writes to `<output>/<name>/output/`, Debugger to
+    /// `<output>/<name>/profiler-output/`.
+    pub(super) output: &'a str,
+}
+
+/// The code of a job in script mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Script {
+    /// The `s3://` address of a `sourcedir.tar.gz`.
+    pub(super) archive: String,
+    /// The script to start, from the archive's root.
+    pub(super) program: String,
+}
+
+/// The request that starts a canary; send it with `send_with`.
+///
+/// A canary never uses spot capacity, keeps no checkpoints and is not tried again by SageMaker: each would change what is
+/// measured.
+///
+/// # Errors
+///
+/// Where SageMaker is known to refuse it, or where no code serves it yet.
+pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilder, BackendError> {
+    let training = &launch.job.training;
+    let field = |key: &str| format!("jobs.{}.training.{key}", launch.job.name);
+    let (instance_type, count) = machines(launch)?;
+    let role = training.role.as_ref().ok_or_else(|| {
+        BackendError::new(
+            format!("{} is missing", field("role")),
+            "write the ARN of the role that the job runs as",
+        )
+    })?;
+    let resources = types::ResourceConfig::builder()
+        .instance_type(types::TrainingInstanceType::from(instance_type.name()))
+        .instance_count(count)
+        .volume_size_in_gb(gibibytes(training.volume))
+        .set_volume_kms_key_id(training.volume_kms_key.clone());
+    let output = types::OutputDataConfig::builder()
+        .s3_output_path(launch.output)
+        .set_kms_key_id(training.output_kms_key.clone())
+        // Nobody keeps a canary's model: what it takes to pack it is no part of the full run's law.
+        .compression_type(types::OutputCompressionType::None);
+    let limit = types::StoppingCondition::builder()
+        .max_runtime_in_seconds(max_runtime(launch.run, launch.job.canary.max_runtime));
+    let network = (!training.subnets.is_empty()).then(|| {
+        types::VpcConfig::builder()
+            .set_subnets(Some(training.subnets.clone()))
+            .set_security_group_ids(Some(training.security_groups.clone()))
+            .build()
+    });
+    Ok(CreateTrainingJobInputBuilder::default()
+        .training_job_name(launch.name.to_string())
+        .role_arn(role)
+        .algorithm_specification(algorithm(launch)?)
+        .set_hyper_parameters(filled(hyperparameters(launch)))
+        .set_environment(filled(environment(launch)?))
+        .set_input_data_config(Some(channels::of(launch)?))
+        .output_data_config(output.build())
+        .resource_config(resources.build())
+        .stopping_condition(limit.build())
+        .set_vpc_config(network)
+        .enable_network_isolation(training.network_isolation)
+        .set_profiler_config(profiler(launch, instance_type))
+        .set_tags(Some(tags(launch))))
+}
+
+fn machines<'a>(launch: &Launch<'a>) -> Result<(&'a InstanceType, i32), BackendError> {
+    match &launch.run.instance {
+        InstanceConfiguration::Homogeneous {
+            instance_type,
+            count,
+        } => Ok((instance_type, i32::try_from(*count).unwrap_or(i32::MAX))),
+        groups @ InstanceConfiguration::Heterogeneous { .. } => Err(BackendError::new(
+            format!(
+                "jobs.{}.instance: `{groups}`: canaries on instance groups are not served yet",
+                launch.job.name
+            ),
+            "choose one instance type",
+        )),
+    }
+}
+
+fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, BackendError> {
+    let training = &launch.job.training;
+    let image = training.image.as_ref().ok_or_else(|| {
+        BackendError::new(
+            format!("jobs.{}.training.image is missing", launch.job.name),
+            "write the address of the training image",
+        )
+    })?;
+    if let Some(words) = launch.entrypoint {
+        let too_long = |word: &String| word.chars().count() > ENTRYPOINT_WORD;
+        if words.len() > ENTRYPOINT_WORDS || words.iter().any(too_long) {
+            return Err(BackendError::new(
+                format!(
+                    "jobs.{}.canary.probe.command does not fit: with the probe before it SageMaker takes \
+                     {ENTRYPOINT_WORDS} words of {ENTRYPOINT_WORD} characters",
+                    launch.job.name
+                ),
+                "put the command into a script of the image",
+            ));
+        }
+    }
+    let metrics = training.metrics.iter().map(|(name, pattern)| {
+        types::MetricDefinition::builder()
+            .name(name)
+            .regex(pattern)
+            .build()
+    });
+    let metrics: Vec<_> = metrics.collect();
+    Ok(types::AlgorithmSpecification::builder()
+        .training_image(image)
+        // Every channel says its own.
+        .training_input_mode(types::TrainingInputMode::File)
+        .set_metric_definitions((!metrics.is_empty()).then_some(metrics))
+        .set_container_entrypoint(launch.entrypoint.map(<[String]>::to_vec))
+        .build())
+}
+
+/// The job's hyperparameters, the work level's value among them, and what starts a script.
+///
+/// The spec's values go as they are written: they are what `DescribeTrainingJob` shows of the full run. Images with
+/// SageMaker's training toolkit decode each as JSON where it is JSON and else take the text, so `gbtree` and `"gbtree"`,
+/// which the Python SDK sends in script mode, mean the same there; built-in algorithms and plain images take the text.
+/// A value that must stay text though it reads as JSON is written as the SDK would send it: `'"1.10"'`.
+fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, String> = launch
+        .job
+        .training
+        .hyperparameters
+        .iter()
+        .cloned()
+        .collect();
+    if let Some(work) = &launch.run.work {
+        all.insert(work.hyperparameter.clone(), work.text());
+    }
+    let Some(script) = launch.script else {
+        return all;
+    };
+    // As the SDK does for an `entry_point`, as JSON.
+    let json = |text: &str| serde_json::Value::from(text).to_string();
+    all.entry("sagemaker_container_log_level".to_owned())
+        .or_insert_with(|| "20".to_owned());
+    all.extend([
+        ("sagemaker_program".to_owned(), json(&script.program)),
+        (
+            "sagemaker_submit_directory".to_owned(),
+            json(&channels::code_directory(launch, script)),
+        ),
+        ("sagemaker_region".to_owned(), json(launch.region)),
+        (
+            "sagemaker_job_name".to_owned(),
+            json(&launch.name.to_string()),
+        ),
+    ]);
+    all
+}
+
+fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendError> {
+    let own = launch.environment.iter();
+    let all: BTreeMap<String, String> = launch
+        .job
+        .training
+        .environment
+        .iter()
+        .chain(own)
+        .cloned()
+        .collect();
+    if all.len() > ENVIRONMENT {
+        return Err(BackendError::new(
+            format!(
+                "jobs.{}.training.environment: {} variables, with those of canary-gate; SageMaker takes at most \
+                 {ENVIRONMENT}",
+                launch.job.name,
+                all.len()
+            ),
+            "set some of them in the script",
+        ));
+    }
+    Ok(all)
+}
+
+/// Debugger's system metrics, where there are any.
+fn profiler(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<types::ProfilerConfig> {
+    let without = REGIONS_WITHOUT_PROFILER.contains(&launch.region)
+        || instance_type.name().starts_with("ml.trn");
+    (!without).then(|| {
+        types::ProfilerConfig::builder()
+            .s3_output_path(launch.output)
+            .profiling_interval_in_milliseconds(PROFILING_MILLISECONDS)
+            .build()
+    })
+}
+
+/// The spec's tags and ours; of two with one key ours.
+fn tags(launch: &Launch<'_>) -> Vec<types::Tag> {
+    let all = launch.job.training.tags.iter().chain(launch.tags);
+    let all: BTreeMap<&String, &String> = all.map(|(key, value)| (key, value)).collect();
+    all.into_iter()
+        .map(|(key, value)| types::Tag::builder().key(key).value(value).build())
+        .collect()
+}
+
+/// Whole seconds: the run's own limit rounded up, at most the policy's, at least 1.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a float-to-integer cast saturates, and the spec allows 28 days"
+)]
+fn max_runtime(run: &CanaryRun, policy: Seconds) -> i32 {
+    let asked = run.max_runtime.unwrap_or(policy);
+    asked.0.ceil().min(policy.0.floor()).max(1.0) as i32
+}
+
+/// SageMaker counts volumes in GB; none is made smaller than asked for.
+fn gibibytes(volume: Bytes) -> i32 {
+    i32::try_from(volume.0.div_ceil(Bytes::GIB)).unwrap_or(i32::MAX)
+}
+
+/// As the SDK wants it; nothing in place of an empty map.
+fn filled(map: BTreeMap<String, String>) -> Option<HashMap<String, String>> {
+    (!map.is_empty()).then(|| map.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -85,7 +85,8 @@ mapping! {
 mapping! {
     /// One input channel.
     pub(in crate::spec) struct Channel {
-        /// An `s3://bucket/prefix/`; locally a path.
+        /// An `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of SageMaker's,
+        /// `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
         required uri: Text,
         /// How objects reach the script. Default: File.
         optional mode: Choice<InputMode>,

@@ -6,13 +6,14 @@ use super::{Instances, Reader, limits};
 use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
-use crate::spec::{Channel, Distribution, InputMode, NotYetEffect};
+use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect};
 
 impl Reader<'_> {
     pub(super) fn channels(
         &mut self,
         channels: Located<raw::Map<raw::Channel>>,
         instances: Option<&Instances>,
+        in_vpc: bool,
     ) -> Vec<Channel> {
         let at = channels.at;
         let count = channels.value.names.len();
@@ -23,19 +24,27 @@ impl Reader<'_> {
         self.check_groups(&channels.value, &at, instances);
         let entries = channels.value.entries.into_iter();
         let channels: Vec<Channel> = entries
-            .filter_map(|entry| self.channel(entry.name, entry.value.value))
+            .filter_map(|entry| self.channel(entry.name, entry.value.value, in_vpc))
             .collect();
         if !channels.is_empty() && channels.iter().all(|channel| !channel.sample) {
-            self.findings.wrong_with_help(
-                &at,
-                "no channel is sampled, so a canary would be a full run",
-                "remove `sample: false` from the channel that grows with the data",
-            );
+            let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
+            let help = if channels.iter().all(in_file_system) {
+                "put the data that grows into S3: a canary takes its share from there"
+            } else {
+                "remove `sample: false` from the channel that grows with the data"
+            };
+            let message = "no channel is sampled, so a canary would be a full run";
+            self.findings.wrong_with_help(&at, message, help);
         }
         channels
     }
 
-    fn channel(&mut self, name: Located<String>, raw: raw::Channel) -> Option<Channel> {
+    fn channel(
+        &mut self,
+        name: Located<String>,
+        raw: raw::Channel,
+        in_vpc: bool,
+    ) -> Option<Channel> {
         if !limits::is_channel_name(&name.value) {
             self.findings.wrong(
                 &name.at,
@@ -46,19 +55,22 @@ impl Reader<'_> {
             .mode
             .as_ref()
             .map_or(InputMode::File, |mode| mode.value.0);
-        let uri = raw.uri?;
+        let uri = raw.uri.as_ref()?;
+        let file_system = FileSystem::of_uri(&uri.value.0);
         if self.is_local() {
-            if uri.value.0.starts_with("s3:") {
+            if uri.value.0.starts_with("s3:") || file_system.is_some() {
                 self.findings.wrong_with_help(
                     &uri.at,
                     format!("{} is not a path", quoted(&uri.value.0)),
                     "the local backend reads files: write a folder's path, or choose `backend: sagemaker`",
                 );
             } else {
-                self.path(&uri);
+                self.path(uri);
             }
+        } else if let Some(file_system) = file_system {
+            self.file_system(&raw, uri, file_system.err(), in_vpc);
         } else if self.is_sagemaker() || uri.value.0.starts_with("s3:") {
-            self.s3_uri(&uri);
+            self.s3_uri(uri);
             if mode == InputMode::FastFile && !uri.value.0.ends_with('/') {
                 self.findings.warn(
                     &uri.at,
@@ -66,7 +78,7 @@ impl Reader<'_> {
                 );
             }
         } else {
-            self.path(&uri);
+            self.path(uri);
         }
         if let Some(written) = &raw.mode
             && self.is_local()
@@ -96,7 +108,7 @@ impl Reader<'_> {
         let groups = raw.groups.map(|groups| groups.value.0).unwrap_or_default();
         Some(Channel {
             name: name.value,
-            uri: uri.value.0,
+            uri: uri.value.0.clone(),
             mode,
             content_type: raw.content_type.map(|text| text.value.0),
             distribution: raw
@@ -105,6 +117,55 @@ impl Reader<'_> {
             sample: raw.sample.is_none_or(|sample| sample.value),
             groups: groups.into_iter().map(|group| group.value.0).collect(),
         })
+    }
+
+    /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.
+    fn file_system(
+        &mut self,
+        raw: &raw::Channel,
+        uri: &Located<raw::Text>,
+        problem: Option<&str>,
+        in_vpc: bool,
+    ) {
+        if let Some(problem) = problem {
+            self.findings.wrong_with_help(
+                &uri.at,
+                format!("{} {problem}", quoted(&uri.value.0)),
+                "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`",
+            );
+        }
+        if raw.sample.as_ref().is_none_or(|sample| sample.value) {
+            self.findings.wrong_with_help(
+                raw.sample.as_ref().map_or(&uri.at, |sample| &sample.at),
+                "a canary cannot take a share of a file system's files",
+                "write `sample: false`, so that every canary gets them all, or put the data into S3",
+            );
+        }
+        if let Some(mode) = &raw.mode
+            && mode.value.0 != InputMode::File
+        {
+            self.findings.wrong_with_help(
+                &mode.at,
+                "a file system is read in mode File only",
+                "remove `mode`",
+            );
+        }
+        if let Some(distribution) = &raw.distribution
+            && distribution.value.0 != Distribution::FullyReplicated
+        {
+            self.findings.wrong_with_help(
+                &distribution.at,
+                "a file system is whole on every machine",
+                "remove `distribution`",
+            );
+        }
+        if !in_vpc {
+            self.findings.wrong_with_help(
+                &uri.at,
+                "a file system is reached through a VPC",
+                "write `subnets` and `security_groups` under `training`",
+            );
+        }
     }
 
     /// SageMaker wants groups on every channel or on none, and each must exist.

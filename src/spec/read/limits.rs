@@ -11,8 +11,9 @@ use crate::units::Seconds;
 
 pub(super) const CHANNELS: RangeInclusive<usize> = 1..=20;
 pub(super) const HYPERPARAMETERS: usize = 100;
-/// What starts a script: `sagemaker_program` and `sagemaker_submit_directory`.
-pub(super) const SCRIPT_MODE_HYPERPARAMETERS: usize = 2;
+/// What starts a script: `sagemaker_program`, `sagemaker_submit_directory`, `sagemaker_region`,
+/// `sagemaker_container_log_level` and `sagemaker_job_name`.
+pub(super) const SCRIPT_MODE_HYPERPARAMETERS: usize = 5;
 pub(super) const HYPERPARAMETER_NAME: usize = 256;
 pub(super) const HYPERPARAMETER_VALUE: usize = 2500;
 /// The API takes 2500 characters; its text still promises only these.

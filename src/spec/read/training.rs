@@ -23,6 +23,8 @@ impl Reader<'_> {
         let raw = training.value;
         self.check_backend_keys(&raw, &at);
         let (subnets, security_groups) = self.network(raw.subnets, raw.security_groups);
+        // That one of the two is missing is complained about there.
+        let in_vpc = !subnets.is_empty() || !security_groups.is_empty();
         let metrics = self.metrics(raw.metrics);
         let step_metric = self.step_metric(raw.step_metric, &metrics);
         self.warn_of_unread_metrics(&metrics, step_metric.as_ref());
@@ -63,7 +65,7 @@ impl Reader<'_> {
         let in_script_mode = raw.entry_point.is_some() && self.is_sagemaker();
         let channels = raw
             .channels
-            .map(|channels| self.channels(channels, instances));
+            .map(|channels| self.channels(channels, instances, in_vpc));
         Some(Training {
             command: raw.command.and_then(|command| self.command(command)),
             image: raw.image.map(|image| self.image(&image)),
@@ -233,7 +235,7 @@ impl Reader<'_> {
         let most = limits::HYPERPARAMETERS - limits::SCRIPT_MODE_HYPERPARAMETERS;
         if in_script_mode && (most + 1..=limits::HYPERPARAMETERS).contains(&count) {
             let message = format!(
-                "{count} hyperparameters; SageMaker takes {}, {} of which name the script of `entry_point`, so at most {most}",
+                "{count} hyperparameters; SageMaker takes {}, {} of which start the script of `entry_point`, so at most {most}",
                 limits::HYPERPARAMETERS,
                 limits::SCRIPT_MODE_HYPERPARAMETERS,
             );

@@ -468,3 +468,21 @@ fn a_replayed_job_is_named_as_it_was_recorded() {
         ]
     );
 }
+
+#[test]
+fn a_channel_may_lie_in_a_file_system() {
+    let text = EXAMPLE
+        .replace(
+            "s3://my-bucket/churn/val/",
+            "fsx://fs-0123456789abcdef0/fsx/val",
+        )
+        .replace(
+            "subnets: [] ",
+            "subnets: [subnet-0a1b]\n      security_groups: [sg-0a1b] ",
+        );
+    let spec = spec(&text);
+    let channel = &spec.jobs[0].training.channels[1];
+    let file_system = FileSystem::of_uri(&channel.uri).unwrap().unwrap();
+    assert_eq!(file_system.directory, "/fsx/val");
+    assert!(!channel.sample);
+}

@@ -683,11 +683,78 @@ fn a_script_leaves_less_room_for_hyperparameters() {
         )
     };
     // The example has three of its own.
-    assert!(try_read(&many(95)).is_ok());
+    assert!(try_read(&many(92)).is_ok());
     assert_eq!(
-        problems(&many(96)),
+        problems(&many(93)),
         [
-            "jobs.churn.training.hyperparameters: 99 hyperparameters; SageMaker takes 100, 2 of which name the script of `entry_point`, so at most 98"
+            "jobs.churn.training.hyperparameters: 96 hyperparameters; SageMaker takes 100, 5 of which start the script of `entry_point`, so at most 95"
+        ]
+    );
+}
+
+#[test]
+fn a_file_system_is_whole_mounted_and_in_a_vpc() {
+    let channel = |channel: &str| {
+        problems(&example_with(
+            "validation: {uri: s3://my-bucket/churn/val/, sample: false}",
+            &format!("validation: {channel}"),
+        ))
+    };
+    let field = "jobs.churn.training.channels.validation";
+    let in_vpc = format!(
+        "{field}.uri: a file system is reached through a VPC (write `subnets` and `security_groups` under `training`)"
+    );
+    assert_eq!(
+        channel("{uri: fsx://fs-0123456789abcdef0/fsx/val, sample: false}"),
+        [in_vpc.as_str()]
+    );
+    assert_eq!(
+        channel("{uri: efs://fs-0123456789abcdef0/val}"),
+        [
+            format!(
+                "{field}.uri: a canary cannot take a share of a file system's files (write `sample: false`, so that every canary gets them all, or put the data into S3)"
+            ),
+            in_vpc.clone()
+        ]
+    );
+    assert_eq!(
+        channel("{uri: efs://fs-1/val, sample: true, mode: Pipe, distribution: ShardedByS3Key}"),
+        [
+            format!(
+                "{field}.uri: `efs://fs-1/val` names no file system (write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`)"
+            ),
+            in_vpc,
+            format!(
+                "{field}.sample: a canary cannot take a share of a file system's files (write `sample: false`, so that every canary gets them all, or put the data into S3)"
+            ),
+            format!("{field}.mode: a file system is read in mode File only (remove `mode`)"),
+            format!(
+                "{field}.distribution: a file system is whole on every machine (remove `distribution`)"
+            ),
+        ]
+    );
+    let here = LOCAL.replace("uri: data", "uri: efs://fs-0123456789abcdef0/val");
+    assert_eq!(
+        problems(&here),
+        [
+            "jobs.churn.training.channels.train.uri: `efs://fs-0123456789abcdef0/val` is not a path (the local backend reads files: write a folder's path, or choose `backend: sagemaker`)"
+        ]
+    );
+}
+
+#[test]
+fn data_in_file_systems_alone_leaves_nothing_to_sample() {
+    let text = EXAMPLE
+        .replace(
+            "{uri: s3://my-bucket/churn/train/, mode: File, content_type: text/csv, distribution: FullyReplicated}",
+            "{uri: fsx://fs-0123456789abcdef0/fsx/train, sample: false}",
+        )
+        .replace("s3://my-bucket/churn/val/", "efs://fs-0123456789abcdef0/val")
+        .replace("subnets: [] ", "subnets: [subnet-0a1b]\n      security_groups: [sg-0a1b] ");
+    assert_eq!(
+        problems(&text),
+        [
+            "jobs.churn.training.channels: no channel is sampled, so a canary would be a full run (put the data that grows into S3: a canary takes its share from there)"
         ]
     );
 }

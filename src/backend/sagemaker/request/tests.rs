@@ -1,0 +1,287 @@
+//! Requests as they leave the program: through the real client, from a spec as it is written.
+
+use serde_json::{Value, json};
+
+use super::super::exchange::exchange;
+use super::*;
+use crate::canary::WorkLevel;
+use crate::spec::{SpecSource, read};
+use crate::units::Fraction;
+
+const SPEC: &str = "\
+version: 1
+backend: sagemaker
+region: us-east-1
+jobs:
+  churn:
+    training:
+      image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1
+      role: arn:aws:iam::123456789012:role/SageMakerTraining
+      source_dir: training/churn
+      entry_point: train.py
+      hyperparameters: {num_round: 50, booster: gbtree}
+      environment: {MODE: full, TEAM: growth}
+      channels:
+        train: {uri: s3://my-bucket/churn/train/, mode: Pipe, content_type: text/csv, distribution: ShardedByS3Key}
+        validation: {uri: s3://my-bucket/churn/val/, sample: false}
+        shared: {uri: fsx://fs-0123456789abcdef0/fsx/words, sample: false}
+      output: s3://my-bucket/canary-output/
+      volume_gb: 100
+      volume_kms_key: alias/disk
+      output_kms_key: alias/out
+      spot: true
+      checkpoints: s3://my-bucket/checkpoints/
+      subnets: [subnet-0a1b]
+      security_groups: [sg-0a1b]
+      tags: {team: growth}
+      metrics: {step: 'step time: ([0-9.]+)'}
+      step_metric: step
+    instance: ml.m5.2xlarge
+    work: {hyperparameter: num_round, full: 50, canary: [5, 10]}
+    canary: {max_runtime: 10m}
+";
+
+fn job(text: &str) -> Job {
+    let source = SpecSource {
+        name: "canary-gate.yml",
+        bytes: text.as_bytes(),
+    };
+    let spec = read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
+    spec.jobs.into_iter().next().unwrap()
+}
+
+fn canary(job: &Job) -> CanaryRun {
+    CanaryRun {
+        job: job.name.clone(),
+        instance: job.instance.clone(),
+        fraction: Fraction(0.03),
+        work: job
+            .work
+            .as_ref()
+            .and_then(|work| WorkLevel::of_canaries(work).next()),
+        replicate: 0,
+        channels: Vec::new(),
+        objects: 3,
+        objects_total: 100,
+        bytes: Bytes(3),
+        bytes_total: Bytes(100),
+        max_runtime: Some(Seconds(299.1)),
+    }
+}
+
+fn script() -> Script {
+    Script {
+        archive: "s3://my-bucket/canary-output/cg-source/0a/sourcedir.tar.gz".to_owned(),
+        program: "train.py".to_owned(),
+    }
+}
+
+/// The first channel from a manifest, the others whole.
+fn inputs(job: &Job) -> Vec<Input<'_>> {
+    let mut inputs: Vec<_> = job.training.channels.iter().map(Input::whole).collect();
+    let manifest = "s3://my-bucket/canary-output/m".to_owned();
+    inputs[0] = Input::of_manifest(&job.training.channels[0], manifest);
+    inputs
+}
+
+/// For as long as the test runs.
+fn kept<'a, T: 'a>(value: T) -> &'a T {
+    Box::leak(Box::new(value))
+}
+
+/// A launch of a job in script mode, changed by `change`.
+fn try_create<'a>(
+    job: &'a Job,
+    change: impl FnOnce(&mut Launch<'a>),
+) -> Result<CreateTrainingJobInputBuilder, BackendError> {
+    let mut launch = Launch {
+        name: kept(JobName::new(&job.name, "0123456789abcdef", 0)),
+        region: "us-east-1",
+        job,
+        run: kept(canary(job)),
+        inputs: kept(inputs(job)),
+        script: Some(kept(script())),
+        entrypoint: None,
+        environment: &[],
+        tags: kept([("canary-gate:run".to_owned(), "4711".to_owned())]),
+        output: "s3://my-bucket/canary-output/",
+    };
+    change(&mut launch);
+    create(&launch)
+}
+
+/// What goes over the wire.
+fn sent(request: CreateTrainingJobInputBuilder) -> Value {
+    let answer = r#"{"TrainingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:training-job/x"}"#;
+    let (body, result) = exchange(
+        answer,
+        |client| async move { request.send_with(&client).await },
+    );
+    result.unwrap();
+    serde_json::from_str(&body).unwrap()
+}
+
+#[test]
+fn a_canary_in_script_mode_is_asked_for_in_full() {
+    let mut body = sent(try_create(&job(SPEC), |_| {}).unwrap());
+    body.sort_all_objects();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&body).unwrap());
+}
+
+#[test]
+fn a_plain_image_gets_its_hyperparameters_as_they_are_written() {
+    let job = job(&SPEC.replace(
+        "      source_dir: training/churn\n      entry_point: train.py\n",
+        "",
+    ));
+    let words = ["/opt/ml/input/data/cg/probe".to_owned(), "train".to_owned()];
+    let body = sent(
+        try_create(&job, |launch| {
+            launch.script = None;
+            launch.entrypoint = Some(&words);
+        })
+        .unwrap(),
+    );
+    assert_eq!(
+        body["HyperParameters"],
+        json!({"num_round": "5", "booster": "gbtree"})
+    );
+    assert_eq!(
+        body["AlgorithmSpecification"]["ContainerEntrypoint"],
+        json!(words)
+    );
+}
+
+#[test]
+fn our_variables_win_over_the_specs() {
+    let own = [("MODE".to_owned(), "canary".to_owned())];
+    let job = job(SPEC);
+    let body = sent(try_create(&job, |launch| launch.environment = &own).unwrap());
+    assert_eq!(
+        body["Environment"],
+        json!({"MODE": "canary", "TEAM": "growth"})
+    );
+    let many: Vec<_> = (0..99).map(|n| (format!("V{n}"), "1".to_owned())).collect();
+    let error = try_create(&job, |launch| launch.environment = &many).unwrap_err();
+    assert_eq!(
+        error.what,
+        "jobs.churn.training.environment: 101 variables, with those of canary-gate; SageMaker takes at most 100"
+    );
+}
+
+#[test]
+fn without_network_the_script_comes_on_a_channel() {
+    let isolated = SPEC.replace("      tags:", "      network_isolation: true\n      tags:");
+    let body = sent(try_create(&job(&isolated), |_| {}).unwrap());
+    assert_eq!(body["EnableNetworkIsolation"], json!(true));
+    assert_eq!(
+        body["HyperParameters"]["sagemaker_submit_directory"],
+        json!("\"/opt/ml/input/data/code/sourcedir.tar.gz\"")
+    );
+    let channels = body["InputDataConfig"].as_array().unwrap();
+    assert_eq!(
+        channels.last().unwrap(),
+        &json!({
+            "ChannelName": "code",
+            "DataSource": {"S3DataSource": {
+                "S3DataType": "S3Prefix",
+                "S3Uri": "s3://my-bucket/canary-output/cg-source/0a/sourcedir.tar.gz",
+                "S3DataDistributionType": "FullyReplicated",
+            }},
+            "InputMode": "File",
+        })
+    );
+    let taken = job(&isolated.replace("validation:", "code:"));
+    let error = try_create(&taken, |_| {}).unwrap_err();
+    assert_eq!(
+        error.what,
+        "jobs.churn.training.channels.code: with `network_isolation` the script itself comes on a channel of this name"
+    );
+}
+
+#[test]
+fn debugger_is_asked_only_where_it_is() {
+    let spec = job(SPEC);
+    for (region, instance, asked) in [
+        ("us-east-1", "ml.m5.large", true),
+        ("eu-south-2", "ml.m5.large", false),
+        ("us-east-1", "ml.trn1.2xlarge", false),
+    ] {
+        let mut job = spec.clone();
+        job.instance = instance.parse().unwrap();
+        let request = try_create(&job, |launch| launch.region = region).unwrap();
+        let has = request.get_profiler_config().is_some();
+        assert_eq!(has, asked, "{region} {instance}");
+    }
+}
+
+#[test]
+fn the_time_limit_is_whole_seconds_and_never_above_the_policy() {
+    let job = job(SPEC);
+    for (asked, expected) in [
+        (Some(0.2), 1),
+        (Some(299.0), 299),
+        (Some(299.1), 300),
+        (Some(599.5), 600),
+        (Some(7200.0), 600),
+        (None, 600),
+    ] {
+        let mut run = canary(&job);
+        run.max_runtime = asked.map(Seconds);
+        let request = try_create(&job, |launch| launch.run = &run).unwrap();
+        let limit = request.get_stopping_condition().as_ref().unwrap();
+        assert_eq!(limit.max_runtime_in_seconds(), Some(expected), "{asked:?}");
+    }
+    let run = canary(&job);
+    assert_eq!(max_runtime(&run, Seconds(90.5)), 90);
+}
+
+#[test]
+fn groups_of_instances_are_not_served_yet() {
+    let mut job = job(SPEC);
+    job.instance = "data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge"
+        .parse()
+        .unwrap();
+    let error = try_create(&job, |_| {}).unwrap_err();
+    assert_eq!(
+        error.what,
+        "jobs.churn.instance: `data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge`: canaries on instance groups are not \
+         served yet"
+    );
+}
+
+#[test]
+fn a_probe_around_a_long_command_is_refused() {
+    let job = job(SPEC);
+    for words in [vec!["x".repeat(257)], vec!["x".to_owned(); 101]] {
+        let error = try_create(&job, |launch| launch.entrypoint = Some(&words)).unwrap_err();
+        assert!(
+            error.what.starts_with("jobs.churn.canary.probe.command"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn fast_file_reads_prefixes_and_no_manifests() {
+    let job = job(&SPEC.replace("mode: Pipe", "mode: FastFile"));
+    let train = &job.training.channels[0];
+    let staged = "s3://my-bucket/canary-output/cg-stage/x/".to_owned();
+    let inputs = [
+        Input::whole(train),
+        Input::of_prefix(train, staged.clone()),
+        Input::of_manifest(train, "s3://my-bucket/canary-output/m".to_owned()),
+    ];
+    let body = sent(try_create(&job, |launch| launch.inputs = &inputs).unwrap());
+    let channel = |index: usize| {
+        let channel = &body["InputDataConfig"][index];
+        let uri = &channel["DataSource"]["S3DataSource"]["S3Uri"];
+        (
+            uri.as_str().unwrap(),
+            channel["InputMode"].as_str().unwrap(),
+        )
+    };
+    assert_eq!(channel(0), ("s3://my-bucket/churn/train/", "FastFile"));
+    assert_eq!(channel(1), (staged.as_str(), "FastFile"));
+    assert_eq!(channel(2), ("s3://my-bucket/canary-output/m", "File"));
+}

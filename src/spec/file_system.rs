@@ -1,0 +1,99 @@
+//! A channel that lies in a file system: `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
+
+/// What SageMaker takes for a directory.
+const LONGEST_DIRECTORY: usize = 4096;
+
+/// A file system that SageMaker mounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSystemKind {
+    Efs,
+    FsxLustre,
+}
+
+/// A directory of a file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    pub kind: FileSystemKind,
+    /// `fs-0123456789abcdef0`
+    pub id: String,
+    /// Begins with `/`; of FSx for Lustre its first part is the mount name.
+    pub directory: String,
+}
+
+impl FileSystem {
+    /// Reads an address; `None` where it is none of a file system, `Err` with why it is no good one.
+    pub fn of_uri(uri: &str) -> Option<Result<Self, &'static str>> {
+        let (kind, rest) = match (uri.strip_prefix("efs://"), uri.strip_prefix("fsx://")) {
+            (Some(rest), _) => (FileSystemKind::Efs, rest),
+            (_, Some(rest)) => (FileSystemKind::FsxLustre, rest),
+            _ => return None,
+        };
+        Some(Self::of_parts(kind, rest))
+    }
+
+    fn of_parts(kind: FileSystemKind, rest: &str) -> Result<Self, &'static str> {
+        let slash = rest.find('/').unwrap_or(rest.len());
+        let (id, directory) = rest.split_at(slash);
+        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let is_id = id
+            .strip_prefix("fs-")
+            .is_some_and(|digits| (8..=17).contains(&digits.len()) && digits.bytes().all(hex));
+        if !is_id {
+            return Err("names no file system");
+        }
+        if directory.trim_matches('/').is_empty()
+            && (kind == FileSystemKind::FsxLustre || directory.is_empty())
+        {
+            return Err("names no directory");
+        }
+        if directory.chars().count() > LONGEST_DIRECTORY {
+            return Err("is longer than the 4096 characters SageMaker takes");
+        }
+        if directory.chars().any(char::is_control) {
+            return Err("holds a control character");
+        }
+        Ok(Self {
+            kind,
+            id: id.to_owned(),
+            directory: directory.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_file_systems_are_told_from_others() {
+        assert_eq!(
+            FileSystem::of_uri("fsx://fs-0123456789abcdef0/fsx/train"),
+            Some(Ok(FileSystem {
+                kind: FileSystemKind::FsxLustre,
+                id: "fs-0123456789abcdef0".to_owned(),
+                directory: "/fsx/train".to_owned(),
+            }))
+        );
+        assert_eq!(
+            FileSystem::of_uri("efs://fs-01234567/"),
+            Some(Ok(FileSystem {
+                kind: FileSystemKind::Efs,
+                id: "fs-01234567".to_owned(),
+                directory: "/".to_owned(),
+            }))
+        );
+        for other in ["s3://bucket/efs/", "data/efs", "", "efs:/fs-01234567/a"] {
+            assert_eq!(FileSystem::of_uri(other), None, "{other}");
+        }
+        for (bad, why) in [
+            ("efs://", "names no file system"),
+            ("efs://fs-0123456/a", "names no file system"),
+            ("efs://fs-0123456G/a", "names no file system"),
+            ("efs://fs-01234567", "names no directory"),
+            ("fsx://fs-01234567/", "names no directory"),
+            ("fsx://fs-01234567/a\nb", "holds a control character"),
+        ] {
+            assert_eq!(FileSystem::of_uri(bad), Some(Err(why)), "{bad}");
+        }
+    }
+}
