@@ -51,6 +51,8 @@ pub enum Command {
     Actuals(ActualsArguments),
     /// Print the JSON Schema of a file format.
     Schema(SchemaArguments),
+    /// Print the least IAM policy that the spec needs on AWS.
+    IamPolicy(IamPolicyArguments),
     /// Print shell completions.
     Completions(CompletionsArguments),
     /// Run a command, sample its process tree, print one JSON line at the end.
@@ -146,6 +148,12 @@ pub struct InitArguments {
     /// Where to write; an existing file is never overwritten.
     #[arg(value_name = "FILE", default_value = "canary-gate.yml")]
     pub file: PathBuf,
+    /// Start from this training job in SageMaker.
+    #[arg(long, value_name = "NAME")]
+    pub from_job: Option<String>,
+    /// Where that job is [default: AWS_REGION].
+    #[arg(long, value_name = "REGION", requires = "from_job")]
+    pub region: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -243,6 +251,23 @@ pub struct SchemaArguments {
     pub kind: SchemaKind,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PolicyGrantee {
+    /// Who runs canary-gate.
+    Ci,
+    /// The role that training jobs run as.
+    Job,
+}
+
+#[derive(Debug, Args)]
+pub struct IamPolicyArguments {
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// Whom the policy is for.
+    #[arg(long = "for", value_name = "WHOM", default_value = "ci")]
+    pub grantee: PolicyGrantee,
+}
+
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
     /// For which shell.
@@ -255,6 +280,14 @@ pub struct ProbeArguments {
     /// Write the JSON line here rather than to standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Begin the line on standard output with `canary-gate-probe` and this, to find it among the command's own lines.
+    #[arg(
+        long,
+        value_name = "NONCE",
+        env = "CANARY_GATE_MARK",
+        hide_env_values = true
+    )]
+    pub mark: Option<String>,
     /// End the command after this, e.g. `1h`.
     #[arg(long, value_name = "DURATION")]
     pub max_runtime: Option<Seconds>,

@@ -7,6 +7,7 @@ mod change;
 mod error;
 mod files;
 mod forecast;
+mod iam_policy;
 mod init;
 mod judge;
 mod measure;
@@ -39,7 +40,7 @@ const DEEPEST_INDENTATION: usize = 40;
 pub fn execute(cli: &Cli) -> u8 {
     let loudness = Loudness::of(&cli.verbosity);
     let result = match &cli.command {
-        Command::Init(arguments) => init::init(arguments),
+        Command::Init(arguments) => in_runtime(init::init(arguments)),
         Command::Validate(arguments) => in_runtime(validate::validate(arguments)),
         Command::Plan(arguments) => in_runtime(plan::plan(arguments)),
         Command::Run(arguments) => in_runtime(run::run(arguments, loudness)),
@@ -47,6 +48,7 @@ pub fn execute(cli: &Cli) -> u8 {
         Command::Report(arguments) => report::report(arguments),
         Command::Actuals(arguments) => in_runtime(actuals::actuals(arguments, loudness)),
         Command::Schema(arguments) => schema::schema(arguments),
+        Command::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
         Command::Completions(arguments) => schema::completions(arguments),
         Command::Probe(arguments) => probe::probe(arguments),
     };

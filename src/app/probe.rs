@@ -8,6 +8,7 @@ use super::AppError;
 pub(super) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
     let report = probe::run(&ProbeOptions {
         output: arguments.output.clone(),
+        mark: arguments.mark.clone(),
         max_runtime: arguments.max_runtime,
         grace: arguments.grace,
         opt_ml: arguments.opt_ml.clone(),

@@ -11,6 +11,7 @@ use std::process::{Child, Command};
 use nix::libc;
 use nix::unistd::{AccessFlags, access};
 
+use super::MARK_VARIABLE;
 use super::error::{ProbeError, shown};
 
 /// Starts the command in a process group of its own, so that a Ctrl-C on the terminal reaches the probe alone.
@@ -24,7 +25,11 @@ pub(super) fn start(command: &[OsString], current_dir: Option<&Path>) -> Result<
     }
     let path = locate(program, env::var_os("PATH").as_deref(), current_dir)?;
     let mut process = Command::new(&path);
-    process.args(arguments).arg0(program).process_group(0);
+    process
+        .args(arguments)
+        .arg0(program)
+        .env_remove(MARK_VARIABLE)
+        .process_group(0);
     if let Some(folder) = current_dir {
         process.current_dir(folder);
     }

@@ -49,6 +49,12 @@ pub use run::run;
 /// The version of [`ProbeReport`] written by this program. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// What a marked line begins with: this, a space, the mark, a space, the JSON.
+pub const MARKED_LINE: &str = "canary-gate-probe";
+
+/// The variable that gives the mark. The command does not get it: who knows the mark can write such a line.
+pub const MARK_VARIABLE: &str = "CANARY_GATE_MARK";
+
 /// The time between SIGTERM and SIGKILL where none is asked for.
 pub const DEFAULT_GRACE: Seconds = Seconds(10.0);
 
@@ -59,6 +65,8 @@ pub struct ProbeOptions {
     pub command: Vec<OsString>,
     /// Where the JSON line goes; absent: stdout. Opened before the command starts, and never through a link.
     pub output: Option<PathBuf>,
+    /// What the line on stdout is marked with, so that it can be found among the command's own; absent: it is JSON alone.
+    pub mark: Option<String>,
     /// The command is ended when it runs longer; absent: never.
     pub max_runtime: Option<Seconds>,
     /// From SIGTERM to SIGKILL.
@@ -80,6 +88,7 @@ impl ProbeOptions {
         Self {
             command,
             output: None,
+            mark: None,
             max_runtime: None,
             grace: DEFAULT_GRACE,
             opt_ml: None,

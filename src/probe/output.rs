@@ -7,19 +7,19 @@ use std::path::Path;
 
 use nix::libc;
 
-use super::ProbeReport;
 use super::error::ProbeError;
+use super::{MARKED_LINE, ProbeReport};
 
 /// Where the report goes.
 pub(super) enum Output<'a> {
-    Stdout,
+    Stdout { mark: Option<&'a str> },
     File(&'a Path, File),
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn open(path: Option<&'a Path>) -> Result<Self, ProbeError> {
+    pub(super) fn open(path: Option<&'a Path>, mark: Option<&'a str>) -> Result<Self, ProbeError> {
         let Some(path) = path else {
-            return Ok(Self::Stdout);
+            return Ok(Self::Stdout { mark });
         };
         OpenOptions::new()
             .write(true)
@@ -39,11 +39,17 @@ impl<'a> Output<'a> {
         let mut line = serde_json::to_vec(report).expect("a report is plain data");
         line.push(b'\n');
         match self {
-            Self::Stdout => match io::stdout().write_all(&line) {
-                // Whoever read has gone.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                result => result.map_err(|source| ProbeError::Stdout { source }),
-            },
+            Self::Stdout { mark } => {
+                if let Some(mark) = mark {
+                    // The command's last line may have no end.
+                    line.splice(0..0, format!("\n{MARKED_LINE} {mark} ").into_bytes());
+                }
+                match io::stdout().write_all(&line) {
+                    // Whoever read has gone.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                    result => result.map_err(|source| ProbeError::Stdout { source }),
+                }
+            }
             Self::File(path, mut file) => {
                 file.write_all(&line).map_err(|source| ProbeError::Output {
                     path: path.to_owned(),

@@ -44,7 +44,7 @@ const OOM_SCORE_ADJUSTMENT: &str = "1000";
 /// the report could not be written. Call it once in a process, before there is a second thread.
 pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
     // Before the command runs for hours.
-    let output = Output::open(options.output.as_deref())?;
+    let output = Output::open(options.output.as_deref(), options.mark.as_deref())?;
     let report = Run::start(options)?.watch()?;
     output.write(&report)?;
     Ok(report)

@@ -132,7 +132,7 @@ fn the_core_touches_nothing_outside() {
 }
 
 #[test]
-fn edges_do_not_know_each_other_but_local_starts_the_probe() {
+fn edges_do_not_know_each_other_but_backends_start_the_probe() {
     for (file, text) in source_files() {
         let banned: &[&str] = match room(&file) {
             "git" | "probe" => &["crate::git", "crate::backend", "crate::app", "crate::cli"],

@@ -162,7 +162,7 @@ jobs:
 }
 
 impl Finished {
-    fn new(output: &Output, root: &Path) -> Self {
+    pub(crate) fn new(output: &Output, root: &Path) -> Self {
         let text = |bytes: &[u8]| {
             let real = root.canonicalize().unwrap();
             String::from_utf8(bytes.to_vec())

@@ -8,12 +8,12 @@ mod description;
 #[cfg(test)]
 mod exchange;
 mod failure;
-mod from_job;
+pub mod from_job;
 pub mod listing;
 mod manifest;
 mod metrics;
 mod name;
-mod policy;
+pub mod policy;
 mod price;
 mod quota;
 mod request;

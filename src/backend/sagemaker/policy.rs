@@ -1,1 +1,431 @@
 //! The least IAM policy that a spec needs.
+//!
+//! Of whom starts the canaries, and of the role that they run as. Resources are as narrow as IAM lets them be for each
+//! action: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html>, and the
+//! permissions of a training job: <https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html>.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::spec::{BackendKind, Channel, InputMode, Job, Spec};
+
+/// Every canary's name begins so.
+const CANARIES: &str = "training-job/cg-*";
+const LOG_GROUP: &str = "/aws/sagemaker/TrainingJobs";
+const SERVICE: &str = "sagemaker.amazonaws.com";
+
+/// Whom a policy is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grantee {
+    /// Who runs canary-gate.
+    Ci,
+    /// The role that training jobs run as.
+    Job,
+}
+
+/// Why there is no policy for a spec.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    #[error("a spec with `backend: {0}` needs no permission in AWS")]
+    NotOnAws(BackendKind),
+}
+
+/// The policy as IAM takes it. `region` stands where the spec names none; without either the policy is for all regions.
+///
+/// # Errors
+///
+/// When the spec's backend is not SageMaker.
+pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Value, PolicyError> {
+    if spec.backend != BackendKind::Sagemaker {
+        return Err(PolicyError::NotOnAws(spec.backend));
+    }
+    let scope = Scope {
+        spec,
+        region: spec.region.as_deref().or(region).unwrap_or("*"),
+    };
+    let statements = match grantee {
+        Grantee::Ci => scope.for_ci(),
+        Grantee::Job => scope.for_job(),
+    };
+    Ok(json!({"Version": "2012-10-17", "Statement": statements}))
+}
+
+/// Partition and account of a role: `arn:aws:iam::123456789012:role/Name`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Account<'a> {
+    partition: &'a str,
+    number: &'a str,
+}
+
+impl<'a> Account<'a> {
+    fn of(role: &'a str) -> Option<Self> {
+        let mut parts = role.split(':').skip(1);
+        let (partition, number) = (parts.next()?, parts.nth(2)?);
+        Some(Self { partition, number })
+    }
+}
+
+/// A bucket and the start of keys in it.
+struct Place<'a> {
+    bucket: &'a str,
+    prefix: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn of(uri: &'a str) -> Option<Self> {
+        let rest = uri.strip_prefix("s3://")?;
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        Some(Self { bucket, prefix })
+    }
+
+    /// Where canary-gate and its jobs write: inside the folder, whether or not the address ends with `/`.
+    fn folder(uri: &'a str) -> Option<(&'a str, String)> {
+        let Self { bucket, prefix } = Self::of(uri)?;
+        let prefix = prefix.trim_end_matches('/');
+        let slash = if prefix.is_empty() { "" } else { "/" };
+        Some((bucket, format!("{prefix}{slash}")))
+    }
+}
+
+/// `*` and `?` in a key are wildcards to IAM, and `$` starts a variable: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html>
+fn literal(key: &str) -> String {
+    let mut text = String::new();
+    for character in key.chars() {
+        match character {
+            '*' | '?' | '$' => {
+                text.push_str("${");
+                text.push(character);
+                text.push('}');
+            }
+            _ => text.push(character),
+        }
+    }
+    text
+}
+
+struct Scope<'a> {
+    spec: &'a Spec,
+    region: &'a str,
+}
+
+impl Scope<'_> {
+    fn for_ci(&self) -> Vec<Value> {
+        let jobs = self.regional("sagemaker", &[CANARIES]);
+        let roles: BTreeSet<&str> = self.roles().collect();
+        let mut statements = vec![
+            allow(
+                "Canaries",
+                &[
+                    "sagemaker:CreateTrainingJob",
+                    "sagemaker:DescribeTrainingJob",
+                    "sagemaker:StopTrainingJob",
+                    "sagemaker:UpdateTrainingJob",
+                    "sagemaker:AddTags",
+                    "sagemaker:ListTags",
+                ],
+                jobs,
+            ),
+            allow("FindCanaries", &["sagemaker:ListTrainingJobs"], anything()),
+            with(
+                allow(
+                    "RoleOfCanaries",
+                    &["iam:PassRole"],
+                    roles.into_iter().map(str::to_owned).collect(),
+                ),
+                json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
+            ),
+        ];
+        statements.extend(self.list_buckets(true));
+        statements.extend(self.read_data(
+            "CopyDataForFastFile",
+            &["s3:GetObject", "s3:GetObjectTagging"],
+            |channel| channel.sample && channel.mode == InputMode::FastFile,
+        ));
+        let mut output = vec!["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
+        if self
+            .channels()
+            .any(|channel| channel.sample && channel.mode == InputMode::FastFile)
+        {
+            output.push("s3:PutObjectTagging");
+        }
+        statements.push(allow("CanaryFolder", &output, self.outputs()));
+        statements.extend(self.keys(
+            "OutputKeys",
+            &["kms:GenerateDataKey", "kms:Decrypt"],
+            |job| job.training.output_kms_key.as_deref(),
+        ));
+        statements.extend(self.keys(
+            "VolumeKeys",
+            &["kms:CreateGrant", "kms:DescribeKey"],
+            |job| job.training.volume_kms_key.as_deref(),
+        ));
+        statements.extend([
+            allow("Metrics", &["cloudwatch:GetMetricData"], anything()),
+            allow(
+                "Logs",
+                &[
+                    "logs:DescribeLogStreams",
+                    "logs:FilterLogEvents",
+                    "logs:GetLogEvents",
+                ],
+                self.log_groups(),
+            ),
+            allow(
+                "PricesAndQuotas",
+                &[
+                    "pricing:GetProducts",
+                    "servicequotas:GetServiceQuota",
+                    "servicequotas:ListServiceQuotas",
+                ],
+                anything(),
+            ),
+        ]);
+        statements
+    }
+
+    fn for_job(&self) -> Vec<Value> {
+        let mut statements = self.list_buckets(false);
+        statements.extend(self.read_data("ReadData", &["s3:GetObject"], |_| true));
+        statements.push(allow(
+            "CanaryFolder",
+            &["s3:GetObject", "s3:PutObject"],
+            self.outputs(),
+        ));
+        statements.extend(self.keys(
+            "OutputKeys",
+            &["kms:GenerateDataKey", "kms:Decrypt"],
+            |job| job.training.output_kms_key.as_deref(),
+        ));
+        statements.extend(self.keys(
+            "VolumeKeys",
+            &["kms:CreateGrant", "kms:DescribeKey"],
+            |job| job.training.volume_kms_key.as_deref(),
+        ));
+        statements.extend([
+            allow(
+                "Logs",
+                &[
+                    "logs:CreateLogGroup",
+                    "logs:CreateLogStream",
+                    "logs:DescribeLogStreams",
+                    "logs:PutLogEvents",
+                ],
+                self.log_groups(),
+            ),
+            with(
+                allow("Metrics", &["cloudwatch:PutMetricData"], anything()),
+                json!({"StringEquals": {"cloudwatch:namespace": LOG_GROUP}}),
+            ),
+            allow(
+                "PullImage",
+                &[
+                    "ecr:BatchCheckLayerAvailability",
+                    "ecr:BatchGetImage",
+                    "ecr:GetAuthorizationToken",
+                    "ecr:GetDownloadUrlForLayer",
+                ],
+                anything(),
+            ),
+        ]);
+        if self
+            .spec
+            .jobs
+            .iter()
+            .any(|job| !job.training.subnets.is_empty())
+        {
+            statements.push(allow(
+                "Vpc",
+                &[
+                    "ec2:CreateNetworkInterface",
+                    "ec2:CreateNetworkInterfacePermission",
+                    "ec2:DeleteNetworkInterface",
+                    "ec2:DeleteNetworkInterfacePermission",
+                    "ec2:DescribeDhcpOptions",
+                    "ec2:DescribeNetworkInterfaces",
+                    "ec2:DescribeSecurityGroups",
+                    "ec2:DescribeSubnets",
+                    "ec2:DescribeVpcs",
+                ],
+                anything(),
+            ));
+        }
+        statements
+    }
+
+    fn roles(&self) -> impl Iterator<Item = &str> {
+        (self.spec.jobs.iter()).filter_map(|job| job.training.role.as_deref())
+    }
+
+    fn accounts(&self) -> BTreeSet<Account<'_>> {
+        self.roles().filter_map(Account::of).collect()
+    }
+
+    /// S3's ARNs name no account.
+    fn partition(&self) -> &str {
+        let accounts = self.accounts().into_iter().next();
+        accounts.map_or("aws", |account| account.partition)
+    }
+
+    fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.spec.jobs.iter().flat_map(|job| &job.training.channels)
+    }
+
+    /// `arn:aws:SERVICE:us-east-1:123456789012:RESOURCE` in every account.
+    fn regional(&self, service: &str, resources: &[&str]) -> Vec<String> {
+        let accounts = self.accounts().into_iter();
+        accounts
+            .flat_map(|Account { partition, number }| {
+                resources.iter().map(move |resource| {
+                    format!(
+                        "arn:{partition}:{service}:{}:{number}:{resource}",
+                        self.region
+                    )
+                })
+            })
+            .collect()
+    }
+
+    /// A group is named with its streams for some actions, and without them for others.
+    fn log_groups(&self) -> Vec<String> {
+        self.regional(
+            "logs",
+            &[
+                &format!("log-group:{LOG_GROUP}"),
+                &format!("log-group:{LOG_GROUP}:*"),
+            ],
+        )
+    }
+
+    fn outputs(&self) -> Vec<String> {
+        let folders: BTreeSet<String> = (self.spec.jobs.iter())
+            .filter_map(|job| Place::folder(job.training.output.as_deref()?))
+            .map(|(bucket, prefix)| {
+                format!(
+                    "arn:{}:s3:::{bucket}/{}*",
+                    self.partition(),
+                    literal(&prefix)
+                )
+            })
+            .collect();
+        folders.into_iter().collect()
+    }
+
+    /// Data and outputs can be listed, and nothing else of their buckets.
+    fn list_buckets(&self, with_location: bool) -> Vec<Value> {
+        let mut buckets: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for place in self
+            .channels()
+            .filter_map(|channel| Place::of(&channel.uri))
+        {
+            let prefixes = buckets.entry(place.bucket).or_default();
+            prefixes.insert(format!("{}*", literal(place.prefix)));
+        }
+        for job in &self.spec.jobs {
+            if let Some((bucket, prefix)) = job.training.output.as_deref().and_then(Place::folder) {
+                let prefixes = buckets.entry(bucket).or_default();
+                prefixes.insert(format!("{}*", literal(&prefix)));
+            }
+        }
+        let arn = |bucket: &str| format!("arn:{}:s3:::{bucket}", self.partition());
+        let mut statements: Vec<Value> = (1..)
+            .zip(&buckets)
+            .map(|(number, (bucket, prefixes))| {
+                let list = allow(
+                    &format!("List{number}"),
+                    &["s3:ListBucket"],
+                    vec![arn(bucket)],
+                );
+                if prefixes.contains("*") {
+                    // The whole bucket; a listing without a prefix meets no condition on it.
+                    return list;
+                }
+                with(list, json!({"StringLike": {"s3:prefix": prefixes}}))
+            })
+            .collect();
+        if with_location && !buckets.is_empty() {
+            let all = buckets.keys().map(|bucket| arn(bucket)).collect();
+            statements.push(allow("BucketRegions", &["s3:GetBucketLocation"], all));
+        }
+        statements
+    }
+
+    fn read_data(
+        &self,
+        sid: &str,
+        actions: &[&str],
+        is_read: impl Fn(&Channel) -> bool,
+    ) -> Option<Value> {
+        let data: BTreeSet<String> = self
+            .channels()
+            .filter(|channel| is_read(channel))
+            .filter_map(|channel| Place::of(&channel.uri))
+            .map(|Place { bucket, prefix }| {
+                format!(
+                    "arn:{}:s3:::{bucket}/{}*",
+                    self.partition(),
+                    literal(prefix)
+                )
+            })
+            .collect();
+        (!data.is_empty()).then(|| allow(sid, actions, data.into_iter().collect()))
+    }
+
+    /// Keys by id or ARN are resources; an alias can only be a condition on all keys.
+    fn keys(
+        &self,
+        sid: &str,
+        actions: &[&str],
+        key_of: impl for<'j> Fn(&'j Job) -> Option<&'j str>,
+    ) -> Vec<Value> {
+        let mut keys: BTreeSet<String> = BTreeSet::new();
+        let mut aliases: BTreeSet<String> = BTreeSet::new();
+        for key in self.spec.jobs.iter().filter_map(key_of) {
+            let name = key.rsplit_once(":alias/").map(|(_, name)| name);
+            if let Some(alias) = name.or_else(|| key.strip_prefix("alias/")) {
+                aliases.insert(format!("alias/{alias}"));
+            } else if key.starts_with("arn:") {
+                keys.insert(key.to_owned());
+            } else {
+                let id = key.strip_prefix("key/").unwrap_or(key);
+                keys.extend(self.regional("kms", &[&format!("key/{id}")]));
+            }
+        }
+        let mut statements = Vec::new();
+        if !keys.is_empty() {
+            statements.push(allow(sid, actions, keys.into_iter().collect()));
+        }
+        if !aliases.is_empty() {
+            statements.push(with(
+                allow(
+                    &format!("{sid}ByAlias"),
+                    actions,
+                    self.regional("kms", &["key/*"]),
+                ),
+                json!({"ForAnyValue:StringEquals": {"kms:ResourceAliases": aliases}}),
+            ));
+        }
+        statements
+    }
+}
+
+/// Of actions that know no resources.
+fn anything() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+fn allow(sid: &str, actions: &[&str], resources: Vec<String>) -> Value {
+    let resources = Value::from(resources);
+    json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources})
+}
+
+fn with(mut statement: Value, condition: Value) -> Value {
+    let fields: Option<&mut Map<_, _>> = statement.as_object_mut();
+    if let Some(fields) = fields {
+        fields.insert("Condition".to_owned(), condition);
+    }
+    statement
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,341 @@
 //! CloudWatch: one series for each host and metric, a point a minute.
+//!
+//! A minute's point hides what happens within it, and a run of a few minutes has as few points. Memory is therefore a
+//! lower bound, and what does not come is absent.
+
+use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricDataResult, MetricStat};
+use aws_smithy_types::DateTime;
+
+use super::{peak_memory, utilization};
+use crate::instance::Capacity;
+use crate::measurement::Usage;
+
+/// What one GetMetricData call takes.
+pub(in crate::backend) const MOST_QUERIES: usize = 500;
+const NAMESPACE: &str = "/aws/sagemaker/TrainingJobs";
+const PERIOD_SECONDS: i32 = 60;
+const MEAN_SOURCE: &str = "CloudWatch, 1-minute averages";
+const MEMORY_SOURCE: &str = "CloudWatch, 1-minute maximum, a lower bound";
+/// 28 days, a point a minute; more than that is no answer to what was asked.
+const MOST_POINTS: usize = 28 * 24 * 60 + 2;
+
+/// What is asked of each host: the shares as they were on average, and memory at its highest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Series {
+    Cpu,
+    Memory,
+    Gpu,
+    GpuMemory,
+}
+
+impl Series {
+    const ALL: [Self; 4] = [Self::Cpu, Self::Memory, Self::Gpu, Self::GpuMemory];
+
+    fn metric(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPUUtilization",
+            Self::Memory => "MemoryUtilization",
+            Self::Gpu => "GPUUtilization",
+            Self::GpuMemory => "GPUMemoryUtilization",
+        }
+    }
+
+    fn statistic(self) -> &'static str {
+        match self {
+            Self::Memory => "Maximum",
+            Self::Cpu | Self::Gpu | Self::GpuMemory => "Average",
+        }
+    }
+
+    /// A metric of parts counts each part in full: 400 for 4 busy cores.
+    fn parts(self, capacity: &Capacity) -> u32 {
+        match self {
+            Self::Cpu => capacity.vcpus,
+            Self::Memory => 1,
+            Self::Gpu | Self::GpuMemory => capacity.gpus,
+        }
+    }
+
+    /// The id of the query; it starts with a lowercase letter, as the API wants.
+    fn id(self, host: usize) -> String {
+        let name = match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::Gpu => "gpu",
+            Self::GpuMemory => "gpu_memory",
+        };
+        format!("{name}_{host}")
+    }
+}
+
+/// What to ask for the hosts of a job (`algo-1`, …), to be sent in chunks of [`MOST_QUERIES`].
+///
+/// No unit: with a wrong one nothing comes.
+pub(in crate::backend) fn queries(job_name: &str, hosts: &[String]) -> Vec<MetricDataQuery> {
+    let each = hosts.iter().enumerate();
+    each.flat_map(|(index, host)| {
+        Series::ALL.map(|series| {
+            let host = Dimension::builder()
+                .name("Host")
+                .value(format!("{job_name}/{host}"))
+                .build();
+            let metric = Metric::builder()
+                .namespace(NAMESPACE)
+                .metric_name(series.metric())
+                .dimensions(host)
+                .build();
+            let statistic = MetricStat::builder()
+                .metric(metric)
+                .period(PERIOD_SECONDS)
+                .stat(series.statistic())
+                .build();
+            MetricDataQuery::builder()
+                .id(series.id(index))
+                .metric_stat(statistic)
+                .return_data(true)
+                .build()
+        })
+    })
+    .collect()
+}
+
+/// StartTime (inclusive) and EndTime (exclusive) that cover a run: whole minutes, and one more at the end.
+pub(in crate::backend) fn window(start: DateTime, end: DateTime) -> (DateTime, DateTime) {
+    let minute = i64::from(PERIOD_SECONDS);
+    let floor = start.secs().div_euclid(minute).saturating_mul(minute);
+    let whole_seconds = end.secs().saturating_add(i64::from(end.subsec_nanos() > 0));
+    let ceiling = whole_seconds
+        .saturating_add(minute - 1)
+        .div_euclid(minute)
+        .saturating_mul(minute);
+    (
+        DateTime::from_secs(floor),
+        DateTime::from_secs(ceiling.saturating_add(minute)),
+    )
+}
+
+/// What CloudWatch told.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::backend) struct Answer {
+    /// One for each host, in the order of `hosts`; a value without a point is absent.
+    pub(in crate::backend) usages: Vec<Usage>,
+    pub(in crate::backend) notes: Vec<String>,
+}
+
+/// Reads the answers to [`queries`], of all pages and calls together; every host has this capacity.
+pub(in crate::backend) fn read(
+    answers: &[MetricDataResult],
+    capacity: &Capacity,
+    hosts: &[String],
+) -> Answer {
+    let mut notes = Vec::new();
+    let usages = hosts
+        .iter()
+        .enumerate()
+        .map(|(index, host)| {
+            let mut shares = |series: Series| {
+                let parts = series.parts(capacity);
+                if parts == 0 {
+                    return Vec::new();
+                }
+                let mut highest = 0.0_f64;
+                let points = points(answers, &series.id(index))
+                    .map(|value| {
+                        let share = value / f64::from(parts);
+                        highest = highest.max(share);
+                        share.min(100.0)
+                    })
+                    .collect();
+                // What is rounding needs no word.
+                if highest > 101.0 {
+                    notes.push(format!(
+                        "{host}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
+                        series.metric()
+                    ));
+                }
+                points
+            };
+            let memory = shares(Series::Memory).into_iter().reduce(f64::max);
+            Usage {
+                memory: memory
+                    .and_then(|percent| peak_memory(percent, capacity.memory, MEMORY_SOURCE)),
+                cpu_percent: utilization(&shares(Series::Cpu), MEAN_SOURCE),
+                gpu_percent: utilization(&shares(Series::Gpu), MEAN_SOURCE),
+                gpu_memory_percent: utilization(&shares(Series::GpuMemory), MEAN_SOURCE),
+                io_wait_percent: None,
+            }
+        })
+        .collect();
+    Answer { usages, notes }
+}
+
+/// A series' values; what is negative or no number is no value.
+fn points<'a>(answers: &'a [MetricDataResult], id: &'a str) -> impl Iterator<Item = f64> + 'a {
+    answers
+        .iter()
+        .filter(move |answer| answer.id() == Some(id))
+        .flat_map(MetricDataResult::values)
+        .copied()
+        .filter(|value| value.is_finite() && *value >= 0.0)
+        .take(MOST_POINTS)
+}
+
+/// Whether there is no use in waiting for more: every host has about a point for each minute of the run, one at least.
+pub(in crate::backend) fn is_complete(
+    answers: &[MetricDataResult],
+    hosts: &[String],
+    start: DateTime,
+    end: DateTime,
+) -> bool {
+    let minutes = end.secs().saturating_sub(start.secs()) / i64::from(PERIOD_SECONDS);
+    // The first and the last minute are cut.
+    let expected = usize::try_from(minutes - 1)
+        .unwrap_or(0)
+        .clamp(1, MOST_POINTS);
+    (0..hosts.len()).all(|host| {
+        [Series::Cpu, Series::Memory]
+            .iter()
+            .all(|series| points(answers, &series.id(host)).count() >= expected)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Bytes, Percent};
+
+    fn capacity() -> Capacity {
+        Capacity {
+            vcpus: 4,
+            memory: Bytes(16 << 30),
+            gpus: 2,
+            gpu_memory: Some(Bytes(32 << 30)),
+        }
+    }
+
+    fn hosts(count: usize) -> Vec<String> {
+        (1..=count).map(|host| format!("algo-{host}")).collect()
+    }
+
+    fn answer(id: &str, values: &[f64]) -> MetricDataResult {
+        MetricDataResult::builder()
+            .id(id)
+            .set_values(Some(values.to_vec()))
+            .build()
+    }
+
+    #[test]
+    fn each_host_has_its_own_series() {
+        let queries = queries("cg-churn-0123-0", &hosts(200));
+        assert_eq!(queries.len(), 800);
+        let mut calls = queries.chunks(MOST_QUERIES);
+        assert_eq!(calls.next().unwrap().len(), 500);
+        let ids: std::collections::HashSet<_> = queries.iter().map(|query| query.id()).collect();
+        assert_eq!(ids.len(), 800);
+
+        let statistic = queries[5].metric_stat().unwrap();
+        let metric = statistic.metric().unwrap();
+        assert_eq!(metric.namespace(), Some("/aws/sagemaker/TrainingJobs"));
+        assert_eq!(metric.metric_name(), Some("MemoryUtilization"));
+        assert_eq!(metric.dimensions()[0].name(), Some("Host"));
+        assert_eq!(
+            metric.dimensions()[0].value(),
+            Some("cg-churn-0123-0/algo-2")
+        );
+        assert_eq!(
+            (statistic.stat(), statistic.period()),
+            (Some("Maximum"), Some(60))
+        );
+        assert_eq!(statistic.unit(), None);
+    }
+
+    #[test]
+    fn the_window_holds_every_minute_of_the_run() {
+        let seconds = DateTime::from_secs;
+        assert_eq!(
+            window(seconds(119), seconds(181)),
+            (seconds(60), seconds(300))
+        );
+        assert_eq!(
+            window(seconds(120), seconds(180)),
+            (seconds(120), seconds(240))
+        );
+        assert_eq!(
+            window(seconds(120), DateTime::from_secs_and_nanos(180, 1)).1,
+            seconds(300)
+        );
+        window(seconds(i64::MIN), seconds(i64::MAX));
+    }
+
+    #[test]
+    fn sums_over_cores_and_gpus_become_shares_of_the_instance() {
+        let answers = [
+            answer("cpu_0", &[400.0, 200.0]),
+            // A second page.
+            answer("cpu_0", &[0.0]),
+            answer("memory_0", &[25.0, 50.0]),
+            answer("gpu_0", &[100.0]),
+            answer("cpu_1", &[100.0]),
+        ];
+        let read = read(&answers, &capacity(), &hosts(2));
+        assert!(read.notes.is_empty());
+        let first = &read.usages[0];
+        let cpu = first.cpu_percent.as_ref().unwrap();
+        assert_eq!((cpu.mean, cpu.p99), (Percent(50.0), None));
+        assert_eq!(first.gpu_percent.as_ref().unwrap().mean, Percent(50.0));
+        assert_eq!(first.gpu_memory_percent, None);
+        let memory = first.memory.as_ref().unwrap();
+        assert_eq!(memory.bytes, Some(Bytes(8 << 30)));
+        assert!(memory.source.contains("lower bound"));
+        assert_eq!(read.usages[1].memory, None);
+        assert_eq!(
+            read.usages[1].cpu_percent.as_ref().unwrap().mean,
+            Percent(25.0)
+        );
+    }
+
+    #[test]
+    fn odd_values_are_left_out_or_cut_and_said() {
+        let answers = [
+            answer("cpu_0", &[f64::NAN, -5.0, f64::INFINITY, 900.0]),
+            answer("memory_0", &[100.4]),
+            answer("gpu_0", &[-1.0]),
+            answer("disk_0", &[7.0]),
+        ];
+        let read = read(&answers, &capacity(), &hosts(1));
+        let usage = &read.usages[0];
+        assert_eq!(usage.cpu_percent.as_ref().unwrap().mean, Percent(100.0));
+        assert_eq!(usage.memory.as_ref().unwrap().bytes, Some(Bytes(16 << 30)));
+        assert_eq!(usage.gpu_percent, None);
+        assert_eq!(
+            read.notes,
+            ["algo-1: CloudWatch's CPUUtilization reached 225% of the instance; it is cut to 100%"]
+        );
+        let no_gpu = Capacity {
+            gpus: 0,
+            ..capacity()
+        };
+        let read = super::read(&[answer("gpu_0", &[50.0])], &no_gpu, &hosts(1));
+        assert_eq!(read.usages, [Usage::default()]);
+    }
+
+    #[test]
+    fn waiting_ends_with_about_a_point_a_minute_on_every_host() {
+        let complete = |points: usize, seconds: i64| {
+            let values = vec![1.0; points];
+            let answers = [
+                answer("cpu_0", &values),
+                answer("memory_0", &values),
+                answer("cpu_1", &values),
+                answer("memory_1", &values),
+            ];
+            let end = DateTime::from_secs(1000 + seconds);
+            is_complete(&answers, &hosts(2), DateTime::from_secs(1000), end)
+        };
+        assert!(!complete(0, 30) && complete(1, 30));
+        assert!(!complete(3, 300) && complete(4, 300));
+        let one_host = [answer("cpu_0", &[1.0]), answer("memory_0", &[1.0])];
+        let (start, end) = (DateTime::from_secs(0), DateTime::from_secs(60));
+        assert!(!is_complete(&one_host, &hosts(2), start, end));
+    }
+}

@@ -1,1 +1,249 @@
 //! The probe in the container: how it gets in, and its JSON line found in the log.
+//!
+//! The probe is this program itself, where it is linked statically. It comes into the container beside the source (script
+//! mode) or through a channel of its own (plain image), and whatever keeps it from running there, the training runs on.
+//!
+//! The line is marked with a nonce that each job gets in its environment and that the script's own environment lacks.
+//! That keeps a script from being taken for the probe by accident, or by a copied log. It does not stop one that is out
+//! to deceive: it may read `/proc` of the processes that started it. Such a script decides by itself what it uses, too.
+
+use crate::measurement::{PeakMemory, Usage, Utilization};
+use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
+use crate::units::{Percent, Seconds};
+
+/// The probe's file, in the source archive and in the channel.
+pub(in crate::backend) const FILE: &str = "canary-gate-probe";
+/// What `sagemaker_program` names; a module name, since a source with a `setup.py` is started as one.
+pub(in crate::backend) const ENTRY_FILE: &str = "canary_gate_entry.py";
+/// The text of [`ENTRY_FILE`]. It is the same for every job, so that sources keep their hash.
+pub(in crate::backend) const ENTRY: &str = include_str!("entry.py");
+/// The variable that tells [`ENTRY_FILE`] which script to start.
+pub(in crate::backend) const ENTRY_VARIABLE: &str = "CANARY_GATE_ENTRY_POINT";
+/// The channel of a plain image that brings the probe, in File mode.
+pub(in crate::backend) const CHANNEL: &str = "canary-gate";
+
+/// What the API takes of a container's entry point, and of its arguments.
+const MOST_WORDS: usize = 100;
+const LONGEST_WORD: usize = 256;
+/// The script's text is one word.
+const START: &str = "\
+p=/tmp/canary-gate-probe;\
+if cp /opt/ml/input/data/canary-gate/canary-gate-probe $p&&chmod 755 $p&&$p probe --output /dev/null -- /bin/sh -c :;\
+then exec $p probe --grace 110s -- \"$@\";fi;\
+unset CANARY_GATE_MARK;exec \"$@\"";
+
+/// Longer lines are not the probe's.
+const LONGEST_LINE: usize = 64 << 10;
+/// More than the probe has to say.
+const MOST_NOTES: usize = 5;
+const LONGEST_NOTE: usize = 300;
+const LONGEST_SOURCE: usize = 100;
+/// More cores than any machine has.
+const MOST_CORES: f64 = 100_000.0;
+/// SageMaker's longest run, with a day to spare.
+const LONGEST_RUN: f64 = 29.0 * 86_400.0;
+
+/// The variables that a job with a probe needs beside its own.
+pub(in crate::backend) fn environment(
+    mark: &str,
+    entry_point: Option<&str>,
+) -> Vec<(String, String)> {
+    let entry_point = entry_point.map(|script| (ENTRY_VARIABLE.to_owned(), script.to_owned()));
+    std::iter::once((MARK_VARIABLE.to_owned(), mark.to_owned()))
+        .chain(entry_point)
+        .collect()
+}
+
+/// `ContainerEntrypoint` and `ContainerArguments` of a plain image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::backend) struct ContainerCommand {
+    pub(in crate::backend) entrypoint: Vec<String>,
+    pub(in crate::backend) arguments: Vec<String>,
+}
+
+/// Runs a plain image's command under the probe, or by itself where the probe cannot run. The image needs `/bin/sh`.
+///
+/// # Errors
+///
+/// With the reason why the API would not take the command; the job runs without a probe then.
+pub(in crate::backend) fn container_command(
+    command: &[String],
+) -> Result<ContainerCommand, String> {
+    if command.is_empty() {
+        return Err("it has no word".to_owned());
+    }
+    if command.len() > MOST_WORDS {
+        return Err(format!(
+            "it has {} words; SageMaker takes at most {MOST_WORDS}",
+            command.len()
+        ));
+    }
+    if let Some(word) = command
+        .iter()
+        .find(|word| word.is_empty() || word.chars().count() > LONGEST_WORD)
+    {
+        return Err(format!(
+            "one of its words has {} characters; SageMaker takes 1 to {LONGEST_WORD}",
+            word.chars().count()
+        ));
+    }
+    let entrypoint = ["/bin/sh", "-c", START, "canary-gate"];
+    Ok(ContainerCommand {
+        entrypoint: entrypoint.map(str::to_owned).to_vec(),
+        arguments: command.to_vec(),
+    })
+}
+
+/// Why a log gave no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::backend) enum NoReport {
+    #[error("the log holds no line of the probe")]
+    Missing,
+    #[error("the probe's line is longer than {LONGEST_LINE} bytes")]
+    TooLong,
+    #[error("the probe's line cannot be read: {0}")]
+    Unreadable(String),
+    #[error("the probe's line is of version {found}, newer than this program knows")]
+    Newer { found: u64 },
+    #[error("the probe's line tells what cannot be: {0}")]
+    Absurd(&'static str),
+}
+
+/// Finds the probe's report in one host's log. The last marked line counts: the probe writes when all others have ended.
+///
+/// # Errors
+///
+/// When there is no such line, or it is none that this program's probe would write.
+pub(in crate::backend) fn find_report<'a>(
+    lines: impl IntoIterator<Item = &'a str>,
+    mark: &str,
+) -> Result<ProbeReport, NoReport> {
+    let start = format!("{MARKED_LINE} {mark} ");
+    let mut found = None;
+    for line in lines {
+        // A launcher may put the host's name before it.
+        if let Some(at) = line.find(&start) {
+            found = Some(&line[at + start.len()..]);
+        }
+    }
+    read_report(found.ok_or(NoReport::Missing)?)
+}
+
+fn read_report(json: &str) -> Result<ProbeReport, NoReport> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema_version: u64,
+    }
+    if json.len() > LONGEST_LINE {
+        return Err(NoReport::TooLong);
+    }
+    let unreadable = |error: serde_json::Error| NoReport::Unreadable(error.to_string());
+    let version: Version = serde_json::from_str(json).map_err(unreadable)?;
+    if version.schema_version > u64::from(probe::SCHEMA_VERSION) {
+        return Err(NoReport::Newer {
+            found: version.schema_version,
+        });
+    }
+    let report: ProbeReport = serde_json::from_str(json).map_err(unreadable)?;
+    match absurdity(&report) {
+        None => Ok(report),
+        Some(what) => Err(NoReport::Absurd(what)),
+    }
+}
+
+/// What in a report no machine can have measured.
+fn absurdity(report: &ProbeReport) -> Option<&'static str> {
+    let within = |value: f64, most: f64| (0.0..=most).contains(&value);
+    let usage = &report.usage;
+    let shares = [
+        &usage.cpu_percent,
+        &usage.gpu_percent,
+        &usage.gpu_memory_percent,
+        &usage.io_wait_percent,
+    ];
+    let is_share = |percent: Percent| within(percent.0, 100.0);
+    let memory = usage.memory.as_ref();
+    if !within(report.wall_seconds.0, LONGEST_RUN) {
+        return Some("its time");
+    }
+    if !within(report.cores, MOST_CORES) || report.cores == 0.0 {
+        return Some("its number of cores");
+    }
+    if !within(report.cpu_seconds.0, LONGEST_RUN * MOST_CORES) {
+        return Some("its CPU time");
+    }
+    if !shares
+        .into_iter()
+        .flatten()
+        .all(|share| is_share(share.mean) && share.p99.is_none_or(is_share))
+        || !memory.is_none_or(|memory| memory.percent.is_none_or(is_share))
+    {
+        return Some("a share beyond 0-100 %");
+    }
+    if let (Some(bytes), Some(total)) =
+        (memory.and_then(|memory| memory.bytes), report.memory_total)
+        && bytes > total
+    {
+        return Some("more memory than there is");
+    }
+    None
+}
+
+/// What a host used, by its probe's report.
+pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
+    let source = |source: &str| format!("probe in the container, {}", cut(source, LONGEST_SOURCE));
+    let share = |share: &Option<Utilization>| {
+        share.as_ref().map(|share| Utilization {
+            source: source(&share.source),
+            ..share.clone()
+        })
+    };
+    let usage = &report.usage;
+    Usage {
+        memory: usage.memory.as_ref().map(|memory| PeakMemory {
+            source: source(&memory.source),
+            upper_bound: memory
+                .upper_bound
+                .map(|bound| report.memory_total.map_or(bound, |total| bound.min(total))),
+            ..memory.clone()
+        }),
+        cpu_percent: share(&usage.cpu_percent),
+        gpu_percent: share(&usage.gpu_percent),
+        gpu_memory_percent: share(&usage.gpu_memory_percent),
+        io_wait_percent: share(&usage.io_wait_percent),
+    }
+}
+
+/// What the probe has to say beside its figures.
+pub(in crate::backend) fn notes(report: &ProbeReport) -> Vec<String> {
+    let notes = report.notes.iter().take(MOST_NOTES);
+    notes
+        .map(|note| format!("probe: {}", cut(note, LONGEST_NOTE)))
+        .collect()
+}
+
+/// The start of a text; a forged line could hold a long one.
+fn cut(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
+}
+
+/// The time the script itself took: free of image pulls, which SageMaker counts as training on a cold start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::backend) struct Compute {
+    /// Absent where it lies beyond the calendar.
+    pub(in crate::backend) started_at: Option<jiff::Timestamp>,
+    pub(in crate::backend) seconds: Seconds,
+}
+
+/// When the script started and how long it ran, by a report that was logged at `logged_at`.
+pub(in crate::backend) fn compute(report: &ProbeReport, logged_at: jiff::Timestamp) -> Compute {
+    let seconds = report.wall_seconds;
+    let duration = jiff::SignedDuration::try_from_secs_f64(seconds.0).ok();
+    Compute {
+        started_at: duration.and_then(|duration| logged_at.checked_sub(duration).ok()),
+        seconds,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! The job's machines, and the budget that its time on them suggests.
+
+use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
+use aws_sdk_sagemaker::types::ResourceConfig;
+
+use super::page::Page;
+use super::yaml;
+use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType, Price, tables};
+use crate::units::{Seconds, Usd};
+
+/// A budget allows this much more than the job took.
+const MARGIN: f64 = 1.5;
+
+/// `None` where the job names no machine that a spec can.
+pub(super) fn instance(resources: &ResourceConfig) -> Option<InstanceConfiguration> {
+    let machines = |kind: Option<&str>, count: Option<i32>| {
+        let instance_type: InstanceType = kind?
+            .parse()
+            .ok()
+            .filter(|kind: &InstanceType| !kind.is_local())?;
+        let count = u32::try_from(count?).ok().filter(|count| *count > 0)?;
+        Some((instance_type, count))
+    };
+    if !resources.instance_groups().is_empty() {
+        let groups = resources.instance_groups().iter().map(|group| {
+            let kind = group.instance_type().map(|kind| kind.as_str());
+            let (instance_type, count) = machines(kind, group.instance_count())?;
+            let name = group.instance_group_name()?.to_owned();
+            Some(InstanceGroup {
+                name,
+                instance_type,
+                count,
+            })
+        });
+        return Some(InstanceConfiguration::Heterogeneous {
+            groups: groups.collect::<Option<_>>()?,
+            entry_point: None,
+        });
+    }
+    let preferred = resources.instance_preferences().first();
+    let kind = resources
+        .instance_type()
+        .or(resources.selected_instance_type())
+        .or(preferred.and_then(|preferred| preferred.instance_type()));
+    let count = resources
+        .instance_count()
+        .or(resources.selected_instance_count())
+        .or(preferred.and_then(|preferred| preferred.instance_count()));
+    let (instance_type, count) = machines(kind.map(|kind| kind.as_str()), count)?;
+    Some(InstanceConfiguration::Homogeneous {
+        instance_type,
+        count,
+    })
+}
+
+pub(super) fn write_instance(
+    page: &mut Page,
+    job: &DescribeTrainingJobOutput,
+    instance: Option<&InstanceConfiguration>,
+) {
+    page.remark(
+        2,
+        "What the full run trains on; the budget is judged on it.",
+    );
+    if job
+        .resource_config()
+        .is_some_and(|resources| !resources.instance_preferences().is_empty())
+    {
+        page.remark(
+            2,
+            "The job lets SageMaker choose among several types; a spec names one.",
+        );
+    }
+    match instance {
+        None => {
+            page.remark(2, "The job tells no machine that a spec can name.");
+            page.line(2, "instance: ml.m5.xlarge");
+        }
+        Some(InstanceConfiguration::Heterogeneous { groups, .. }) => {
+            page.line(2, "instance:");
+            page.line(3, "groups:");
+            for InstanceGroup {
+                name,
+                instance_type,
+                count,
+            } in groups
+            {
+                page.line(
+                    4,
+                    &format!("{}: {count}x {instance_type}", yaml::text(name)),
+                );
+            }
+        }
+        Some(homogeneous) => page.line(2, &format!("instance: {homogeneous}")),
+    }
+}
+
+pub(super) fn budget(
+    page: &mut Page,
+    job: &DescribeTrainingJobOutput,
+    instance: Option<&InstanceConfiguration>,
+    region: &str,
+) {
+    page.remark(
+        2,
+        "What the full run may take. A line that is likely passed fails the check.",
+    );
+    let is_completed = job
+        .training_job_status()
+        .is_some_and(|status| status.as_str() == "Completed");
+    // Not what was billed: spot makes that less, and a budget holds for the price on demand.
+    let seconds = job
+        .training_time_in_seconds()
+        .or(job.billable_time_in_seconds());
+    let Some(time) = seconds
+        .filter(|seconds| is_completed && *seconds > 0)
+        .map(|seconds| Seconds(f64::from(seconds)))
+    else {
+        page.remark(
+            2,
+            "The job did not complete, so it says nothing of what to allow.",
+        );
+        page.line(2, "# budget: {time: 8h, cost: 50 USD, memory: 90%}");
+        return;
+    };
+    let minutes = (time.0 * MARGIN / 60.0).ceil();
+    page.remark(
+        2,
+        &format!(
+            "The job took {}; {MARGIN} times as much is allowed here.",
+            time.exact()
+        ),
+    );
+    let cost = instance.and_then(|instance| cost(instance, time, region));
+    if let Some((cost, prices)) = &cost {
+        page.remark(2, &format!("At {prices} that was {cost} on demand."));
+    }
+    page.line(2, "budget:");
+    let limit = job
+        .stopping_condition()
+        .and_then(|limit| limit.max_runtime_in_seconds())
+        .filter(|limit| *limit > 0);
+    // What is stopped earlier cannot take longer.
+    let allowed = limit.map_or(f64::INFINITY, f64::from).min(minutes * 60.0);
+    page.line(3, &format!("time: {}", Seconds(allowed).exact()));
+    match cost {
+        Some((cost, _)) => {
+            let cents = (cost.0 * MARGIN * 100.0).ceil();
+            page.line(3, &format!("cost: {}", Usd(cents / 100.0).exact()));
+        }
+        None => page.line(
+            3,
+            "# cost: 50 USD    # no price is known here; give one under `prices`",
+        ),
+    }
+    page.line(3, "# memory: 90%");
+}
+
+/// With the prices it was made with; `None` unless all are known.
+fn cost(instance: &InstanceConfiguration, time: Seconds, region: &str) -> Option<(Usd, String)> {
+    let mut cost = Usd(0.0);
+    let mut shown = Vec::new();
+    for (kind, count) in instance.members() {
+        let price: Price = tables::price(kind, region)?;
+        cost = cost + price.usd_per_hour.cost(time, count);
+        let mark = if price.is_estimate() { "~" } else { "" };
+        shown.push(format!("{mark}{} USD/h for {kind}", price.usd_per_hour.0));
+    }
+    Some((cost, shown.join(" and ")))
+}

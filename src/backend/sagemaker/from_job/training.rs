@@ -1,0 +1,340 @@
+//! The full run: image, script, channels and what else a job is started with.
+
+use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
+use aws_sdk_sagemaker::types::Channel;
+
+use super::page::{FILL_IN, Page};
+use super::yaml;
+use crate::units::Seconds;
+
+/// SageMaker takes 50 tags, three of which canary-gate sets.
+const MOST_TAGS: usize = 47;
+/// Set by the SDK on every job of a script, for the toolkit.
+const PROGRAM: &str = "sagemaker_program";
+const SUBMIT_DIRECTORY: &str = "sagemaker_submit_directory";
+/// Parts of a name whose value is nobody's business.
+const SECRET_NAMES: [&str; 9] = [
+    "password",
+    "passwd",
+    "secret",
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+    "credential",
+    "auth_token",
+];
+
+/// Everything below `training:`.
+pub(super) fn write(page: &mut Page, job: &DescribeTrainingJobOutput, tags: &[(String, String)]) {
+    let hyperparameters = hyperparameters(job);
+    image(page, job);
+    script(page, &hyperparameters);
+    write_hyperparameters(page, &hyperparameters);
+    environment(page, job);
+    channels(page, job);
+    places(page, job);
+    network(page, job);
+    write_tags(page, tags);
+    metrics(page, job);
+}
+
+/// By name. In script mode the SDK writes values as JSON, and the toolkit reads them so.
+fn hyperparameters(job: &DescribeTrainingJobOutput) -> Vec<(&str, String)> {
+    let Some(written) = job.hyper_parameters() else {
+        return Vec::new();
+    };
+    let in_script_mode = written.contains_key(PROGRAM);
+    let mut values: Vec<(&str, String)> = written
+        .iter()
+        .map(|(name, value)| {
+            let decoded = serde_json::from_str::<String>(value).ok();
+            let value = decoded.filter(|_| in_script_mode);
+            (
+                name.as_str(),
+                value.unwrap_or_else(|| written[name].clone()),
+            )
+        })
+        .collect();
+    values.sort_unstable();
+    values
+}
+
+fn image(page: &mut Page, job: &DescribeTrainingJobOutput) {
+    let algorithm = job.algorithm_specification();
+    match algorithm.and_then(|algorithm| algorithm.training_image()) {
+        Some(image) => page.text(3, "image", Some(image)),
+        None => {
+            let name = algorithm.and_then(|algorithm| algorithm.algorithm_name());
+            page.remark(
+                3,
+                &format!(
+                    "The job names no image, but the algorithm {}.",
+                    name.unwrap_or("?")
+                ),
+            );
+            page.line(3, &format!("image: {FILL_IN}"));
+        }
+    }
+    let role = job.role_arn().unwrap_or(FILL_IN);
+    page.text(3, "role", Some(role));
+    let replaced = algorithm.map_or(&[][..], |algorithm| algorithm.container_entrypoint());
+    if !replaced.is_empty() {
+        page.remark(
+            3,
+            &format!(
+                "The job starts its image with {}; canaries start it as it is.",
+                replaced.join(" ")
+            ),
+        );
+    }
+}
+
+fn script(page: &mut Page, hyperparameters: &[(&str, String)]) {
+    let of = |wanted| {
+        let mut found = hyperparameters.iter().filter(|(name, _)| *name == wanted);
+        found.next().map(|(_, value)| value.as_str())
+    };
+    let Some(program) = of(PROGRAM) else {
+        return;
+    };
+    let source = of(SUBMIT_DIRECTORY).unwrap_or("unknown");
+    page.remark(
+        3,
+        &format!("The folder with the script, in this checkout; the job's was packed at {source}"),
+    );
+    page.line(3, "# source_dir: training");
+    let is_inside = !program.starts_with('/') && !program.split('/').any(|part| part == "..");
+    if is_inside && !program.chars().any(char::is_control) {
+        page.text(3, "entry_point", Some(program));
+    } else {
+        page.remark(
+            3,
+            &format!("The job's script is not inside its folder: {program}"),
+        );
+        page.line(3, &format!("entry_point: {FILL_IN}.py"));
+    }
+}
+
+fn write_hyperparameters(page: &mut Page, hyperparameters: &[(&str, String)]) {
+    let own = |(name, _): &&(&str, String)| !name.starts_with("sagemaker_");
+    if !hyperparameters.iter().any(|entry| own(&entry)) {
+        return;
+    }
+    let is_secret = |name: &str| {
+        let name = name.to_ascii_lowercase().replace('-', "_");
+        // Not `max_tokens`.
+        name == "token"
+            || name.ends_with("_token")
+            || SECRET_NAMES.iter().any(|part| name.contains(part))
+    };
+    let (secret, open): (Vec<_>, Vec<_>) = hyperparameters
+        .iter()
+        .filter(own)
+        .partition(|(name, _)| is_secret(name));
+    if !open.is_empty() {
+        page.line(3, "hyperparameters:");
+    }
+    for (name, value) in open {
+        page.line(
+            4,
+            &format!("{}: {}", yaml::text(name), yaml::text_or_number(value)),
+        );
+    }
+    for (name, _) in secret {
+        page.remark(
+            3,
+            &format!("Left out, since its name says it is secret: hyperparameter {name}"),
+        );
+    }
+}
+
+fn environment(page: &mut Page, job: &DescribeTrainingJobOutput) {
+    let Some(variables) = job.environment().filter(|variables| !variables.is_empty()) else {
+        return;
+    };
+    page.remark(3, "The job's variables. Values are left out, since some may be secret: do not put such into this file.");
+    page.line(3, "# environment:");
+    let mut names: Vec<&String> = variables.keys().collect();
+    names.sort_unstable();
+    for name in names {
+        page.remark(3, &format!("  {name}: {FILL_IN}"));
+    }
+}
+
+fn channels(page: &mut Page, job: &DescribeTrainingJobOutput) {
+    page.remark(3, "Canaries get a sample of each channel; with `sample: false` a channel is whole in every canary.");
+    page.line(3, "channels:");
+    let job_mode = job
+        .algorithm_specification()
+        .and_then(|algorithm| algorithm.training_input_mode())
+        .map(|mode| mode.as_str());
+    let mut count = 0;
+    for channel in job.input_data_config() {
+        count += usize::from(write_channel(page, channel, job_mode));
+    }
+    if count == 0 {
+        page.remark(4, "The job has no channel with data in S3.");
+        page.line(4, "train:");
+        page.line(5, &format!("uri: s3://my-bucket/{FILL_IN}/"));
+    }
+}
+
+/// Whether there is data that a spec can name.
+fn write_channel(page: &mut Page, channel: &Channel, job_mode: Option<&str>) -> bool {
+    let name = channel
+        .channel_name()
+        .filter(|name| !name.is_empty())
+        .unwrap_or("train");
+    let Some(data) = channel
+        .data_source()
+        .and_then(|source| source.s3_data_source())
+    else {
+        page.remark(
+            4,
+            &format!("Left out, since its data does not lie in S3: channel {name}"),
+        );
+        return false;
+    };
+    page.line(4, &format!("{}:", yaml::text(name)));
+    let uri = data.s3_uri().unwrap_or_default();
+    let kind = data.s3_data_type().map_or("S3Prefix", |kind| kind.as_str());
+    if kind == "S3Prefix" && uri.starts_with("s3://") {
+        page.text(5, "uri", Some(uri));
+    } else {
+        page.remark(
+            5,
+            &format!("The job reads the {kind} {uri}; a spec names the folder of the objects."),
+        );
+        let bucket = uri
+            .strip_prefix("s3://")
+            .and_then(|rest| rest.split('/').next());
+        let uri = format!("s3://{}/{FILL_IN}/", bucket.unwrap_or("my-bucket"));
+        page.text(5, "uri", Some(&uri));
+    }
+    match channel.input_mode().map(|mode| mode.as_str()).or(job_mode) {
+        Some(mode @ ("FastFile" | "Pipe")) => page.text(5, "mode", Some(mode)),
+        None | Some("File") => {}
+        Some(other) => page.remark(5, &format!("The job's mode is {other}.")),
+    }
+    page.text(5, "content_type", channel.content_type());
+    if let Some("ShardedByS3Key") = data.s3_data_distribution_type().map(|kind| kind.as_str()) {
+        page.line(5, "distribution: ShardedByS3Key");
+    }
+    page.list(5, "groups", data.instance_group_names());
+    let compression = channel.compression_type().map(|kind| kind.as_str());
+    let wrapper = channel.record_wrapper_type().map(|kind| kind.as_str());
+    for unsaid in [compression, wrapper]
+        .into_iter()
+        .flatten()
+        .filter(|kind| *kind != "None")
+    {
+        page.remark(5, &format!("A spec cannot say: {unsaid}"));
+    }
+    true
+}
+
+fn places(page: &mut Page, job: &DescribeTrainingJobOutput) {
+    page.remark(
+        3,
+        "Where canaries write; the folder must be writable for the role.",
+    );
+    let output = job.output_data_config();
+    let place = output.and_then(|output| output.s3_output_path());
+    let default = format!("s3://my-bucket/{FILL_IN}/");
+    page.text(
+        3,
+        "output",
+        Some(place.filter(|place| !place.is_empty()).unwrap_or(&default)),
+    );
+    page.text(
+        3,
+        "output_kms_key",
+        output.and_then(|output| output.kms_key_id()),
+    );
+    let resources = job.resource_config();
+    if let Some(volume) = resources
+        .and_then(|resources| resources.volume_size_in_gb())
+        .filter(|volume| *volume > 0)
+    {
+        page.line(3, &format!("volume_gb: {volume}"));
+    }
+    page.text(
+        3,
+        "volume_kms_key",
+        resources.and_then(|resources| resources.volume_kms_key_id()),
+    );
+    let limit = job
+        .stopping_condition()
+        .and_then(|limit| limit.max_runtime_in_seconds());
+    if let Some(limit) = limit.filter(|limit| *limit > 0) {
+        page.line(
+            3,
+            &format!("max_runtime: {}", Seconds(f64::from(limit)).exact()),
+        );
+    }
+    if job.enable_managed_spot_training() == Some(true) {
+        page.line(3, "spot: true    # the full run; canaries never use spot");
+        page.text(
+            3,
+            "checkpoints",
+            job.checkpoint_config()
+                .and_then(|checkpoints| checkpoints.s3_uri()),
+        );
+    }
+}
+
+fn network(page: &mut Page, job: &DescribeTrainingJobOutput) {
+    if let Some(vpc) = job.vpc_config() {
+        page.list(3, "subnets", vpc.subnets());
+        page.list(3, "security_groups", vpc.security_group_ids());
+    }
+    if job.enable_network_isolation() == Some(true) {
+        page.line(3, "network_isolation: true");
+    }
+    if job.enable_inter_container_traffic_encryption() == Some(true) {
+        page.remark(
+            3,
+            "A spec cannot say: the job encrypts the traffic between its machines.",
+        );
+    }
+}
+
+fn write_tags(page: &mut Page, tags: &[(String, String)]) {
+    let own = |(name, _): &&(String, String)| {
+        let name = name.to_lowercase();
+        !name.starts_with("aws:") && !name.starts_with("canary-gate:")
+    };
+    let mut lines = tags.iter().filter(own).take(MOST_TAGS).peekable();
+    if lines.peek().is_some() {
+        page.line(3, "tags:");
+    }
+    for (name, value) in lines {
+        page.line(
+            4,
+            &format!("{}: {}", yaml::text(name), yaml::text_or_number(value)),
+        );
+    }
+}
+
+fn metrics(page: &mut Page, job: &DescribeTrainingJobOutput) {
+    let definitions = job
+        .algorithm_specification()
+        .map_or(&[][..], |algorithm| algorithm.metric_definitions());
+    if definitions.is_empty() {
+        return;
+    }
+    page.remark(3, "The job's metrics. If one of them is the seconds of a training step, name it as `step_metric`.");
+    page.line(3, "# metrics:");
+    for definition in definitions {
+        let (name, pattern) = (
+            definition.name().unwrap_or_default(),
+            definition.regex().unwrap_or_default(),
+        );
+        // A pattern is of no use when it is cut.
+        page.line(
+            3,
+            &format!("#   {}: {}", yaml::text(name), yaml::text(pattern)),
+        );
+    }
+}

@@ -1,0 +1,181 @@
+use super::*;
+use crate::probe::Ending;
+use crate::units::Bytes;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+const MARK: &str = "5f1c0b";
+
+fn report() -> ProbeReport {
+    ProbeReport {
+        schema_version: 1,
+        ending: Ending::Exited { code: 0 },
+        wall_seconds: Seconds(90.0),
+        cpu_seconds: Seconds(100.0),
+        usage: Usage {
+            memory: Some(PeakMemory {
+                bytes: Some(Bytes(6 << 30)),
+                percent: Some(Percent(37.5)),
+                source: "cgroup v2 memory.stat".to_owned(),
+                upper_bound: Some(Bytes(20 << 30)),
+            }),
+            cpu_percent: Some(Utilization {
+                mean: Percent(28.0),
+                p99: None,
+                source: "CPU time".to_owned(),
+            }),
+            ..Usage::default()
+        },
+        samples: 180,
+        opt_ml: None,
+        survivors_ended: 0,
+        memory_total: Some(Bytes(16 << 30)),
+        cores: 4.0,
+        notes: Vec::new(),
+    }
+}
+
+fn line(report: &ProbeReport) -> String {
+    format!(
+        "{MARKED_LINE} {MARK} {}",
+        serde_json::to_string(report).unwrap()
+    )
+}
+
+#[test]
+fn the_last_marked_line_of_a_hostile_log_is_the_probes() {
+    let mut forged = report();
+    forged.wall_seconds = Seconds(1.0);
+    let other_mark = line(&forged).replace(MARK, "000000");
+    let own = line(&report());
+    let noise = "x".repeat(300_000);
+    let log = [
+        noise.as_str(),
+        "{\"schema_version\":1}",
+        &line(&forged),
+        &own,
+        &other_mark,
+        "\u{1b}[2J",
+        "canary-gate-probe",
+    ];
+    assert_eq!(find_report(log, MARK), Ok(report()));
+    let prefixed = format!("[1,mpirank:0,algo-1]<stdout>:{own}");
+    assert_eq!(find_report([prefixed.as_str()], MARK), Ok(report()));
+    assert_eq!(find_report([noise.as_str()], MARK), Err(NoReport::Missing));
+}
+
+#[test]
+fn what_no_probe_writes_is_refused_with_the_reason() {
+    let refused = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut value = serde_json::to_value(report()).unwrap();
+        change(&mut value);
+        read_report(&value.to_string()).unwrap_err()
+    };
+    assert_eq!(
+        refused(&|report| report["schema_version"] = 2.into()),
+        NoReport::Newer { found: 2 }
+    );
+    for (path, value) in [
+        ("/wall_seconds", -1.0),
+        ("/wall_seconds", 1e300),
+        ("/cpu_seconds", -1.0),
+        ("/cores", 0.0),
+        ("/usage/cpu_percent/mean", 100.1),
+        ("/usage/memory/percent", -0.1),
+    ] {
+        let error = refused(&|report| *report.pointer_mut(path).unwrap() = value.into());
+        assert!(matches!(error, NoReport::Absurd(_)), "{path} {value}");
+    }
+    assert_eq!(
+        refused(&|report| report["usage"]["memory"]["bytes"] = (17_u64 << 30).into()),
+        NoReport::Absurd("more memory than there is")
+    );
+    assert_eq!(
+        refused(&|report| report["notes"] = vec!["x".repeat(LONGEST_LINE)].into()),
+        NoReport::TooLong
+    );
+    let deep = "[".repeat(60_000);
+    for text in ["", "{", "null", "NaN", &deep, "{\"schema_version\":1}"] {
+        let error = read_report(text).unwrap_err();
+        assert!(matches!(error, NoReport::Unreadable(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_report_becomes_usage_with_its_source() {
+    let usage = usage(&report());
+    let memory = usage.memory.unwrap();
+    assert_eq!(
+        memory.source,
+        "probe in the container, cgroup v2 memory.stat"
+    );
+    assert_eq!(memory.upper_bound, Some(Bytes(16 << 30)));
+    assert_eq!(usage.cpu_percent.unwrap().mean, Percent(28.0));
+    let logged_at = "2026-11-21T10:01:30Z".parse().unwrap();
+    assert_eq!(
+        compute(&report(), logged_at),
+        Compute {
+            started_at: Some("2026-11-21T10:00:00Z".parse().unwrap()),
+            seconds: Seconds(90.0)
+        }
+    );
+}
+
+#[test]
+fn a_forged_report_cannot_fill_the_page() {
+    let mut forged = report();
+    forged.notes = vec!["n".repeat(1000); 50];
+    forged.usage.cpu_percent.as_mut().unwrap().source = "s".repeat(1000);
+    let notes = notes(&forged);
+    assert_eq!((notes.len(), notes[0].len()), (MOST_NOTES, 307));
+    assert!(usage(&forged).cpu_percent.unwrap().source.len() < 200);
+}
+
+#[test]
+fn the_start_of_a_plain_image_fits_the_api() {
+    let command = container_command(&["train".to_owned(), "--fast".to_owned()]).unwrap();
+    assert!(
+        command.entrypoint.iter().all(|word| word.len() <= 256),
+        "{}",
+        START.len()
+    );
+    assert!(START.contains(MARK_VARIABLE) && START.contains(FILE) && START.contains(CHANNEL));
+    assert_eq!(command.arguments, ["train", "--fast"]);
+    assert!(container_command(&[]).is_err());
+    assert!(container_command(&vec!["x".to_owned(); 101]).is_err());
+    assert!(container_command(&["x".repeat(257)]).is_err());
+}
+
+#[test]
+fn a_plain_image_trains_with_the_probe_and_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let channel = folder.path().join(FILE);
+    let start = START
+        .replace("/tmp/", &format!("{place}/copied-"))
+        .replace("/opt/ml/input/data/canary-gate", place);
+    let run = || {
+        let output = Command::new("/bin/sh")
+            .args(["-c", &start, "canary-gate", "/bin/sh", "-c"])
+            .args(["echo \"$0 ${CANARY_GATE_MARK-unset}\"; exit 7", "a b"])
+            .env(MARK_VARIABLE, MARK)
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), shown)
+    };
+    let without = (Some(7), "a b unset\n".to_owned());
+    // No channel, then a program that cannot be executed, then one that fails.
+    assert_eq!(run(), without);
+    fs::write(&channel, "\u{7f}ELF and nothing else").unwrap();
+    assert_eq!(run(), without);
+    fs::write(&channel, "#!/bin/sh\nexit 1\n").unwrap();
+    assert_eq!(run(), without);
+    // A stand-in for the probe: it is asked for a trial first, then runs what follows `--`.
+    let probe = "#!/bin/sh\n[ \"$2\" = --output ] && exit 0\necho probed; shift 4; exec \"$@\"\n";
+    fs::write(&channel, probe).unwrap();
+    assert_eq!(run(), (Some(7), format!("probed\na b {MARK}\n")));
+    let mode = fs::metadata(&channel).unwrap().permissions().mode();
+    assert_eq!(mode & 0o111, 0, "the channel's file is left alone");
+}

@@ -1,0 +1,153 @@
+//! This program as the probe: whether it may be sent into a container.
+
+use crate::instance::InstanceType;
+
+/// Why a program may not be sent into a container.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::backend) enum Unfit {
+    #[error("this program is no 64-bit Linux program")]
+    NotElf,
+    #[error(
+        "this program is linked to libraries that an image may lack; use a release, which is static"
+    )]
+    NotStatic,
+    #[error("this program is for {own} machines, and {instance_type} is another kind ({needed})")]
+    WrongMachine {
+        own: &'static str,
+        needed: &'static str,
+        instance_type: String,
+    },
+}
+
+const X86_64: (u16, &str) = (62, "x86-64");
+const AARCH64: (u16, &str) = (183, "ARM");
+
+/// Whether a program runs in any image on this type of machine: a static ELF file of its architecture, `elf(5)`.
+///
+/// # Errors
+///
+/// With the reason if it does not.
+pub(in crate::backend) fn check_program(
+    bytes: &[u8],
+    instance_type: &InstanceType,
+) -> Result<(), Unfit> {
+    /// Names the dynamic loader.
+    const PT_INTERP: u64 = 3;
+    const PROGRAM_HEADER_BYTES: u64 = 56;
+    // 64 bits, little-endian.
+    if !bytes.starts_with(b"\x7fELF\x02\x01") {
+        return Err(Unfit::NotElf);
+    }
+    let machine = number(bytes, 18, 2).ok_or(Unfit::NotElf)?;
+    let table = number(bytes, 32, 8).ok_or(Unfit::NotElf)?;
+    let size = number(bytes, 54, 2).ok_or(Unfit::NotElf)?;
+    let count = number(bytes, 56, 2).ok_or(Unfit::NotElf)?;
+    if size < PROGRAM_HEADER_BYTES || count == 0 {
+        return Err(Unfit::NotElf);
+    }
+    for index in 0..count {
+        let kind = table
+            .checked_add(index * size)
+            .and_then(|at| number(bytes, at, 4))
+            .ok_or(Unfit::NotElf)?;
+        if kind == PT_INTERP {
+            return Err(Unfit::NotStatic);
+        }
+    }
+    let own = [X86_64, AARCH64]
+        .into_iter()
+        .find(|(code, _)| u64::from(*code) == machine)
+        .ok_or(Unfit::NotElf)?;
+    let needed = if is_arm(instance_type) {
+        AARCH64
+    } else {
+        X86_64
+    };
+    if own != needed {
+        return Err(Unfit::WrongMachine {
+            own: own.1,
+            needed: needed.1,
+            instance_type: instance_type.to_string(),
+        });
+    }
+    Ok(())
+}
+
+/// A little-endian number of up to 8 bytes; `None` beyond the end.
+fn number(bytes: &[u8], at: u64, length: usize) -> Option<u64> {
+    let start = usize::try_from(at).ok()?;
+    let field = bytes.get(start..start.checked_add(length)?)?;
+    Some(
+        field
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+    )
+}
+
+/// Graviton and Grace say so with a `g` behind the generation: `m6g`, `c7gn`, `g5g`, `p6e-gb200`, and not `g5`, `g4dn`.
+fn is_arm(instance_type: &InstanceType) -> bool {
+    let family = instance_type.name().split('.').nth(1).unwrap_or_default();
+    family
+        .find(|c: char| c.is_ascii_digit())
+        .is_some_and(|digit| family[digit..].contains('g'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ELF header with program headers of these kinds.
+    fn elf(machine: u16, kinds: &[u32]) -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(64 + 56 * kinds.len(), 0);
+        bytes[18..20].copy_from_slice(&machine.to_le_bytes());
+        bytes[32] = 64;
+        bytes[54] = 56;
+        bytes[56] = u8::try_from(kinds.len()).unwrap();
+        for (index, kind) in kinds.iter().enumerate() {
+            let at = 64 + 56 * index;
+            bytes[at..at + 4].copy_from_slice(&kind.to_le_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn only_a_static_program_of_the_right_kind_is_sent() {
+        let check = |bytes: &[u8], kind: &str| check_program(bytes, &kind.parse().unwrap());
+        let static_x86 = elf(62, &[1, 2]);
+        for kind in [
+            "ml.m5.xlarge",
+            "ml.g5.xlarge",
+            "ml.g4dn.xlarge",
+            "ml.p6-b300.48xlarge",
+            "ml.m7i-flex.large",
+        ] {
+            assert_eq!(check(&static_x86, kind), Ok(()), "{kind}");
+        }
+        for kind in [
+            "ml.m6g.large",
+            "ml.c7gn.xlarge",
+            "ml.g5g.xlarge",
+            "ml.p6e-gb200.36xlarge",
+        ] {
+            let error = check(&static_x86, kind).unwrap_err();
+            assert!(matches!(error, Unfit::WrongMachine { .. }), "{kind}");
+            assert_eq!(check(&elf(183, &[1]), kind), Ok(()), "{kind}");
+        }
+        assert_eq!(
+            check(&elf(62, &[1, 3, 2]), "ml.m5.xlarge"),
+            Err(Unfit::NotStatic)
+        );
+        for cut in 0..static_x86.len() - 56 {
+            assert_eq!(
+                check(&static_x86[..cut], "ml.m5.xlarge"),
+                Err(Unfit::NotElf)
+            );
+        }
+        assert_eq!(check(b"#!/bin/sh\n", "ml.m5.xlarge"), Err(Unfit::NotElf));
+        let mut far = elf(62, &[1]);
+        far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(check(&far, "ml.m5.xlarge"), Err(Unfit::NotElf));
+    }
+}
