@@ -79,7 +79,10 @@ impl Aws {
 
 /// Whether the environment names an endpoint for a service, as the SDK reads it.
 fn has_own_endpoint(service: &str) -> bool {
-    ["AWS_ENDPOINT_URL".to_owned(), format!("AWS_ENDPOINT_URL_{service}")]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    [
+        "AWS_ENDPOINT_URL".to_owned(),
+        format!("AWS_ENDPOINT_URL_{service}"),
+    ]
+    .iter()
+    .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }

@@ -10,6 +10,8 @@ mod accuracy;
 mod actuals;
 mod adaptive;
 mod architecture;
+mod aws;
+mod aws_fake;
 mod bad_data;
 mod bad_scripts;
 mod bad_specs;

@@ -1,0 +1,267 @@
+//! CloudWatch Logs: the streams of training jobs.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::fault::Refusal;
+use super::job::Job;
+use super::operation::Operation;
+use super::{State, page};
+
+const GROUP: &str = "/aws/sagemaker/TrainingJobs";
+
+type Lines = dyn Fn(&Job, &str) -> Vec<String> + Send + Sync;
+
+/// What the hosts of training jobs print.
+#[derive(Clone)]
+pub(crate) struct Logs {
+    lines: Arc<Lines>,
+    hidden_calls: u64,
+}
+
+impl Logs {
+    /// The lines of a host (`algo-1`) of a job. What a script really prints comes before them. The function may not ask the fake
+    /// anything.
+    pub(crate) fn of(lines: impl Fn(&Job, &str) -> Vec<String> + Send + Sync + 'static) -> Self {
+        Self {
+            lines: Arc::new(lines),
+            hidden_calls: 0,
+        }
+    }
+
+    /// No stream is there yet for so many calls of any operation on logs.
+    pub(crate) fn after_calls(mut self, calls: u64) -> Self {
+        self.hidden_calls = calls;
+        self
+    }
+
+    /// Everything that a host prints, in order.
+    pub(super) fn lines(&self, job: &Job, host: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        if host == "algo-1" {
+            lines = job.printed.clone().unwrap_or_default();
+            if let Some(run) = &job.run {
+                lines = run.lines();
+            }
+        }
+        lines.extend((self.lines)(job, host));
+        lines
+    }
+}
+
+struct Stream {
+    name: String,
+    /// Epoch milliseconds.
+    created: i64,
+    events: Vec<Event>,
+}
+
+struct Event {
+    time: i64,
+    message: String,
+}
+
+pub(super) fn answer(
+    state: &mut State,
+    operation: Operation,
+    input: &Value,
+) -> Result<Value, Refusal> {
+    let is_hidden = state.logs.hidden_calls > 0;
+    state.logs.hidden_calls = state.logs.hidden_calls.saturating_sub(1);
+    if input["logGroupName"] != GROUP || state.jobs.is_empty() {
+        return Err(Refusal::new(
+            "ResourceNotFoundException",
+            "The specified log group does not exist.",
+        ));
+    }
+    let streams = if is_hidden {
+        Vec::new()
+    } else {
+        streams(state)
+    };
+    match operation {
+        Operation::DescribeLogStreams => describe(state, &streams, input),
+        Operation::GetLogEvents => events(state, &streams, input),
+        _ => filter(state, &streams, input),
+    }
+}
+
+/// Every stream there is, in the order of names.
+fn streams(state: &mut State) -> Vec<Stream> {
+    for job in &mut state.jobs {
+        job.settle();
+    }
+    let mut streams: Vec<_> = state
+        .jobs
+        .iter()
+        .flat_map(|job| {
+            job.hosts()
+                .into_iter()
+                .filter_map(|host| stream(state, job, &host))
+        })
+        .collect();
+    streams.sort_by(|one, other| one.name.cmp(&other.name));
+    streams
+}
+
+fn stream(state: &State, job: &Job, host: &str) -> Option<Stream> {
+    let (start, end) = job.training_span()?;
+    let lines = state.logs.lines(job, host);
+    let created = milliseconds(start);
+    let last = milliseconds(end);
+    let events = lines
+        .into_iter()
+        .zip(0_i64..)
+        .map(|(message, index)| Event {
+            time: (created + index).min(last),
+            message,
+        })
+        .collect();
+    Some(Stream {
+        name: format!("{}/{host}-{}", job.name, created / 1000),
+        created,
+        events,
+    })
+}
+
+fn milliseconds(seconds: f64) -> i64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a date of this century in milliseconds is far below an i64's limit"
+    )]
+    let milliseconds = (seconds * 1000.0) as i64;
+    milliseconds
+}
+
+fn describe(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Refusal> {
+    let prefix = input["logStreamNamePrefix"].as_str().unwrap_or_default();
+    let found: Vec<_> = streams
+        .iter()
+        .filter(|stream| stream.name.starts_with(prefix))
+        .map(|stream| {
+            let mut said = json!({
+                "logStreamName": stream.name,
+                "creationTime": stream.created,
+                "arn": format!("arn:aws:logs:{}:{}:log-group:{GROUP}:log-stream:{}", super::REGION, super::ACCOUNT, stream.name),
+                "storedBytes": 0,
+            });
+            if let (Some(first), Some(last)) = (stream.events.first(), stream.events.last()) {
+                said["firstEventTimestamp"] = json!(first.time);
+                said["lastEventTimestamp"] = json!(last.time);
+                said["lastIngestionTime"] = json!(last.time);
+            }
+            said
+        })
+        .collect();
+    let limit = input["limit"].as_u64().unwrap_or(50);
+    let (range, next) = page(
+        input["nextToken"].as_str(),
+        limit,
+        state.page_size,
+        found.len(),
+    )?;
+    let mut answer = json!({"logStreams": found[range]});
+    if let Some(next) = next {
+        answer["nextToken"] = json!(next);
+    }
+    Ok(answer)
+}
+
+fn times(input: &Value) -> RangeInclusive<i64> {
+    input["startTime"].as_i64().unwrap_or(i64::MIN)..=input["endTime"].as_i64().unwrap_or(i64::MAX)
+}
+
+/// The events of one stream. As in life a token never ends: the last page gives back the token it was asked with.
+fn events(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Refusal> {
+    let stream = streams.iter().find(|s| input["logStreamName"] == s.name);
+    let stream = stream.ok_or(Refusal::new(
+        "ResourceNotFoundException",
+        "The specified log stream does not exist.",
+    ))?;
+    let times = times(input);
+    let found: Vec<_> = stream
+        .events
+        .iter()
+        .filter(|event| times.contains(&event.time))
+        .map(|event| {
+            json!({"timestamp": event.time, "message": event.message, "ingestionTime": event.time})
+        })
+        .collect();
+    let limit = input["limit"].as_u64().unwrap_or(10_000);
+    let limit = limit.min(state.page_size);
+    let count = super::size(found.len());
+    let tail = count.saturating_sub(limit);
+    let start = match input["nextToken"].as_str() {
+        Some(token) => {
+            let token = token.trim_start_matches(['f', 'b', '/']);
+            token
+                .parse()
+                .map_err(|_| super::wrong_token("InvalidParameterException"))?
+        }
+        None if input["startFromHead"] == true => 0,
+        None => tail,
+    };
+    let end = (start + limit).min(count);
+    let index = |position: u64| usize::try_from(position).expect("not above a length");
+    let shown = &found[index(start.min(count))..index(end)];
+    Ok(json!({
+        "events": shown,
+        "nextForwardToken": format!("f/{end}"),
+        "nextBackwardToken": format!("b/{}", start.saturating_sub(limit)),
+    }))
+}
+
+/// Events of several streams; a pattern is words that all have to be there, or one phrase in quotation marks.
+fn filter(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Refusal> {
+    let prefix = input["logStreamNamePrefix"].as_str().unwrap_or_default();
+    let names = input["logStreamNames"].as_array();
+    let pattern = input["filterPattern"].as_str().unwrap_or_default();
+    if pattern.starts_with(['{', '[', '?', '%']) {
+        return Err(Refusal::new(
+            "InvalidParameterException",
+            "Invalid filter pattern: the fake knows words and phrases only",
+        ));
+    }
+    let quoted = pattern
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let wanted: Vec<&str> = match quoted {
+        Some(phrase) => vec![phrase],
+        None => pattern.split_whitespace().collect(),
+    };
+    let times = times(input);
+    let found: Vec<_> = streams
+        .iter()
+        .filter(|stream| stream.name.starts_with(prefix))
+        .filter(|stream| names.is_none_or(|names| names.iter().any(|name| *name == stream.name)))
+        .flat_map(|stream| {
+            let events = stream.events.iter().zip(0_u64..);
+            events.map(move |(event, index)| (stream, event, index))
+        })
+        .filter(|(_, event, _)| times.contains(&event.time))
+        .filter(|(_, event, _)| wanted.iter().all(|part| event.message.contains(part)))
+        .map(|(stream, event, index)| {
+            json!({
+                "logStreamName": stream.name,
+                "timestamp": event.time,
+                "message": event.message,
+                "ingestionTime": event.time,
+                "eventId": format!("{}{index}", event.time),
+            })
+        })
+        .collect();
+    let limit = input["limit"].as_u64().unwrap_or(10_000);
+    let (range, next) = page(
+        input["nextToken"].as_str(),
+        limit,
+        state.page_size,
+        found.len(),
+    )?;
+    let mut answer = json!({"events": found[range], "searchedLogStreams": []});
+    if let Some(next) = next {
+        answer["nextToken"] = json!(next);
+    }
+    Ok(answer)
+}

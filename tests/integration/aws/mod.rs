@@ -1,0 +1,312 @@
+//! A small AWS on 127.0.0.1, for the real binary and for SDK clients: SageMaker, CloudWatch, Logs, the price list, Service
+//! Quotas, STS and S3, with scripted jobs, scripted errors and a clock of its own.
+//!
+//! ```ignore
+//! let aws = FakeAws::start();
+//! aws.put_object("data", "train/part-000.csv", "1,2\n");
+//! aws.train(|job| Timeline::completed().training(10.0 + job.bytes() as f64 / 1e6));
+//! aws.fail(Operation::CreateTrainingJob).on_call(3).with(Fault::Throttled);
+//! let finished = project.run_with(&["run", "--all"], |command| aws.reach(command));
+//! assert_eq!(aws.in_progress(), Vec::<String>::new());
+//! ```
+//!
+//! It outlives the programs that call it. What was said is judged later by AWS's own model, see [`exchanges`].
+
+mod cbor;
+mod cloudwatch;
+mod container;
+mod exchanges;
+mod fault;
+mod inputs;
+mod job;
+mod logs;
+mod operation;
+mod prices;
+mod quotas;
+mod s3;
+mod s3_front;
+mod sagemaker;
+mod script_run;
+mod server;
+mod state;
+mod timeline;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use axum::body::Bytes;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+pub(crate) use cloudwatch::Metrics;
+pub(crate) use fault::Fault;
+pub(crate) use job::Job;
+pub(crate) use logs::Logs;
+pub(crate) use operation::Operation;
+pub(crate) use state::Polls;
+pub(crate) use timeline::Timeline;
+
+use exchanges::Exchanges;
+use fault::FaultBuilder;
+use s3::Store;
+use state::{Clock, Core, State, page, size, wrong_token};
+
+const REGION: &str = "us-east-1";
+const ACCOUNT: &str = "123456789012";
+const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+
+/// The fake and its scripts. It ends when it is dropped, with every script that still runs.
+pub(crate) struct FakeAws {
+    core: Arc<Core>,
+    url: String,
+    end: Option<oneshot::Sender<()>>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl FakeAws {
+    pub(crate) fn start() -> Self {
+        Self::with(Exchanges::start())
+    }
+
+    /// A fake for requests or answers that are wrong on purpose, such as a status that AWS does not have yet: AWS's model
+    /// does not judge them.
+    pub(crate) fn unjudged() -> Self {
+        Self::with(Exchanges::unjudged())
+    }
+
+    fn with(exchanges: Exchanges) -> Self {
+        let store = Arc::new(Store::default());
+        let core = Arc::new(Core {
+            state: Mutex::new(State {
+                jobs: Vec::new(),
+                script: Arc::new(|_| Timeline::completed()),
+                run_scripts: None,
+                polls: Polls::NextStatus,
+                clock: Clock::Wall,
+                metrics: Metrics::constant(&[
+                    ("CPUUtilization", 100.0),
+                    ("MemoryUtilization", 25.0),
+                    ("DiskUtilization", 1.0),
+                ]),
+                logs: Logs::of(|_, _| Vec::new()),
+                prices: prices::usual(),
+                quotas: quotas::usual(),
+                page_size: u64::MAX,
+                calls: BTreeMap::new(),
+                faults: Vec::new(),
+                lasting: None,
+                profiles: Arc::new(|_| None),
+            }),
+            s3_service: store.service(),
+            s3: store,
+            exchanges,
+            folder: TempDir::with_prefix("canary-gate-fake-aws-").unwrap(),
+            started: Mutex::new(Vec::new()),
+        });
+        let (end, ended) = oneshot::channel();
+        let (listening, address) = std::sync::mpsc::channel();
+        let served = core.clone();
+        let server = std::thread::spawn(move || server::serve(served, listening, ended));
+        let address = address.recv().expect("the fake listens");
+        Self {
+            core,
+            url: format!("http://{address}"),
+            end: Some(end),
+            server: Some(server),
+        }
+    }
+
+    // How it is reached.
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What a program needs to find the fake, and to find nothing else.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("AWS_ENDPOINT_URL", self.url.clone()),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
+            ("AWS_REGION", REGION.to_owned()),
+            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
+        ]
+    }
+
+    /// The same, for a command that is about to start.
+    pub(crate) fn reach(&self, command: &mut Command) {
+        command.envs(self.environment());
+    }
+
+    // S3.
+
+    /// Puts an object; its bucket is made where there is none. A key that ends with `/` is a folder's marker.
+    pub(crate) fn put_object(&self, bucket: &str, key: &str, content: impl Into<Bytes>) {
+        self.core.s3.put(bucket, key, content.into());
+    }
+
+    pub(crate) fn make_bucket(&self, name: &str) {
+        self.make_bucket_in(name, REGION);
+    }
+
+    /// A bucket that answers only requests which are signed for its region.
+    pub(crate) fn make_bucket_in(&self, name: &str, region: &str) {
+        self.core.s3.make_bucket(name, region);
+    }
+
+    pub(crate) fn object(&self, bucket: &str, key: &str) -> Option<Bytes> {
+        self.core.s3.get(bucket, key)
+    }
+
+    /// The keys below a prefix, in order.
+    pub(crate) fn keys(&self, bucket: &str, prefix: &str) -> Vec<String> {
+        let listed = self.core.s3.list(bucket, prefix);
+        listed.into_iter().map(|(key, _)| key).collect()
+    }
+
+    // Scripts.
+
+    /// What becomes of each job that is created from now on.
+    pub(crate) fn train(&self, script: impl Fn(&Job) -> Timeline + Send + Sync + 'static) {
+        self.core.state().script = Arc::new(script);
+    }
+
+    /// Runs the scripts of jobs that would complete, for real: their training takes what it takes, and their output is the
+    /// job's log. One real second counts as `scale` seconds of the job.
+    pub(crate) fn run_scripts(&self, scale: f64) {
+        self.core.state().run_scripts = Some(scale);
+    }
+
+    pub(crate) fn polls(&self, polls: Polls) {
+        self.core.state().polls = polls;
+    }
+
+    /// Lets every job come to the end of its timeline, where that is known.
+    pub(crate) fn finish_jobs(&self) {
+        for job in &mut self.core.state().jobs {
+            while job.timeline.next_change(job.elapsed).is_finite() && !job.has_ended() {
+                job.elapsed = job.timeline.next_change(job.elapsed);
+            }
+        }
+    }
+
+    /// Makes all jobs so many seconds older than they are.
+    pub(crate) fn age_jobs(&self, seconds: f64) {
+        for job in &mut self.core.state().jobs {
+            job.created -= seconds;
+        }
+    }
+
+    /// Creates jobs from this moment (epoch seconds) on, a second apart, for answers that are the same every time.
+    pub(crate) fn scripted_clock(&self, start: f64) {
+        self.core.state().clock = Clock::Scripted(start);
+    }
+
+    pub(crate) fn metrics(&self, metrics: Metrics) {
+        self.core.state().metrics = metrics;
+    }
+
+    pub(crate) fn logs(&self, logs: Logs) {
+        self.core.state().logs = logs;
+    }
+
+    /// The JSON lines that the Debugger's profiler writes for a job that asks for it; they are there from its creation on.
+    pub(crate) fn profiles(
+        &self,
+        profiles: impl Fn(&Job) -> Option<String> + Send + Sync + 'static,
+    ) {
+        self.core.state().profiles = Arc::new(profiles);
+    }
+
+    pub(crate) fn price(&self, instance_type: &str, usd_per_hour: f64) {
+        let mut state = self.core.state();
+        state.prices.insert(instance_type.to_owned(), usd_per_hour);
+    }
+
+    pub(crate) fn no_price(&self, instance_type: &str) {
+        self.core.state().prices.remove(instance_type);
+    }
+
+    /// A quota by its full name, such as `ml.m5.large for training job usage`. Those are also kept: a job above one is
+    /// refused.
+    pub(crate) fn quota(&self, name: &str, value: f64) {
+        self.core.state().quotas.insert(name.to_owned(), value);
+    }
+
+    /// At most so many elements on any page of any list.
+    pub(crate) fn page_size(&self, elements: usize) {
+        self.core.state().page_size = size(elements);
+        self.core.s3.set_page_size(elements);
+    }
+
+    /// The start of a sentence: `aws.fail(operation).on_call(3).with(fault)`; without a middle it is every call.
+    pub(crate) fn fail(&self, operation: Operation) -> FaultBuilder<'_> {
+        FaultBuilder::new(self, operation)
+    }
+
+    /// No call fails any more.
+    pub(crate) fn recover(&self) {
+        let mut state = self.core.state();
+        state.faults.clear();
+        state.lasting = None;
+    }
+
+    /// Closes the connection on the next so many requests, whatever they are.
+    pub(crate) fn unreachable_for(&self, calls: u64) {
+        self.core.state().lasting = Some((Fault::Dropped, calls));
+    }
+
+    /// Deletes a job as somebody else could.
+    pub(crate) fn delete_job(&self, name: &str) {
+        for job in &mut self.core.state().jobs {
+            job.is_deleted |= job.name == name;
+        }
+    }
+
+    // What happened.
+
+    /// Every job ever created, deleted ones too, in order.
+    pub(crate) fn jobs(&self) -> Vec<Job> {
+        let mut state = self.core.state();
+        for job in &mut state.jobs {
+            job.settle();
+        }
+        state.jobs.clone()
+    }
+
+    /// The names of the jobs that still bill and that nobody has told to stop.
+    pub(crate) fn in_progress(&self) -> Vec<String> {
+        let jobs = self.jobs().into_iter();
+        jobs.filter(|job| job.status() == "InProgress")
+            .map(|job| job.name)
+            .collect()
+    }
+
+    /// How often an operation was called, failed calls and retries included.
+    pub(crate) fn calls(&self, operation: Operation) -> u64 {
+        let state = self.core.state();
+        state.calls.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// How often anything was called.
+    pub(crate) fn all_calls(&self) -> u64 {
+        self.core.state().calls.values().sum()
+    }
+}
+
+impl Drop for FakeAws {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            let _ = end.send(());
+        }
+        if let Some(server) = self.server.take() {
+            let _ = server.join();
+        }
+        for run in self.core.started.lock().unwrap().iter() {
+            run.kill();
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The price list: GetProducts for SageMaker's instances.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::fault::Refusal;
+use super::{State, page};
+
+/// US dollars an hour for training, unless a test says otherwise.
+pub(super) fn usual() -> BTreeMap<String, f64> {
+    [
+        ("ml.m5.large", 0.115),
+        ("ml.m5.xlarge", 0.23),
+        ("ml.m5.2xlarge", 0.461),
+        ("ml.m5.4xlarge", 0.922),
+        ("ml.c5.xlarge", 0.204),
+        ("ml.c5.2xlarge", 0.408),
+        ("ml.c5.4xlarge", 0.816),
+        ("ml.g5.xlarge", 1.408),
+        ("ml.p3.2xlarge", 3.825),
+    ]
+    .map(|(name, price)| (name.to_owned(), price))
+    .into()
+}
+
+pub(super) fn answer(state: &State, input: &Value) -> Result<Value, Refusal> {
+    let filters = input["Filters"].as_array().into_iter().flatten();
+    let wanted: Vec<(&str, &str)> = filters
+        .filter_map(|filter| Some((filter["Field"].as_str()?, filter["Value"].as_str()?)))
+        .collect();
+    let mut products = Vec::new();
+    for (instance, usd) in &state.prices {
+        // As in life, the list has the same instance for other uses too, and one of them costs nothing.
+        for (component, usd) in [
+            ("Training", *usd),
+            ("Hosting", *usd * 1.1),
+            ("SpotTraining", 0.0),
+        ] {
+            let product = product(instance, component, usd);
+            let attributes = &product["product"]["attributes"];
+            let fits = wanted.iter().all(|(field, value)| match *field {
+                "productFamily" => product["product"]["productFamily"] == **value,
+                "ServiceCode" | "servicecode" => *value == "AmazonSageMaker",
+                field => attributes[field] == **value,
+            });
+            if fits && input["ServiceCode"] == "AmazonSageMaker" {
+                products.push(product.to_string());
+            }
+        }
+    }
+    let limit = input["MaxResults"].as_u64().unwrap_or(100);
+    let (range, next) = page(
+        input["NextToken"].as_str(),
+        limit,
+        state.page_size,
+        products.len(),
+    )?;
+    let mut answer = json!({"FormatVersion": "aws_v1", "PriceList": products[range]});
+    if let Some(next) = next {
+        answer["NextToken"] = json!(next);
+    }
+    Ok(answer)
+}
+
+fn product(instance: &str, component: &str, usd: f64) -> Value {
+    let sku = format!("SKU{}{component}", instance.replace('.', "")).to_uppercase();
+    let term = format!("{sku}.JRTCKXETXF");
+    let rate = format!("{term}.6YS6EN2CT7");
+    json!({
+        "product": {
+            "productFamily": "ML Instance",
+            "attributes": {
+                "servicecode": "AmazonSageMaker",
+                "servicename": "Amazon SageMaker",
+                "regionCode": super::REGION,
+                "location": "US East (N. Virginia)",
+                "locationType": "AWS Region",
+                "instanceName": instance,
+                "instanceType": format!("{instance}-{component}"),
+                "component": component,
+                "platoinstancetype": component,
+                "platoinstancename": instance,
+                "usagetype": format!("USE1-{}:{instance}", &component[..5]),
+                "operation": "RunInstance",
+            },
+            "sku": sku,
+        },
+        "serviceCode": "AmazonSageMaker",
+        "terms": {"OnDemand": {term.as_str(): {
+            "offerTermCode": "JRTCKXETXF",
+            "sku": sku,
+            "effectiveDate": "2026-09-01T00:00:00Z",
+            "termAttributes": {},
+            "priceDimensions": {rate.as_str(): {
+                "rateCode": rate,
+                "unit": "Hrs",
+                "beginRange": "0",
+                "endRange": "Inf",
+                "appliesTo": [],
+                "description": format!("${usd} per {component} {instance} hour in US East (N. Virginia)"),
+                "pricePerUnit": {"USD": format!("{usd:.10}")},
+            }},
+        }}},
+        "version": "20260901000000",
+        "publicationDate": "2026-09-01T00:00:00Z",
+    })
+}

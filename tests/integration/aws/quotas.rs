@@ -1,0 +1,92 @@
+//! Service Quotas of SageMaker.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Value, json};
+
+use super::fault::Refusal;
+use super::operation::Operation;
+use super::{State, page};
+
+/// Room for 20 of the instances with a usual price, and other quotas between them, as in life.
+pub(super) fn usual() -> BTreeMap<String, f64> {
+    let mut quotas = BTreeMap::from([
+        ("Longest run time for a training job".to_owned(), 432_000.0),
+        (
+            "Maximum number of instances per training job".to_owned(),
+            20.0,
+        ),
+        (
+            "Number of instances across all training jobs".to_owned(),
+            40.0,
+        ),
+        ("Rate of CreateTrainingJob requests".to_owned(), 1.0),
+    ]);
+    for instance in super::prices::usual().keys() {
+        for (usage, value) in [
+            ("training job usage", 20.0),
+            ("spot training job usage", 20.0),
+            ("training warm pool usage", 0.0),
+            ("endpoint usage", 2.0),
+        ] {
+            quotas.insert(format!("{instance} for {usage}"), value);
+        }
+    }
+    quotas
+}
+
+pub(super) fn answer(state: &State, operation: Operation, input: &Value) -> Result<Value, Refusal> {
+    if input["ServiceCode"] != "sagemaker" {
+        return Err(Refusal::new(
+            "NoSuchResourceException",
+            "The request failed because the specified service does not exist.",
+        ));
+    }
+    let quotas: Vec<_> = state
+        .quotas
+        .iter()
+        .map(|(name, value)| quota(name, *value))
+        .collect();
+    if operation == Operation::GetServiceQuota {
+        let found = quotas
+            .into_iter()
+            .find(|quota| quota["QuotaCode"] == input["QuotaCode"]);
+        return match found {
+            Some(quota) => Ok(json!({"Quota": quota})),
+            None => Err(Refusal::new(
+                "NoSuchResourceException",
+                "The request failed because the specified quota does not exist.",
+            )),
+        };
+    }
+    let limit = input["MaxResults"].as_u64().unwrap_or(100);
+    let (range, next) = page(
+        input["NextToken"].as_str(),
+        limit,
+        state.page_size,
+        quotas.len(),
+    )?;
+    let mut answer = json!({"Quotas": quotas[range]});
+    if let Some(next) = next {
+        answer["NextToken"] = json!(next);
+    }
+    Ok(answer)
+}
+
+fn quota(name: &str, value: f64) -> Value {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    let code = format!("L-{:08X}", hasher.finish() >> 32);
+    json!({
+        "ServiceCode": "sagemaker",
+        "ServiceName": "Amazon SageMaker",
+        "QuotaArn": format!("arn:aws:servicequotas:{}:{}:sagemaker/{code}", super::REGION, super::ACCOUNT),
+        "QuotaCode": code,
+        "QuotaName": name,
+        "Value": value,
+        "Unit": "None",
+        "Adjustable": true,
+        "GlobalQuota": false,
+    })
+}

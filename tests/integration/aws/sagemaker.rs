@@ -1,0 +1,381 @@
+//! SageMaker's training jobs, in AWS JSON 1.1.
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::fault::Refusal;
+use super::job::Job;
+use super::logs::Logs;
+use super::operation::Operation;
+use super::script_run::ScriptRun;
+use super::timeline::Timeline;
+use super::{Core, Polls, State, inputs, page};
+
+pub(super) fn answer(core: &Core, operation: Operation, input: &Value) -> Result<Value, Refusal> {
+    match operation {
+        Operation::CreateTrainingJob => create(core, input),
+        Operation::DescribeTrainingJob => describe(&mut core.state(), input),
+        Operation::StopTrainingJob => stop(&mut core.state(), input),
+        Operation::UpdateTrainingJob => update(&mut core.state(), input),
+        Operation::DeleteTrainingJob => delete(&mut core.state(), input),
+        Operation::ListTrainingJobs => list(&mut core.state(), input),
+        Operation::ListTags => list_tags(&mut core.state(), input),
+        _ => add_tags(&mut core.state(), input),
+    }
+}
+
+fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
+    check(input)?;
+    let name = input["TrainingJobName"].as_str().unwrap_or_default();
+    let (number, script, run_scripts, created) = {
+        let mut state = core.state();
+        if let Ok(job) = find(&mut state, name) {
+            return Err(Refusal::new(
+                "ResourceInUse",
+                format!(
+                    "Training job names must be unique within an AWS account and region, and a training job with this \
+                     name already exists ({})",
+                    job.arn()
+                ),
+            ));
+        }
+        check_quota(&state, input)?;
+        let created = state.clock.now();
+        (
+            state.jobs.len() + 1,
+            state.script.clone(),
+            state.run_scripts,
+            created,
+        )
+    };
+    let (channels, problem) = match inputs::channels(&core.s3, input) {
+        Ok(channels) => (channels, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
+    let mut job = Job {
+        name: name.to_owned(),
+        number,
+        input: input.clone(),
+        channels,
+        created,
+        timeline: Timeline::completed(),
+        elapsed: 0.0,
+        polls: 0,
+        tags: tags(input),
+        is_deleted: false,
+        run: None,
+        printed: None,
+    };
+    // The script is the test's; it may ask the fake things, so no lock is held.
+    job.timeline = match problem {
+        Some(problem) => Timeline::data_download_failed(&problem),
+        None => script(&job).within(job.max_runtime()),
+    };
+    if let Some(scale) = run_scripts
+        && job.timeline.status(f64::MAX).0 == "Completed"
+    {
+        match ScriptRun::start(core, &job, scale) {
+            Ok(Some(run)) => {
+                job.run = Some(run);
+                job.timeline = job.timeline.training(f64::INFINITY);
+            }
+            // A built-in algorithm has nothing that could be run here.
+            Ok(None) => {}
+            Err(problem) => job.timeline = Timeline::failed(format!("AlgorithmError: {problem}")),
+        }
+    }
+    profile(core, &job);
+    let arn = job.arn();
+    core.state().jobs.push(job);
+    Ok(json!({"TrainingJobArn": arn}))
+}
+
+/// Refuses a job for whose instances the account has no room beside those that still run.
+fn check_quota(state: &State, input: &Value) -> Result<(), Refusal> {
+    let asked = &input["ResourceConfig"];
+    let instance_type = asked["InstanceType"].as_str().unwrap_or_default();
+    let quota = format!("{instance_type} for training job usage");
+    let Some(limit) = state.quotas.get(&quota) else {
+        return Ok(());
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a quota of instances is a small whole number"
+    )]
+    let limit = *limit as u64;
+    let running = state.jobs.iter().filter(|job| !job.has_ended());
+    let used: u64 = running
+        .filter(|job| job.instance_type() == instance_type)
+        .map(|job| super::size(job.hosts().len()))
+        .sum();
+    let delta = asked["InstanceCount"].as_u64().unwrap_or(1);
+    if used + delta > limit {
+        return Err(Refusal::resource_limit(instance_type, limit, used, delta));
+    }
+    Ok(())
+}
+
+/// What the service itself refuses; the model's limits are judged elsewhere.
+fn check(input: &Value) -> Result<(), Refusal> {
+    let name = input["TrainingJobName"].as_str().unwrap_or_default();
+    let pattern = "^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$";
+    let valid_name = Regex::new(pattern).expect("a fixed pattern");
+    if !valid_name.is_match(name) || name.len() > 63 {
+        return Err(Refusal::validation(format!(
+            "1 validation error detected: Value '{name}' at 'trainingJobName' failed to satisfy constraint: Member must \
+             satisfy regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){{0,62}}"
+        )));
+    }
+    let algorithm = &input["AlgorithmSpecification"];
+    if algorithm["TrainingImage"].is_string() == algorithm["AlgorithmName"].is_string() {
+        return Err(Refusal::validation(
+            "You must specify either an algorithm name or a training image, and not both.",
+        ));
+    }
+    let role = input["RoleArn"].as_str().unwrap_or_default();
+    if !role.starts_with("arn:aws:iam::") || !role.contains(":role/") {
+        return Err(Refusal::validation(format!(
+            "1 validation error detected: Value '{role}' at 'roleArn' failed to satisfy constraint: Member must satisfy \
+             regular expression pattern: ^arn:aws[a-z\\-]*:iam::\\d{{12}}:role/?[a-zA-Z_0-9+=,.@\\-_/]+$"
+        )));
+    }
+    let resources = &input["ResourceConfig"];
+    let has_type =
+        resources["InstanceType"].is_string() && resources["InstanceCount"].as_u64() >= Some(1);
+    let has_groups = resources["InstanceGroups"].is_array();
+    if has_type && has_groups {
+        return Err(Refusal::validation(
+            "InstanceType or InstanceCount cannot be specified with InstanceGroups",
+        ));
+    }
+    if !has_type && !has_groups {
+        return Err(Refusal::validation(
+            "InstanceType and InstanceCount are required in ResourceConfig",
+        ));
+    }
+    let stopping = &input["StoppingCondition"];
+    if stopping["MaxRuntimeInSeconds"].as_u64().unwrap_or(0) < 1 {
+        return Err(Refusal::validation(
+            "StoppingCondition with MaxRuntimeInSeconds is required",
+        ));
+    }
+    let is_spot = input["EnableManagedSpotTraining"] == true;
+    if is_spot != stopping["MaxWaitTimeInSeconds"].is_u64() {
+        return Err(Refusal::validation(
+            "MaxWaitTimeInSeconds has to be given with managed spot training, and only with it.",
+        ));
+    }
+    if input["OutputDataConfig"]["S3OutputPath"].as_str().is_none() {
+        return Err(Refusal::validation("S3OutputPath is required"));
+    }
+    let pairs = input["HyperParameters"]
+        .as_object()
+        .map_or(0, |pairs| pairs.len());
+    if pairs > 100 {
+        return Err(Refusal::validation(
+            "Member must have length less than or equal to 100 at 'hyperParameters'",
+        ));
+    }
+    Ok(())
+}
+
+fn not_found() -> Refusal {
+    Refusal::validation("Requested resource not found.")
+}
+
+fn find<'a>(state: &'a mut State, name: &str) -> Result<&'a mut Job, Refusal> {
+    let job = state
+        .jobs
+        .iter_mut()
+        .find(|job| job.name == name && !job.is_deleted)
+        .ok_or_else(not_found)?;
+    job.settle();
+    Ok(job)
+}
+
+fn named<'a>(state: &'a mut State, input: &Value) -> Result<&'a mut Job, Refusal> {
+    find(state, input["TrainingJobName"].as_str().unwrap_or_default())
+}
+
+fn describe(state: &mut State, input: &Value) -> Result<Value, Refusal> {
+    let polls = state.polls;
+    let logs = state.logs.clone();
+    let job = named(state, input)?;
+    job.polls += 1;
+    if let Some(limit) = job.timeline.deleted_after_polls
+        && job.polls > limit
+    {
+        job.is_deleted = true;
+        return Err(not_found());
+    }
+    let mut answer = job.describe();
+    let metrics = final_metrics(job, &logs);
+    if job.has_ended() && !metrics.is_empty() {
+        answer["FinalMetricDataList"] = json!(metrics);
+    }
+    match polls {
+        Polls::NextStatus => {
+            let next = job.timeline.next_change(job.elapsed);
+            if next.is_finite() {
+                job.elapsed = next;
+            }
+        }
+        Polls::Seconds(seconds) => job.elapsed += seconds,
+        Polls::Nothing => {}
+    }
+    Ok(answer)
+}
+
+/// The last value that each of the job's metric definitions finds in its log.
+fn final_metrics(job: &Job, logs: &Logs) -> Vec<Value> {
+    let lines: Vec<String> = job
+        .hosts()
+        .iter()
+        .flat_map(|host| logs.lines(job, host))
+        .collect();
+    let definitions = job.input["AlgorithmSpecification"]["MetricDefinitions"].as_array();
+    let found = definitions.into_iter().flatten().filter_map(|definition| {
+        let pattern = Regex::new(definition["Regex"].as_str()?).ok()?;
+        let mut values = lines
+            .iter()
+            .filter_map(|line| pattern.captures(line)?.get(1));
+        let value: f32 = values.next_back()?.as_str().parse().ok()?;
+        Some(json!({
+            "MetricName": definition["Name"],
+            "Value": value,
+            "Timestamp": job.training_span()?.1,
+        }))
+    });
+    found.collect()
+}
+
+/// Puts what the Debugger's profiler would write, where the job asks for it.
+fn profile(core: &Core, job: &Job) {
+    let config = &job.input["ProfilerConfig"];
+    let profiles = core.state().profiles.clone();
+    if let (Some(path), Some(text)) = (config["S3OutputPath"].as_str(), profiles(job))
+        && let Ok((bucket, prefix)) = inputs::split(path)
+        && config["DisableProfiler"] != true
+    {
+        let folder = format!("{}/{}", prefix.trim_end_matches('/'), job.name);
+        let folder = folder.trim_start_matches('/');
+        let key = format!(
+            "{folder}/profiler-output/system/incremental/2026010100/1767225600.algo-1.json"
+        );
+        core.s3.put(bucket, &key, text.into());
+    }
+}
+
+fn stop(state: &mut State, input: &Value) -> Result<Value, Refusal> {
+    let job = named(state, input)?;
+    match job.status() {
+        "InProgress" => {
+            if let Some(run) = job.run.take() {
+                run.stop();
+                job.printed = Some(run.lines());
+            }
+            job.timeline = job.timeline.clone().stopped_at(job.elapsed);
+            Ok(Value::Null)
+        }
+        "Stopping" => Ok(Value::Null),
+        status => Err(Refusal::validation(format!(
+            "The request was rejected because the training job is in status {status}."
+        ))),
+    }
+}
+
+fn update(state: &mut State, input: &Value) -> Result<Value, Refusal> {
+    let job = named(state, input)?;
+    if let Some(seconds) = input["ResourceConfig"].get("KeepAlivePeriodInSeconds") {
+        job.input["ResourceConfig"]["KeepAlivePeriodInSeconds"] = seconds.clone();
+    }
+    Ok(json!({"TrainingJobArn": job.arn()}))
+}
+
+fn delete(state: &mut State, input: &Value) -> Result<Value, Refusal> {
+    let job = named(state, input)?;
+    if !job.has_ended() {
+        return Err(Refusal::validation(format!(
+            "Training job {} is in status {} and cannot be deleted.",
+            job.name,
+            job.status()
+        )));
+    }
+    job.is_deleted = true;
+    Ok(Value::Null)
+}
+
+fn list(state: &mut State, input: &Value) -> Result<Value, Refusal> {
+    for job in &mut state.jobs {
+        job.settle();
+    }
+    let size = input["MaxResults"].as_u64().unwrap_or(10);
+    let text = |key: &str| input[key].as_str();
+    let mut found: Vec<&Job> = state
+        .jobs
+        .iter()
+        .filter(|job| !job.is_deleted)
+        .filter(|job| text("NameContains").is_none_or(|part| job.name.contains(part)))
+        .filter(|job| text("StatusEquals").is_none_or(|status| job.status() == status))
+        .filter(|job| {
+            let after = input["CreationTimeAfter"].as_f64();
+            after.is_none_or(|after| job.created >= after)
+        })
+        .filter(|job| {
+            let before = input["CreationTimeBefore"].as_f64();
+            before.is_none_or(|before| job.created <= before)
+        })
+        .collect();
+    // Newest first, as AWS does where nothing is said.
+    if text("SortOrder") != Some("Ascending") {
+        found.reverse();
+    }
+    let (range, next) = page(
+        input["NextToken"].as_str(),
+        size,
+        state.page_size,
+        found.len(),
+    )?;
+    let mut answer = json!({
+        "TrainingJobSummaries": found[range].iter().map(|job| job.summary()).collect::<Vec<_>>(),
+    });
+    if let Some(next) = next {
+        answer["NextToken"] = json!(next);
+    }
+    Ok(answer)
+}
+
+fn tags(input: &Value) -> Vec<(String, String)> {
+    let pairs = input["Tags"].as_array().into_iter().flatten();
+    pairs
+        .map(|tag| {
+            let text = |key: &str| tag[key].as_str().unwrap_or_default().to_owned();
+            (text("Key"), text("Value"))
+        })
+        .collect()
+}
+
+fn by_arn<'a>(state: &'a mut State, input: &Value) -> Result<&'a mut Job, Refusal> {
+    let arn = input["ResourceArn"].as_str().unwrap_or_default();
+    let name = arn.rsplit('/').next().unwrap_or_default();
+    find(state, name)
+}
+
+fn list_tags(state: &mut State, input: &Value) -> Result<Value, Refusal> {
+    let tags = &by_arn(state, input)?.tags;
+    let tags: Vec<_> = tags
+        .iter()
+        .map(|(key, value)| json!({"Key": key, "Value": value}))
+        .collect();
+    Ok(json!({"Tags": tags}))
+}
+
+fn add_tags(state: &mut State, input: &Value) -> Result<Value, Refusal> {
+    let added = tags(input);
+    let job = by_arn(state, input)?;
+    job.tags
+        .retain(|(key, _)| added.iter().all(|(new, _)| new != key));
+    job.tags.extend(added);
+    list_tags(state, input)
+}

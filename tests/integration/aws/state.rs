@@ -1,0 +1,158 @@
+//! What the server and the test share.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use s3s::service::S3Service;
+use tempfile::TempDir;
+
+use super::cloudwatch::Metrics;
+use super::exchanges::Exchanges;
+use super::fault::{Fault, Refusal, Rule};
+use super::job::Job;
+use super::logs::Logs;
+use super::operation::Operation;
+use super::s3::Store;
+use super::script_run::ScriptRun;
+use super::timeline::Timeline;
+
+/// The fake behind its door.
+pub(super) struct Core {
+    pub(super) state: Mutex<State>,
+    pub(super) s3: Arc<Store>,
+    pub(super) s3_service: S3Service,
+    pub(super) exchanges: Exchanges,
+    /// Of the scripts that are really run.
+    pub(super) folder: TempDir,
+    pub(super) started: Mutex<Vec<Arc<ScriptRun>>>,
+}
+
+pub(super) type Script = dyn Fn(&Job) -> Timeline + Send + Sync;
+pub(super) type Profiles = dyn Fn(&Job) -> Option<String> + Send + Sync;
+
+/// Everything that scripts say and that happened.
+pub(super) struct State {
+    pub(super) jobs: Vec<Job>,
+    pub(super) script: Arc<Script>,
+    /// How many seconds of a job one real second of its script is; none where no script is run.
+    pub(super) run_scripts: Option<f64>,
+    pub(super) polls: Polls,
+    pub(super) clock: Clock,
+    pub(super) metrics: Metrics,
+    pub(super) logs: Logs,
+    pub(super) prices: BTreeMap<String, f64>,
+    pub(super) quotas: BTreeMap<String, f64>,
+    /// The most elements of one page, whatever is asked for.
+    pub(super) page_size: u64,
+    pub(super) calls: BTreeMap<Operation, u64>,
+    pub(super) faults: Vec<Rule>,
+    /// A fault of everything, and how many calls it still strikes.
+    pub(super) lasting: Option<(Fault, u64)>,
+    pub(super) profiles: Arc<Profiles>,
+}
+
+/// What a call of DescribeTrainingJob does to the clock of its job, after it was answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Polls {
+    /// The next call sees the next status.
+    NextStatus,
+    /// So many seconds of the job's life pass.
+    Seconds(f64),
+    /// Jobs stand still until [`super::FakeAws::finish_jobs`].
+    Nothing,
+}
+
+/// When jobs are created.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Clock {
+    Wall,
+    /// Epoch seconds, one more for each job.
+    Scripted(f64),
+}
+
+impl Clock {
+    /// Epoch seconds.
+    pub(super) fn now(&mut self) -> f64 {
+        match self {
+            Self::Wall => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                now.unwrap().as_secs_f64().floor()
+            }
+            Self::Scripted(seconds) => {
+                *seconds += 1.0;
+                *seconds
+            }
+        }
+    }
+}
+
+impl Core {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // A script that panicked has failed its test already.
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Counts a call and tells what is to go wrong with it; `says` tells whether the request holds a text.
+    pub(super) fn count(
+        &self,
+        operation: Option<Operation>,
+        says: impl Fn(&str) -> bool,
+    ) -> Option<Fault> {
+        let mut state = self.state();
+        let state = &mut *state;
+        if let Some(operation) = operation {
+            *state.calls.entry(operation).or_default() += 1;
+        }
+        if let Some((fault, calls)) = &mut state.lasting
+            && *calls > 0
+        {
+            *calls -= 1;
+            return Some(fault.clone());
+        }
+        let operation = operation?;
+        let mut struck = None;
+        // Every rule counts, also after one has struck.
+        for rule in &mut state.faults {
+            if rule.strikes(operation, &says) {
+                struck = struck.or(Some(rule));
+            }
+        }
+        let rule = struck?;
+        state.lasting = rule
+            .then_everything
+            .map(|calls| (rule.fault.clone(), calls));
+        Some(rule.fault.clone())
+    }
+}
+
+pub(super) fn size(length: usize) -> u64 {
+    u64::try_from(length).expect("a length is at most 64 bits")
+}
+
+pub(super) fn wrong_token(code: &str) -> Refusal {
+    Refusal::new(code, "Invalid NextToken")
+}
+
+/// The part of a list that a page shows, and the token of the next one.
+pub(super) fn page(
+    token: Option<&str>,
+    limit: u64,
+    page_size: u64,
+    total: usize,
+) -> Result<(Range<usize>, Option<String>), Refusal> {
+    let start: usize = match token {
+        Some(token) => token
+            .strip_prefix("from")
+            .and_then(|start| start.parse().ok())
+            .ok_or_else(|| wrong_token("ValidationException"))?,
+        None => 0,
+    };
+    let limit = usize::try_from(limit.min(page_size)).unwrap_or(usize::MAX);
+    let end = start.saturating_add(limit).min(total);
+    let next = (end < total).then(|| format!("from{end}"));
+    Ok((start.min(end)..end, next))
+}

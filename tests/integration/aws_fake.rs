@@ -1,0 +1,1143 @@
+//! The fake AWS speaks to the SDK, operation by operation.
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
+use aws_sdk_sagemaker::error::ProvideErrorMetadata;
+use aws_sdk_sagemaker::types::{
+    AlgorithmSpecification, Channel, DataSource, OutputDataConfig, ResourceConfig, S3DataSource,
+    StoppingCondition, Tag, TrainingInputMode, TrainingInstanceType, TrainingJobStatus,
+};
+use aws_smithy_types::DateTime;
+use aws_smithy_types::retry::RetryConfig;
+
+use crate::aws::{FakeAws, Fault, Logs, Metrics, Operation, Polls, Timeline};
+
+const GROUP: &str = "/aws/sagemaker/TrainingJobs";
+
+/// Clients as the program makes them, for the fake.
+async fn sdk(aws: &FakeAws, attempts: u32) -> SdkConfig {
+    let environment = aws.environment();
+    let value = |name: &str| {
+        let found = environment.iter().find(|(own, _)| *own == name);
+        found.unwrap().1.clone()
+    };
+    let keys = Credentials::new(
+        value("AWS_ACCESS_KEY_ID"),
+        value("AWS_SECRET_ACCESS_KEY"),
+        None,
+        None,
+        "test",
+    );
+    let retries = RetryConfig::standard()
+        .with_max_attempts(attempts)
+        .with_initial_backoff(std::time::Duration::from_millis(1));
+    aws_config::defaults(BehaviorVersion::latest())
+        .region(Region::new(value("AWS_REGION")))
+        .credentials_provider(keys)
+        .endpoint_url(aws.url())
+        .retry_config(retries)
+        .load()
+        .await
+}
+
+async fn sagemaker(aws: &FakeAws) -> aws_sdk_sagemaker::Client {
+    aws_sdk_sagemaker::Client::new(&sdk(aws, 1).await)
+}
+
+async fn s3(aws: &FakeAws) -> aws_sdk_s3::Client {
+    let config = sdk(aws, 1).await;
+    let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(true);
+    aws_sdk_s3::Client::from_conf(config.build())
+}
+
+#[test]
+fn a_program_finds_the_fake() {
+    let aws = FakeAws::start();
+    let mut command = std::process::Command::new("sh");
+    aws.reach(command.args(["-c", "echo $AWS_ENDPOINT_URL"]));
+    let said = command.output().unwrap().stdout;
+    assert_eq!(String::from_utf8(said).unwrap().trim(), aws.url());
+}
+
+type Create =
+    aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobFluentBuilder;
+
+/// A request for a job on the manifest or prefix at `uri`.
+fn create(client: &aws_sdk_sagemaker::Client, name: &str, uri: &str) -> Create {
+    let kind = if uri.ends_with("manifest") {
+        "ManifestFile"
+    } else {
+        "S3Prefix"
+    };
+    let source = S3DataSource::builder()
+        .s3_data_type(kind.into())
+        .s3_uri(uri)
+        .build();
+    let channel = Channel::builder()
+        .channel_name("train")
+        .data_source(DataSource::builder().s3_data_source(source).build())
+        .build();
+    let resources = ResourceConfig::builder()
+        .instance_type(TrainingInstanceType::from("ml.m5.xlarge"))
+        .instance_count(1)
+        .volume_size_in_gb(30);
+    client
+        .create_training_job()
+        .training_job_name(name)
+        .role_arn("arn:aws:iam::123456789012:role/Training")
+        .algorithm_specification(
+            AlgorithmSpecification::builder()
+                .training_image("123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1")
+                .training_input_mode(TrainingInputMode::File)
+                .build(),
+        )
+        .input_data_config(channel)
+        .output_data_config(
+            OutputDataConfig::builder()
+                .s3_output_path("s3://data/out")
+                .build(),
+        )
+        .resource_config(resources.build())
+        .stopping_condition(
+            StoppingCondition::builder()
+                .max_runtime_in_seconds(3600)
+                .build(),
+        )
+}
+
+/// Describes a job until it has ended.
+async fn wait(
+    client: &aws_sdk_sagemaker::Client,
+    name: &str,
+) -> aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput {
+    loop {
+        let answer = client.describe_training_job().training_job_name(name);
+        let answer = answer.send().await.unwrap();
+        match answer.training_job_status().unwrap() {
+            TrainingJobStatus::InProgress | TrainingJobStatus::Stopping => {
+                // A script that really runs needs a moment of the machine.
+                tokio::task::yield_now().await;
+            }
+            _ => return answer,
+        }
+    }
+}
+
+fn statuses(
+    answer: &aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput,
+) -> Vec<&str> {
+    let transitions = answer.secondary_status_transitions().iter();
+    transitions
+        .map(|span| span.status().unwrap().as_str())
+        .collect()
+}
+
+fn with_data() -> FakeAws {
+    let aws = FakeAws::start();
+    aws.put_object("data", "train/part-0.csv", "a".repeat(1000));
+    aws.put_object("data", "train/part-1.csv", "b".repeat(2000));
+    aws.put_object(
+        "data",
+        "small.manifest",
+        r#"[{"prefix": "s3://data/train/"}, "part-1.csv"]"#,
+    );
+    aws
+}
+
+#[tokio::test]
+async fn a_job_goes_through_its_statuses_poll_by_poll() {
+    let aws = with_data();
+    aws.scripted_clock(1_790_000_000.0);
+    aws.train(|job| Timeline::completed().training(job.megabytes() * 100_000.0));
+    let client = sagemaker(&aws).await;
+    let request = create(&client, "first", "s3://data/small.manifest");
+    let request = request
+        .hyper_parameters("epochs", "3")
+        .tags(Tag::builder().key("canary-gate:run").value("7").build());
+    let arn = request.send().await.unwrap().training_job_arn.unwrap();
+
+    let start = client.describe_training_job().training_job_name("first");
+    let start = start.send().await.unwrap();
+    assert_eq!(start.secondary_status().unwrap().as_str(), "Starting");
+    assert_eq!(start.training_start_time(), None);
+    assert_eq!(aws.in_progress(), ["first"]);
+
+    let end = wait(&client, "first").await;
+    assert_eq!(
+        statuses(&end),
+        [
+            "Starting",
+            "Downloading",
+            "Training",
+            "Uploading",
+            "Completed"
+        ]
+    );
+    assert_eq!(end.training_time_in_seconds(), Some(25 + 200 + 5));
+    assert_eq!(end.billable_time_in_seconds(), Some(25 + 200 + 5));
+    assert_eq!(end.creation_time().unwrap().secs(), 1_790_000_001);
+    assert_eq!(aws.calls(Operation::DescribeTrainingJob), 5);
+
+    let listed = client.list_tags().resource_arn(&arn).send().await.unwrap();
+    assert_eq!(listed.tags()[0].value(), Some("7"));
+    let more = Tag::builder().key("team").value("blue").build();
+    let added = client.add_tags().resource_arn(arn).tags(more);
+    assert_eq!(added.send().await.unwrap().tags().len(), 2);
+    let job = &aws.jobs()[0];
+    assert_eq!((job.name(), job.number(), job.bytes()), ("first", 1, 2000));
+    assert_eq!(job.channel_keys("train"), ["train/part-1.csv"]);
+    assert_eq!(job.hyperparameter("epochs"), Some("3"));
+    assert_eq!(job.tag("team"), Some("blue"));
+    assert_eq!(job.instance_type(), "ml.m5.xlarge");
+    assert_eq!(
+        job.input()["StoppingCondition"]["MaxRuntimeInSeconds"],
+        3600
+    );
+}
+
+/// A job's name, what becomes of it, its secondary status at the end, and how the failure's reason starts.
+type End = (&'static str, fn() -> Timeline, &'static str, &'static str);
+
+#[tokio::test]
+async fn jobs_end_as_scripted() {
+    let aws = with_data();
+    let ends: [End; 8] = [
+        (
+            "memory",
+            Timeline::out_of_memory,
+            "Failed",
+            "ClientError: Please use an instance",
+        ),
+        (
+            "capacity",
+            Timeline::no_capacity,
+            "Failed",
+            "CapacityError: ",
+        ),
+        (
+            "internal",
+            Timeline::internal_error,
+            "Failed",
+            "InternalServerError: ",
+        ),
+        (
+            "code",
+            || Timeline::script_failed(2, "ValueError: x"),
+            "Failed",
+            "AlgorithmError: ExecuteUserScriptError:\nExitCode 2",
+        ),
+        (
+            "data",
+            || Timeline::data_download_failed("AccessDenied"),
+            "Failed",
+            "ClientError: Data download failed:AccessDenied",
+        ),
+        (
+            "long",
+            || Timeline::completed().training(5000.0),
+            "MaxRuntimeExceeded",
+            "",
+        ),
+        (
+            "spot",
+            || Timeline::completed().interrupted_after(10.0).billable(70.0),
+            "Completed",
+            "",
+        ),
+        (
+            "odd",
+            || {
+                Timeline::completed()
+                    .span("Pending", 5.0)
+                    .starting(1.0)
+                    .downloading(2.0)
+                    .uploading(3.0)
+            },
+            "Completed",
+            "",
+        ),
+    ];
+    let client = sagemaker(&aws).await;
+    for (name, timeline, status, reason) in ends {
+        aws.train(move |_| timeline());
+        create(&client, name, "s3://data/train/")
+            .send()
+            .await
+            .unwrap();
+        let end = wait(&client, name).await;
+        assert_eq!(end.secondary_status().unwrap().as_str(), status, "{name}");
+        assert!(
+            end.failure_reason().unwrap_or_default().starts_with(reason),
+            "{name}: {end:?}"
+        );
+    }
+    let spot = wait(&client, "spot").await;
+    assert_eq!(spot.billable_time_in_seconds(), Some(70));
+    assert_eq!(
+        statuses(&spot)[3..6],
+        ["Interrupted", "Starting", "Downloading"]
+    );
+    assert_eq!(
+        wait(&client, "long").await.training_time_in_seconds(),
+        Some(25 + 3600 + 30 + 5)
+    );
+    assert_eq!(
+        wait(&client, "capacity").await.billable_time_in_seconds(),
+        None
+    );
+}
+
+#[tokio::test]
+async fn data_that_is_not_there_fails_the_job() {
+    let aws = with_data();
+    aws.put_object(
+        "data",
+        "bad.manifest",
+        r#"[{"prefix": "s3://data/train/"}, "part-7.csv"]"#,
+    );
+    let client = sagemaker(&aws).await;
+    for (name, uri) in [
+        ("prefix", "s3://data/nothing/"),
+        ("manifest", "s3://data/bad.manifest"),
+    ] {
+        create(&client, name, uri).send().await.unwrap();
+        let reason = wait(&client, name).await.failure_reason.unwrap();
+        assert!(
+            reason.starts_with("ClientError: Data download failed:"),
+            "{reason}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_stopped_updated_and_deleted() {
+    let aws = with_data();
+    aws.polls(Polls::Seconds(100.0));
+    let client = sagemaker(&aws).await;
+    create(&client, "one", "s3://data/train/")
+        .send()
+        .await
+        .unwrap();
+    let describe = client.describe_training_job().training_job_name("one");
+    describe.send().await.unwrap();
+    let deletion = client.delete_training_job().training_job_name("one");
+    let refused = deletion.clone().send().await.unwrap_err();
+    assert_eq!(refused.code(), Some("ValidationException"));
+    let stop = client.stop_training_job().training_job_name("one");
+    stop.clone().send().await.unwrap();
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    let end = wait(&client, "one").await;
+    assert_eq!(end.training_job_status(), Some(&TrainingJobStatus::Stopped));
+    assert_eq!(end.billable_time_in_seconds(), Some(10 + 5));
+    let refused = stop.send().await.unwrap_err();
+    assert_eq!(refused.code(), Some("ValidationException"));
+
+    let update = client.update_training_job().training_job_name("one");
+    let resources = aws_sdk_sagemaker::types::ResourceConfigForUpdate::builder()
+        .keep_alive_period_in_seconds(0)
+        .build();
+    update.resource_config(resources).send().await.unwrap();
+    deletion.send().await.unwrap();
+    let gone = client.describe_training_job().training_job_name("one");
+    let gone = gone.send().await.unwrap_err();
+    assert_eq!(gone.code(), Some("ValidationException"));
+    assert_eq!(gone.message(), Some("Requested resource not found."));
+    assert_eq!(aws.jobs().len(), 1);
+}
+
+#[tokio::test]
+async fn a_name_is_used_once_and_has_a_form() {
+    let aws = FakeAws::unjudged();
+    aws.put_object("data", "train/part-0.csv", "1");
+    let client = sagemaker(&aws).await;
+    create(&client, "same", "s3://data/train/")
+        .send()
+        .await
+        .unwrap();
+    let again = create(&client, "same", "s3://data/train/")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(again.code(), Some("ResourceInUse"));
+    let wrong = create(&client, "under_score", "s3://data/train/")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(wrong.code(), Some("ValidationException"));
+    let timeless = create(&client, "timeless", "s3://data/train/").set_stopping_condition(None);
+    assert_eq!(
+        timeless.send().await.unwrap_err().code(),
+        Some("ValidationException")
+    );
+}
+
+#[tokio::test]
+async fn jobs_are_listed_page_by_page() {
+    let aws = with_data();
+    aws.page_size(2);
+    let client = sagemaker(&aws).await;
+    for name in ["cg-a", "cg-b", "cg-c", "other"] {
+        create(&client, name, "s3://data/train/")
+            .send()
+            .await
+            .unwrap();
+    }
+    let list = client
+        .list_training_jobs()
+        .name_contains("cg-")
+        .status_equals(TrainingJobStatus::InProgress)
+        .creation_time_after(DateTime::from_secs(0));
+    let first = list.clone().send().await.unwrap();
+    let second = list
+        .set_next_token(first.next_token.clone())
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(second.next_token(), None);
+    let pages = first
+        .training_job_summaries()
+        .iter()
+        .chain(second.training_job_summaries());
+    let names: Vec<_> = pages.map(|job| job.training_job_name().unwrap()).collect();
+    assert_eq!(names, ["cg-c", "cg-b", "cg-a"]);
+    let wrong = client
+        .list_training_jobs()
+        .next_token("7")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(wrong.code(), Some("ValidationException"));
+
+    aws.polls(Polls::Nothing);
+    let describe = client.describe_training_job().training_job_name("cg-a");
+    describe.clone().send().await.unwrap();
+    let still = describe.send().await.unwrap();
+    assert_eq!(still.secondary_status().unwrap().as_str(), "Starting");
+    aws.age_jobs(86_400.0);
+    aws.finish_jobs();
+    assert_eq!(aws.jobs()[0].secondary_status(), "Completed");
+}
+
+#[tokio::test]
+async fn calls_fail_as_scripted() {
+    let aws = with_data();
+    let client = sagemaker(&aws).await;
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(2)
+        .with(Fault::Throttled);
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(3)
+        .with(Fault::resource_limit("ml.m5.xlarge", 1, 1, 1));
+    aws.fail(Operation::CreateTrainingJob)
+        .on_calls(4..=5)
+        .with(Fault::AccessDenied);
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(6)
+        .with(Fault::Page(502));
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(7)
+        .with(Fault::AnswerLost);
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(8)
+        .with(Fault::ClockSkew);
+    aws.fail(Operation::CreateTrainingJob)
+        .since_call(9)
+        .with(Fault::ExpiredToken);
+    let mut codes = Vec::new();
+    for number in 1..=9 {
+        let request = create(&client, &format!("job-{number}"), "s3://data/train/");
+        let error = request.send().await.err();
+        codes.push(error.map(|error| error.code().unwrap_or("no code").to_owned()));
+    }
+    let codes: Vec<_> = codes.iter().map(Option::as_deref).collect();
+    assert_eq!(
+        codes,
+        [
+            None,
+            Some("ThrottlingException"),
+            Some("ResourceLimitExceeded"),
+            Some("AccessDeniedException"),
+            Some("AccessDeniedException"),
+            Some("no code"),
+            Some("no code"),
+            Some("InvalidSignatureException"),
+            Some("ExpiredTokenException"),
+        ]
+    );
+    // The job whose answer was lost is there.
+    assert_eq!(aws.in_progress(), ["job-1", "job-7"]);
+
+    let patient = aws_sdk_sagemaker::Client::new(&sdk(&aws, 4).await);
+    aws.unreachable_for(3);
+    let listed = patient.list_training_jobs().send().await.unwrap();
+    assert_eq!(listed.training_job_summaries().len(), 2);
+    aws.delete_job("job-1");
+    aws.train(|_| Timeline::completed().deleted_after_polls(1));
+    let describe = client.describe_training_job();
+    let gone = describe
+        .clone()
+        .training_job_name("job-1")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(gone.message(), Some("Requested resource not found."));
+    assert!(aws.all_calls() > 10);
+}
+
+#[tokio::test]
+async fn a_fault_strikes_what_it_is_about() {
+    let aws = with_data();
+    let client = sagemaker(&aws).await;
+    aws.fail(Operation::CreateTrainingJob)
+        .about("job-b")
+        .on_call(2)
+        .with(Fault::Throttled);
+    for name in ["job-b1", "job-a"] {
+        let request = create(&client, name, "s3://data/train/");
+        request.send().await.unwrap();
+    }
+    let second = create(&client, "job-b2", "s3://data/train/").send().await;
+    assert_eq!(second.unwrap_err().code(), Some("ThrottlingException"));
+}
+
+#[tokio::test]
+async fn a_quota_is_kept() {
+    let aws = with_data();
+    aws.quota("ml.m5.xlarge for training job usage", 2.0);
+    let client = sagemaker(&aws).await;
+    for name in ["one", "two"] {
+        let request = create(&client, name, "s3://data/train/");
+        request.send().await.unwrap();
+    }
+    let third = create(&client, "three", "s3://data/train/");
+    let refused = third.clone().send().await.unwrap_err();
+    assert_eq!(refused.code(), Some("ResourceLimitExceeded"));
+    let said = "is 2 Instances, with current utilization of 2 Instances and a request delta of 1 Instances.";
+    assert!(refused.message().unwrap().contains(said), "{refused:?}");
+    wait(&client, "one").await;
+    third.send().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_expires_and_comes_back() {
+    let aws = with_data();
+    aws.make_bucket("out");
+    let client = sagemaker(&aws).await;
+    aws.fail(Operation::ListTrainingJobs)
+        .on_call(2)
+        .then_everything_for(u64::MAX)
+        .with(Fault::ExpiredToken);
+    client.list_training_jobs().send().await.unwrap();
+    let expired = client.list_training_jobs().send().await.unwrap_err();
+    assert_eq!(expired.code(), Some("ExpiredTokenException"));
+    let s3 = s3(&aws).await;
+    let expired = s3
+        .list_objects_v2()
+        .bucket("data")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(expired.code(), Some("ExpiredToken"));
+    aws.recover();
+    client.list_training_jobs().send().await.unwrap();
+    s3.list_objects_v2().bucket("data").send().await.unwrap();
+    aws.fail(Operation::GetObject)
+        .on_call(1)
+        .with(Fault::Throttled);
+    aws.fail(Operation::GetObject)
+        .on_call(2)
+        .with(Fault::ClockSkew);
+    aws.fail(Operation::GetObject).on_call(3).with(Fault::error(
+        "InternalError",
+        "We encountered an internal error.",
+    ));
+    let mut codes = Vec::new();
+    for _ in 0..3 {
+        let read = s3.get_object().bucket("data").key("small.manifest");
+        codes.push(read.send().await.unwrap_err().code().unwrap().to_owned());
+    }
+    assert_eq!(codes, ["SlowDown", "RequestTimeTooSkewed", "InternalError"]);
+}
+
+#[tokio::test]
+async fn a_job_has_metrics_of_its_log_and_a_profile() {
+    use aws_sdk_sagemaker::types::{MetricDefinition, ProfilerConfig};
+    let aws = with_data();
+    aws.logs(Logs::of(|_, _| {
+        vec!["step 3.5 s".to_owned(), "step 2.5 s".to_owned()]
+    }));
+    aws.profiles(|job| Some(format!("{{\"job\": {:?}}}\n", job.name())));
+    let client = sagemaker(&aws).await;
+    let definition = MetricDefinition::builder()
+        .name("step")
+        .regex("step ([0-9.]+)");
+    let algorithm = AlgorithmSpecification::builder()
+        .training_image("123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1")
+        .training_input_mode(TrainingInputMode::File)
+        .metric_definitions(definition.build())
+        .build();
+    let profiler = ProfilerConfig::builder()
+        .s3_output_path("s3://data/out/")
+        .build();
+    let request = create(&client, "one", "s3://data/train/");
+    let request = request
+        .algorithm_specification(algorithm)
+        .profiler_config(profiler);
+    request.send().await.unwrap();
+    let end = wait(&client, "one").await;
+    assert_eq!(end.final_metric_data_list()[0].value(), Some(2.5));
+    let keys = aws.keys("data", "out/one/profiler-output/system/incremental/");
+    assert_eq!(keys.len(), 1);
+}
+
+#[tokio::test]
+async fn a_job_vanishes_after_so_many_polls() {
+    let aws = with_data();
+    aws.train(|_| Timeline::completed().deleted_after_polls(2));
+    let client = sagemaker(&aws).await;
+    create(&client, "one", "s3://data/train/")
+        .send()
+        .await
+        .unwrap();
+    let describe = client.describe_training_job().training_job_name("one");
+    describe.clone().send().await.unwrap();
+    describe.clone().send().await.unwrap();
+    describe.send().await.unwrap_err();
+}
+
+/// The values of a metric of algo-1, as the program asks for them.
+async fn metric(aws: &FakeAws, job: &str, name: &str) -> Vec<f64> {
+    use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricStat};
+    let client = aws_sdk_cloudwatch::Client::new(&sdk(aws, 1).await);
+    let host = Dimension::builder()
+        .name("Host")
+        .value(format!("{job}/algo-1"));
+    let metric = Metric::builder()
+        .namespace("/aws/sagemaker/TrainingJobs")
+        .metric_name(name)
+        .dimensions(host.build());
+    let stat = MetricStat::builder()
+        .metric(metric.build())
+        .period(60)
+        .stat("Maximum");
+    let query = MetricDataQuery::builder()
+        .id("m0")
+        .metric_stat(stat.build())
+        .build();
+    let answer = client
+        .get_metric_data()
+        .metric_data_queries(query)
+        .start_time(DateTime::from_secs(1_790_000_000))
+        .end_time(DateTime::from_secs(1_790_010_000))
+        .send()
+        .await
+        .unwrap();
+    let result = &answer.metric_data_results()[0];
+    assert_eq!(result.timestamps().len(), result.values().len());
+    result.values().to_vec()
+}
+
+#[tokio::test]
+async fn metrics_come_in_cbor() {
+    let aws = with_data();
+    aws.scripted_clock(1_790_000_000.0);
+    aws.train(|_| Timeline::completed().training(120.0));
+    let client = sagemaker(&aws).await;
+    create(&client, "one", "s3://data/train/")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        metric(&aws, "one", "CPUUtilization").await,
+        Vec::<f64>::new()
+    );
+    wait(&client, "one").await;
+    assert_eq!(metric(&aws, "one", "CPUUtilization").await, [100.0; 3]);
+    assert_eq!(
+        metric(&aws, "one", "GPUUtilization").await,
+        Vec::<f64>::new()
+    );
+
+    aws.metrics(Metrics::constant(&[("GPUUtilization", 40.5)]).after_calls(1));
+    assert_eq!(
+        metric(&aws, "one", "GPUUtilization").await,
+        Vec::<f64>::new()
+    );
+    assert_eq!(metric(&aws, "one", "GPUUtilization").await, [40.5; 3]);
+    aws.metrics(Metrics::of(|point| {
+        assert_eq!((point.job.name(), point.host), ("one", "algo-1"));
+        assert_eq!(
+            (point.metric, point.statistic),
+            ("CPUUtilization", "Maximum")
+        );
+        (point.minute < 2).then_some(7.0)
+    }));
+    assert_eq!(metric(&aws, "one", "CPUUtilization").await, [7.0; 2]);
+    aws.metrics(Metrics::missing());
+    assert_eq!(
+        metric(&aws, "one", "CPUUtilization").await,
+        Vec::<f64>::new()
+    );
+
+    aws.fail(Operation::GetMetricData).with(Fault::AccessDenied);
+    let client = aws_sdk_cloudwatch::Client::new(&sdk(&aws, 1).await);
+    let now = DateTime::from_secs(0);
+    let refused = client
+        .get_metric_data()
+        .set_metric_data_queries(Some(Vec::new()));
+    let refused = refused
+        .start_time(now)
+        .end_time(now)
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Some("AccessDeniedException"));
+    assert!(
+        refused
+            .message()
+            .unwrap()
+            .contains("cloudwatch:GetMetricData")
+    );
+}
+
+#[tokio::test]
+async fn log_lines_are_read_three_ways() {
+    let aws = with_data();
+    aws.logs(
+        Logs::of(|job, host| {
+            vec![
+                format!("{} on {host}", job.name()),
+                "probe {\"cpu\": 1}".to_owned(),
+            ]
+        })
+        .after_calls(1),
+    );
+    let client = sagemaker(&aws).await;
+    create(&client, "one", "s3://data/train/")
+        .send()
+        .await
+        .unwrap();
+    wait(&client, "one").await;
+
+    let logs = aws_sdk_cloudwatchlogs::Client::new(&sdk(&aws, 1).await);
+    let describe = logs
+        .describe_log_streams()
+        .log_group_name(GROUP)
+        .log_stream_name_prefix("one/");
+    assert_eq!(
+        describe.clone().send().await.unwrap().log_streams().len(),
+        0
+    );
+    let streams = describe.send().await.unwrap();
+    let stream = streams.log_streams()[0].log_stream_name().unwrap();
+    assert!(stream.starts_with("one/algo-1-"), "{stream}");
+    let get = logs
+        .get_log_events()
+        .log_group_name(GROUP)
+        .log_stream_name(stream);
+    let first = get
+        .clone()
+        .start_from_head(true)
+        .limit(1)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(first.events()[0].message(), Some("one on algo-1"));
+    let second = get
+        .clone()
+        .set_next_token(first.next_forward_token)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(second.events()[0].message(), Some("probe {\"cpu\": 1}"));
+    let end = get
+        .clone()
+        .set_next_token(second.next_forward_token.clone())
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        (end.events().len(), end.next_forward_token),
+        (0, second.next_forward_token)
+    );
+    let tail = get.limit(1).send().await.unwrap();
+    assert_eq!(tail.events()[0].message(), Some("probe {\"cpu\": 1}"));
+    let filtered = logs
+        .filter_log_events()
+        .log_group_name(GROUP)
+        .log_stream_name_prefix("one/")
+        .filter_pattern("\"probe {\"")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(filtered.events().len(), 1);
+    let wrong = logs
+        .describe_log_streams()
+        .log_group_name("other")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(wrong.code(), Some("ResourceNotFoundException"));
+}
+
+#[tokio::test]
+async fn prices_and_quotas_are_found() {
+    use aws_sdk_pricing::types::{Filter, FilterType};
+    let aws = FakeAws::start();
+    aws.price("ml.p4d.24xlarge", 25.25);
+    aws.no_price("ml.c5.xlarge");
+    aws.quota("ml.m5.xlarge for training job usage", 4.0);
+    let pricing = aws_sdk_pricing::Client::new(&sdk(&aws, 1).await);
+    let found = async |instance: &str| {
+        let filters = [
+            ("productFamily", "ML Instance"),
+            ("regionCode", "us-east-1"),
+            ("instanceName", instance),
+            ("component", "Training"),
+        ]
+        .map(|(field, value)| {
+            let filter = Filter::builder().r#type(FilterType::TermMatch);
+            filter.field(field).value(value).build().unwrap()
+        });
+        let products = pricing.get_products().service_code("AmazonSageMaker");
+        let products = products
+            .set_filters(Some(filters.into()))
+            .send()
+            .await
+            .unwrap();
+        products.price_list().to_vec()
+    };
+    let list = found("ml.p4d.24xlarge").await;
+    assert_eq!(list.len(), 1);
+    assert!(list[0].contains("\"USD\":\"25.2500000000\""), "{}", list[0]);
+    assert_eq!(found("ml.c5.xlarge").await, Vec::<String>::new());
+
+    aws.page_size(3);
+    let quotas = aws_sdk_servicequotas::Client::new(&sdk(&aws, 1).await);
+    let list = quotas
+        .list_service_quotas()
+        .service_code("sagemaker")
+        .into_paginator();
+    let list = list
+        .items()
+        .send()
+        .collect::<Result<Vec<_>, _>>()
+        .await
+        .unwrap();
+    let name = "ml.m5.xlarge for training job usage";
+    let found = list
+        .iter()
+        .find(|quota| quota.quota_name() == Some(name))
+        .unwrap();
+    assert_eq!(found.value(), Some(4.0));
+    let one = quotas
+        .get_service_quota()
+        .service_code("sagemaker")
+        .quota_code(found.quota_code().unwrap());
+    assert_eq!(
+        one.send().await.unwrap().quota().unwrap().value(),
+        Some(4.0)
+    );
+}
+
+#[tokio::test]
+async fn the_caller_has_an_identity() {
+    let aws = FakeAws::start();
+    let client = aws_sdk_sts::Client::new(&sdk(&aws, 1).await);
+    let identity = client.get_caller_identity().send().await.unwrap();
+    assert_eq!(identity.account(), Some("123456789012"));
+    aws.fail(Operation::GetCallerIdentity)
+        .with(Fault::ExpiredToken);
+    let refused = client.get_caller_identity().send().await.unwrap_err();
+    assert_eq!(refused.code(), Some("ExpiredToken"));
+}
+
+#[tokio::test]
+async fn objects_are_put_listed_read_copied_and_deleted() {
+    let aws = FakeAws::start();
+    aws.make_bucket("data");
+    let client = s3(&aws).await;
+    let put = || {
+        let put = client.put_object().bucket("data").key("in/a b");
+        put.if_none_match("*").body(b"one two".to_vec().into())
+    };
+    let etag = put().send().await.unwrap().e_tag.unwrap();
+    let taken = put().send().await.unwrap_err();
+    assert_eq!(taken.code(), Some("PreconditionFailed"));
+    aws.put_object("data", "in/", "");
+    aws.put_object("data", "in/z/deep", "1");
+    aws.put_object("data", "input", "2");
+
+    aws.page_size(2);
+    let list = client
+        .list_objects_v2()
+        .bucket("data")
+        .prefix("in")
+        .into_paginator();
+    let pages = list.send().collect::<Result<Vec<_>, _>>().await.unwrap();
+    assert_eq!(pages.len(), 2);
+    let objects: Vec<_> = pages.iter().flat_map(|page| page.contents()).collect();
+    let keys: Vec<_> = objects.iter().map(|object| object.key().unwrap()).collect();
+    assert_eq!(keys, ["in/", "in/a b", "in/z/deep", "input"]);
+    assert_eq!(
+        (objects[1].size(), objects[1].e_tag()),
+        (Some(7), Some(etag.as_str()))
+    );
+    let folders = client
+        .list_objects_v2()
+        .bucket("data")
+        .prefix("in/")
+        .delimiter("/");
+    let folders = folders.start_after("in/a b").send().await.unwrap();
+    assert_eq!(folders.common_prefixes()[0].prefix(), Some("in/z/"));
+
+    let copy = client.copy_object().bucket("data").key("out/copy");
+    copy.copy_source("data/in/a%20b").send().await.unwrap();
+    let read = client
+        .get_object()
+        .bucket("data")
+        .key("out/copy")
+        .range("bytes=4-6");
+    let read = read.send().await.unwrap().body.collect().await.unwrap();
+    assert_eq!(&read.into_bytes()[..], b"two");
+    let head = client.head_object().bucket("data").key("out/copy");
+    assert_eq!(head.send().await.unwrap().content_length(), Some(7));
+    client
+        .delete_object()
+        .bucket("data")
+        .key("out/copy")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(aws.object("data", "out/copy"), None);
+    let input = aws_sdk_s3::types::ObjectIdentifier::builder()
+        .key("input")
+        .build()
+        .unwrap();
+    let delete = aws_sdk_s3::types::Delete::builder()
+        .objects(input)
+        .build()
+        .unwrap();
+    client
+        .delete_objects()
+        .bucket("data")
+        .delete(delete)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(aws.keys("data", ""), ["in/", "in/a b", "in/z/deep"]);
+    let missing = client
+        .get_object()
+        .bucket("data")
+        .key("no")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(missing.code(), Some("NoSuchKey"));
+    let missing = client
+        .list_objects_v2()
+        .bucket("none")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(missing.code(), Some("NoSuchBucket"));
+}
+
+#[tokio::test]
+async fn a_large_file_is_uploaded_as_a_stream() {
+    let aws = FakeAws::start();
+    aws.make_bucket("data");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large");
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let body = aws_sdk_s3::primitives::ByteStream::from_path(path)
+        .await
+        .unwrap();
+    let put = s3(&aws).await.put_object().bucket("data").key("large");
+    put.body(body).send().await.unwrap();
+    assert_eq!(aws.object("data", "large").unwrap().len(), 1 << 20);
+}
+
+#[tokio::test]
+async fn a_bucket_elsewhere_says_where() {
+    let aws = FakeAws::start();
+    aws.make_bucket("here");
+    aws.make_bucket_in("there", "eu-west-1");
+    let client = s3(&aws).await;
+    let here = client.head_bucket().bucket("here").send().await.unwrap();
+    assert_eq!(here.bucket_region(), Some("us-east-1"));
+    let refused = client
+        .list_objects_v2()
+        .bucket("there")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Some("PermanentRedirect"));
+    let response = refused.raw_response().unwrap();
+    assert_eq!(response.status().as_u16(), 301);
+    assert_eq!(
+        response.headers().get("x-amz-bucket-region"),
+        Some("eu-west-1")
+    );
+    let location = client
+        .get_bucket_location()
+        .bucket("there")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        location.location_constraint().unwrap().as_str(),
+        "eu-west-1"
+    );
+    aws.fail(Operation::ListObjectsV2).with(Fault::AccessDenied);
+    let refused = client
+        .list_objects_v2()
+        .bucket("here")
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Some("AccessDenied"));
+}
+
+/// The archive of a script named train.py.
+fn archive(script: &str) -> Vec<u8> {
+    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(u64::try_from(script.len()).unwrap());
+    header.set_mode(0o644);
+    archive
+        .append_data(&mut header, "train.py", script.as_bytes())
+        .unwrap();
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+fn run_script(client: &aws_sdk_sagemaker::Client, name: &str) -> Create {
+    create(client, name, "s3://data/small.manifest")
+        .hyper_parameters("sagemaker_program", "train.py")
+        .hyper_parameters("sagemaker_submit_directory", "s3://data/code.tar.gz")
+        .hyper_parameters("epochs", "3")
+}
+
+#[tokio::test]
+async fn a_script_really_runs_in_the_container_contract() {
+    let aws = with_data();
+    aws.run_scripts(1000.0);
+    let script = "import json, os, sys, time\n\
+        open(os.environ['SM_OUTPUT_DATA_DIR'] + '/loss', 'w').write('0.1')\n\
+        time.sleep(0.05)\n\
+        channel = os.environ['SM_CHANNEL_TRAIN']\n\
+        config = json.load(open(os.environ['SM_INPUT_CONFIG_DIR'] + '/hyperparameters.json'))\n\
+        print(sys.argv[1:], os.listdir(channel), config['epochs'], os.environ['COLOUR'])\n";
+    aws.put_object("data", "code.tar.gz", archive(script));
+    let client = sagemaker(&aws).await;
+    let request = run_script(&client, "one").environment("COLOUR", "blue");
+    request.send().await.unwrap();
+    let end = wait(&client, "one").await;
+    assert_eq!(
+        end.training_job_status(),
+        Some(&TrainingJobStatus::Completed),
+        "{end:?}"
+    );
+    assert!(end.training_time_in_seconds() >= Some(25 + 50 + 5));
+    assert_eq!(
+        aws.keys("data", "out/"),
+        [
+            "out/one/output/model.tar.gz",
+            "out/one/output/output.tar.gz"
+        ]
+    );
+    let logs = aws_sdk_cloudwatchlogs::Client::new(&sdk(&aws, 1).await);
+    let events = logs
+        .filter_log_events()
+        .log_group_name(GROUP)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        events.events()[0].message(),
+        Some("['--epochs', '3'] ['part-1.csv'] 3 blue")
+    );
+}
+
+#[tokio::test]
+async fn a_script_fails_its_job() {
+    let aws = with_data();
+    aws.run_scripts(1.0);
+    aws.put_object("data", "code.tar.gz", archive("raise ValueError('no')"));
+    let client = sagemaker(&aws).await;
+    run_script(&client, "raises").send().await.unwrap();
+    let end = wait(&client, "raises").await;
+    let reason = end.failure_reason().unwrap();
+    assert_eq!(
+        reason,
+        "AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage \"ValueError: no\"\nCommand \"python3 \
+         train.py --epochs 3\", exit code: 1"
+    );
+
+    let script = "import os, sys\nopen(os.environ['SM_OUTPUT_DIR'] + '/failure', 'w').write('why')\nsys.exit(3)";
+    aws.put_object("data", "code.tar.gz", archive(script));
+    run_script(&client, "tells").send().await.unwrap();
+    let end = wait(&client, "tells").await;
+    assert_eq!(
+        end.failure_reason(),
+        Some("AlgorithmError: why, exit code: 3")
+    );
+}
+
+#[tokio::test]
+async fn a_script_is_stopped() {
+    let aws = with_data();
+    aws.run_scripts(1.0);
+    let script = "import time\nprint('started', flush=True)\ntime.sleep(600)";
+    aws.put_object("data", "code.tar.gz", archive(script));
+    let client = sagemaker(&aws).await;
+    run_script(&client, "one").send().await.unwrap();
+    let stop = client.stop_training_job().training_job_name("one");
+    stop.send().await.unwrap();
+    let end = wait(&client, "one").await;
+    assert_eq!(end.secondary_status().unwrap().as_str(), "Stopped");
+
+    // One real second is ten hours of the job, which may train for one.
+    aws.run_scripts(36_000.0);
+    run_script(&client, "two").send().await.unwrap();
+    let end = wait(&client, "two").await;
+    assert_eq!(
+        end.secondary_status().unwrap().as_str(),
+        "MaxRuntimeExceeded"
+    );
+}
+
+#[tokio::test]
+async fn an_images_own_command_runs_too() {
+    let aws = with_data();
+    aws.run_scripts(1000.0);
+    let client = sagemaker(&aws).await;
+    let algorithm = AlgorithmSpecification::builder()
+        .training_image("123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1")
+        .training_input_mode(TrainingInputMode::File)
+        .container_entrypoint("sh")
+        .container_arguments("-c")
+        .container_arguments("cat /opt/ml/input/data/train/part-0.csv")
+        .build();
+    let request = create(&client, "plain", "s3://data/train/");
+    request
+        .algorithm_specification(algorithm)
+        .send()
+        .await
+        .unwrap();
+    wait(&client, "plain").await;
+    let logs = aws_sdk_cloudwatchlogs::Client::new(&sdk(&aws, 1).await);
+    let events = logs
+        .filter_log_events()
+        .log_group_name(GROUP)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        events.events()[0].message(),
+        Some("a".repeat(1000).as_str())
+    );
+}
