@@ -160,7 +160,9 @@ fn list() {
     let spec = spec::read(source, &[]).expect("the spec is valid");
     let job = &spec.jobs[0];
     let channel = &job.training.channels[0];
-    let aws = runtime.block_on(Aws::load("us-east-1", 1.0));
+    let aws = runtime
+        .block_on(Aws::load("us-east-1", 1.0))
+        .expect("no endpoint is empty");
     step("clients");
     let listed = runtime.block_on(listing::list(&aws.s3, "train", channel));
     let objects = listed.expect("the responder answers").objects;

@@ -25,6 +25,8 @@ const PRICE_LIST_REGION: &str = "us-east-1";
 pub struct Aws {
     pub region: String,
     pub sagemaker: aws_sdk_sagemaker::Client,
+    /// Sends each request once: for what must not be cut off between two attempts.
+    pub sagemaker_once: aws_sdk_sagemaker::Client,
     pub s3: aws_sdk_s3::Client,
     pub cloudwatch: aws_sdk_cloudwatch::Client,
     pub logs: aws_sdk_cloudwatchlogs::Client,
@@ -33,12 +35,23 @@ pub struct Aws {
     pub sts: aws_sdk_sts::Client,
 }
 
+/// A variable that names an endpoint is set and empty, which the SDK does not take for unset.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is set and empty")]
+pub struct EmptyEndpoint(String);
+
 impl Aws {
     /// Clients for a region, with credentials as they are found now; nothing is sent.
     ///
     /// Waits between attempts are multiplied by `pace`.
-    pub async fn load(region: &str, pace: f64) -> Self {
-        let retries = RetryConfig::standard()
+    pub async fn load(region: &str, pace: f64) -> Result<Self, EmptyEndpoint> {
+        if let Some((name, _)) = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .find(|(name, value)| name.starts_with("AWS_ENDPOINT_URL") && value.is_empty())
+        {
+            return Err(EmptyEndpoint(name));
+        }
+        let retries = RetryConfig::adaptive()
             .with_max_attempts(ATTEMPTS)
             .with_initial_backoff(FIRST_BACKOFF.mul_f64(pace))
             .with_max_backoff(LONGEST_BACKOFF.mul_f64(pace));
@@ -52,7 +65,7 @@ impl Aws {
             .timeout_config(timeouts)
             .load()
             .await;
-        Self::of(&config, region)
+        Ok(Self::of(&config, region))
     }
 
     fn of(config: &SdkConfig, region: &str) -> Self {
@@ -61,12 +74,16 @@ impl Aws {
         let s3 = aws_sdk_s3::config::Builder::from(config)
             .force_path_style(path_style)
             .build();
+        let once = aws_sdk_sagemaker::config::Builder::from(config)
+            .retry_config(RetryConfig::disabled())
+            .build();
         let pricing = aws_sdk_pricing::config::Builder::from(config)
             .region(Region::new(PRICE_LIST_REGION))
             .build();
         Self {
             region: region.to_owned(),
             sagemaker: aws_sdk_sagemaker::Client::new(config),
+            sagemaker_once: aws_sdk_sagemaker::Client::from_conf(once),
             s3: aws_sdk_s3::Client::from_conf(s3),
             cloudwatch: aws_sdk_cloudwatch::Client::new(config),
             logs: aws_sdk_cloudwatchlogs::Client::new(config),

@@ -1,7 +1,9 @@
 //! A **canary run**: one small training run, asked for. What it gave is a [`crate::measurement::Measurement`].
 
+mod key;
 mod objects;
 
+pub use key::{CodeFile, Key, canary_key, code_key, data_key};
 pub use objects::{Objects, ObjectsBuilder, TooManyObjects};
 
 use std::fmt;

@@ -108,6 +108,11 @@ impl PathGlobs {
         Self { globs }
     }
 
+    /// Whether any pattern, also one that excludes, matches `path`.
+    pub fn speaks_of(&self, path: &str) -> bool {
+        never_matches(path) || self.globs.iter().any(|(glob, _)| glob.is_match(path))
+    }
+
     /// Whether `path`, relative to the checkout root, concerns the job.
     ///
     /// A path with a `/` at its end is a changed folder, such as a submodule: it matches as a file in it would.

@@ -49,6 +49,8 @@ pub enum Command {
     Report(ReportArguments),
     /// Hold the last forecast against a real full run.
     Actuals(ActualsArguments),
+    /// Stop the training jobs that dead runs of the gate left, and remove what they staged.
+    Sweep(SweepArguments),
     /// Print the JSON Schema of a file format.
     Schema(SchemaArguments),
     /// Print the least IAM policy that the spec needs on AWS.
@@ -182,6 +184,9 @@ pub struct RunArguments {
     /// Only the job's instance, no alternatives.
     #[arg(long, help_heading = CANARIES)]
     pub only_instance: bool,
+    /// Take no training job of an earlier run for a canary of this one.
+    #[arg(long, env = "CANARY_GATE_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = CANARIES)]
+    pub fresh: bool,
     /// Also keep the measurements here; .jsonl is appended to as each canary ends, .csv is written at the end.
     #[arg(long, value_name = "FILE", help_heading = CANARIES)]
     pub measurements: Option<PathBuf>,
@@ -235,6 +240,18 @@ pub struct ActualsArguments {
     /// Hand this variable on to the training code; repeatable.
     #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
     pub pass_env: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct SweepArguments {
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// Those of this run of the gate, such as a GITHUB_RUN_ID, rather than those past their expiry.
+    #[arg(long, value_name = "ID")]
+    pub run: Option<String>,
+    /// Only show what would be stopped and removed.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

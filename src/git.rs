@@ -182,6 +182,30 @@ impl Checkout {
         Ok(files)
     }
 
+    /// git's id of the content of each of `files` as it lies in the work tree, in their order; a path that is no file, as
+    /// a submodule or a link to a folder, is left out.
+    pub fn blobs(&self, files: &[String]) -> Result<Vec<(String, String)>, GitError> {
+        // A name with a line end cannot be asked for this way; it is hashed under its own name alone.
+        let (asked, odd): (Vec<&String>, Vec<&String>) = files
+            .iter()
+            .filter(|file| self.root.join(file).is_file())
+            .partition(|file| !file.contains('\n'));
+        let list = asked.iter().map(|file| format!("{file}\n")).collect();
+        // Without filters: they are programs, and the content is what counts.
+        let ids = self.answer(["hash-object", "--no-filters", "--stdin-paths"], list)?;
+        let ids = String::from_utf8_lossy(&ids);
+        let mut blobs: Vec<(String, String)> = asked
+            .into_iter()
+            .cloned()
+            .zip(ids.lines().map(str::to_owned))
+            .collect();
+        for file in odd {
+            let id = self.text(["hash-object", "--no-filters", "--", file.as_str()])?;
+            blobs.push((file.clone(), id));
+        }
+        Ok(blobs)
+    }
+
     /// The full commit id behind a reference.
     pub fn resolve(&self, reference: &str) -> Result<String, GitError> {
         check_reference(reference)?;
@@ -198,6 +222,35 @@ impl Checkout {
                 said: "it is not in this clone".to_owned(),
             },
             other => other,
+        })
+    }
+
+    /// What git says to `input` on standard input, which is written from a thread: both pipes may fill up.
+    fn answer<const N: usize>(
+        &self,
+        arguments: [&str; N],
+        input: String,
+    ) -> Result<Vec<u8>, GitError> {
+        let mut child = git_command(&self.root, arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(GitError::NotStarted)?;
+        let stdin = child.stdin.take();
+        let writer = std::thread::spawn(move || {
+            use std::io::Write;
+            // Where git ended early, its own words say why.
+            stdin.map(|mut stdin| stdin.write_all(input.as_bytes()))
+        });
+        let output = child.wait_with_output().map_err(GitError::NotStarted)?;
+        let _ = writer.join();
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        Err(GitError::Failed {
+            command: arguments.first().copied().unwrap_or_default().to_owned(),
+            said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         })
     }
 
@@ -253,6 +306,14 @@ where
     I: IntoIterator<Item = S>,
     S: AsRef<OsStr>,
 {
+    git_command(folder, arguments).output()
+}
+
+fn git_command<I, S>(folder: &Path, arguments: I) -> Command
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
     let mut command = Command::new("git");
     command
         .current_dir(folder)
@@ -277,7 +338,7 @@ where
     ] {
         command.env_remove(name);
     }
-    command.output()
+    command
 }
 
 /// A reference is checked by form before git sees it, so that it can be nothing but a reference.

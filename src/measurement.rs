@@ -77,6 +77,12 @@ pub struct Measurement {
     /// What this run cost; absent without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
+    /// The SageMaker training job; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_job: Option<String>,
+    /// Present where another run of the gate paid for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused: Option<Reused>,
     /// When the run ended, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<jiff::Timestamp>,
@@ -122,6 +128,8 @@ impl Measurement {
             step_seconds: None,
             price: None,
             cost: None,
+            training_job: None,
+            reused: None,
             ended_at: None,
             notes: Vec::new(),
         }
@@ -154,6 +162,39 @@ impl Measurement {
     }
 }
 
+/// Forgets the peaks of memory that were measured in another way than most: of runs compared with each other, a minute's
+/// average of a whole machine and a process tree's own pages would be taken for growth. Of two ways that are as common, the
+/// one of the later run counts. Gives back the way and how many peaks were forgotten; `None` where all agree.
+pub fn keep_one_memory_source(measurements: &mut [Measurement]) -> Option<(String, usize)> {
+    let source = |run: &Measurement| Some(run.usage.memory.as_ref()?.source.clone());
+    let sources: Vec<String> = measurements
+        .iter()
+        .filter(|run| run.is_completed())
+        .filter_map(source)
+        .collect();
+    let count = |wanted: &String| sources.iter().filter(|source| *source == wanted).count();
+    // `max_by_key` gives the last of equals.
+    let kept = sources.iter().max_by_key(|source| count(source))?.clone();
+    let mut forgotten = 0;
+    for run in measurements {
+        if source(run).is_some_and(|source| source != kept) {
+            run.usage.memory = None;
+            forgotten += 1;
+        }
+    }
+    (forgotten > 0).then_some((kept, forgotten))
+}
+
+/// A measurement that was not paid for again.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reused {
+    /// Since the run ended.
+    pub age_days: f64,
+    /// What it would have cost today; absent without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_usd: Option<Usd>,
+}
+
 /// Whether the machine was fresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -184,6 +225,8 @@ pub enum Outcome {
     /// Ended by us or by a person.
     Stopped,
     NoCapacity,
+    /// The platform failed, not the training code.
+    PlatformError,
 }
 
 impl Outcome {
@@ -196,6 +239,7 @@ impl Outcome {
             Self::TimedOut => "timed out",
             Self::Stopped => "stopped",
             Self::NoCapacity => "no capacity",
+            Self::PlatformError => "platform error",
         }
     }
 

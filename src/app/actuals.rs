@@ -27,11 +27,17 @@ pub(super) async fn actuals(
 ) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
     change::check_names(&arguments.jobs, &project)?;
-    if project.spec.backend == BackendKind::Replay {
-        return Err(AppError::usage(
-            "`actuals --run` runs the full job, and the replay backend runs nothing",
-        )
-        .help("choose `backend: local` for it"));
+    let refusal = match project.spec.backend {
+        BackendKind::Local => None,
+        BackendKind::Replay => {
+            Some("`actuals --run` runs the full job, and the replay backend runs nothing")
+        }
+        BackendKind::Sagemaker => {
+            Some("`actuals --run` runs the full job, which is done on this machine only")
+        }
+    };
+    if let Some(refusal) = refusal {
+        return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
     let forecasts = last_report(&project)?;
     let jobs: Vec<&Job> = project
@@ -64,12 +70,15 @@ pub(super) async fn actuals(
             let dataset = backend.list(job).await?;
             let full = plan::full_run(job, &dataset);
             let price = project.price(&job.instance);
-            let measured =
-                canaries::run(&mut runner, job, &[full], price.as_ref(), Earlier::none()).await?;
+            let ran =
+                canaries::run(&mut runner, job, &[full], price.as_ref(), Earlier::none()).await;
+            if let Some(error) = ran.failure {
+                return Err(error);
+            }
             if cancellation.is_cancelled() {
                 break;
             }
-            for actual in &measured {
+            for actual in &ran.measurements {
                 compare(&mut text, job, forecast, actual);
                 if !actual.is_completed() {
                     code = exit::FAILED;

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 
 use futures_util::stream::{self, StreamExt};
 
-use crate::backend::{Backend, Cancellation};
+use crate::backend::{Backend, Cancellation, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::Price;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, Reused};
+use crate::plan;
 use crate::spec::Job;
 use crate::units::Usd;
 
@@ -44,7 +45,17 @@ impl Earlier {
     }
 }
 
-/// Runs the canaries of one configuration, `parallel` at a time, and gives back their measurements in plan order.
+/// What a batch of canaries gave.
+pub(super) struct Ran {
+    /// In plan order.
+    pub(super) measurements: Vec<Measurement>,
+    /// Why it broke off.
+    pub(super) failure: Option<AppError>,
+    /// How many were not launched, since earlier ones cost more than they were to.
+    pub(super) too_dear: usize,
+}
+
+/// Runs the canaries of one configuration, so many at a time as the backend runs of it.
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data.
 pub(super) async fn run<B: Backend>(
@@ -53,18 +64,27 @@ pub(super) async fn run<B: Backend>(
     runs: &[CanaryRun],
     price: Option<&Price>,
     earlier: Earlier,
-) -> Result<Vec<Measurement>, AppError> {
+) -> Ran {
     let launching = Cell::new(true);
+    let money = Money::new(job, price, earlier.spent);
     let bars = runner.progress.canaries(job, runs, earlier);
     let (backend, cancellation) = (runner.backend, runner.cancellation);
     let launches = runs.iter().enumerate().map(|(index, run)| {
-        let (launching, bars) = (&launching, &bars);
+        let (launching, bars, money) = (&launching, &bars, &money);
         async move {
             if !launching.get() || cancellation.is_cancelled() {
                 return None;
             }
+            if !money.set_aside(run) {
+                return None;
+            }
             bars.start(index, run);
-            let result = backend.run(job, run, cancellation).await;
+            let watcher = Watcher {
+                tell: &|told| bars.tell(index, run, told),
+                may_start: &|| launching.get(),
+                cancellation,
+            };
+            let result = backend.run(job, run, &watcher).await.transpose()?;
             if !result
                 .as_ref()
                 .is_ok_and(|result| result.measurement.is_completed())
@@ -74,7 +94,16 @@ pub(super) async fn run<B: Backend>(
             Some((index, result))
         }
     });
-    let mut results = stream::iter(launches).buffer_unordered(job.canary.parallel.max(1) as usize);
+    let at_once = runs
+        .first()
+        .map_or(1, |run| backend.at_once(job, &run.instance))
+        .max(1);
+    let alone = usize::from(backend.tries_one_first() && earlier.runs == 0);
+    let mut launches: Vec<_> = launches.collect();
+    let together = launches.split_off(alone.min(launches.len()));
+    let mut results = stream::iter(launches)
+        .buffered(1)
+        .chain(stream::iter(together).buffer_unordered(at_once as usize));
     let mut measured = Vec::new();
     let mut failure = None;
     while let Some(result) = results.next().await {
@@ -84,6 +113,7 @@ pub(super) async fn run<B: Backend>(
         match result {
             Ok(result) => {
                 let measurement = priced(result.measurement, price);
+                money.settle(&runs[index], measurement.cost);
                 bars.finish(index, &runs[index], &measurement);
                 for line in &result.log_tail {
                     runner.progress.say(&format!("  | {}", indented(line)));
@@ -102,14 +132,61 @@ pub(super) async fn run<B: Backend>(
             }
         }
     }
-    if let Some(error) = failure {
-        return Err(error);
-    }
     measured.sort_by_key(|(index, _)| *index);
-    Ok(measured
-        .into_iter()
-        .map(|(_, measurement)| measurement)
-        .collect())
+    Ran {
+        measurements: measured
+            .into_iter()
+            .map(|(_, measurement)| measurement)
+            .collect(),
+        failure,
+        too_dear: money.refused.get(),
+    }
+}
+
+/// The spend limit of a job, kept run by run: what was billed, and what the running ones may cost at worst.
+struct Money<'a> {
+    limit: Usd,
+    /// Without one there is nothing to count.
+    price: Option<&'a Price>,
+    committed: Cell<Usd>,
+    refused: Cell<usize>,
+}
+
+impl<'a> Money<'a> {
+    fn new(job: &Job, price: Option<&'a Price>, spent: Option<Usd>) -> Self {
+        Self {
+            limit: job.canary.spend_limit,
+            price,
+            committed: Cell::new(spent.unwrap_or_default()),
+            refused: Cell::new(0),
+        }
+    }
+
+    fn worst(&self, run: &CanaryRun) -> Usd {
+        plan::worst_case(std::slice::from_ref(run), self.price).unwrap_or_default()
+    }
+
+    /// Whether the run may be launched; what it may cost counts from now on.
+    fn set_aside(&self, run: &CanaryRun) -> bool {
+        // A full run that a person asks for has no such limit.
+        if run.is_full() {
+            return true;
+        }
+        let committed = self.committed.get() + self.worst(run);
+        // Sums of cents are not exact.
+        if committed.0 > self.limit.0 * (1.0 + 1e-9) {
+            self.refused.set(self.refused.get() + 1);
+            return false;
+        }
+        self.committed.set(committed);
+        true
+    }
+
+    /// The run is over: what it really cost takes the place of the worst.
+    fn settle(&self, run: &CanaryRun, cost: Option<Usd>) {
+        let over = self.committed.get() - self.worst(run);
+        self.committed.set(over + cost.unwrap_or_default());
+    }
 }
 
 /// The measurement with what it cost.
@@ -126,9 +203,15 @@ pub(super) fn priced(measurement: Measurement, price: Option<&Price>) -> Measure
         ),
         _ => None,
     };
+    // What another run of the gate paid for costs nothing again.
+    let reused = measurement.reused.map(|reused| Reused {
+        saved_usd: cost,
+        ..reused
+    });
     Measurement {
         price: price.cloned(),
-        cost,
+        cost: cost.filter(|_| reused.is_none()),
+        reused,
         ..measurement
     }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use crate::backend::BackendError;
+use crate::backend::{BackendError, Remedy};
 use crate::exit;
 use crate::git::GitError;
 use crate::probe::ProbeError;
@@ -105,6 +105,11 @@ impl AppError {
         self.code
     }
 
+    /// Whether it may be gone tomorrow, and so leaves an outcome unknown.
+    pub(super) fn is_passing(&self) -> bool {
+        self.code == exit::UNKNOWN
+    }
+
     /// What and why in one line, for a warning.
     pub(super) fn in_a_line(&self) -> String {
         match &self.kind {
@@ -183,7 +188,11 @@ impl From<SpecErrors> for AppError {
 
 impl From<BackendError> for AppError {
     fn from(error: BackendError) -> Self {
-        let mut mapped = Self::failed(error.what).help(error.help);
+        let code = match error.remedy {
+            Remedy::Mend => exit::TOOL_FAILED,
+            Remedy::Wait => exit::UNKNOWN,
+        };
+        let mut mapped = Self::message(error.what, code).help(error.help);
         if let Some(source) = error.source {
             mapped = mapped.caused_by(source);
         }

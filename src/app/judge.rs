@@ -4,13 +4,13 @@ use crate::exit::{self, Strictness};
 use crate::forecast::scale_out::{DataLayout, Measured};
 use crate::forecast::{self, Basis, Estimate, Forecast, Quantity};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::plan::PriceOf;
 use crate::report::{
     self, BudgetRow, Delta, Estimates, InstanceForecast, JobReport, PhaseEstimates, Report, Spend,
 };
 use crate::spec::{Budget, Job, LineKind};
-use crate::units::{Fraction, Usd};
+use crate::units::{Fraction, Seconds, Usd};
 use crate::verdict::{self, JudgedLine, Verdict};
 
 use super::unmeasured;
@@ -157,12 +157,13 @@ pub(super) fn report(
 
 /// Forecasts one configuration from its measurements and holds it against the budget.
 fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -> Judged {
-    let measurements: Vec<Measurement> = input
+    let mut measurements: Vec<Measurement> = input
         .measurements
         .iter()
         .filter(|measurement| measurement.instance == *instance)
         .cloned()
         .collect();
+    let other_memory = measurement::keep_one_memory_source(&mut measurements);
     let capacity = instance
         .single_type()
         .and_then(|kind| (input.capacity_of)(kind));
@@ -182,6 +183,12 @@ fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -
         capacity: known_capacity.as_ref(),
         price: price.as_ref(),
     });
+    if let Some((source, forgotten)) = other_memory {
+        forecast.notes.push(format!(
+            "memory is forecast from canaries measured in one way ({source}); that of {forgotten} other{} is left out",
+            if forgotten == 1 { "" } else { "s" }
+        ));
+    }
     if by_shard.is_some() {
         forecast.notes.push(format!(
             "the data of {instance} are in shards: the canaries are compared with the full run by the heaviest host's shard"
@@ -354,12 +361,18 @@ fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option
             .reduce(|sum, cost| sum + cost),
         canary_seconds: measurements
             .iter()
+            .filter(|measurement| measurement.reused.is_none())
             .filter_map(|measurement| {
                 measurement
                     .billable_seconds
                     .or(measurement.training_seconds)
             })
-            .sum(),
+            // The sum of no numbers is a negative zero.
+            .fold(Seconds(0.0), |sum, time| sum + time),
+        saved_usd: measurements
+            .iter()
+            .filter_map(|measurement| measurement.reused?.saved_usd)
+            .reduce(|sum, saved| sum + saved),
         worst_case_usd: worst_case,
         full_run_usd: full_run,
     }

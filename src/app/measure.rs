@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::canary::{CanaryRun, Dataset};
 use crate::forecast::{self, Basis};
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::plan::{
     self, Aim, Done, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, Thrift,
 };
@@ -14,7 +14,7 @@ use crate::verdict::{self, JudgedLine, LineVerdict};
 
 use super::AppError;
 use super::backend::AnyBackend;
-use super::canaries::{self, Earlier, Runner};
+use super::canaries::{self, Earlier, Ran, Runner};
 use super::project::Project;
 
 /// Before there are the fewest runs of a forecast, a line counts as decided only where the chance that is left is this part
@@ -25,8 +25,10 @@ const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
 pub(super) struct Measured {
     /// On `instance` and on the alternatives.
     pub(super) measurements: Vec<Measurement>,
-    /// Why there are fewer on `instance` than a forecast needs, where the adaptive design could not afford them.
-    pub(super) too_dear: Option<String>,
+    /// Why there are fewer on `instance` than a forecast needs: they could not be afforded, or be run today.
+    pub(super) broke_off: Option<String>,
+    /// What a person must mend; it ended the canaries on `instance`.
+    pub(super) failure: Option<AppError>,
 }
 
 /// Measures what the plan asks for. An alternative never fails the job: one that cannot be run is given up in the plan.
@@ -36,20 +38,29 @@ pub(super) async fn measure(
     job: &Job,
     dataset: &Dataset,
     runner: &mut Runner<'_, AnyBackend>,
-) -> Result<Measured, AppError> {
+) -> Measured {
     let mut session = Session {
         project,
         job,
         dataset,
         is_adaptive: plan.is_adaptive,
         measurements: Vec::new(),
+        broke_off: None,
+        failure: None,
+        notes: Vec::new(),
     };
-    let done = session.run(&plan.runs, runner).await?;
+    let done = session.run(&plan.runs, runner).await;
     let ending = done.map(|done| session.ending(done));
     let too_dear = ending
         .clone()
         .filter(|_| matches!(done, Some(Done::TooDear | Done::NoTimes)));
     plan.notes.extend(ending);
+    let broke_off = session.broke_off.take();
+    let failure = session.failure.take();
+    plan.notes.extend(broke_off.clone());
+    if broke_off.is_some() {
+        plan.leave_out_alternatives(&NotMeasured::CouldNotRun);
+    }
     if session.measurements.iter().any(Measurement::has_failed) {
         plan.leave_out_alternatives(&NotMeasured::CodeFailed);
     }
@@ -64,22 +75,27 @@ pub(super) async fn measure(
         }
         let before = session.measurements.len();
         match session.run(runs, runner).await {
-            Ok(Some(Done::TooDear)) if session.measurements.len() == before => {
+            Some(Done::TooDear) if session.measurements.len() == before => {
                 alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
             }
-            Ok(_) => {}
-            Err(error) => {
-                runner.progress.say(error.render(false).trim_end());
+            _ if session.broke_off.is_none() => {}
+            _ => {
+                if let Some(error) = session.failure.take() {
+                    runner.progress.say(&error.in_a_line());
+                }
+                session.broke_off = None;
                 alternative.runs = Err(NotMeasured::CouldNotRun);
                 // What the lost run cost is not known, so nothing more may be spent.
                 money_is_known = false;
             }
         }
     }
-    Ok(Measured {
+    plan.notes.append(&mut session.notes);
+    Measured {
         measurements: session.measurements,
-        too_dear,
-    })
+        broke_off: broke_off.or(too_dear),
+        failure,
+    }
 }
 
 /// One job's canaries, and what they gave so far.
@@ -89,6 +105,11 @@ struct Session<'a> {
     dataset: &'a Dataset,
     is_adaptive: bool,
     measurements: Vec<Measurement>,
+    /// Why nothing more can be run today.
+    broke_off: Option<String>,
+    /// Present where a person must mend that.
+    failure: Option<AppError>,
+    notes: Vec<String>,
 }
 
 impl Session<'_> {
@@ -97,18 +118,43 @@ impl Session<'_> {
         &mut self,
         runs: &[CanaryRun],
         runner: &mut Runner<'_, AnyBackend>,
-    ) -> Result<Option<Done>, AppError> {
-        let Some(first) = runs.first() else {
-            return Ok(None);
-        };
+    ) -> Option<Done> {
+        let first = runs.first()?;
         if self.is_adaptive {
             return self.climb(&first.instance, runs, runner).await;
         }
         let price = self.project.price(&first.instance);
-        let measured =
-            canaries::run(runner, self.job, runs, price.as_ref(), Earlier::none()).await?;
-        self.measurements.extend(measured);
-        Ok(None)
+        let earlier = Earlier {
+            spent: self.spent(),
+            ..Earlier::none()
+        };
+        let ran = canaries::run(runner, self.job, runs, price.as_ref(), earlier).await;
+        if ran.too_dear > 0 {
+            self.notes.push(format!(
+                "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
+                ran.too_dear,
+                runs.len(),
+                first.instance,
+            ));
+        }
+        self.keep(ran, runner);
+        None
+    }
+
+    /// Keeps what was measured, and what broke the batch off.
+    fn keep(&mut self, ran: Ran, runner: &Runner<'_, AnyBackend>) {
+        self.measurements.extend(ran.measurements);
+        match ran.failure {
+            None => {}
+            Some(error) if error.is_passing() => {
+                runner.progress.say(error.render(false).trim_end());
+                self.broke_off = Some(error.in_a_line());
+            }
+            Some(error) => {
+                self.broke_off = Some(error.in_a_line());
+                self.failure = Some(error);
+            }
+        }
     }
 
     /// The adaptive design: one run at a time, until it says why no more. `None` where a signal ended it.
@@ -117,7 +163,7 @@ impl Session<'_> {
         instance: &InstanceConfiguration,
         ladder: &[CanaryRun],
         runner: &mut Runner<'_, AnyBackend>,
-    ) -> Result<Option<Done>, AppError> {
+    ) -> Option<Done> {
         let price = self.project.price(instance);
         loop {
             let here = self.on(instance);
@@ -134,7 +180,7 @@ impl Session<'_> {
             });
             let (rung, limit) = match next {
                 Next::Run { rung, limit } => (rung, limit),
-                Next::Done(done) => return Ok(Some(done)),
+                Next::Done(done) => return Some(done),
             };
             let Some(like) = ladder.iter().find(|run| run.fraction == rung.fraction) else {
                 unreachable!("the design chooses a rung of the ladder");
@@ -147,10 +193,10 @@ impl Session<'_> {
                 spent: self.spent(),
                 is_open: true,
             };
-            let measured = canaries::run(runner, self.job, &[run], price.as_ref(), earlier).await?;
-            self.measurements.extend(measured);
-            if runner.cancellation.is_cancelled() {
-                return Ok(None);
+            let ran = canaries::run(runner, self.job, &[run], price.as_ref(), earlier).await;
+            self.keep(ran, runner);
+            if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
+                return None;
             }
         }
     }
@@ -218,9 +264,11 @@ impl Session<'_> {
             .single_type()
             .and_then(|kind| backend.capacity(kind));
         let price = self.project.price(instance);
+        let mut comparable = measurements.to_vec();
+        measurement::keep_one_memory_source(&mut comparable);
         let forecast = forecast::provisional(&Basis {
             instance,
-            measurements,
+            measurements: &comparable,
             capacity: capacity.as_ref(),
             price: price.as_ref(),
         });

@@ -7,6 +7,7 @@ mod change;
 mod error;
 mod files;
 mod forecast;
+mod gate_run;
 mod iam_policy;
 mod init;
 mod judge;
@@ -21,6 +22,7 @@ mod run;
 mod schema;
 mod signals;
 mod store;
+mod sweep;
 mod unmeasured;
 mod validate;
 
@@ -47,6 +49,7 @@ pub fn execute(cli: &Cli) -> u8 {
         Command::Forecast(arguments) => forecast::forecast(arguments),
         Command::Report(arguments) => report::report(arguments),
         Command::Actuals(arguments) => in_runtime(actuals::actuals(arguments, loudness)),
+        Command::Sweep(arguments) => in_runtime(sweep::sweep(arguments)),
         Command::Schema(arguments) => schema::schema(arguments),
         Command::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
         Command::Completions(arguments) => schema::completions(arguments),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::backend::Backend;
+use crate::backend::sagemaker::RunTags;
 use crate::canary::{CanaryRun, WorkLevel};
 use crate::cli::PlanArguments;
 use crate::plan::{self, Alternatives, Plan, PlanError};
@@ -11,7 +12,7 @@ use crate::units::Bytes;
 
 use super::backend::AnyBackend;
 use super::project::Project;
-use super::{AppError, change, print, printable, run};
+use super::{AppError, change, print, printable, run, validate};
 
 pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
@@ -24,6 +25,8 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
             .collect::<Vec<_>>(),
     )?;
     if affected.is_empty() {
+        // A typing error there is the likeliest reason.
+        validate::warn_of_idle_globs(&project)?;
         print(&format!(
             "{}\n",
             printable(&change::nothing_affected(&change, &arguments.change))
@@ -35,11 +38,12 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     } else {
         Alternatives::Measure
     };
-    let backend = AnyBackend::of(&project, &[])?;
+    let backend = AnyBackend::of(&project, &[], RunTags::of_nobody()).await?;
     let mut text = change::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
     for affected in &affected {
         let job = affected.job;
+        backend.preflight(&project, job).await?;
         let dataset = backend.list(job).await?;
         match plan::plan(
             job,
@@ -153,13 +157,17 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         "  worst case      {}",
         match plan.worst_case {
             Some(worst) if plan.is_adaptive => format!(
-                "{worst}, the spend limit; no canary is started that could pass it, and each is ended after {}",
-                job.canary.max_runtime
+                "{worst} of {}; no canary is started that could pass the limit, and each is ended after {}, or sooner where what is left asks for it",
+                job.canary.spend_limit, job.canary.max_runtime
             ),
             Some(worst) => format!(
                 "{worst} of {} ({} each, ended then)",
                 job.canary.spend_limit, job.canary.max_runtime
             ),
+            None if matches!(backend, AnyBackend::Sagemaker(_)) => {
+                "no price is known, so no canary would be launched; write one under `prices`"
+                    .to_owned()
+            }
             None => format!(
                 "no price, so the spend limit does not apply; each run is ended after {}",
                 job.canary.max_runtime
@@ -174,10 +182,14 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         AnyBackend::Replay(_) => {
             writeln!(text, "  wall-clock      none, the runs are recorded")
         }
-        AnyBackend::Local(_) => writeln!(
+        AnyBackend::Local(_) | AnyBackend::Sagemaker(_) => writeln!(
             text,
-            "  wall-clock      at most {}, {} at a time",
+            "  wall-clock      at most {}{}, {} at a time",
             plan.wall_clock,
+            match backend {
+                AnyBackend::Sagemaker(_) => " and the start-up of each canary",
+                _ => "",
+            },
             if plan.is_adaptive {
                 1
             } else {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::backend::Told;
 use crate::canary::CanaryRun;
 use crate::measurement::Measurement;
 use crate::spec::Job;
@@ -111,6 +112,37 @@ impl Canaries<'_> {
             bar.set_message(printable(&format!("{} ({})", run.label(), run.bytes)));
             bar.enable_steady_tick(Duration::from_millis(250));
             self.state.borrow_mut().running[index] = Some(bar);
+        }
+    }
+
+    /// How far a run is, in the backend's words.
+    pub(super) fn tell(&self, index: usize, run: &CanaryRun, told: Told<'_>) {
+        let (Told::Fact(text) | Told::Phase(text)) = told;
+        let text = printable(text);
+        match &self.progress.shown {
+            Shown::Bars(_) => {
+                if let Told::Fact(text) = told {
+                    let text = printable(text);
+                    self.progress
+                        .say(&format!("  {}  {text}", printable(&run.label())));
+                    return;
+                }
+                if let Some(bar) = &self.state.borrow().running[index] {
+                    bar.set_message(format!(
+                        "{} ({})  {text}",
+                        printable(&run.label()),
+                        run.bytes
+                    ));
+                }
+            }
+            Shown::Lines if matches!(told, Told::Fact(_)) => {
+                say(&format!(
+                    "{}  {}  {text}",
+                    self.title,
+                    printable(&run.label())
+                ));
+            }
+            Shown::Lines | Shown::Nothing => {}
         }
     }
 

@@ -1,14 +1,16 @@
 //! The project a command works on: the spec, read and checked, and the checkout it lies in.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::change::SpecPlace;
+use crate::canary::CodeFile;
+use crate::change::{PathGlobs, SpecPlace};
 use crate::cli::SpecArguments;
 use crate::git::Checkout;
-use crate::instance::{InstanceConfiguration, Price, tables};
+use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
 use crate::spec::{self, BackendKind, Job, NotYetEffect, Spec, SpecSource};
 
 use super::{AppError, Loudness, warn};
@@ -17,8 +19,6 @@ use super::{AppError, Loudness, warn};
 const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
 /// The gate's own folder, beside the spec.
 const STATE_FOLDER: &str = ".canary-gate";
-/// The way out for who chose another.
-const SERVED_BACKENDS: &str = "this version runs `backend: local` and `backend: replay`";
 /// Prices are for this region where nobody says one.
 pub(super) const DEFAULT_REGION: &str = "us-east-1";
 
@@ -37,6 +37,8 @@ pub(super) struct Project {
     pub(super) region_flag: Option<String>,
     /// Asked of git once.
     files: OnceCell<Vec<String>>,
+    /// What the backend says that machines cost today.
+    prices: RefCell<BTreeMap<InstanceType, Price>>,
 }
 
 impl Project {
@@ -86,6 +88,7 @@ impl Project {
             folder,
             region_flag: None,
             files: OnceCell::new(),
+            prices: RefCell::default(),
         })
     }
 
@@ -133,22 +136,73 @@ impl Project {
         Ok(self.files.get().map(Vec::as_slice))
     }
 
+    /// Whether git tracks a path of the checkout, or would with the next `git add`.
+    pub(super) fn is_tracked(&self, path: &Path) -> Result<bool, AppError> {
+        let Ok(relative) = path.strip_prefix(&self.root) else {
+            return Ok(false);
+        };
+        let relative = relative.to_string_lossy();
+        let files = self.known_files()?;
+        Ok(files.is_some_and(|files| files.iter().any(|file| *file == relative)))
+    }
+
+    /// The files that a job's `paths` match, and those of its source that no pattern speaks of, each with git's id of its content as it lies there; without git none.
+    pub(super) fn code_files(&self, job: &Job) -> Result<Vec<CodeFile>, AppError> {
+        let (Some(checkout), Some(files)) = (&self.checkout, self.known_files()?) else {
+            return Ok(Vec::new());
+        };
+        let globs = PathGlobs::new(&job.paths, &self.place.folder);
+        // What is run counts even where a change to it would not start the gate; what `!` leaves out does not.
+        let source = job.training.source_dir.as_ref().and_then(|written| {
+            let joined = match written.strip_prefix('/') {
+                Some(rooted) => self.root.join(rooted),
+                None => self.folder.join(written),
+            };
+            let real = joined.canonicalize().ok()?;
+            Some(real.strip_prefix(&self.root).ok()?.to_owned())
+        });
+        let is_unspoken_source = |file: &String| {
+            source
+                .as_ref()
+                .is_some_and(|source| Path::new(file).starts_with(source))
+                && !globs.speaks_of(file)
+        };
+        let matched: Vec<String> = files
+            .iter()
+            .filter(|file| globs.matches(file) || is_unspoken_source(file))
+            .cloned()
+            .collect();
+        Ok(checkout
+            .blobs(&matched)?
+            .into_iter()
+            .map(|(path, blob)| CodeFile { path, blob })
+            .collect())
+    }
+
     /// The gate's own folder, where measurements and workspaces lie.
     pub(super) fn state_folder(&self) -> PathBuf {
         self.folder.join(STATE_FOLDER)
     }
 
-    /// The price of a configuration for one machine and hour: the spec's, else the tables'.
+    /// Today's prices, which win over the tables.
+    pub(super) fn learn_prices(&self, prices: BTreeMap<InstanceType, Price>) {
+        self.prices.borrow_mut().extend(prices);
+    }
+
+    /// The price of a configuration for one machine and hour: the spec's, else today's, else the tables'.
     pub(super) fn price(&self, instance: &InstanceConfiguration) -> Option<Price> {
         let kind = instance.single_type()?;
         if let Some(price) = self.spec.prices.get(kind) {
             return Some(Price::from_spec(*price));
         }
+        if let Some(price) = self.prices.borrow().get(kind) {
+            return Some(price.clone());
+        }
         tables::price(kind, self.region().as_deref().unwrap_or(DEFAULT_REGION))
     }
 
     /// Spec, then flag, then environment.
-    fn region(&self) -> Option<String> {
+    pub(super) fn region(&self) -> Option<String> {
         self.spec
             .region
             .clone()
@@ -170,9 +224,9 @@ impl Project {
             .iter()
             .filter(|item| item.effect == NotYetEffect::Refuse && concerns(&item.field))
             .collect();
-        let Some(first) = refused.first() else {
+        if refused.is_empty() {
             return Ok(());
-        };
+        }
         let all: Vec<String> = refused
             .iter()
             .map(|item| format!("{} ({})", item.field, item.what))
@@ -181,17 +235,7 @@ impl Project {
             "not served yet: {}; nothing was run",
             all.join(", ")
         ))
-        .help(if first.field == "backend" {
-            SERVED_BACKENDS
-        } else {
-            "leave it out, or wait for a version that serves it"
-        }))
-    }
-
-    /// The refusal of a backend that no code serves.
-    pub(super) fn backend_not_yet(&self) -> AppError {
-        AppError::usage(format!("not served yet: the {} backend", self.spec.backend))
-            .help(SERVED_BACKENDS)
+        .help("leave it out, or wait for a version that serves it"))
     }
 
     /// The file of the spec's recording, all links resolved; inside the checkout.

@@ -1,6 +1,7 @@
 //! `run`: the gate. Change -> plan -> canaries -> forecast -> verdict -> report.
 
-use crate::backend::Backend;
+use crate::backend::sagemaker::ReusePolicy;
+use crate::backend::{Backend, Cancellation};
 use crate::change::AffectedJob;
 use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
 use crate::exit::{self, Strictness};
@@ -14,11 +15,15 @@ use super::actuals::LAST_REPORT;
 use super::backend::AnyBackend;
 use super::canaries::Runner;
 use super::files::{self, Outputs};
+use super::gate_run::GateRun;
 use super::judge::{self, JobInput};
 use super::progress::Progress;
 use super::project::Project;
 use super::store::{OwnFile, Store};
-use super::{AppError, Loudness, change, measure, report, say, signals};
+use super::{AppError, Loudness, change, measure, printable, report, say, signals, validate};
+
+/// Stands for a job's name where the whole run of the gate failed; no job has an empty one.
+const GATE: &str = "";
 
 pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
@@ -38,7 +43,13 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             .map(|affected| affected.job)
             .collect::<Vec<_>>(),
     )?;
-    let backend = AnyBackend::of(&project, &arguments.pass_env)?;
+    let gate_run = GateRun::begin(&project)?;
+    let tags = gate_run.tags(if arguments.fresh {
+        ReusePolicy::Own
+    } else {
+        ReusePolicy::Young
+    });
+    let backend = AnyBackend::of(&project, &arguments.pass_env, tags).await?;
     project.refuse_to_write_over_the_recording(written())?;
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
     let own_report = project.state_folder().join(LAST_REPORT);
@@ -51,28 +62,46 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     project.warn(loudness);
 
     let interruption = signals::watch()?;
+    let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
     let mut runner = Runner {
         backend: &backend,
         store: &mut store,
         progress: &progress,
-        cancellation: &interruption.cancellation.clone(),
+        cancellation: &cancellation,
     };
-    let work = gate_all(&project, &affected, arguments, &mut runner);
+    // After a second signal none of this comes to its end, and the next start finds what is left.
+    let work = async {
+        let gated = gate_all(&project, &affected, arguments, &mut runner).await;
+        let finished = backend.finish(&cancellation).await;
+        match &finished {
+            Ok(()) => gate_run.end(),
+            // After a signal nobody reads the report.
+            Err(error) if cancellation.is_cancelled() => say(&printable(&error.what)),
+            Err(_) => {}
+        }
+        gated.map(|gated| (gated, finished))
+    };
     let gated = interruption.unless_impatient(work, &progress).await;
     store.finish()?;
-    let (jobs, failures) = gated?;
+    let ((jobs, mut failures), finished) = gated?;
+    if let Err(error) = finished {
+        failures.push((GATE, error.into()));
+    }
 
     let mut notes: Vec<String> = change::note(&change, &arguments.change)
         .into_iter()
         .collect();
     if affected.is_empty() {
+        // A typing error there is the likeliest reason.
+        validate::warn_of_idle_globs(&project)?;
         notes.push(change::nothing_affected(&change, &arguments.change));
     }
     for (name, _) in &failures {
-        notes.push(format!(
-            "job {name} could not be checked; standard error says why"
-        ));
+        notes.push(match *name {
+            GATE => "training jobs may be left running; standard error says which".to_owned(),
+            name => format!("job {name} could not be checked; standard error says why"),
+        });
     }
     let strictness = strictness(&arguments.verdict, &project.spec);
     let mut report = assemble(&project, jobs, notes, strictness);
@@ -111,7 +140,22 @@ async fn gate_all<'a>(
     let mut failures = Vec::new();
     for affected in affected {
         match gate(project, affected, arguments, runner).await {
-            Ok(report) => jobs.push(report),
+            Ok((report, failure)) => {
+                jobs.push(report);
+                failures.extend(failure.map(|error| (affected.job.name.as_str(), error)));
+            }
+            // Nobody can mend it today, so it is the job's outcome.
+            Err(error) if error.is_passing() => {
+                say(error.render(false).trim_end());
+                let notes = project.ignored_not_yet(affected.job);
+                let reason = error.in_a_line();
+                jobs.push(judge::unknown_report(
+                    affected.job,
+                    &affected.by,
+                    &reason,
+                    notes,
+                ));
+            }
             Err(error) => failures.push((affected.job.name.as_str(), error)),
         }
         if runner.cancellation.is_cancelled() {
@@ -125,7 +169,10 @@ async fn gate_all<'a>(
 fn one_error(failures: Vec<(&str, AppError)>) -> Option<AppError> {
     let mut errors = failures
         .into_iter()
-        .map(|(name, error)| error.of_job(name))
+        .map(|(name, error)| match name {
+            GATE => error,
+            name => error.of_job(name),
+        })
         .collect::<Vec<_>>();
     let last = errors.pop();
     for error in errors {
@@ -134,15 +181,19 @@ fn one_error(failures: Vec<(&str, AppError)>) -> Option<AppError> {
     last
 }
 
-/// One job from its data to its part of the report.
+/// One job from its data to its part of the report, and what ended it before its time if a person must mend that.
 async fn gate(
     project: &Project,
     affected: &AffectedJob<'_>,
     arguments: &RunArguments,
     runner: &mut Runner<'_, AnyBackend>,
-) -> Result<JobReport, AppError> {
+) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
-    let dataset = runner.backend.list(job).await?;
+    let looking = async {
+        runner.backend.preflight(project, job).await?;
+        runner.backend.list(job).await
+    };
+    let dataset = unless_cancelled(looking, runner.cancellation).await??;
     let alternatives = if arguments.only_instance {
         Alternatives::Skip
     } else {
@@ -153,12 +204,20 @@ async fn gate(
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let notes = project.ignored_not_yet(job);
-            return Ok(judge::unknown_report(job, &affected.by, &reason, notes));
+            let report = judge::unknown_report(job, &affected.by, &reason, notes);
+            return Ok((report, None));
         }
         Err(error) => return Err(unplannable(&error)),
     };
-    runner.backend.check_supply(job, &mut plan)?;
-    let measured = measure::measure(project, &mut plan, job, &dataset, runner).await?;
+    let preparing = runner.backend.prepare(project, job, &dataset, &mut plan);
+    unless_cancelled(preparing, runner.cancellation).await??;
+    let mut measured = measure::measure(project, &mut plan, job, &dataset, runner).await;
+    let failure = measured.failure.take();
+    if measured.measurements.is_empty()
+        && let Some(error) = failure
+    {
+        return Err(error);
+    }
     let mut notes = runner.backend.notes(job);
     notes.extend(plan.notes.iter().cloned());
     notes.extend(project.ignored_not_yet(job));
@@ -177,8 +236,8 @@ async fn gate(
         notes,
     });
     // Also without a written budget: what the canaries were to tell cannot be told.
-    if let Some(reason) = measured.too_dear
-        && report.verdict == Verdict::NotJudged
+    if let Some(reason) = measured.broke_off
+        && matches!(report.verdict, Verdict::NotJudged | Verdict::Unknown)
     {
         report.verdict = Verdict::Unknown;
         if let Some(instance) = report.forecasts.first_mut() {
@@ -187,7 +246,25 @@ async fn gate(
         report.notes.retain(|note| *note != reason);
         report.reason = reason;
     }
-    Ok(report)
+    // That a person must mend something is the command's own error; the job is not judged by it.
+    if failure.is_some() && report.verdict == Verdict::Unknown {
+        report.verdict = Verdict::NotJudged;
+        if let Some(instance) = report.forecasts.first_mut() {
+            instance.verdict = Verdict::NotJudged;
+        }
+    }
+    Ok((report, failure))
+}
+
+/// Does what may be dropped half-way, unless a signal comes; that ends the run in words of its own.
+async fn unless_cancelled<T>(
+    work: impl Future<Output = T>,
+    cancellation: &Cancellation,
+) -> Result<T, AppError> {
+    tokio::select! {
+        done = work => Ok(done),
+        () = cancellation.cancelled() => Err(AppError::failed("interrupted before the first canary")),
+    }
 }
 
 /// Data that cannot be sampled is for a person to mend.

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use crate::backend::sagemaker::{self, RunTags};
 use crate::backend::{Backend, BackendError};
 use crate::change::PathGlobs;
 use crate::cli::ValidateArguments;
 use crate::plan::{self, Alternatives};
 use crate::spec::{BackendKind, NotYetEffect};
 
-use super::backend::AnyBackend;
+use super::backend::{self, AnyBackend};
 use super::project::Project;
 use super::{AppError, Loudness, print, printable, say, warn};
 
@@ -42,7 +43,7 @@ pub(super) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
 }
 
 /// A glob that matches no file is mostly a typing error.
-fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
+pub(super) fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
     let Some(files) = project.known_files()? else {
         return Ok(());
     };
@@ -67,9 +68,16 @@ fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
 /// What `run` would refuse is worth a word before: missing data or source, a worst case above the spend limit.
 async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
     if project.spec.backend == BackendKind::Sagemaker {
+        // AWS is not asked; what lies here is looked at.
+        let place = backend::place(project)?;
+        for job in &project.spec.jobs {
+            if let Err(error) = sagemaker::check_source(&place, job) {
+                say(&format!("warning: {}", printable(&error.what)));
+            }
+        }
         return Ok(());
     }
-    let backend = match AnyBackend::of(project, &[]) {
+    let backend = match AnyBackend::of(project, &[], RunTags::of_nobody()).await {
         Ok(backend) => backend,
         Err(error) => {
             say(&format!("warning: {}", error.in_a_line()));

@@ -2,8 +2,10 @@
 //! recording, and gives back a [`Measurement`].
 
 pub mod local;
+pub mod place;
 pub mod replay;
 pub mod sagemaker;
+mod source;
 
 use std::future::Future;
 
@@ -37,15 +39,56 @@ pub trait Backend {
         work: Option<f64>,
     ) -> Option<u32>;
 
-    /// Runs one canary to its end and measures it.
+    /// How many canaries of a configuration it runs at a time.
+    fn at_once(&self, job: &Job, _: &InstanceConfiguration) -> u32 {
+        job.canary.parallel
+    }
+
+    /// Whether the first canary of a job runs alone, as the check of what can be checked in no other way.
+    fn tries_one_first(&self) -> bool {
+        false
+    }
+
+    /// Runs one canary to its end and measures it; `None` where it was never started, since its watcher would not have it.
     ///
     /// On cancellation the run is ended first and comes back as [`crate::measurement::Outcome::Stopped`].
     fn run(
         &self,
         job: &Job,
         run: &CanaryRun,
-        cancellation: &Cancellation,
-    ) -> impl Future<Output = Result<CanaryResult, BackendError>>;
+        watcher: &Watcher<'_>,
+    ) -> impl Future<Output = Result<Option<CanaryResult>, BackendError>>;
+}
+
+/// Whoever waits for a canary.
+#[derive(Clone, Copy)]
+pub struct Watcher<'a> {
+    /// Hears how far it is.
+    pub tell: &'a dyn Fn(Told<'_>),
+    /// Whether it may still be started: not after another one of the same code has failed.
+    pub may_start: &'a dyn Fn() -> bool,
+    /// Ends it.
+    pub cancellation: &'a Cancellation,
+}
+
+impl Watcher<'_> {
+    pub fn tell(&self, told: Told<'_>) {
+        (self.tell)(told);
+    }
+
+    /// Whether nothing is to be started any more.
+    pub fn holds_back(&self) -> bool {
+        self.cancellation.is_cancelled() || !(self.may_start)()
+    }
+}
+
+/// What a backend tells of a canary under way, in a few words.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// Worth a line of a log.
+    Fact(&'a str),
+    /// For who watches: the next one takes its place.
+    Phase(&'a str),
 }
 
 /// What a canary run gave: the measurement, and what belongs into the job log.
@@ -56,10 +99,20 @@ pub struct CanaryResult {
     pub log_tail: Vec<String>,
 }
 
-/// Why a backend could not do what it was asked; a person must mend it.
+/// Who or what can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// A person must mend something: credentials, a permission, a path.
+    Mend,
+    /// What may be different tomorrow: a quota, a throttled service, a session that expired.
+    Wait,
+}
+
+/// Why a backend could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct BackendError {
+    pub remedy: Remedy,
     /// What went wrong and where.
     pub what: String,
     /// What to do about it.
@@ -71,9 +124,18 @@ pub struct BackendError {
 impl BackendError {
     pub fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
+            remedy: Remedy::Mend,
             what: what.into(),
             help: help.into(),
             source: None,
+        }
+    }
+
+    /// One that may be gone tomorrow; it leaves the outcome unknown.
+    pub fn passing(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            remedy: Remedy::Wait,
+            ..Self::new(what, help)
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
-use super::{Backend, BackendError, CanaryResult, Cancellation};
+use super::{Backend, BackendError, CanaryResult, Watcher};
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
@@ -315,8 +315,8 @@ impl Backend for ReplayBackend {
         &self,
         job: &Job,
         run: &CanaryRun,
-        _: &Cancellation,
-    ) -> Result<CanaryResult, BackendError> {
+        _: &Watcher<'_>,
+    ) -> Result<Option<CanaryResult>, BackendError> {
         let found = self
             .unused(job, &run.instance)
             .filter(|recorded| is_same(recorded.measurement.fraction, run.fraction))
@@ -344,13 +344,13 @@ impl Backend for ReplayBackend {
             fraction: run.fraction,
             ..recorded.measurement.clone()
         };
-        Ok(CanaryResult {
+        Ok(Some(CanaryResult {
             measurement: match run.max_runtime {
                 Some(limit) => within(limit, measurement),
                 None => measurement,
             },
             log_tail: Vec::new(),
-        })
+        }))
     }
 }
 

@@ -206,6 +206,7 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
         Outcome::TimedOut => return Some("timed out, a lower bound of the time only"),
         Outcome::Stopped => return Some("stopped before the end"),
         Outcome::NoCapacity => return Some("found no capacity"),
+        Outcome::PlatformError => return Some("ended by an error of the platform"),
     }
     let share = run.data_share();
     if !(share > 0.0 && share <= 1.0) {

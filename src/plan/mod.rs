@@ -16,7 +16,7 @@ pub use spend::{Headroom, TIME_TO_STOP, worst_case};
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::forecast::FEWEST_RUNS;
 use crate::instance::{InstanceConfiguration, Price};
-use crate::spec::{Design, Job};
+use crate::spec::{Design, Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd};
 
 /// What is asked for one job.
@@ -82,6 +82,10 @@ pub struct PlannedAlternative {
 /// Why an alternative is not measured; it never causes a refusal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotMeasured {
+    #[error("no price is known for it")]
+    NoPrice,
+    #[error("its quota allows no canary")]
+    NoQuota,
     #[error("needs up to {0}")]
     TooDear(Usd),
     #[error("what is left of the spend limit of {0} does not pay for a forecast")]
@@ -169,6 +173,21 @@ pub fn plan(
             alternative.within(&mut headroom, price_of)
         })
         .collect();
+    let hosts = u64::from(job.instance.total_count());
+    let is_sharded = job
+        .training
+        .channels
+        .iter()
+        .any(|channel| channel.sample && channel.distribution == Distribution::ShardedByS3Key);
+    if let Some(smallest) = runs.first()
+        && is_sharded
+        && smallest.objects < hosts
+    {
+        notes.push(format!(
+            "The smallest canary has {} for {hosts} machines, so some of them get none of the sharded data; larger fractions tell more.",
+            count(usize::try_from(smallest.objects).unwrap_or(usize::MAX), "object"),
+        ));
+    }
     if job.canary.parallel > 1 && job.instance.is_local() && !is_adaptive {
         notes.push(format!(
             "{} canaries share this machine at a time, which inflates their times.",

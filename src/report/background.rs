@@ -79,7 +79,11 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
                 run.step_seconds.map_or(String::new(), |Seconds(time)| {
                     Quantity::StepTime.figure(time)
                 }),
-                run.start.map_or("", start).to_owned(),
+                match run.reused {
+                    Some(_) => "earlier run",
+                    None => run.start.map_or("", start),
+                }
+                .to_owned(),
                 run.outcome.to_string(),
             ]
         })
@@ -171,6 +175,30 @@ fn mean(utilization: Option<&Utilization>) -> String {
 pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let runs = jobs.iter().map(|job| job.measurements.len()).sum();
     let mut parts = vec![words::count(runs, "run")];
+    let is_reused = |run: &&Measurement| run.reused.is_some();
+    let reused = jobs
+        .iter()
+        .flat_map(|job| &job.measurements)
+        .filter(is_reused)
+        .count();
+    if reused > 0 {
+        let saved: Option<Usd> = jobs
+            .iter()
+            .filter_map(|job| job.spend.saved_usd)
+            .reduce(|sum, saved| sum + saved);
+        let saved = saved.map_or(String::new(), |Usd(usd)| {
+            format!(", which saved {}", Quantity::Money.figure(usd))
+        });
+        let which = if reused == runs {
+            "all".to_owned()
+        } else {
+            reused.to_string()
+        };
+        parts.push(format!("{which} taken over from earlier runs{saved}"));
+        if reused == runs {
+            return parts.join(", ");
+        }
+    }
     parts.extend(work_levels(jobs));
     let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
     let paid: Option<Usd> = jobs.iter().map(|job| job.spend.canary_usd).sum();

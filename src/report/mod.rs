@@ -212,6 +212,10 @@ pub struct Spend {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_usd: Option<Usd>,
     pub canary_seconds: Seconds,
+    /// What canaries that were taken over from earlier runs would have cost today; absent without a price, or where there
+    /// are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_usd: Option<Usd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_case_usd: Option<Usd>,
     /// What one full run is forecast to cost.

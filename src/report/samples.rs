@@ -190,6 +190,8 @@ fn canary(
         step_seconds: None,
         price: None,
         cost: None,
+        training_job: None,
+        reused: None,
         ended_at: None,
         notes: Vec::new(),
     }
@@ -296,6 +298,7 @@ pub(super) fn churn() -> Report {
     churn.spend = Spend {
         canary_usd: Some(Usd(1.12)),
         canary_seconds: Seconds(6734.0),
+        saved_usd: None,
         worst_case_usd: Some(Usd(5.0)),
         full_run_usd: Some(Usd(63.0)),
     };
@@ -341,6 +344,7 @@ pub(super) fn within() -> Report {
     digits.spend = Spend {
         canary_usd: Some(Usd(0.004)),
         canary_seconds: Seconds(12.3),
+        saved_usd: None,
         worst_case_usd: Some(Usd(0.36)),
         full_run_usd: Some(Usd(0.0194)),
     };

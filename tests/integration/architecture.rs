@@ -19,7 +19,10 @@ const CORE: [&str; 11] = [
 ];
 
 /// A crate and the only places that may name it.
-const HOMES: [(&str, &[&str]); 11] = [
+const HOMES: [(&str, &[&str]); 14] = [
+    ("aws_config", &["aws.rs"]),
+    ("aws_smithy_types", &["backend/sagemaker/"]),
+    ("flate2", &["backend/sagemaker/archive"]),
     ("clap", &["cli.rs", "main.rs", "app/schema.rs"]),
     ("comfy_table", &["report/terminal.rs", "app/actuals.rs"]),
     ("globset", &["change.rs", "spec/read/"]),
@@ -137,6 +140,7 @@ fn edges_do_not_know_each_other_but_backends_start_the_probe() {
         let banned: &[&str] = match room(&file) {
             "git" | "probe" => &["crate::git", "crate::backend", "crate::app", "crate::cli"],
             "backend" => &["crate::git", "crate::app", "crate::cli"],
+            "aws" => &["crate::"],
             _ => continue,
         };
         for line in code(&text) {
@@ -144,6 +148,17 @@ fn edges_do_not_know_each_other_but_backends_start_the_probe() {
                 !banned.iter().any(|name| line.contains(name)),
                 "src/{file}: {line}"
             );
+        }
+    }
+}
+
+#[test]
+fn clients_of_aws_stay_with_it_and_the_sagemaker_backend() {
+    for (file, text) in source_files() {
+        let is_home = file == "aws.rs" || file.starts_with("backend/sagemaker/");
+        let names = |line: &str| line.contains("aws_sdk_") || line.contains("aws_credential_types");
+        if let Some(line) = code(&text).find(|line| !is_home && names(line)) {
+            panic!("src/{file} names a client of AWS: {line}");
         }
     }
 }

@@ -32,6 +32,7 @@ mod published;
 mod quickstart;
 mod readme;
 mod replay;
+mod sagemaker;
 mod scale_out_bench;
 mod steps;
 mod unmeasured;

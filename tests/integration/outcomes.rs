@@ -101,7 +101,7 @@ jobs:
       role: arn:aws:iam::123456789012:role/Training
       channels: {train: {uri: s3://bucket/train/}}
       output: s3://bucket/output/
-    instance: ml.m5.large
+    instance: {groups: {data: 1x ml.c5.xlarge, train: 1x ml.g5.xlarge}}
 ",
     );
     project
@@ -112,7 +112,7 @@ jobs:
         project
             .run(&[command, "--all"])
             .ended_with(2)
-            .complained("not served yet: backend");
+            .complained("not served yet: jobs.sums.instance");
     }
     assert!(!project.path(".canary-gate/measurements.jsonl").exists());
 }

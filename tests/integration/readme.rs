@@ -45,6 +45,25 @@ fn the_exit_codes_are_those_of_the_help() {
 }
 
 #[test]
+fn the_specs_of_the_sagemaker_page_are_valid() {
+    let page = include_str!("../../docs/sagemaker.md");
+    let specs: Vec<&str> = page
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next())
+        .filter(|block| block.starts_with("version:"))
+        .collect();
+    assert_eq!(specs.len(), 2);
+    for spec in specs {
+        Project::empty()
+            .file("canary-gate.yml", spec)
+            .file("training/churn/train.py", "")
+            .run(&["validate"])
+            .ended_with(0);
+    }
+}
+
+#[test]
 fn every_command_stands_in_the_table() {
     let help = Project::empty().run(&["--help"]).stdout;
     let commands = help

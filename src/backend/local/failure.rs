@@ -64,7 +64,7 @@ pub(super) fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
         Outcome::Failed { .. } => 1,
         Outcome::TimedOut => 2,
         Outcome::Stopped => 3,
-        Outcome::NoCapacity => 4,
+        Outcome::NoCapacity | Outcome::PlatformError => 4,
         Outcome::Completed => 5,
     };
     outcomes

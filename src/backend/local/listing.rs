@@ -10,7 +10,7 @@ use crate::canary::{ChannelData, ObjectsBuilder};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Bytes;
 
-use super::Place;
+use super::super::place::{Place, Unresolved};
 
 /// Where a channel's `uri` lies: below the spec's folder, or below the checkout root with a leading `/`.
 ///
@@ -21,7 +21,7 @@ pub(super) fn channel_path(
     channel: &Channel,
 ) -> Result<PathBuf, BackendError> {
     let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);
-    resolve(place, &channel.uri).map_err(|problem| match problem {
+    place.resolve(&channel.uri).map_err(|problem| match problem {
         Unresolved::Missing(path, source) => BackendError::io(
             format!("{field}: the data `{}` cannot be read: {}", channel.uri, path.display()),
             "put the data there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root",
@@ -32,29 +32,6 @@ pub(super) fn channel_path(
             "keep the data inside the checkout; links that leave it are refused",
         ),
     })
-}
-
-/// Why a path of the spec has no place in the checkout.
-#[derive(Debug)]
-pub(super) enum Unresolved {
-    Missing(PathBuf, std::io::Error),
-    Outside(PathBuf),
-}
-
-/// A path of the spec as a real path inside the checkout.
-pub(super) fn resolve(place: &Place, written: &str) -> Result<PathBuf, Unresolved> {
-    let joined = match written.strip_prefix('/') {
-        Some(rooted) => place.checkout.join(rooted),
-        None => place.spec_folder.join(written),
-    };
-    let real = joined
-        .canonicalize()
-        .map_err(|source| Unresolved::Missing(joined.clone(), source))?;
-    if real.starts_with(&place.checkout) {
-        Ok(real)
-    } else {
-        Err(Unresolved::Outside(real))
-    }
 }
 
 /// The objects of one channel, sorted by key; a path to a file is one object.

@@ -7,7 +7,6 @@ mod container;
 mod failure;
 mod listing;
 mod process;
-mod source;
 mod usage;
 mod workspace;
 
@@ -22,7 +21,8 @@ use self::container::Container;
 use self::failure::HostEnding;
 use self::process::{HostCommand, HostResult, Probes};
 use self::workspace::{LinkedFile, Sandbox, Workspace};
-use super::{Backend, BackendError, CanaryResult, Cancellation};
+use super::place::Place;
+use super::{Backend, BackendError, CanaryResult, Cancellation, Watcher, source};
 use crate::canary::{CanaryRun, ChannelData, Dataset};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::measurement::{self, Measurement, Outcome, Phases, Usage, steps};
@@ -36,19 +36,6 @@ const FAILURE_BYTES: u64 = 8192;
 const FULL_MACHINE: f64 = 0.5;
 /// Lines of each stream that go to the job log when a canary fails.
 const LOG_LINES: usize = 20;
-
-/// Where a spec's paths lead.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// The checkout root, or the spec's folder without git; all links resolved.
-    pub checkout: PathBuf,
-    /// The folder that the spec's paths are relative to; all links resolved.
-    pub spec_folder: PathBuf,
-    /// The files that count, relative to the checkout root; `None` without git: all do.
-    pub known_files: Option<Vec<String>>,
-    /// The gate's own folder, `.canary-gate` beside the spec.
-    pub state: PathBuf,
-}
 
 /// Runs canaries as child processes.
 #[derive(Debug)]
@@ -203,8 +190,9 @@ impl Backend for LocalBackend {
         &self,
         job: &Job,
         run: &CanaryRun,
-        cancellation: &Cancellation,
-    ) -> Result<CanaryResult, BackendError> {
+        watcher: &Watcher<'_>,
+    ) -> Result<Option<CanaryResult>, BackendError> {
+        let cancellation = watcher.cancellation;
         let started = Instant::now();
         let run_name = run_name(run);
         let hosts = host_names(run.instance.total_count());
@@ -282,7 +270,7 @@ impl Backend for LocalBackend {
                 Seconds(0.0),
                 |longest, wall| if wall > longest { wall } else { longest },
             );
-        Ok(CanaryResult {
+        Ok(Some(CanaryResult {
             measurement: Measurement {
                 schema_version: measurement::SCHEMA_VERSION,
                 run: None,
@@ -313,11 +301,13 @@ impl Backend for LocalBackend {
                 step_seconds,
                 price: None,
                 cost: None,
+                training_job: None,
+                reused: None,
                 ended_at: Some(jiff::Timestamp::now()),
                 notes,
             },
             log_tail,
-        })
+        }))
     }
 }
 

@@ -1,6 +1,7 @@
 use futures_util::FutureExt;
 
 use super::*;
+use crate::backend::Cancellation;
 use crate::measurement::table;
 use crate::spec::{self, Spec, SpecSource};
 
@@ -58,8 +59,13 @@ fn run(
         max_runtime,
     };
     let (_, cancellation) = Cancellation::new();
-    let result = backend.run(job, &asked, &cancellation);
-    Ok(result.now_or_never().unwrap()?.measurement)
+    let watcher = Watcher {
+        tell: &|_| (),
+        may_start: &|| true,
+        cancellation: &cancellation,
+    };
+    let result = backend.run(job, &asked, &watcher).now_or_never().unwrap()?;
+    Ok(result.expect("a recorded run is there at once").measurement)
 }
 
 #[test]

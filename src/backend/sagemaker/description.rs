@@ -61,6 +61,7 @@ pub(super) struct InputReference {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JobDescription {
     pub(super) name: Option<String>,
+    pub(super) arn: Option<String>,
     pub(super) state: JobState,
     /// Sums over all spans of a status. `startup` is what is not billed: waiting for machines.
     pub(super) phases: Phases,
@@ -82,6 +83,7 @@ pub(super) struct JobDescription {
     pub(super) image: Option<String>,
     pub(super) role: Option<String>,
     pub(super) hyperparameters: BTreeMap<String, String>,
+    pub(super) environment: BTreeMap<String, String>,
     pub(super) inputs: Vec<InputReference>,
     /// The `s3://` prefix that SageMaker writes below.
     pub(super) output: Option<String>,
@@ -104,6 +106,7 @@ impl JobDescription {
         let output = job.output_data_config();
         Self {
             name: job.training_job_name().map(str::to_owned),
+            arn: job.training_job_arn().map(str::to_owned),
             state: state(job),
             phases,
             until_training: spans
@@ -124,6 +127,12 @@ impl JobDescription {
                 .and_then(types::AlgorithmSpecification::training_image)
                 .map(str::to_owned),
             role: job.role_arn().map(str::to_owned),
+            environment: job
+                .environment()
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
             hyperparameters: hyperparameters
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),

@@ -12,14 +12,12 @@ use std::error::Error;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::Client;
-use aws_sdk_sagemaker::error::{ErrorMetadata, ProvideErrorMetadata};
+use aws_sdk_sagemaker::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
+use super::name::JobName;
 use crate::aws::Aws;
 use crate::backend::BackendError;
-
-/// Somebody sits before the screen: a network that is not there is told in seconds.
-const PACE: f64 = 0.1;
 
 /// A commented spec that asks for what a training job was; `spec::read` takes it where the job holds nothing odd.
 ///
@@ -27,7 +25,16 @@ const PACE: f64 = 0.1;
 ///
 /// When there is no such job, when it may not be read, and when there are no credentials; each with what to do.
 pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, BackendError> {
-    spec_of(&Aws::load(region, PACE).await.sagemaker, name, region).await
+    if JobName::parse(name).is_some() {
+        return Err(BackendError::new(
+            format!("{name} is a canary of this gate, which tells little of the full run"),
+            "name a training job of the full data",
+        ));
+    }
+    let aws = Aws::load(region, 1.0)
+        .await
+        .map_err(|error| BackendError::new(error.to_string(), "unset it, or name an endpoint"))?;
+    spec_of(&aws.sagemaker, name, region).await
 }
 
 async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, BackendError> {
@@ -36,7 +43,7 @@ async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, Ba
         .training_job_name(name)
         .send()
         .await
-        .map_err(|error| refusal(&error, error.meta(), name, region))?;
+        .map_err(|error| refusal(&error, error.code(), name, region))?;
     // Tags are an extra: who may not read them gets a spec without.
     let tags = tags(client, &job).await.unwrap_or_default();
     Ok(layout::spec(&job, &tags, region))
@@ -57,27 +64,18 @@ async fn tags(client: &Client, job: &DescribeTrainingJobOutput) -> Option<Vec<(S
 /// Why the job could not be read, and what to do about it.
 fn refusal(
     error: &(dyn Error + Send + Sync + 'static),
-    meta: &ErrorMetadata,
+    code: Option<&str>,
     name: &str,
     region: &str,
 ) -> BackendError {
-    let (code, message) = (meta.code(), meta.message());
-    let causes: Vec<&(dyn Error + 'static)> = {
-        let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    let without_credentials = {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
         std::iter::from_fn(|| {
-            let cause = next?;
-            next = cause.source();
-            Some(cause)
+            let this = cause?;
+            cause = this.source();
+            Some(this)
         })
-        .collect()
-    };
-    let without_credentials = causes.iter().any(|cause| cause.is::<CredentialsError>());
-    let why = match code {
-        Some(code) => format!("{code}: {}", message.unwrap_or("no more is said")),
-        None => {
-            let words: Vec<String> = causes.iter().map(ToString::to_string).collect();
-            words.join(": ")
-        }
+        .any(|cause| cause.is::<CredentialsError>())
     };
     let (what, help) = match code {
         Some("ValidationException" | "ResourceNotFound" | "ResourceNotFoundException") => (
@@ -94,7 +92,7 @@ fn refusal(
             "ExpiredTokenException" | "ExpiredToken" | "UnrecognizedClientException" | "InvalidClientTokenId"
             | "InvalidSignatureException" | "SignatureDoesNotMatch" | "MissingAuthenticationTokenException",
         ) => (
-            format!("AWS does not accept the credentials: {}", why),
+            format!("AWS does not accept the credentials: {}", DisplayErrorContext(error)),
             "renew them, for instance with `aws sso login`; `aws sts get-caller-identity` tells whether they work".to_owned(),
         ),
         _ if without_credentials => (
@@ -102,7 +100,7 @@ fn refusal(
             "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; in GitHub Actions use aws-actions/configure-aws-credentials".to_owned(),
         ),
         _ => (
-            format!("SageMaker in {region} could not be asked: {}", why),
+            format!("SageMaker in {region} could not be asked: {}", DisplayErrorContext(error)),
             "see that the region is written correctly and that the network reaches AWS".to_owned(),
         ),
     };

@@ -41,7 +41,7 @@ pub async fn list(s3: &Client, field: &str, channel: &Channel) -> Result<Listed,
     let request = Request {
         field: &field,
         place: &uri,
-        done: "listed",
+        doing: "list",
         permissions: &permissions,
         region: region.as_deref(),
     };

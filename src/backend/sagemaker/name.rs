@@ -61,23 +61,28 @@ impl JobName {
         (Self::new(job, key, name.attempt) == name && name.to_string() == text).then_some(name)
     }
 
-    /// The same canary, tried once more.
+    /// The same canary, tried another time.
     #[must_use]
-    pub(super) fn next_attempt(&self) -> Self {
+    pub(super) fn with_attempt(&self, attempt: u32) -> Self {
         Self {
-            attempt: self.attempt.saturating_add(1),
+            attempt,
             ..self.clone()
         }
+    }
+
+    /// Whether both are attempts at the same canary.
+    pub(super) fn is_same_canary(&self, other: &Self) -> bool {
+        self.job == other.job && self.key == other.key
+    }
+
+    /// What the names of all attempts at this canary begin with.
+    pub(super) fn stem(&self) -> String {
+        format!("{PREFIX}{}-{}-", self.job, self.key)
     }
 
     /// From 0.
     pub(super) fn attempt(&self) -> u32 {
         self.attempt
-    }
-
-    /// The 16 digits of the canary key.
-    pub(super) fn key(&self) -> &str {
-        &self.key
     }
 }
 
@@ -111,7 +116,7 @@ mod tests {
         let name = JobName::new("churn", KEY, 0);
         assert_eq!(name.to_string(), "cg-churn-0123456789abcdef-0");
         assert_eq!(
-            name.next_attempt().to_string(),
+            name.with_attempt(name.attempt() + 1).to_string(),
             "cg-churn-0123456789abcdef-1"
         );
         assert!(name.to_string().starts_with(JobName::prefix()));
@@ -165,7 +170,7 @@ mod tests {
             let text = name.to_string();
             prop_assert!(is_valid(&text), "{text}");
             prop_assert_eq!(name.attempt(), attempt);
-            prop_assert_eq!(name.key(), &key[..16]);
+            prop_assert_eq!(name.key.as_str(), &key[..16]);
             prop_assert_eq!(JobName::parse(&text), Some(name));
         }
 

@@ -120,7 +120,6 @@ impl Scope<'_> {
                     "sagemaker:CreateTrainingJob",
                     "sagemaker:DescribeTrainingJob",
                     "sagemaker:StopTrainingJob",
-                    "sagemaker:UpdateTrainingJob",
                     "sagemaker:AddTags",
                     "sagemaker:ListTags",
                 ],
@@ -136,20 +135,17 @@ impl Scope<'_> {
                 json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
             ),
         ];
-        statements.extend(self.list_buckets(true));
-        statements.extend(self.read_data(
-            "CopyDataForFastFile",
-            &["s3:GetObject", "s3:GetObjectTagging"],
-            |channel| channel.sample && channel.mode == InputMode::FastFile,
+        statements.extend(self.list_buckets());
+        statements.extend(
+            self.read_data("CopyDataForFastFile", &["s3:GetObject"], |channel| {
+                channel.sample && channel.mode == InputMode::FastFile
+            }),
+        );
+        statements.push(allow(
+            "CanaryFolder",
+            &["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+            self.outputs(),
         ));
-        let mut output = vec!["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
-        if self
-            .channels()
-            .any(|channel| channel.sample && channel.mode == InputMode::FastFile)
-        {
-            output.push("s3:PutObjectTagging");
-        }
-        statements.push(allow("CanaryFolder", &output, self.outputs()));
         statements.extend(self.keys(
             "OutputKeys",
             &["kms:GenerateDataKey", "kms:Decrypt"],
@@ -164,20 +160,12 @@ impl Scope<'_> {
             allow("Metrics", &["cloudwatch:GetMetricData"], anything()),
             allow(
                 "Logs",
-                &[
-                    "logs:DescribeLogStreams",
-                    "logs:FilterLogEvents",
-                    "logs:GetLogEvents",
-                ],
+                &["logs:DescribeLogStreams", "logs:GetLogEvents"],
                 self.log_groups(),
             ),
             allow(
                 "PricesAndQuotas",
-                &[
-                    "pricing:GetProducts",
-                    "servicequotas:GetServiceQuota",
-                    "servicequotas:ListServiceQuotas",
-                ],
+                &["pricing:GetProducts", "servicequotas:ListServiceQuotas"],
                 anything(),
             ),
         ]);
@@ -185,7 +173,7 @@ impl Scope<'_> {
     }
 
     fn for_job(&self) -> Vec<Value> {
-        let mut statements = self.list_buckets(false);
+        let mut statements = self.list_buckets();
         statements.extend(self.read_data("ReadData", &["s3:GetObject"], |_| true));
         statements.push(allow(
             "CanaryFolder",
@@ -312,7 +300,7 @@ impl Scope<'_> {
     }
 
     /// Data and outputs can be listed, and nothing else of their buckets.
-    fn list_buckets(&self, with_location: bool) -> Vec<Value> {
+    fn list_buckets(&self) -> Vec<Value> {
         let mut buckets: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for place in self
             .channels()
@@ -328,7 +316,7 @@ impl Scope<'_> {
             }
         }
         let arn = |bucket: &str| format!("arn:{}:s3:::{bucket}", self.partition());
-        let mut statements: Vec<Value> = (1..)
+        (1..)
             .zip(&buckets)
             .map(|(number, (bucket, prefixes))| {
                 let list = allow(
@@ -342,12 +330,7 @@ impl Scope<'_> {
                 }
                 with(list, json!({"StringLike": {"s3:prefix": prefixes}}))
             })
-            .collect();
-        if with_location && !buckets.is_empty() {
-            let all = buckets.keys().map(|bucket| arn(bucket)).collect();
-            statements.push(allow("BucketRegions", &["s3:GetBucketLocation"], all));
-        }
-        statements
+            .collect()
     }
 
     fn read_data(

@@ -58,8 +58,8 @@ pub(in crate::backend) fn parse(
     Some(Price {
         usd_per_hour: UsdPerHour(highest),
         source: match prices.len() {
-            1 => "AWS price list".to_owned(),
-            several => format!("AWS price list, the highest of {several} prices"),
+            1 => "live".to_owned(),
+            several => format!("live, the highest of {several} prices"),
         },
         as_of: Some(as_of.to_owned()),
         evidence: PriceEvidence::PriceList,
@@ -123,7 +123,7 @@ mod tests {
             price(&[product()]),
             Some(Price {
                 usd_per_hour: UsdPerHour(1.408),
-                source: "AWS price list".to_owned(),
+                source: "live".to_owned(),
                 as_of: Some("2026-11-21".to_owned()),
                 evidence: PriceEvidence::PriceList,
             })
@@ -167,7 +167,7 @@ mod tests {
         let dearer = product().replace("1.4080000000", "1.5000000000");
         let price = price(&[dearer, product()]).unwrap();
         assert_eq!(price.usd_per_hour, UsdPerHour(1.5));
-        assert_eq!(price.source, "AWS price list, the highest of 2 prices");
+        assert_eq!(price.source, "live, the highest of 2 prices");
     }
 
     #[test]

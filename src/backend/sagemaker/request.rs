@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 use aws_sdk_sagemaker::types;
 
+use super::metrics::probe::ContainerCommand;
 use super::name::JobName;
 use crate::backend::BackendError;
 use crate::canary::CanaryRun;
@@ -20,8 +21,6 @@ use crate::units::{Bytes, Seconds};
 
 /// SageMaker's limits on what canary-gate adds to a job.
 const ENVIRONMENT: usize = 100;
-const ENTRYPOINT_WORDS: usize = 100;
-const ENTRYPOINT_WORD: usize = 256;
 
 /// How often Debugger looks at the machine; what the Python SDK asks for.
 const PROFILING_MILLISECONDS: i64 = 500;
@@ -48,8 +47,8 @@ pub(super) struct Launch<'a> {
     pub(super) inputs: &'a [Input<'a>],
     /// In script mode.
     pub(super) script: Option<&'a Script>,
-    /// What is started in place of the image's own entry point: a probe around it.
-    pub(super) entrypoint: Option<&'a [String]>,
+    /// What is started in place of the image's own entry point: a probe around a command.
+    pub(super) command: Option<&'a ContainerCommand>,
     /// Beside the spec's; wins over it.
     pub(super) environment: &'a [(String, String)],
     /// Beside the spec's.
@@ -144,19 +143,6 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
             "write the address of the training image",
         )
     })?;
-    if let Some(words) = launch.entrypoint {
-        let too_long = |word: &String| word.chars().count() > ENTRYPOINT_WORD;
-        if words.len() > ENTRYPOINT_WORDS || words.iter().any(too_long) {
-            return Err(BackendError::new(
-                format!(
-                    "jobs.{}.canary.probe.command does not fit: with the probe before it SageMaker takes \
-                     {ENTRYPOINT_WORDS} words of {ENTRYPOINT_WORD} characters",
-                    launch.job.name
-                ),
-                "put the command into a script of the image",
-            ));
-        }
-    }
     let metrics = training.metrics.iter().map(|(name, pattern)| {
         types::MetricDefinition::builder()
             .name(name)
@@ -169,7 +155,8 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
         // Every channel says its own.
         .training_input_mode(types::TrainingInputMode::File)
         .set_metric_definitions((!metrics.is_empty()).then_some(metrics))
-        .set_container_entrypoint(launch.entrypoint.map(<[String]>::to_vec))
+        .set_container_entrypoint(launch.command.map(|command| command.entrypoint.clone()))
+        .set_container_arguments(launch.command.map(|command| command.arguments.clone()))
         .build())
 }
 

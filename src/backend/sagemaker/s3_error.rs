@@ -3,6 +3,7 @@
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
+use super::call::{Call, CallError};
 use super::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
 
@@ -12,8 +13,8 @@ pub(super) struct Request<'a> {
     /// Where in the spec the place is named.
     pub(super) field: &'a str,
     pub(super) place: &'a S3Uri,
-    /// As in "could not be listed".
-    pub(super) done: &'a str,
+    /// As in "could not list".
+    pub(super) doing: &'a str,
     /// What it needs, such as `s3:ListBucket`.
     pub(super) permissions: &'a str,
     /// The client's.
@@ -32,6 +33,12 @@ impl Request<'_> {
         let status = response.map_or(0, |response| response.status().as_u16());
         // A HEAD request has no text to hold a code, only the status.
         let code = error.code().unwrap_or_default();
+        let no_bucket = || {
+            BackendError::new(
+                format!("{field}: there is no bucket `{bucket}`"),
+                "correct the name, or use credentials of the account that has it",
+            )
+        };
         match (code, status) {
             (
                 "PermanentRedirect"
@@ -41,18 +48,15 @@ impl Request<'_> {
                 _,
             )
             | (_, 301 | 307) => self.elsewhere(response.and_then(region_of_bucket)),
-            ("NoSuchBucket", _) => BackendError::new(
-                format!("{field}: there is no bucket `{bucket}`"),
-                "correct the name, or use credentials of the account that has it",
-            ),
+            ("NoSuchBucket", _) => no_bucket(),
             ("AccessDenied" | "AllAccessDisabled" | "AccountProblem", _) | (_, 403)
                 if !is_about_credentials(code) =>
             {
                 BackendError::new(
                     format!(
-                        "{field}: {} could not be {}: access denied",
+                        "{field}: could not {} {}: access denied",
+                        self.doing,
                         shown(&place.to_string()),
-                        self.done
                     ),
                     format!(
                         "allow {} to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too",
@@ -60,30 +64,42 @@ impl Request<'_> {
                     ),
                 )
             }
-            _ => BackendError::new(
-                format!(
-                    "{field}: {} could not be {}: {}",
-                    shown(&place.to_string()),
-                    self.done,
-                    reason(error),
-                ),
-                match code {
-                    "RequestTimeTooSkewed" => "set this machine's clock",
-                    "NoSuchKey" => "it is gone since it was listed; run the gate again",
-                    "InvalidObjectState" => {
-                        "it is in an archive, from where SageMaker cannot read it either: restore it first"
-                    }
-                    _ if is_about_credentials(code) => "renew the credentials of this run",
-                    "SlowDown" | "ServiceUnavailable" | "InternalError" | "RequestTimeout" => {
-                        "S3 did not answer to any of several attempts; run the gate again later"
-                    }
-                    _ => "check the endpoint and the network, and run the gate again",
-                },
+            // A HEAD request for a bucket has no code to tell.
+            (_, 404) if place.key.is_empty() => no_bucket(),
+            ("NoSuchKey", _) => {
+                self.failed(error, "it is gone since it was listed; run the gate again")
+            }
+            ("InvalidObjectState", _) => self.failed(
+                error,
+                "it is in an archive, from where SageMaker cannot read it either: restore it first",
             ),
+            _ => {
+                let call = CallError::of(Call(self.permissions), error);
+                let place = shown(&place.to_string());
+                let mut told = call.to_error(&format!("{} {place}", self.doing));
+                told.what = format!("{field}: {}", told.what);
+                told
+            }
         }
     }
 
-    fn elsewhere(&self, region: Option<String>) -> BackendError {
+    fn failed<E>(&self, error: &SdkError<E>, help: &str) -> BackendError
+    where
+        E: std::error::Error + ProvideErrorMetadata + 'static,
+    {
+        BackendError::new(
+            format!(
+                "{}: could not {} {}: {}",
+                self.field,
+                self.doing,
+                shown(&self.place.to_string()),
+                reason(error),
+            ),
+            help,
+        )
+    }
+
+    pub(super) fn elsewhere(&self, region: Option<String>) -> BackendError {
         let ours = self.region.unwrap_or("the region of this run");
         let bucket = shown(&self.place.bucket);
         match region {

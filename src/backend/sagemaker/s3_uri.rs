@@ -35,6 +35,11 @@ impl S3Uri {
             })
     }
 
+    /// The same place as a folder, whether or not it is written with a `/` at the end.
+    pub fn as_folder(&self) -> Self {
+        self.below("")
+    }
+
     /// Taken as a folder, whether or not it is written with a `/` at the end, something in it.
     pub fn below(&self, path: &str) -> Self {
         let key = match self.key.as_str() {
@@ -50,7 +55,7 @@ impl S3Uri {
 }
 
 impl fmt::Display for S3Uri {
-    /// As it is: what is shown to a person goes through [`shown`].
+    /// As it is: what is shown to a person goes through `shown`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}/{}", self.bucket, self.key)
     }

@@ -10,6 +10,8 @@ use aws_sdk_s3::types::{
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use jiff::Timestamp;
+
 use super::s3_error::Request;
 use super::s3_uri::{LONGEST_KEY, S3Uri, decoded, encoded, shown};
 use crate::backend::BackendError;
@@ -21,7 +23,9 @@ const COPIES: usize = 16;
 /// For one copy or upload: S3 answers when the last byte is in its place.
 const LONGEST_TRANSFER: Duration = Duration::from_mins(15);
 /// CopyObject's limit, which AWS calls 5 GB.
-const LARGEST_COPY: Bytes = Bytes(5 * Bytes::GIB);
+pub(super) const LARGEST_COPY: Bytes = Bytes(5 * Bytes::GIB);
+/// Below a job's output: what is staged for its canaries.
+pub(super) const STAGES: &str = "cg-stage/";
 
 /// Where the samples of one canary are put: `<output>/cg-stage/<canary's job>/`. Nobody else writes below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +34,7 @@ pub(super) struct Stage(S3Uri);
 impl Stage {
     /// `name` is the canary's job name, which has neither slash nor dot.
     pub(super) fn of(output: &S3Uri, name: &str) -> Self {
-        Self(output.below(&format!("cg-stage/{name}/")))
+        Self(output.below(&format!("{STAGES}{name}/")))
     }
 
     /// Where a channel's sample lies, a folder.
@@ -79,7 +83,7 @@ impl Stage {
                 let request = Request {
                     field,
                     place: &from,
-                    done: "copied for a FastFile canary",
+                    doing: "copy, for a FastFile canary,",
                     permissions: &permissions,
                     region: region.as_deref(),
                 };
@@ -111,51 +115,135 @@ impl Stage {
         Err(error)
     }
 
-    /// Removes whatever lies here. Finding nothing is fine, so it can be called again.
+    /// All that lies here lies below it.
+    pub(super) fn folder(self) -> S3Uri {
+        self.0
+    }
+
+    /// Removes whatever lies here.
     pub(super) async fn remove(&self, s3: &Client) -> Result<(), BackendError> {
-        let Self(place) = self;
-        let region = s3.config().region().map(ToString::to_string);
-        let permissions = format!(
-            "s3:ListBucket on arn:aws:s3:::{} and s3:DeleteObject on {}",
-            shown(&place.bucket),
-            arn_below(place)
-        );
-        let request = Request {
-            field: "output",
-            place,
-            done: "removed",
-            permissions: &permissions,
-            region: region.as_deref(),
-        };
-        let mut kept = Kept::default();
-        let mut token: Option<String> = None;
-        loop {
-            let page = s3
-                .list_objects_v2()
-                .bucket(&place.bucket)
-                .prefix(&place.key)
-                .encoding_type(EncodingType::Url)
-                .set_continuation_token(token.clone())
-                .send()
-                .await
-                .map_err(|error| request.refused(&error))?;
-            let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
-            let written = page.contents().iter().filter_map(|object| object.key());
-            let keys: Vec<String> = written
-                .filter_map(|key| match is_encoded {
-                    true => decoded(key),
-                    false => Some(key.to_owned()),
-                })
-                // Whatever an endpoint lists, nothing else is removed.
-                .filter(|key| key.starts_with(&place.key))
-                .collect();
-            delete(s3, &request, keys, &mut kept).await?;
-            let next = page.next_continuation_token().map(str::to_owned);
-            if !page.is_truncated().unwrap_or(false) || next.is_none() || next == token {
-                return kept.told(place);
+        remove(s3, &self.0).await
+    }
+}
+
+/// When the youngest of the first objects in a folder was written; `None` where nothing is there.
+pub(super) async fn youngest(
+    s3: &Client,
+    place: &S3Uri,
+) -> Result<Option<Timestamp>, BackendError> {
+    let region = s3.config().region().map(ToString::to_string);
+    let permissions = format!("s3:ListBucket on arn:aws:s3:::{}", shown(&place.bucket));
+    let page = s3
+        .list_objects_v2()
+        .bucket(&place.bucket)
+        .prefix(&place.key)
+        .encoding_type(EncodingType::Url)
+        .send()
+        .await
+        .map_err(|error| {
+            Request {
+                field: "output",
+                place,
+                doing: "list",
+                permissions: &permissions,
+                region: region.as_deref(),
             }
-            token = next;
+            .refused(&error)
+        })?;
+    Ok(page
+        .contents()
+        .iter()
+        .filter_map(|object| Timestamp::from_second(object.last_modified()?.secs()).ok())
+        .max())
+}
+
+/// The folders that lie directly in one.
+pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, BackendError> {
+    let region = s3.config().region().map(ToString::to_string);
+    let permissions = format!("s3:ListBucket on arn:aws:s3:::{}", shown(&place.bucket));
+    let request = Request {
+        field: "output",
+        place,
+        doing: "list",
+        permissions: &permissions,
+        region: region.as_deref(),
+    };
+    let mut found = Vec::new();
+    let mut pages = s3
+        .list_objects_v2()
+        .bucket(&place.bucket)
+        .prefix(&place.key)
+        .delimiter("/")
+        .encoding_type(EncodingType::Url)
+        .into_paginator()
+        .send();
+    while let Some(page) = pages.next().await {
+        let page = page.map_err(|error| request.refused(&error))?;
+        let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
+        found.extend(page.common_prefixes().iter().filter_map(|common| {
+            let written = common.prefix()?;
+            Some(S3Uri {
+                bucket: place.bucket.clone(),
+                key: match is_encoded {
+                    true => decoded(written)?,
+                    false => written.to_owned(),
+                },
+            })
+        }));
+    }
+    Ok(found)
+}
+
+/// Removes whatever lies in a folder. Finding nothing is fine, so it can be called again.
+pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendError> {
+    // The beginning of a name, or none at all, is more than anybody staged.
+    if !place.key.ends_with('/') {
+        return Err(BackendError::new(
+            format!("{place} is no folder, so nothing below it is removed"),
+            "this is a bug of canary-gate; please report it",
+        ));
+    }
+    let region = s3.config().region().map(ToString::to_string);
+    let permissions = format!(
+        "s3:ListBucket on arn:aws:s3:::{} and s3:DeleteObject on {}",
+        shown(&place.bucket),
+        arn_below(place)
+    );
+    let request = Request {
+        field: "output",
+        place,
+        doing: "remove what lies in",
+        permissions: &permissions,
+        region: region.as_deref(),
+    };
+    let mut kept = Kept::default();
+    let mut token: Option<String> = None;
+    loop {
+        let page = s3
+            .list_objects_v2()
+            .bucket(&place.bucket)
+            .prefix(&place.key)
+            .encoding_type(EncodingType::Url)
+            .set_continuation_token(token.clone())
+            .send()
+            .await
+            .map_err(|error| request.refused(&error))?;
+        let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
+        let written = page.contents().iter().filter_map(|object| object.key());
+        let keys: Vec<String> = written
+            .filter_map(|key| match is_encoded {
+                true => decoded(key),
+                false => Some(key.to_owned()),
+            })
+            // Whatever an endpoint lists, nothing else is removed.
+            .filter(|key| key.starts_with(&place.key))
+            .collect();
+        delete(s3, &request, keys, &mut kept).await?;
+        let next = page.next_continuation_token().map(str::to_owned);
+        if !page.is_truncated().unwrap_or(false) || next.is_none() || next == token {
+            return kept.told(place);
         }
+        token = next;
     }
 }
 
@@ -315,7 +403,7 @@ pub(super) async fn upload(
         let request = Request {
             field,
             place: to,
-            done: "written",
+            doing: "write",
             permissions: &format!(
                 "s3:PutObject on {}{}",
                 shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),

@@ -1,5 +1,7 @@
 //! The program's own record: one measurement a line, as JSON, only ever appended to.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Problem, Problems, Table, TableError, cells, without_mark};
@@ -44,9 +46,33 @@ pub fn read_json_lines(text: &str) -> Result<Table, TableError> {
             }),
         }
     }
+    notes.extend(keep_each_once(&mut measurements));
     problems.or(Table {
         measurements,
         notes,
+    })
+}
+
+/// A gate that was killed and started again measures the same training job twice; the later line counts. Gives back what is
+/// to be said of it.
+fn keep_each_once(measurements: &mut Vec<Measurement>) -> Option<String> {
+    let all = measurements.len();
+    let mut seen = HashSet::new();
+    let mut kept: Vec<Measurement> = measurements
+        .drain(..)
+        .rev()
+        .filter(|run| match &run.training_job {
+            Some(job) => seen.insert(job.clone()),
+            None => true,
+        })
+        .collect();
+    kept.reverse();
+    *measurements = kept;
+    let twice = all - measurements.len();
+    (twice > 0).then(|| {
+        format!(
+            "{twice} lines tell of a training job that a later line tells of too, and are left out"
+        )
     })
 }
 
@@ -244,6 +270,27 @@ mod tests {
 
     fn complaint(text: &str) -> String {
         read_json_lines(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_training_job_that_was_measured_twice_counts_once() {
+        let of = |job: &str, seconds: f64| {
+            ONE.replace("0.7}", &format!(r#"{seconds},"training_job":"{job}"}}"#))
+        };
+        let text = format!(
+            "{}\n{}\n{}\n{ONE}\n{ONE}\n",
+            of("cg-a-0", 1.0),
+            of("cg-b-0", 2.0),
+            of("cg-a-0", 3.0)
+        );
+        let table = read_json_lines(&text).unwrap();
+        let times: Vec<f64> = table
+            .measurements
+            .iter()
+            .filter_map(|run| run.training_seconds.map(|time| time.0))
+            .collect();
+        assert_eq!(times, [2.0, 3.0, 0.7, 0.7]);
+        assert!(table.notes[0].contains("1 lines tell"), "{:?}", table.notes);
     }
 
     #[test]

@@ -292,7 +292,10 @@ pub fn write_seed_csv(measurements: &[Measurement]) -> String {
 fn status(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Completed => "Completed",
-        Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::NoCapacity => "Failed",
+        Outcome::Failed { .. }
+        | Outcome::OutOfMemory { .. }
+        | Outcome::NoCapacity
+        | Outcome::PlatformError => "Failed",
         Outcome::TimedOut | Outcome::Stopped => "Stopped",
     }
 }

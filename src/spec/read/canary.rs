@@ -46,7 +46,9 @@ impl Reader<'_> {
         let max_runtime = raw.max_runtime.map(|runtime| self.runtime(&runtime));
         let parallel = raw.parallel.map(|parallel| self.parallel(&parallel));
         let warm_pool = raw.warm_pool.map(|pool| self.warm_pool(&pool));
-        if let Some(reuse) = &raw.reuse {
+        if let Some(reuse) = &raw.reuse
+            && !self.is_sagemaker()
+        {
             let what = "reuse of earlier measurements";
             self.findings.not_yet(&reuse.at, what, NotYetEffect::Ignore);
         }
@@ -197,8 +199,7 @@ impl Reader<'_> {
 
     fn probe(&mut self, probe: Located<raw::Probe>) -> ProbePolicy {
         if self.is_sagemaker() {
-            let what = "sampling inside the container";
-            self.findings.not_yet(&probe.at, what, NotYetEffect::Ignore);
+            // It is served there.
         } else if self.is_local() {
             self.findings.warn(
                 &probe.at,

@@ -129,13 +129,6 @@ impl<'a> Reader<'a> {
     fn spec(mut self, raw: raw::Spec, root: &At) -> Option<(Spec, Vec<(String, usize)>)> {
         // There is one version, so nothing is chosen by it.
         debug_assert!(raw.version.is_some() || !self.findings.problems.is_empty());
-        if let Some(backend) = &raw.backend
-            && backend.value.0 == BackendKind::Sagemaker
-        {
-            let what = format!("the {} backend", backend.value.0);
-            self.findings
-                .not_yet(&backend.at, what, NotYetEffect::Refuse);
-        }
         let region = raw.region.map(|region| self.region(region));
         let history = raw.history.map(|history| self.history(&history));
         let prices = raw.prices.map(|prices| self.prices(prices.value));

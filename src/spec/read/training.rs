@@ -3,7 +3,7 @@
 use super::{Instances, Reader, limits};
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
-use crate::spec::{PatternError, StepMetric, Training};
+use crate::spec::{Channel, PatternError, StepMetric, Training};
 use crate::units::{Bytes, Seconds};
 
 /// The way out of a pattern without a group, or with several.
@@ -66,6 +66,9 @@ impl Reader<'_> {
         let channels = raw
             .channels
             .map(|channels| self.channels(channels, instances, in_vpc));
+        if let (Some(output), Some(channels)) = (&raw.output, &channels) {
+            self.refuse_output_among_data(output, channels);
+        }
         Some(Training {
             command: raw.command.and_then(|command| self.command(command)),
             image: raw.image.map(|image| self.image(&image)),
@@ -89,6 +92,22 @@ impl Reader<'_> {
             metrics,
             step_metric,
         })
+    }
+
+    /// What canaries write would become data of the next ones, and change what they are compared with.
+    fn refuse_output_among_data(&mut self, output: &Located<raw::Text>, channels: &[Channel]) {
+        let written = output.value.0.trim_end_matches('/');
+        let around = channels.iter().find(|channel| {
+            channel.uri.starts_with("s3://")
+                && format!("{written}/").starts_with(channel.uri.as_str())
+        });
+        if let Some(channel) = around {
+            self.findings.wrong_with_help(
+                &output.at,
+                format!("lies within the data of channel {}", quoted(&channel.name)),
+                "write to another prefix: what canaries write would be read as data",
+            );
+        }
     }
 
     /// What the backend must have, cannot have, or does not heed. Of a replayed job nothing is run, so a block that is

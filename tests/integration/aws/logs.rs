@@ -113,6 +113,8 @@ fn stream(state: &State, job: &Job, host: &str) -> Option<Stream> {
     let last = milliseconds(end);
     let events = lines
         .into_iter()
+        // An event has at least one character.
+        .filter(|line| !line.is_empty())
         .zip(0_i64..)
         .map(|(message, index)| Event {
             time: (created + index).min(last),

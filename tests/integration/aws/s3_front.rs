@@ -230,15 +230,27 @@ fn condition(
     Ok(())
 }
 
+/// A token is opaque, and can be written in XML whatever the key is.
+fn to_token(key: &str) -> String {
+    key.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_token(token: &str) -> String {
+    let digits: Vec<char> = token.chars().collect();
+    let bytes = digits.chunks(2).filter_map(|pair| {
+        let pair: String = pair.iter().collect();
+        u8::from_str_radix(&pair, 16).ok()
+    });
+    String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+}
+
 /// A page of keys and common prefixes; the token is the last one shown.
 fn listing(bucket: &Bucket, input: &ListObjectsV2Input, most: usize) -> ListObjectsV2Output {
     let prefix = input.prefix.as_deref().unwrap_or_default();
     let asked = input.max_keys.and_then(|keys| usize::try_from(keys).ok());
     let limit = asked.unwrap_or(1000).min(most);
-    let after = input
-        .continuation_token
-        .as_deref()
-        .or(input.start_after.as_deref());
+    let token = input.continuation_token.as_deref().map(from_token);
+    let after = token.as_deref().or(input.start_after.as_deref());
     let written = |key: &str| match &input.encoding_type {
         Some(kind) if kind.as_str() == EncodingType::URL => url_encoded(key),
         _ => key.to_owned(),
@@ -290,7 +302,7 @@ fn listing(bucket: &Bucket, input: &ListObjectsV2Input, most: usize) -> ListObje
         max_keys: input.max_keys.or(Some(1000)),
         key_count: i32::try_from(contents.len() + common.len()).ok(),
         continuation_token: input.continuation_token.clone(),
-        next_continuation_token: last.filter(|_| is_truncated),
+        next_continuation_token: last.filter(|_| is_truncated).map(|key| to_token(&key)),
         is_truncated: Some(is_truncated),
         contents: Some(contents),
         common_prefixes: Some(common),

@@ -136,13 +136,7 @@ pub(super) fn budget(
         page.remark(2, &format!("At {prices} that was {cost} on demand."));
     }
     page.line(2, "budget:");
-    let limit = job
-        .stopping_condition()
-        .and_then(|limit| limit.max_runtime_in_seconds())
-        .filter(|limit| *limit > 0);
-    // What is stopped earlier cannot take longer.
-    let allowed = limit.map_or(f64::INFINITY, f64::from).min(minutes * 60.0);
-    page.line(3, &format!("time: {}", Seconds(allowed).exact()));
+    page.line(3, &format!("time: {}", Seconds(minutes * 60.0).exact()));
     match cost {
         Some((cost, _)) => {
             let cents = (cost.0 * MARGIN * 100.0).ceil();

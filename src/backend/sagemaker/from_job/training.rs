@@ -241,7 +241,7 @@ fn places(page: &mut Page, job: &DescribeTrainingJobOutput) {
     );
     let output = job.output_data_config();
     let place = output.and_then(|output| output.s3_output_path());
-    let default = format!("s3://my-bucket/{FILL_IN}/");
+    let default = format!("s3://my-bucket/{FILL_IN}-output/");
     page.text(
         3,
         "output",

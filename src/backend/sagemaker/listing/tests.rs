@@ -156,7 +156,7 @@ async fn what_s3_refuses_is_told_with_what_to_do() {
     assert_eq!(
         refused(Refusal::new("GET", 403, "AccessDenied")).await,
         format!(
-            "{field}: s3://b/train/ could not be listed: access denied | allow s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too"
+            "{field}: could not list s3://b/train/: access denied | allow s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too"
         )
     );
     let elsewhere = format!(
@@ -184,13 +184,13 @@ async fn what_s3_refuses_is_told_with_what_to_do() {
     assert_eq!(
         refused(Refusal::new("GET", 503, "SlowDown")).await,
         format!(
-            "{field}: s3://b/train/ could not be listed: SlowDown: no | S3 did not answer to any of several attempts; run the gate again later"
+            "{field}: could not list s3://b/train/: AWS throttled s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the end (SlowDown: no) | start the check again later; it goes on with the canaries that are there"
         )
     );
     assert_eq!(
         refused(Refusal::new("GET", 403, "RequestTimeTooSkewed")).await,
         format!(
-            "{field}: s3://b/train/ could not be listed: RequestTimeTooSkewed: no | set this machine's clock"
+            "{field}: could not list s3://b/train/: AWS refuses the time of this machine's clock (RequestTimeTooSkewed: no) | set the clock right: requests are signed with the time"
         )
     );
 }

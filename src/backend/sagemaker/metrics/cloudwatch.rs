@@ -8,7 +8,7 @@ use aws_smithy_types::DateTime;
 
 use super::{peak_memory, utilization};
 use crate::instance::Capacity;
-use crate::measurement::Usage;
+use crate::measurement::{PeakMemory, Usage};
 
 /// What one GetMetricData call takes.
 pub(in crate::backend) const MOST_QUERIES: usize = 500;
@@ -120,6 +120,11 @@ pub(in crate::backend) struct Answer {
     /// One for each host, in the order of `hosts`; a value without a point is absent.
     pub(in crate::backend) usages: Vec<Usage>,
     pub(in crate::backend) notes: Vec<String>,
+}
+
+/// Whether a peak is from here: the highest of values a minute apart.
+pub(in crate::backend) fn is_lower_bound(memory: &PeakMemory) -> bool {
+    memory.source.starts_with(MEMORY_SOURCE)
 }
 
 /// Reads the answers to [`queries`], of all pages and calls together; every host has this capacity.

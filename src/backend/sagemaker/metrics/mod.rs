@@ -20,8 +20,13 @@ pub(in crate::backend) struct Sources {
 }
 
 impl Sources {
-    /// Each value from the source that is trusted most among those that have it.
-    pub(in crate::backend) fn merge(self) -> Usage {
+    /// Each value from the source that is trusted most among those that have it; of two that look at the peak of memory from
+    /// time to time only, the higher one.
+    pub(in crate::backend) fn merge(mut self) -> Usage {
+        let peak = |usage: &Usage| usage.memory.as_ref().and_then(|memory| memory.bytes);
+        if peak(&self.debugger) > peak(&self.cloudwatch) {
+            self.cloudwatch.memory = self.debugger.memory.take();
+        }
         [self.probe, self.cloudwatch, self.debugger]
             .into_iter()
             .reduce(|trusted, other| Usage {
@@ -169,7 +174,8 @@ mod tests {
         };
         let merged = sources.merge();
         assert_eq!(merged.cpu_percent, share(10.0, "probe"));
-        assert_eq!(merged.memory, peak_memory(50.0, Bytes(100), "CloudWatch"));
+        // Both look from time to time only, so the higher one saw more of the peak.
+        assert_eq!(merged.memory, peak_memory(60.0, Bytes(100), "Debugger"));
         assert_eq!(merged.io_wait_percent, share(2.0, "Debugger"));
         assert_eq!(merged.gpu_percent, None);
         assert_eq!(Sources::default().merge(), Usage::default());

@@ -9,7 +9,7 @@
 
 use crate::measurement::{PeakMemory, Usage, Utilization};
 use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
-use crate::units::{Percent, Seconds};
+use crate::units::Percent;
 
 /// The probe's file, in the source archive and in the channel.
 pub(in crate::backend) const FILE: &str = "canary-gate-probe";
@@ -34,10 +34,6 @@ unset CANARY_GATE_MARK;exec \"$@\"";
 
 /// Longer lines are not the probe's.
 const LONGEST_LINE: usize = 64 << 10;
-/// More than the probe has to say.
-const MOST_NOTES: usize = 5;
-const LONGEST_NOTE: usize = 300;
-const LONGEST_SOURCE: usize = 100;
 /// More cores than any machine has.
 const MOST_CORES: f64 = 100_000.0;
 /// SageMaker's longest run, with a day to spare.
@@ -191,7 +187,7 @@ fn absurdity(report: &ProbeReport) -> Option<&'static str> {
 
 /// What a host used, by its probe's report.
 pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
-    let source = |source: &str| format!("probe in the container, {}", cut(source, LONGEST_SOURCE));
+    let source = |source: &str| format!("probe in the container, {source}");
     let share = |share: &Option<Utilization>| {
         share.as_ref().map(|share| Utilization {
             source: source(&share.source),
@@ -211,37 +207,6 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
         gpu_percent: share(&usage.gpu_percent),
         gpu_memory_percent: share(&usage.gpu_memory_percent),
         io_wait_percent: share(&usage.io_wait_percent),
-    }
-}
-
-/// What the probe has to say beside its figures.
-pub(in crate::backend) fn notes(report: &ProbeReport) -> Vec<String> {
-    let notes = report.notes.iter().take(MOST_NOTES);
-    notes
-        .map(|note| format!("probe: {}", cut(note, LONGEST_NOTE)))
-        .collect()
-}
-
-/// The start of a text; a forged line could hold a long one.
-fn cut(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
-}
-
-/// The time the script itself took: free of image pulls, which SageMaker counts as training on a cold start.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::backend) struct Compute {
-    /// Absent where it lies beyond the calendar.
-    pub(in crate::backend) started_at: Option<jiff::Timestamp>,
-    pub(in crate::backend) seconds: Seconds,
-}
-
-/// When the script started and how long it ran, by a report that was logged at `logged_at`.
-pub(in crate::backend) fn compute(report: &ProbeReport, logged_at: jiff::Timestamp) -> Compute {
-    let seconds = report.wall_seconds;
-    let duration = jiff::SignedDuration::try_from_secs_f64(seconds.0).ok();
-    Compute {
-        started_at: duration.and_then(|duration| logged_at.checked_sub(duration).ok()),
-        seconds,
     }
 }
 

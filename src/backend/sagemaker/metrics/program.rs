@@ -8,7 +8,7 @@ pub(in crate::backend) enum Unfit {
     #[error("this program is no 64-bit Linux program")]
     NotElf,
     #[error(
-        "this program is linked to libraries that an image may lack; use a release, which is static"
+        "this program is linked to libraries that an image may lack; use a release, which is static, or name one in CANARY_GATE_PROBE"
     )]
     NotStatic,
     #[error("this program is for {own} machines, and {instance_type} is another kind ({needed})")]

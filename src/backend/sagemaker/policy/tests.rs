@@ -150,12 +150,9 @@ fn data_is_read_only_where_it_is_copied() {
         statement(&policy, "CopyDataForFastFile")["Resource"],
         json!(["arn:aws:s3:::my-bucket/churn/train/*"])
     );
-    let folder = statement(&policy, "CanaryFolder");
-    assert!(
-        folder["Action"]
-            .as_array()
-            .unwrap()
-            .contains(&json!("s3:PutObjectTagging"))
+    assert_eq!(
+        statement(&policy, "CopyDataForFastFile")["Action"],
+        json!(["s3:GetObject"])
     );
 }
 

@@ -84,7 +84,7 @@ async fn what_was_copied_before_an_error_is_removed() {
     assert_eq!(
         (error.what.as_str(), error.help.as_str()),
         (
-            "channels.train: s3://b/train/z could not be copied for a FastFile canary: access denied",
+            "channels.train: could not copy, for a FastFile canary, s3://b/train/z: access denied",
             "allow s3:GetObject on arn:aws:s3:::b/train/* and s3:PutObject on arn:aws:s3:::out/canaries/cg-stage/cg-churn-1/train/* to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too"
         )
     );
@@ -182,7 +182,7 @@ async fn what_is_named_by_its_hash_is_uploaded_once() {
     let error = put(Existing::Keep, Some("alias/ours")).await.unwrap_err();
     assert_eq!(
         error.what,
-        "output: s3://out/code/abc.tar.gz could not be written: access denied"
+        "output: could not write s3://out/code/abc.tar.gz: access denied"
     );
     assert!(error.help.contains(
         "s3:PutObject on arn:aws:s3:::out/code/abc.tar.gz, and kms:GenerateDataKey on alias/ours"

@@ -257,18 +257,13 @@ fn the_full_example_means_what_it_says() {
 #[test]
 fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
     let spec = spec(EXAMPLE);
-    assert_eq!(
-        not_yet(&spec, NotYetEffect::Refuse),
-        ["backend: the sagemaker backend"]
-    );
+    assert_eq!(not_yet(&spec, NotYetEffect::Refuse), [""; 0]);
     assert_eq!(
         not_yet(&spec, NotYetEffect::Ignore),
         [
             "history: a history of measurements",
             "jobs.churn.alternatives[2]: canaries on instance groups",
             "jobs.churn.canary.warm_pool: managed warm pools",
-            "jobs.churn.canary.reuse: reuse of earlier measurements",
-            "jobs.churn.canary.probe: sampling inside the container",
             "jobs.churn.budget.cost_increase: comparison with a base",
             "jobs.churn.budget.existing_breach: telling an old breach from a new one",
             "jobs.churn.drift: the scheduled check for drift",

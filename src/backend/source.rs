@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::backend::BackendError;
 use crate::spec::Job;
 
-use super::Place;
-use super::listing::{self, Unresolved};
+use super::place::{Place, Unresolved};
 
 /// A job's source: a folder and its files, relative to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +24,7 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
     let field = format!("jobs.{}.training.source_dir", job.name);
     let folder = match &job.training.source_dir {
         None => place.spec_folder.clone(),
-        Some(written) => listing::resolve(place, written).map_err(|problem| match problem {
+        Some(written) => place.resolve(written).map_err(|problem| match problem {
             Unresolved::Missing(path, source) => BackendError::io(
                 format!("{field}: `{written}` cannot be read: {}", path.display()),
                 "correct the path; it is relative to the spec's folder",
@@ -50,7 +49,7 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
         .training
         .channels
         .iter()
-        .filter_map(|channel| listing::resolve(place, &channel.uri).ok())
+        .filter_map(|channel| place.resolve(&channel.uri).ok())
         .collect();
     let known = match &place.known_files {
         Some(files) => files

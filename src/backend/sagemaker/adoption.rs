@@ -1,0 +1,72 @@
+//! Whether a training job that is there already stands for a canary.
+
+use jiff::Timestamp;
+
+use super::ReusePolicy;
+use super::description::{JobDescription, JobState};
+use super::failure::FailureClass;
+use crate::canary::CanaryRun;
+use crate::spec::Job;
+use crate::units::Seconds;
+
+/// What to do about a job under the name of a canary's attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Adoption {
+    /// It is the canary, over or still running.
+    Take,
+    /// It tells nothing of the canary: go on to the next attempt.
+    Next,
+}
+
+/// Decides by how far the job is, how it ended and how old it is.
+///
+/// `is_own`: it carries this run's tag. A failure of the training code is the canary's result as well as a success is: the
+/// same code on the same data would fail again.
+pub(super) fn adopt(
+    job: &Job,
+    run: &CanaryRun,
+    found: &JobDescription,
+    is_own: bool,
+    policy: ReusePolicy,
+    now: Timestamp,
+) -> Adoption {
+    if policy == ReusePolicy::Own && !is_own {
+        return Adoption::Next;
+    }
+    let is_as_long = || {
+        found
+            .max_runtime
+            .zip(run.max_runtime)
+            .is_some_and(|(had, wanted)| had.0 + 1.0 >= wanted.0)
+    };
+    let tells = match &found.state {
+        // What runs already is this run's own, or may run as long as this one would.
+        JobState::Running { .. } if is_own || is_as_long() => return Adoption::Take,
+        JobState::Completed => true,
+        JobState::Failed { reason } => matches!(
+            FailureClass::of(reason.as_deref().unwrap_or_default()),
+            FailureClass::OutOfMemory { .. } | FailureClass::UserCode { .. }
+        ),
+        // A lower bound of the time, unless this run may take longer.
+        JobState::Stopped {
+            max_runtime_exceeded: true,
+        } => is_as_long(),
+        _ => false,
+    };
+    let is_young = || {
+        found
+            .ended_at
+            .or(found.created_at)
+            .is_some_and(|end| age(end, now).0 <= job.canary.reuse.0)
+    };
+    if tells && (policy == ReusePolicy::Own || is_young()) {
+        Adoption::Take
+    } else {
+        Adoption::Next
+    }
+}
+
+/// Never negative: clocks differ.
+pub(super) fn age(end: Timestamp, now: Timestamp) -> Seconds {
+    Seconds(now.duration_since(end).as_secs_f64().max(0.0))
+}

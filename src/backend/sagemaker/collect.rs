@@ -1,0 +1,378 @@
+//! Collecting what a canary used, with a bounded wait for what comes late.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_cloudwatch::types::MetricDataResult;
+use aws_smithy_types::DateTime;
+
+use super::SagemakerBackend;
+use super::adoption;
+use super::call::{Call, CallError};
+use super::description::JobDescription;
+use super::find::Found;
+use super::metrics::{self, Sources, cloudwatch, debugger, probe};
+use super::placing::output;
+use crate::backend::{Told, Watcher};
+use crate::canary::CanaryRun;
+use crate::instance::tables;
+use crate::measurement::steps::{self, StepReader, StepTimes};
+use crate::measurement::{HostUsage, Usage};
+use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
+use crate::spec::{Distribution, Job};
+use crate::units::{Bytes, Seconds};
+
+/// Looks for late points, and the time between two: three minutes in all.
+const LOOKS: u32 = 12;
+const BETWEEN_LOOKS: Duration = Duration::from_secs(15);
+/// Nothing comes later than this after the end.
+const LATEST: Seconds = Seconds(300.0);
+/// Lines of each host that go to the job log when a canary fails.
+const LOG_LINES: i32 = 20;
+/// Files of Debugger that are read: one a minute and host.
+const MOST_FILES: i32 = 600;
+/// A minute of one host has some hundred kilobytes.
+const LARGEST_FILE: i64 = 16 << 20;
+
+const METRICS: Call<'_> = Call("cloudwatch:GetMetricData");
+
+/// What was collected; empty where there is nothing.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub(super) usage: Usage,
+    /// One entry for each of several hosts.
+    pub(super) hosts: Vec<HostUsage>,
+    pub(super) step_seconds: Option<Seconds>,
+    /// By the word of a probe.
+    pub(super) ran_out_of_memory: bool,
+    pub(super) notes: Vec<String>,
+}
+
+/// What came until now.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// By host.
+    reports: BTreeMap<String, ProbeReport>,
+    answers: Vec<MetricDataResult>,
+    /// Why a source cannot be read at all; it is not asked again.
+    log_refused: Option<CallError>,
+    metrics_refused: Option<CallError>,
+}
+
+impl SagemakerBackend {
+    /// What the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
+    pub(super) async fn collect(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        found: &Found,
+        description: &JobDescription,
+        watcher: &Watcher<'_>,
+    ) -> Collected {
+        let name = found.name.to_string();
+        let hosts = host_names(run.instance.total_count());
+        let arrived = self.wait(&name, &hosts, description, watcher).await;
+        let (step_seconds, why_no_steps) = self.step_time(job, &name, &hosts).await;
+        let capacity = run.instance.single_type().and_then(tables::capacity);
+        let from_cloudwatch = capacity
+            .as_ref()
+            .map(|capacity| cloudwatch::read(&arrived.answers, capacity, &hosts));
+        let recordings = self.read_debugger(job, &name).await;
+        let host_bytes = host_bytes(job, run, hosts.len());
+        let usages: Vec<metrics::Host> = hosts
+            .iter()
+            .zip(host_bytes)
+            .enumerate()
+            .map(|(index, (host, bytes))| metrics::Host {
+                name: host.clone(),
+                group: None,
+                bytes,
+                usage: Sources {
+                    probe: arrived
+                        .reports
+                        .get(host)
+                        .map(probe::usage)
+                        .unwrap_or_default(),
+                    cloudwatch: from_cloudwatch
+                        .as_ref()
+                        .and_then(|answer| answer.usages.get(index).cloned())
+                        .unwrap_or_default(),
+                    debugger: recordings
+                        .get(host)
+                        .zip(capacity.as_ref())
+                        .map(|(recording, capacity)| recording.usage(capacity.memory))
+                        .unwrap_or_default(),
+                }
+                .merge(),
+            })
+            .collect();
+        let usage = metrics::of_machine(&usages);
+        if usage
+            .memory
+            .as_ref()
+            .is_some_and(cloudwatch::is_lower_bound)
+        {
+            self.note(
+                &job.name,
+                "peak memory is what CloudWatch saw once a minute, so it may have been higher in between; canary.probe measures it in the container",
+            );
+        }
+        let mut notes: Vec<String> = why_no_steps.into_iter().collect();
+        notes.extend(from_cloudwatch.into_iter().flat_map(|answer| answer.notes));
+        for note in arrived.reports.values().flat_map(|report| &report.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        for (what, refused) in [
+            ("the log", &arrived.log_refused),
+            ("CloudWatch's metrics", &arrived.metrics_refused),
+        ] {
+            notes.extend(
+                refused
+                    .as_ref()
+                    .map(|error| format!("{what} could not be read: {error}")),
+            );
+        }
+        if usage.is_empty() {
+            notes.push("no metric of this canary came in time".to_owned());
+        }
+        Collected {
+            usage,
+            hosts: metrics::of_each_host(usages),
+            step_seconds,
+            ran_out_of_memory: arrived
+                .reports
+                .values()
+                .any(|report| matches!(report.ending, Ending::OutOfMemory | Ending::MemoryLimit)),
+            notes,
+        }
+    }
+
+    /// Waits for the probe's lines, and without them for CloudWatch's points, until all are there or none will come.
+    async fn wait(
+        &self,
+        name: &str,
+        hosts: &[String],
+        description: &JobDescription,
+        watcher: &Watcher<'_>,
+    ) -> Arrived {
+        let mark = description.environment.get(MARK_VARIABLE);
+        let span = description.started_at.zip(description.ended_at);
+        let is_over_for_long =
+            span.is_some_and(|(_, end)| adoption::age(end, jiff::Timestamp::now()) > LATEST);
+        let looks = if is_over_for_long { 0 } else { LOOKS };
+        let mut arrived = Arrived::default();
+        for look in 0..=looks {
+            if look == 1 {
+                watcher.tell(Told::Phase("waiting for its metrics"));
+            }
+            if look > 0 {
+                tokio::select! {
+                    () = self.pace.wait(BETWEEN_LOOKS) => {}
+                    () = watcher.cancellation.cancelled() => break,
+                }
+            }
+            if let Some(mark) = mark
+                && arrived.log_refused.is_none()
+            {
+                match self.read_probes(name, hosts, mark).await {
+                    Ok(reports) => arrived.reports = reports,
+                    Err(error) => arrived.log_refused = Some(error),
+                }
+            }
+            if arrived.reports.len() == hosts.len() {
+                break;
+            }
+            let Some((start, end)) = span else {
+                break;
+            };
+            let (start, end) = (date_time(start), date_time(end));
+            if arrived.metrics_refused.is_none() {
+                match self.read_cloudwatch(name, hosts, start, end).await {
+                    Ok(answers) => arrived.answers = answers,
+                    Err(error) => arrived.metrics_refused = Some(error),
+                }
+            }
+            let waits_for_probe = mark.is_some() && arrived.log_refused.is_none();
+            let waits_for_points = arrived.metrics_refused.is_none()
+                && !cloudwatch::is_complete(&arrived.answers, hosts, start, end);
+            if !waits_for_points && !waits_for_probe {
+                break;
+            }
+        }
+        arrived
+    }
+
+    /// The reports of the hosts whose log has one; it is among the last lines.
+    async fn read_probes(
+        &self,
+        name: &str,
+        hosts: &[String],
+        mark: &str,
+    ) -> Result<BTreeMap<String, ProbeReport>, CallError> {
+        let mut reports = BTreeMap::new();
+        for host in hosts {
+            let lines = self.last_log_lines(name, host, None).await?;
+            if let Ok(report) = probe::find_report(lines.iter().map(String::as_str), mark) {
+                reports.insert(host.clone(), report);
+            }
+        }
+        Ok(reports)
+    }
+
+    async fn read_cloudwatch(
+        &self,
+        name: &str,
+        hosts: &[String],
+        start: DateTime,
+        end: DateTime,
+    ) -> Result<Vec<MetricDataResult>, CallError> {
+        let (start, end) = cloudwatch::window(start, end);
+        let mut results = Vec::new();
+        for queries in cloudwatch::queries(name, hosts).chunks(cloudwatch::MOST_QUERIES) {
+            let mut pages = self
+                .aws()
+                .cloudwatch
+                .get_metric_data()
+                .set_metric_data_queries(Some(queries.to_vec()))
+                .start_time(start)
+                .end_time(end)
+                .into_paginator()
+                .send();
+            while let Some(page) = pages.next().await {
+                let page = page.map_err(|error| CallError::of(METRICS, &error))?;
+                results.extend(page.metric_data_results.unwrap_or_default());
+            }
+        }
+        Ok(results)
+    }
+
+    /// Debugger's files by host; none where there are none, or where they cannot be read: they are a bonus.
+    async fn read_debugger(&self, job: &Job, name: &str) -> BTreeMap<String, debugger::Recording> {
+        let mut recordings: BTreeMap<String, debugger::Recording> = BTreeMap::new();
+        let Ok(output) = output(job) else {
+            return recordings;
+        };
+        let place = output.below(&debugger::prefix(name));
+        let s3 = self.aws().s3;
+        let listed = s3
+            .list_objects_v2()
+            .bucket(&place.bucket)
+            .prefix(&place.key)
+            .max_keys(MOST_FILES)
+            .send()
+            .await;
+        let objects = listed
+            .ok()
+            .and_then(|page| page.contents)
+            .unwrap_or_default();
+        for object in objects {
+            let Some((key, host)) = object
+                .key()
+                .and_then(|key| Some((key, debugger::host_of(key)?)))
+            else {
+                continue;
+            };
+            if object.size().is_none_or(|size| size > LARGEST_FILE) {
+                continue;
+            }
+            let read = s3.get_object().bucket(&place.bucket).key(key).send().await;
+            if let Ok(file) = read
+                && let Ok(content) = file.body.collect().await
+            {
+                recordings
+                    .entry(host.to_owned())
+                    .or_default()
+                    .add(&content.into_bytes());
+            }
+        }
+        recordings
+    }
+
+    /// The time of a step, or why there is none; neither without a step metric.
+    async fn step_time(
+        &self,
+        job: &Job,
+        name: &str,
+        hosts: &[String],
+    ) -> (Option<Seconds>, Option<String>) {
+        let Some(metric) = &job.training.step_metric else {
+            return (None, None);
+        };
+        let mut times = Vec::new();
+        for host in hosts {
+            let mut reader = StepReader::new(metric);
+            let read = self
+                .each_log_line(name, host, |line| {
+                    reader.read(line.as_bytes());
+                    reader.read(b"\n");
+                })
+                .await;
+            if let Err(error) = read {
+                return (None, Some(format!("step times could not be read: {error}")));
+            }
+            // CloudWatch has both streams in one.
+            times.push([reader.finish(), StepTimes::default()]);
+        }
+        match steps::of_run(metric, &times.iter().collect::<Vec<_>>()) {
+            Ok(seconds) => (Some(seconds), None),
+            Err(why) => (None, Some(why)),
+        }
+    }
+
+    /// The end of what each host printed; the host is named where there are several.
+    pub(super) async fn log_tail(&self, run: &CanaryRun, found: &Found) -> Vec<String> {
+        let name = found.name.to_string();
+        let hosts = host_names(run.instance.total_count());
+        let mut tail = Vec::new();
+        for host in &hosts {
+            // A failure is told all the same; its log is in CloudWatch.
+            let lines = self
+                .last_log_lines(&name, host, Some(LOG_LINES))
+                .await
+                .unwrap_or_default();
+            tail.extend(lines.into_iter().map(|line| {
+                if hosts.len() > 1 {
+                    format!("{host} {line}")
+                } else {
+                    line
+                }
+            }));
+        }
+        tail
+    }
+}
+
+/// `algo-1`, `algo-2`, ... by number.
+fn host_names(count: u32) -> Vec<String> {
+    (1..=count).map(|number| format!("algo-{number}")).collect()
+}
+
+/// The bytes of the sampled channels on each host. Which object SageMaker gives to which host is not said anywhere; they are
+/// taken to be dealt in turn.
+fn host_bytes(job: &Job, run: &CanaryRun, hosts: usize) -> Vec<Bytes> {
+    let mut bytes = vec![Bytes(0); hosts];
+    for (channel, data) in job.training.channels.iter().zip(&run.channels) {
+        if !channel.sample {
+            continue;
+        }
+        match channel.distribution {
+            Distribution::FullyReplicated => {
+                let all = data.bytes();
+                bytes.iter_mut().for_each(|host| *host = *host + all);
+            }
+            Distribution::ShardedByS3Key => {
+                for (index, size) in data.objects.sizes().enumerate() {
+                    let host = &mut bytes[index % hosts.max(1)];
+                    *host = *host + size;
+                }
+            }
+        }
+    }
+    bytes
+}
+
+fn date_time(time: jiff::Timestamp) -> DateTime {
+    DateTime::from_secs_f64(time.as_duration().as_secs_f64())
+}

@@ -1,0 +1,152 @@
+//! Finding the training job that stands for a canary already.
+
+use super::SagemakerBackend;
+use super::adoption::{self, Adoption};
+use super::call::{Call, CallError};
+use super::description::JobDescription;
+use super::name::JobName;
+use crate::backend::BackendError;
+use crate::canary::CanaryRun;
+use crate::spec::Job;
+
+/// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
+const ATTEMPTS_LOOKED_AT: usize = 10;
+
+const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
+
+/// A job that stands for a canary.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) name: JobName,
+    /// It carries this run's tag, so this run pays for it.
+    pub(super) is_own: bool,
+    /// Created by this process.
+    pub(super) is_new: bool,
+    /// Nobody else waits for it as part of this run.
+    pub(super) may_stop: bool,
+}
+
+impl Found {
+    pub(super) fn created(name: JobName) -> Self {
+        Self {
+            name,
+            is_own: true,
+            is_new: true,
+            may_stop: true,
+        }
+    }
+}
+
+/// What there is of a canary.
+pub(super) enum Known {
+    Job(Found),
+    /// The name of the attempt that nobody has made.
+    Free(JobName),
+}
+
+impl SagemakerBackend {
+    /// The job that stands for a canary, else the first attempt that is free.
+    pub(super) async fn find(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        first: &JobName,
+    ) -> Result<Known, BackendError> {
+        let look_for = |error: CallError, name: &JobName| {
+            error.to_error(&format!("look for the training job {name}"))
+        };
+        let there = self
+            .describe(&first.to_string())
+            .await
+            .map_err(|error| look_for(error, first))?;
+        let Some(description) = there else {
+            return Ok(Known::Free(first.clone()));
+        };
+        if let Some(found) = self.adopted(job, run, first, &description).await? {
+            return Ok(Known::Job(found));
+        }
+        let attempts = self
+            .attempts(first)
+            .await
+            .map_err(|error| look_for(error, first))?;
+        for attempt in attempts.iter().take(ATTEMPTS_LOOKED_AT) {
+            let name = first.with_attempt(*attempt);
+            let described = self
+                .describe(&name.to_string())
+                .await
+                .map_err(|error| look_for(error, &name))?;
+            if let Some(description) = described
+                && let Some(found) = self.adopted(job, run, &name, &description).await?
+            {
+                return Ok(Known::Job(found));
+            }
+        }
+        let newest = attempts.first().copied().unwrap_or(0);
+        Ok(Known::Free(first.with_attempt(newest.saturating_add(1))))
+    }
+
+    /// The job, if it stands for the canary.
+    async fn adopted(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        name: &JobName,
+        description: &JobDescription,
+    ) -> Result<Option<Found>, BackendError> {
+        let is_own = self.is_own(description).await?;
+        let now = jiff::Timestamp::now();
+        match adoption::adopt(job, run, description, is_own, self.tags.reuse, now) {
+            Adoption::Next => Ok(None),
+            Adoption::Take => {
+                let has_asked_for_it = self.own.borrow().contains(&name.to_string());
+                let may_stop = is_own && (self.tags.is_exclusive || has_asked_for_it);
+                if may_stop && !description.state.is_final() {
+                    self.own.borrow_mut().insert(name.to_string());
+                }
+                Ok(Some(Found {
+                    name: name.clone(),
+                    is_own,
+                    is_new: false,
+                    may_stop,
+                }))
+            }
+        }
+    }
+
+    /// Whether a job that was adopted, and is over by now, still stands for the canary.
+    pub(super) fn still_stands(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        found: &Found,
+        description: &JobDescription,
+    ) -> bool {
+        let now = jiff::Timestamp::now();
+        let policy = self.tags.reuse;
+        adoption::adopt(job, run, description, found.is_own, policy, now) == Adoption::Take
+    }
+
+    /// The numbers of all attempts after the first, the newest first.
+    async fn attempts(&self, first: &JobName) -> Result<Vec<u32>, CallError> {
+        let mut attempts = Vec::new();
+        let mut pages = self
+            .aws()
+            .sagemaker
+            .list_training_jobs()
+            .name_contains(first.stem())
+            .into_paginator()
+            .send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| CallError::of(LIST, &error))?;
+            attempts.extend(
+                page.training_job_summaries()
+                    .iter()
+                    .filter_map(|summary| JobName::parse(summary.training_job_name()?))
+                    .filter(|name| name.is_same_canary(first) && name.attempt() > 0)
+                    .map(|name| name.attempt()),
+            );
+        }
+        attempts.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(attempts)
+    }
+}

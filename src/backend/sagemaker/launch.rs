@@ -1,0 +1,303 @@
+//! Starting a canary's training job, unless it is there already.
+
+use std::time::Duration;
+
+use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
+
+use super::SagemakerBackend;
+use super::call::{Call, CallError, Kind};
+use super::find::{Found, Known};
+use super::name::JobName;
+use super::placing::output;
+use super::prepared::Prepared;
+use super::quota;
+use super::request::{self, Input, Launch};
+use super::retries::Retries;
+use crate::backend::{BackendError, Told, Watcher};
+use crate::canary::{CanaryRun, Key};
+use crate::spec::Job;
+
+/// How often a request to create a job is sent, and the waits in between; each may be cut off by a signal.
+const TRIES: u32 = 8;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// How often a name may turn out to be taken before it is given up.
+const MOST_ROUNDS: u32 = 6;
+/// How often room in the quota is waited for where no canary of this run uses it: about two minutes.
+const WAITS_FOR_ROOM: u32 = 6;
+/// How long the answer to such a request is waited for after a signal.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
+
+/// What became of a launch.
+pub(super) enum Launched {
+    Job(Found),
+    /// Nothing was started: a signal came first, or another canary failed.
+    HeldBack,
+}
+
+/// How CreateTrainingJob went.
+enum Created {
+    Yes,
+    /// The name is taken: somebody was faster, or an answer was lost.
+    Taken,
+    /// The account's quota is used up.
+    NoRoom(CallError),
+    /// It may go better in a while.
+    Again(CallError),
+    HeldBack,
+}
+
+impl SagemakerBackend {
+    /// Finds the job that stands for a canary, or creates it under the first attempt that is free.
+    pub(super) async fn launch(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        prepared: &Prepared,
+        key: &Key,
+        retries: &Retries,
+        watcher: &Watcher<'_>,
+    ) -> Result<Launched, BackendError> {
+        let run = retries.shortened(run);
+        let first = JobName::new(&job.name, &key.short(), 0);
+        for round in 0..MOST_ROUNDS {
+            if round > 0 {
+                self.pace.wait(FIRST_WAIT * round).await;
+            }
+            let known = tokio::select! {
+                known = self.find(job, &run, &first) => known?,
+                () = watcher.cancellation.cancelled() => {
+                    self.stop_unwatched(&first).await;
+                    return Ok(Launched::HeldBack);
+                }
+            };
+            let name = match known {
+                Known::Free(name) => name,
+                Known::Job(found) => {
+                    watcher.tell(Told::Fact(&format!(
+                        "training job {}, there already",
+                        found.name
+                    )));
+                    return Ok(Launched::Job(found));
+                }
+            };
+            let placed = tokio::select! {
+                placed = self.place(job, &run, prepared, &name) => Some(placed),
+                () = watcher.cancellation.cancelled() => None,
+            };
+            let created = match placed {
+                Some(Ok(inputs)) => {
+                    self.create(job, &run, prepared, &name, &inputs, watcher)
+                        .await
+                }
+                Some(Err(error)) => Err(error),
+                None => Ok(Created::HeldBack),
+            };
+            match created {
+                Ok(Created::Yes) => {
+                    watcher.tell(Told::Fact(&format!("training job {name}")));
+                    return Ok(Launched::Job(Found::created(name)));
+                }
+                // Whose it is shows a look.
+                Ok(Created::Taken) => {}
+                Ok(_) => {
+                    self.stop_unwatched(&name).await;
+                    self.unplace(job, &name).await;
+                    return Ok(Launched::HeldBack);
+                }
+                Err(error) => {
+                    self.stop_unwatched(&name).await;
+                    self.unplace(job, &name).await;
+                    return Err(error);
+                }
+            }
+        }
+        Err(BackendError::passing(
+            format!(
+                "training jobs named {}… are taken and yet not found",
+                first.stem()
+            ),
+            "start the check again later",
+        ))
+    }
+
+    /// Stops what a try whose answer was lost may have started of this canary, and nobody waits for.
+    async fn stop_unwatched(&self, name: &JobName) {
+        let names: Vec<JobName> = self
+            .own
+            .borrow()
+            .iter()
+            .filter(|own| !self.watched.borrow().contains(*own))
+            .filter_map(|own| JobName::parse(own))
+            .filter(|own| own.is_same_canary(name))
+            .collect();
+        for name in names {
+            self.stop_if_ours(&Found::created(name)).await;
+        }
+    }
+
+    /// Creates the job, at the pace that SageMaker takes and with patience where it is throttled or the quota is used up by
+    /// canaries of this run.
+    async fn create(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        prepared: &Prepared,
+        name: &JobName,
+        inputs: &[Input<'_>],
+        watcher: &Watcher<'_>,
+    ) -> Result<Created, BackendError> {
+        let tags = self.tags_of(run);
+        let (environment, command) = prepared.probe_parts();
+        let request = request::create(&Launch {
+            name,
+            region: &self.aws().region,
+            job,
+            run,
+            inputs,
+            script: prepared.script.as_ref(),
+            command,
+            environment: &environment,
+            tags: &tags,
+            output: &output(job)?.to_string(),
+        })?;
+        let doing = format!("start a canary on {}", run.instance);
+        let mut tries = 0;
+        let mut waits_for_room = 0;
+        let mut may_be_there = false;
+        loop {
+            self.pace.before_create().await;
+            if watcher.holds_back() {
+                return Ok(Created::HeldBack);
+            }
+            let wait = match self.create_once(request.clone(), name, watcher).await? {
+                Created::NoRoom(error) => {
+                    // What a canary that has just ended used may be counted a little longer.
+                    waits_for_room += 1;
+                    let would_fit = quota::Refused::parse(&error.message)
+                        .is_some_and(|refused| refused.limit >= refused.delta);
+                    let is_worth_it = would_fit && waits_for_room <= WAITS_FOR_ROOM;
+                    if self.watched.borrow().is_empty() && !is_worth_it {
+                        return Err(no_quota(&error, run));
+                    }
+                    watcher.tell(Told::Phase(
+                        "waiting for a canary to end: the quota is used up",
+                    ));
+                    LONGEST_WAIT
+                }
+                Created::Again(error) => {
+                    may_be_there |= error.kind == Kind::Unreachable;
+                    tries += 1;
+                    if tries >= TRIES {
+                        return self.give_up(&error, name, &doing).await;
+                    }
+                    LONGEST_WAIT.min(FIRST_WAIT * 2_u32.pow(tries - 1))
+                }
+                Created::Taken => {
+                    // By this very process, if an answer of its own was lost.
+                    if may_be_there {
+                        self.own.borrow_mut().insert(name.to_string());
+                    }
+                    return Ok(Created::Taken);
+                }
+                other => return Ok(other),
+            };
+            tokio::select! {
+                () = self.pace.wait(wait) => {}
+                () = watcher.cancellation.cancelled() => {}
+            }
+        }
+    }
+
+    /// Sends the request once. It is not dropped half-way, since it may have been heard.
+    async fn create_once(
+        &self,
+        request: CreateTrainingJobInputBuilder,
+        name: &JobName,
+        watcher: &Watcher<'_>,
+    ) -> Result<Created, BackendError> {
+        // Before the call: an answer that is lost may still have started the job.
+        self.own.borrow_mut().insert(name.to_string());
+        let client = self.aws().sagemaker_once;
+        let sending = request.send_with(&client);
+        tokio::pin!(sending);
+        let impatience = async {
+            watcher.cancellation.cancelled().await;
+            tokio::time::sleep(PATIENCE).await;
+        };
+        let error = tokio::select! {
+            answer = &mut sending => match answer {
+                Ok(_) => return Ok(Created::Yes),
+                Err(error) => CallError::of(CREATE, &error),
+            },
+            // As if it were there: the watch sees the signal, and stops what is under this name.
+            () = impatience => return Ok(Created::Yes),
+        };
+        // After these it may be there.
+        if error.kind == Kind::Unreachable {
+            return Ok(Created::Again(error));
+        }
+        self.forget(&name.to_string());
+        if error.has_code("ResourceInUse") {
+            return Ok(Created::Taken);
+        }
+        match error.kind {
+            Kind::Throttled => return Ok(Created::Again(error)),
+            Kind::Limit => return Ok(Created::NoRoom(error)),
+            _ => {}
+        }
+        if let Some(kind) = quota::missing_in_region(&error.message) {
+            return Err(BackendError::new(
+                format!(
+                    "SageMaker does not train on {kind} in {}",
+                    self.aws().region
+                ),
+                "choose another instance, or another `region`",
+            ));
+        }
+        Err(error.to_error("start a canary"))
+    }
+
+    /// After the last try: whether the job was started is not known until it is looked for.
+    async fn give_up(
+        &self,
+        error: &CallError,
+        name: &JobName,
+        doing: &str,
+    ) -> Result<Created, BackendError> {
+        match self.describe(&name.to_string()).await {
+            Ok(Some(_)) => Ok(Created::Taken),
+            Ok(None) => {
+                self.forget(&name.to_string());
+                Err(error.to_error(doing))
+            }
+            Err(_) => {
+                let mut unsure = error.to_error(doing);
+                unsure.what = format!(
+                    "{}; whether the training job {name} was started is not known",
+                    unsure.what
+                );
+                Err(unsure)
+            }
+        }
+    }
+}
+
+/// The account may not run even one.
+fn no_quota(error: &CallError, run: &CanaryRun) -> BackendError {
+    match quota::Refused::parse(&error.message) {
+        Some(refused) => BackendError::passing(
+            format!(
+                "no quota for a canary on {}: `{}` is {}, {} in use, {} more asked for",
+                run.instance, refused.quota, refused.limit, refused.used, refused.delta
+            ),
+            format!(
+                "ask for more of `{}` in Service Quotas (service Amazon SageMaker), or choose another instance",
+                refused.quota
+            ),
+        ),
+        None => error.to_error(&format!("start a canary on {}", run.instance)),
+    }
+}

@@ -1,0 +1,102 @@
+//! The logs of training jobs in CloudWatch Logs: a stream for each host.
+
+use super::SagemakerBackend;
+use super::call::{Call, CallError};
+
+const GROUP: &str = "/aws/sagemaker/TrainingJobs";
+/// Pages of a host's log that are read from its beginning: at a megabyte each, enough for a long canary.
+const MOST_PAGES: usize = 200;
+
+const STREAMS: Call<'_> = Call("logs:DescribeLogStreams");
+const EVENTS: Call<'_> = Call("logs:GetLogEvents");
+
+impl SagemakerBackend {
+    /// Hands over every line of a host's log, oldest first; holds one page at a time.
+    pub(super) async fn each_log_line(
+        &self,
+        job: &str,
+        host: &str,
+        mut hear: impl FnMut(&str),
+    ) -> Result<(), CallError> {
+        for stream in self.log_streams(job, host).await? {
+            let mut pages = self
+                .aws()
+                .logs
+                .get_log_events()
+                .log_group_name(GROUP)
+                .log_stream_name(stream)
+                .start_from_head(true)
+                .into_paginator()
+                .send();
+            for _ in 0..MOST_PAGES {
+                let Some(page) = pages.next().await else {
+                    break;
+                };
+                let page = page.map_err(|error| CallError::of(EVENTS, &error))?;
+                for event in page.events() {
+                    hear(event.message().unwrap_or_default());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The last lines of a host's log, oldest first; without a limit a page of them, up to a megabyte.
+    pub(super) async fn last_log_lines(
+        &self,
+        job: &str,
+        host: &str,
+        limit: Option<i32>,
+    ) -> Result<Vec<String>, CallError> {
+        let mut lines = Vec::new();
+        for stream in self.log_streams(job, host).await? {
+            let page = self
+                .aws()
+                .logs
+                .get_log_events()
+                .log_group_name(GROUP)
+                .log_stream_name(stream)
+                .set_limit(limit)
+                .start_from_head(false)
+                .send()
+                .await
+                .map_err(|error| CallError::of(EVENTS, &error))?;
+            lines.extend(
+                page.events
+                    .unwrap_or_default()
+                    .into_iter()
+                    .filter_map(|event| event.message),
+            );
+        }
+        Ok(lines)
+    }
+
+    /// The streams of a host; none before it has said anything.
+    async fn log_streams(&self, job: &str, host: &str) -> Result<Vec<String>, CallError> {
+        let answer = self
+            .aws()
+            .logs
+            .describe_log_streams()
+            .log_group_name(GROUP)
+            // With the hyphen, so that algo-1 is not algo-10 too.
+            .log_stream_name_prefix(format!("{job}/{host}-"))
+            .send()
+            .await;
+        match answer {
+            Ok(answer) => Ok(answer
+                .log_streams()
+                .iter()
+                .filter_map(|stream| stream.log_stream_name().map(str::to_owned))
+                .collect()),
+            Err(error) => {
+                let error = CallError::of(STREAMS, &error);
+                // The group comes with the first training job of an account.
+                if error.is_not_found() {
+                    Ok(Vec::new())
+                } else {
+                    Err(error)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A canary's data, put where its training job finds them.
+
+use super::SagemakerBackend;
+use super::manifest;
+use super::name::JobName;
+use super::prepared::Prepared;
+use super::request::Input;
+use super::s3_uri::S3Uri;
+use super::staging::{self, Existing, Stage};
+use crate::backend::BackendError;
+use crate::canary::{CanaryRun, Objects};
+use crate::spec::{Channel, InputMode, Job};
+
+/// Where canaries of a job write, a folder.
+pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
+    let written = job.training.output.as_deref().unwrap_or_default();
+    Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
+}
+
+impl SagemakerBackend {
+    /// Places the data of a canary; it may be dropped half-way.
+    pub(super) async fn place<'a>(
+        &self,
+        job: &'a Job,
+        run: &CanaryRun,
+        prepared: &'a Prepared,
+        name: &JobName,
+    ) -> Result<Vec<Input<'a>>, BackendError> {
+        let mut inputs = Vec::with_capacity(job.training.channels.len());
+        for (channel, data) in job.training.channels.iter().zip(&run.channels) {
+            inputs.push(if channel.sample {
+                self.place_sample(job, channel, &data.objects, prepared, name)
+                    .await?
+            } else {
+                Input::whole(channel)
+            });
+        }
+        inputs.extend(prepared.probe_input());
+        Ok(inputs)
+    }
+
+    /// A sample as a manifest, or for FastFile, which reads none, as copies under a prefix of their own.
+    async fn place_sample<'a>(
+        &self,
+        job: &Job,
+        channel: &'a Channel,
+        objects: &Objects,
+        prepared: &Prepared,
+        name: &JobName,
+    ) -> Result<Input<'a>, BackendError> {
+        let s3 = self.aws().s3;
+        let base = self.base(job, channel)?;
+        let output = output(job)?;
+        let key = job.training.output_kms_key.as_deref();
+        if channel.mode == InputMode::FastFile && !prepared.is_too_large_to_copy(channel) {
+            let stage = Stage::of(&output, &name.to_string());
+            let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
+            stage
+                .place(&s3, &field, &channel.name, &base, objects, key)
+                .await?;
+            let place = stage.channel(&channel.name).to_string();
+            return Ok(Input::of_prefix(channel, place));
+        }
+        let place = output.below(&format!("{name}/canary-gate/{}.manifest", channel.name));
+        let mut content = Vec::new();
+        let keys = objects.iter().map(|object| object.key);
+        manifest::write(&base.to_string(), keys, &mut content).map_err(|source| {
+            BackendError::io(
+                format!(
+                    "jobs.{}.training.channels.{}: no manifest can be written",
+                    job.name, channel.name
+                ),
+                "rename the object that it names",
+                source,
+            )
+        })?;
+        let field = format!("jobs.{}.training.output", job.name);
+        let json = "application/json";
+        staging::upload(&s3, &field, &place, content, json, Existing::Replace, key).await?;
+        Ok(Input::of_manifest(channel, place.to_string()))
+    }
+}

@@ -1,0 +1,186 @@
+//! A training job that is over, as the result of a canary.
+
+use super::SagemakerBackend;
+use super::adoption;
+use super::collect::Collected;
+use super::description::{JobDescription, JobState};
+use super::failure::{self, FailureClass};
+use super::find::Found;
+use super::retries::Retries;
+use crate::backend::{BackendError, CanaryResult, Watcher};
+use crate::canary::CanaryRun;
+use crate::measurement::{Measurement, Outcome, Reused};
+use crate::probe::MARK_VARIABLE;
+use crate::spec::{BackendKind, Job};
+use crate::units::Seconds;
+
+const SECONDS_A_DAY: f64 = 86_400.0;
+
+impl SagemakerBackend {
+    /// The result of a job that is over; `None` where a signal ended it.
+    pub(super) async fn result(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        found: &Found,
+        ended: Option<Box<JobDescription>>,
+        retries: &Retries,
+        watcher: &Watcher<'_>,
+    ) -> Result<CanaryResult, BackendError> {
+        let Some(description) = ended else {
+            return Ok(CanaryResult {
+                measurement: Measurement {
+                    training_job: Some(found.name.to_string()),
+                    attempt: found.name.attempt(),
+                    ..asked_for(run, Outcome::Stopped)
+                },
+                log_tail: Vec::new(),
+            });
+        };
+        let mut outcome = outcome(&description, job, found)?;
+        let collected = match outcome {
+            Outcome::Failed { .. } if !description.environment.contains_key(MARK_VARIABLE) => {
+                Collected::default()
+            }
+            Outcome::Completed
+            | Outcome::TimedOut
+            | Outcome::OutOfMemory { .. }
+            | Outcome::Failed { .. } => tokio::select! {
+                collected = self.collect(job, run, found, &description, watcher) => collected,
+                () = watcher.cancellation.cancelled() => Collected::default(),
+            },
+            _ => Collected::default(),
+        };
+        // The kernel's own word is better than what SageMaker makes of an exit code.
+        if collected.ran_out_of_memory && matches!(outcome, Outcome::Failed { .. }) {
+            outcome = Outcome::OutOfMemory {
+                last_line: outcome.last_line().map(str::to_owned),
+            };
+        }
+        let log_tail = match outcome {
+            Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut => {
+                tokio::select! {
+                    tail = self.log_tail(run, found) => tail,
+                    () = watcher.cancellation.cancelled() => Vec::new(),
+                }
+            }
+            _ => Vec::new(),
+        };
+        Ok(CanaryResult {
+            measurement: measurement(
+                run,
+                found,
+                &description,
+                outcome,
+                collected,
+                retries,
+                jiff::Timestamp::now(),
+            ),
+            log_tail,
+        })
+    }
+}
+
+/// What is known of a run before it gives anything.
+fn asked_for(run: &CanaryRun, outcome: Outcome) -> Measurement {
+    Measurement {
+        backend: Some(BackendKind::Sagemaker),
+        objects: Some(run.objects),
+        objects_total: Some(run.objects_total),
+        bytes: Some(run.bytes),
+        bytes_total: Some(run.bytes_total),
+        work: run.work.as_ref().map(|work| work.level),
+        work_total: run.work.as_ref().map(|work| work.full),
+        replicate: run.replicate,
+        ..Measurement::without_figures(run.job.clone(), run.instance.clone(), run.fraction, outcome)
+    }
+}
+
+/// How the canary ended; an error where the job could not do what it was asked, and a person must mend that.
+fn outcome(
+    description: &JobDescription,
+    job: &Job,
+    found: &Found,
+) -> Result<Outcome, BackendError> {
+    Ok(match &description.state {
+        JobState::Completed => Outcome::Completed,
+        JobState::Stopped {
+            max_runtime_exceeded: true,
+        } => Outcome::TimedOut,
+        JobState::Failed { reason } => {
+            let class = FailureClass::of(reason.as_deref().unwrap_or_default());
+            if let FailureClass::Configuration { text } = &class {
+                return Err(BackendError::new(
+                    format!(
+                        "jobs.{}: SageMaker could not run the training job {}: {text}",
+                        job.name, found.name
+                    ),
+                    "check training.role (may it read the data and write the output?), training.image, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
+                ));
+            }
+            failure::outcome(&class).unwrap_or(Outcome::PlatformError)
+        }
+        _ => Outcome::Stopped,
+    })
+}
+
+fn measurement(
+    run: &CanaryRun,
+    found: &Found,
+    description: &JobDescription,
+    outcome: Outcome,
+    collected: Collected,
+    retries: &Retries,
+    now: jiff::Timestamp,
+) -> Measurement {
+    let mut notes = collected.notes;
+    if retries.lost.0 > 0.0 {
+        notes.push(format!(
+            "an earlier try was broken off by an error of SageMaker's own after {}, which are billed too",
+            retries.lost
+        ));
+    }
+    if matches!(outcome, Outcome::NoCapacity | Outcome::PlatformError)
+        && let JobState::Failed {
+            reason: Some(reason),
+        } = &description.state
+    {
+        notes.push(format!("SageMaker says: {reason}"));
+    }
+    // Whatever the script prints, a step is part of the run.
+    let step_seconds = collected.step_seconds.filter(|step| {
+        let is_part = description
+            .training_seconds
+            .is_none_or(|time| *step <= time);
+        if !is_part {
+            notes.push(format!(
+                "the step metric gave {step}, longer than the whole run, and is left out"
+            ));
+        }
+        is_part
+    });
+    let reused = (!found.is_own).then(|| Reused {
+        age_days: description
+            .ended_at
+            .map_or(0.0, |end| adoption::age(end, now).0 / SECONDS_A_DAY),
+        saved_usd: None,
+    });
+    Measurement {
+        attempt: found.name.attempt(),
+        start: description.start,
+        phases: description.phases,
+        training_seconds: description.training_seconds,
+        billable_seconds: description
+            .billable_seconds
+            .or(description.training_seconds)
+            .map(|billed| Seconds(billed.0 + retries.lost.0)),
+        usage: collected.usage,
+        hosts: collected.hosts,
+        step_seconds,
+        training_job: Some(found.name.to_string()),
+        reused,
+        ended_at: description.ended_at,
+        notes,
+        ..asked_for(run, outcome)
+    }
+}

@@ -1,0 +1,268 @@
+//! Watching a training job to its end, through what may happen on the way.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use super::SagemakerBackend;
+use super::adoption;
+use super::call::{Call, CallError, Kind};
+use super::description::{JobDescription, JobState};
+use super::find::Found;
+use crate::aws::Aws;
+use crate::backend::{BackendError, Told, Watcher};
+use crate::units::Seconds;
+
+/// Looks in a row that may fail before the gate gives up; each is tried several times. Some minutes in all.
+const FAILED_LOOKS: u32 = 10;
+/// Looks in a row with expired credentials: somebody may be signing in again.
+const EXPIRED_LOOKS: u32 = 4;
+/// Looks in a row at a job that is not there.
+const MISSING_LOOKS: u32 = 4;
+/// For download, upload and what SageMaker needs beside a job's time limit.
+const LATENESS: Seconds = Seconds(6.0 * 3600.0);
+/// Looks at a job that is over until its times are told.
+const LOOKS_FOR_TIMES: u32 = 5;
+/// A canary that has no machine by then will hardly get one; waiting is not billed, but it holds up the check.
+const LONGEST_WAIT: Seconds = Seconds(3600.0);
+
+const DESCRIBE: Call<'_> = Call("sagemaker:DescribeTrainingJob");
+
+/// How the watch ended.
+pub(super) enum Ended {
+    /// Out of sight. With expired credentials the job is left to the next start, which goes on with it; nobody could stop it.
+    Lost { error: BackendError, is_left: bool },
+    /// The job is over.
+    Description(Box<JobDescription>),
+    /// A signal ended the gate, and the job with it if it is ours.
+    Cancelled,
+}
+
+impl SagemakerBackend {
+    /// Waits until the job is over; tells each change of its status.
+    pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> Ended {
+        let name = found.name.to_string();
+        let _watched = Watched::begin(&self.watched, &name);
+        let mut troubles = Troubles::default();
+        let mut told = String::new();
+        let mut looks_for_times = 0;
+        let mut missing = 0;
+        for look in 0.. {
+            // What is there already may be over.
+            if look > 0 || found.is_new {
+                tokio::select! {
+                    () = self.pace.before_look(&name, look) => {}
+                    () = watcher.cancellation.cancelled() => {}
+                }
+            }
+            let described = tokio::select! {
+                biased;
+                () = watcher.cancellation.cancelled() => {
+                    if !found.may_stop {
+                        watcher.tell(Told::Fact(&format!(
+                            "training job {name} goes on: another process may wait for it"
+                        )));
+                    }
+                    self.stop_if_ours(found).await;
+                    return Ended::Cancelled;
+                }
+                described = self.describe(&name) => described,
+            };
+            let description = match described {
+                Ok(Some(description)) => {
+                    troubles = Troubles::default();
+                    description
+                }
+                // A job that has just been created may not be seen everywhere.
+                Ok(None) if missing < MISSING_LOOKS => {
+                    missing += 1;
+                    continue;
+                }
+                Ok(None) => {
+                    self.forget(&name);
+                    let error = BackendError::passing(
+                        format!("the training job {name} was deleted while it ran"),
+                        "start the check again; leave jobs whose name begins with `cg-` to the gate",
+                    );
+                    return Ended::Lost {
+                        error,
+                        is_left: true,
+                    };
+                }
+                Err(error) => {
+                    if !troubles.goes_on(&error) {
+                        return Ended::Lost {
+                            is_left: error.kind == Kind::Expired,
+                            error: self.lost(&error, &name),
+                        };
+                    }
+                    if error.kind == Kind::Expired {
+                        self.renew().await;
+                    }
+                    continue;
+                }
+            };
+            match &description.state {
+                JobState::Running { phase } => {
+                    if *phase != told {
+                        watcher.tell(Told::Phase(phase));
+                        told.clone_from(phase);
+                    }
+                    let now = jiff::Timestamp::now();
+                    if should_be_over(&description, now) {
+                        return Ended::Lost {
+                            is_left: false,
+                            error: BackendError::passing(
+                                format!(
+                                    "the training job {name} is {phase} long after its time limit"
+                                ),
+                                "look at it in SageMaker, then start the check again",
+                            ),
+                        };
+                    }
+                    if has_waited_too_long(&description, now) {
+                        self.stop_if_ours(found).await;
+                        return Ended::Description(Box::new(JobDescription {
+                            state: JobState::Failed {
+                                reason: Some(format!(
+                                    "CapacityError: no machine came within {LONGEST_WAIT}"
+                                )),
+                            },
+                            ..description
+                        }));
+                    }
+                }
+                // Over in a moment.
+                JobState::Stopping | JobState::Deleting => {}
+                _ => {
+                    let has_run = matches!(
+                        description.state,
+                        JobState::Completed
+                            | JobState::Stopped {
+                                max_runtime_exceeded: true
+                            }
+                    );
+                    let lacks_times = has_run && description.billable_seconds.is_none();
+                    if lacks_times && looks_for_times < LOOKS_FOR_TIMES {
+                        looks_for_times += 1;
+                        continue;
+                    }
+                    self.forget(&name);
+                    return Ended::Description(Box::new(description));
+                }
+            }
+        }
+        unreachable!("looks are not counted out")
+    }
+
+    /// The job of a name; `None` where there is none.
+    pub(super) async fn describe(&self, name: &str) -> Result<Option<JobDescription>, CallError> {
+        let answer = self
+            .aws()
+            .sagemaker
+            .describe_training_job()
+            .training_job_name(name)
+            .send()
+            .await;
+        match answer {
+            Ok(answer) => Ok(Some(JobDescription::of(&answer))),
+            Err(error) => {
+                let error = CallError::of(DESCRIBE, &error);
+                if error.is_not_found() {
+                    Ok(None)
+                } else {
+                    Err(error)
+                }
+            }
+        }
+    }
+
+    /// Looks for credentials anew: whoever signed in again changed a file.
+    pub(super) async fn renew(&self) {
+        let region = self.aws.borrow().region.clone();
+        // The variables that were looked at before have not changed.
+        if let Ok(fresh) = Aws::load(&region, self.pace.factor()).await {
+            self.aws.replace(fresh);
+        }
+    }
+
+    /// The error where a job is lost sight of; it names every job that may still run.
+    fn lost(&self, error: &CallError, name: &str) -> BackendError {
+        let own: Vec<String> = self.own.borrow().iter().cloned().collect();
+        let mut lost = error.to_error(&format!("look at the training job {name}"));
+        if !own.is_empty() {
+            lost.what = format!(
+                "{}; may still be running: {}, each at most until its time limit",
+                lost.what,
+                own.join(", ")
+            );
+        }
+        lost
+    }
+
+    /// No longer to be stopped: it is over, or gone.
+    pub(super) fn forget(&self, name: &str) {
+        self.own.borrow_mut().remove(name);
+    }
+}
+
+/// Whether the job should have ended by its own time limit, long ago.
+fn should_be_over(description: &JobDescription, now: jiff::Timestamp) -> bool {
+    description
+        .started_at
+        .zip(description.max_runtime)
+        .is_some_and(|(start, limit)| adoption::age(start, now).0 > limit.0 + LATENESS.0)
+}
+
+/// Whether the job waits for machines for longer than anybody should.
+fn has_waited_too_long(description: &JobDescription, now: jiff::Timestamp) -> bool {
+    description.started_at.is_none()
+        && description
+            .created_at
+            .is_some_and(|created| adoption::age(created, now) > LONGEST_WAIT)
+}
+
+/// A job's name among those that are watched, as long as it is.
+struct Watched<'a> {
+    names: &'a RefCell<BTreeSet<String>>,
+    name: String,
+}
+
+impl<'a> Watched<'a> {
+    fn begin(names: &'a RefCell<BTreeSet<String>>, name: &str) -> Self {
+        names.borrow_mut().insert(name.to_owned());
+        Self {
+            names,
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.names.borrow_mut().remove(&self.name);
+    }
+}
+
+/// What went wrong in a row.
+#[derive(Debug, Default)]
+struct Troubles {
+    failed: u32,
+    expired: u32,
+}
+
+impl Troubles {
+    /// Whether to look again after this one.
+    fn goes_on(&mut self, error: &CallError) -> bool {
+        match error.kind {
+            Kind::Unreachable | Kind::Throttled => {
+                self.failed += 1;
+                self.failed <= FAILED_LOOKS
+            }
+            Kind::Expired => {
+                self.expired += 1;
+                self.expired <= EXPIRED_LOOKS
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! **Keys**: hashes that tell whether two canaries are the same, so that none is ever paid twice.
+//!
+//! | key | what counts |
+//! |---|---|
+//! | code | path and git blob id of every file that the job's `paths` match; of the spec `training` without role, output, max_runtime, spot, checkpoints, tags and KMS keys; `work`; `canary.seed` and `canary.probe` |
+//! | data | channel by channel, key, size and ETag of every object |
+//! | canary | both of them, the instance configuration, the objects drawn, the work level, the replicate |
+//!
+//! Prices, budgets and limits do not count: they change what a canary means, not what it does.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use super::CanaryRun;
+use crate::spec::{Distribution, InputMode, Job, ProbePolicy};
+
+/// How many hex digits of a canary key a training job's name holds.
+const SHORT: usize = 16;
+
+/// A hash that stands for everything that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// The first 16 hex digits.
+    pub fn short(&self) -> String {
+        let mut text = self.to_string();
+        text.truncate(SHORT);
+        text
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A file that a job's `paths` match.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CodeFile {
+    /// Relative to the checkout root.
+    pub path: String,
+    /// git's id of the content, in hex.
+    pub blob: String,
+}
+
+/// The key of a job's code. The order of `files` does not count.
+pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
+    let mut sorted: Vec<&CodeFile> = files.iter().collect();
+    sorted.sort();
+    let mut hash = Fields::new("code 1");
+    hash.list(sorted.iter().flat_map(|file| [&file.path, &file.blob]));
+    let training = &job.training;
+    hash.list(training.command.iter().flatten());
+    hash.text(training.image.as_deref());
+    hash.text(training.source_dir.as_deref());
+    hash.text(training.entry_point.as_deref());
+    hash.pairs(&training.hyperparameters);
+    hash.pairs(&training.environment);
+    for channel in &training.channels {
+        hash.text(Some(&channel.name));
+        hash.text(Some(&channel.uri));
+        hash.text(Some(match channel.mode {
+            InputMode::File => "File",
+            InputMode::FastFile => "FastFile",
+            InputMode::Pipe => "Pipe",
+        }));
+        hash.text(channel.content_type.as_deref());
+        hash.text(Some(match channel.distribution {
+            Distribution::FullyReplicated => "FullyReplicated",
+            Distribution::ShardedByS3Key => "ShardedByS3Key",
+        }));
+        hash.text(Some(if channel.sample { "sampled" } else { "whole" }));
+        hash.list(&channel.groups);
+    }
+    hash.number(training.volume.0);
+    hash.list(&training.subnets);
+    hash.list(&training.security_groups);
+    hash.text(Some(if training.network_isolation {
+        "isolated"
+    } else {
+        "open"
+    }));
+    hash.pairs(&training.metrics);
+    hash.text(training.step_metric.as_ref().map(|metric| metric.name()));
+    match &job.work {
+        None => hash.text(None),
+        Some(work) => {
+            hash.text(Some(&work.hyperparameter));
+            hash.number(work.full.to_bits());
+            hash.list(work.canary.iter().map(|level| level.to_bits().to_string()));
+        }
+    }
+    hash.number(job.canary.seed);
+    match &job.canary.probe {
+        ProbePolicy::Off => hash.text(None),
+        ProbePolicy::ScriptMode => hash.text(Some("script mode")),
+        ProbePolicy::Command(words) => hash.list(words),
+    }
+    hash.end()
+}
+
+/// The key of a canary.
+pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
+    let mut hash = Fields::new("canary 1");
+    hash.bytes(&code.0);
+    hash.bytes(&data.0);
+    hash.text(Some(&run.instance.to_string()));
+    for channel in &run.channels {
+        hash.text(Some(&channel.name));
+        if channel.sampled {
+            hash.list(channel.objects.iter().map(|object| object.key));
+        }
+    }
+    hash.number(run.work.as_ref().map_or(0, |work| work.level.to_bits()));
+    hash.number(u64::from(run.replicate));
+    hash.end()
+}
+
+/// The key of a job's data: its channels in the order of the spec, each with the digest of its listing.
+pub fn data_key<'a>(channels: impl IntoIterator<Item = (&'a str, [u8; 32])>) -> Key {
+    let mut hash = Fields::new("data 1");
+    for (name, digest) in channels {
+        hash.text(Some(name));
+        hash.bytes(&digest);
+    }
+    hash.end()
+}
+
+/// Hashes fields so that no two sequences of fields give the same bytes: each is led by its length.
+struct Fields(Sha256);
+
+impl Fields {
+    fn new(what: &str) -> Self {
+        let mut fields = Self(Sha256::new());
+        fields.text(Some(what));
+        fields
+    }
+
+    fn number(&mut self, number: u64) {
+        self.0.update(number.to_be_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+    }
+
+    /// An absent text differs from an empty one.
+    fn text(&mut self, text: Option<&str>) {
+        self.number(u64::from(text.is_some()));
+        self.bytes(text.unwrap_or_default().as_bytes());
+    }
+
+    fn list(&mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+        for text in texts {
+            self.text(Some(text.as_ref()));
+        }
+        self.text(None);
+    }
+
+    /// Pairs as a map: the order in the spec does not count.
+    fn pairs(&mut self, pairs: &[(String, String)]) {
+        let mut sorted: Vec<&(String, String)> = pairs.iter().collect();
+        sorted.sort();
+        self.list(sorted.iter().flat_map(|(name, value)| [name, value]));
+    }
+
+    fn end(self) -> Key {
+        Key(self.0.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{self, SpecSource};
+
+    #[test]
+    fn fields_do_not_run_into_each_other() {
+        let hashed = |lists: [&[&str]; 2]| {
+            let mut hash = Fields::new("test");
+            lists.iter().for_each(|list| hash.list(*list));
+            hash.end()
+        };
+        assert_ne!(hashed([&["a", "b"], &[]]), hashed([&["a"], &["b"]]));
+        assert_ne!(hashed([&["ab"], &[]]), hashed([&["a", "b"], &[]]));
+        assert_ne!(hashed([&[""], &[]]), hashed([&[], &[]]));
+    }
+
+    #[test]
+    fn channels_with_the_same_objects_are_not_the_same_data() {
+        let one = data_key([("train", [1; 32]), ("validation", [2; 32])]);
+        let other = data_key([("validation", [1; 32]), ("train", [2; 32])]);
+        assert_ne!(one, other);
+        assert_eq!(one.short().len(), SHORT);
+    }
+
+    const SPEC: &str = "\
+version: 1
+backend: sagemaker
+jobs:
+  churn:
+    training:
+      image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1
+      role: arn:aws:iam::123456789012:role/Train
+      source_dir: code
+      entry_point: train.py
+      hyperparameters: {epochs: 5, depth: 6}
+      channels:
+        train: {uri: s3://data/train/}
+      output: s3://canaries/out/
+    instance: ml.m5.xlarge
+    canary: {seed: 1}
+    budget: {time: 2h}
+";
+
+    fn key_of(spec: &str, files: &[(&str, &str)]) -> Key {
+        let source = SpecSource {
+            name: "canary-gate.yml",
+            bytes: spec.as_bytes(),
+        };
+        let spec = spec::read(source, &[]).expect("a valid spec");
+        let files: Vec<CodeFile> = files
+            .iter()
+            .map(|(path, blob)| CodeFile {
+                path: (*path).to_owned(),
+                blob: (*blob).to_owned(),
+            })
+            .collect();
+        code_key(&spec.jobs[0], &files)
+    }
+
+    #[test]
+    fn what_changes_the_training_changes_the_code_key() {
+        let files = [("code/a.py", "1"), ("code/b.py", "2")];
+        let key = key_of(SPEC, &files);
+        for (from, to) in [
+            ("train:1", "train:2"),
+            ("entry_point: train.py", "entry_point: main.py"),
+            ("epochs: 5", "epochs: 6"),
+            ("s3://data/train/}", "s3://data/train/, mode: FastFile}"),
+            ("s3://data/train/}", "s3://data/other/}"),
+            (
+                "      output:",
+                "      environment: {MODE: x}\n      output:",
+            ),
+            ("      output:", "      volume_gb: 99\n      output:"),
+            (
+                "      output:",
+                "      network_isolation: true\n      output:",
+            ),
+            ("seed: 1", "seed: 2"),
+            ("seed: 1", "probe: true"),
+            (
+                "    budget",
+                "    work: {hyperparameter: epochs, full: 5, canary: [1, 2]}\n    budget",
+            ),
+        ] {
+            assert!(SPEC.contains(from));
+            assert_ne!(key_of(&SPEC.replacen(from, to, 1), &files), key, "{to}");
+        }
+        assert_ne!(key_of(SPEC, &[("code/a.py", "1"), ("code/b.py", "3")]), key);
+        assert_ne!(key_of(SPEC, &[("code/a.py", "1"), ("code/c.py", "2")]), key);
+        assert_ne!(key_of(SPEC, &files[..1]), key);
+    }
+
+    #[test]
+    fn what_changes_only_the_meaning_does_not() {
+        let files = [("code/a.py", "1"), ("code/b.py", "2")];
+        let key = key_of(SPEC, &files);
+        for (from, to) in [
+            ("role/Train", "role/Other"),
+            ("s3://canaries/out/", "s3://elsewhere/"),
+            ("time: 2h", "time: 3h"),
+            ("epochs: 5, depth: 6", "depth: 6, epochs: 5"),
+            ("      output:", "      max_runtime: 3h\n      output:"),
+            ("      output:", "      tags: {team: growth}\n      output:"),
+            (
+                "      output:",
+                "      output_kms_key: alias/out\n      output:",
+            ),
+            (
+                "      output:",
+                "      spot: true\n      checkpoints: s3://bucket/checkpoints/\n      output:",
+            ),
+            ("seed: 1", "max_runtime: 10m"),
+            ("seed: 1", "spend_limit: 9 USD"),
+        ] {
+            assert!(SPEC.contains(from));
+            assert_eq!(key_of(&SPEC.replacen(from, to, 1), &files), key, "{to}");
+        }
+        assert_eq!(key_of(SPEC, &[files[1], files[0]]), key);
+    }
+}

@@ -1,0 +1,301 @@
+//! Nothing billable is left behind, however the gate ends.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{FIXED, created, gate, project};
+use crate::aws::{FakeAws, Fault, Operation, Polls};
+use crate::project::Project;
+
+fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
+    let mut command = project.gate(&["run", "--all"]);
+    aws.reach(&mut command);
+    command
+        .env("CANARY_GATE_PACE", pace)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+/// Waits until the fake was asked for as much; a gate that never asks makes the test fail.
+fn wait_for(mut what: impl FnMut() -> bool) {
+    for _ in 0..3000 {
+        if what() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it never came");
+}
+
+#[test]
+fn a_signal_stops_every_job() {
+    for (signal_sent, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let (project, aws) = project(FIXED);
+        aws.polls(Polls::Nothing);
+        let mut child = started(&project, &aws, "0.001");
+        wait_for(|| !aws.in_progress().is_empty());
+        signal(&child, signal_sent);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(aws.in_progress(), Vec::<String>::new());
+        assert!(aws.calls(Operation::StopTrainingJob) >= 1);
+        // Its id is forgotten with it.
+        assert!(!project.path(".canary-gate/run-0").exists());
+    }
+}
+
+#[test]
+fn a_killed_gate_is_gone_on_with() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws, "0.001");
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(aws.in_progress().len(), 1);
+
+    aws.polls(Polls::NextStatus);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let report = run.json();
+    assert_eq!(
+        report["jobs"][0]["measurements"].as_array().unwrap().len(),
+        3
+    );
+    assert_eq!(created(&aws).len(), 3);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    // It is the same run, so nothing was reused and all of it was spent.
+    assert!(report["jobs"][0]["measurements"][0].get("reused").is_none());
+}
+
+#[test]
+fn what_a_killed_gate_left_and_nobody_wants_is_stopped() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws, "0.001");
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    aws.polls(Polls::NextStatus);
+    let spec = project.read("canary-gate.yml");
+    project.write("canary-gate.yml", &spec.replace("epochs: 5", "epochs: 6"));
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(0)
+        .complained("stopped 1 training job");
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn a_sweep_shows_first_and_stops_what_is_past_its_time() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws, "0.001");
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = aws.in_progress();
+    let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
+
+    gate(&project, &aws, &["sweep"])
+        .ended_with(0)
+        .reported("nothing is left behind")
+        .reported(&format!("{}  of run {run}", left[0]));
+    gate(&project, &aws, &["sweep", "--run", "nobody"])
+        .ended_with(0)
+        .reported("no job of run nobody is in progress");
+    gate(&project, &aws, &["sweep", "--run", &run, "--dry-run"])
+        .ended_with(0)
+        .reported(&left[0]);
+    assert_eq!(aws.in_progress(), left);
+    gate(&project, &aws, &["sweep", "--run", &run])
+        .ended_with(0)
+        .reported(&format!("stopped {}", left[0]));
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn jobs_of_other_runs_are_never_stopped() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    // Another gate, in GitHub Actions, is at work on the same canaries.
+    let mut other = project.gate(&["run", "--all"]);
+    aws.reach(&mut other);
+    other
+        .env("CANARY_GATE_PACE", "0.001")
+        .env("GITHUB_RUN_ID", "77")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut other = other.spawn().unwrap();
+    wait_for(|| !aws.in_progress().is_empty());
+    let mut child = started(&project, &aws, "0.001");
+    let seen = aws.calls(Operation::ListTags);
+    wait_for(|| aws.calls(Operation::ListTags) > seen);
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(aws.in_progress().len(), 1);
+    signal(&other, Signal::SIGTERM);
+    other.wait().unwrap();
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn slow_twenty_kills_at_any_moment_cost_no_canary_twice() {
+    let calls = {
+        let (project, aws) = project(FIXED);
+        gate(&project, &aws, &["run", "--all"]).ended_with(0);
+        aws.all_calls()
+    };
+    let mut random = 2_026_u64;
+    for kill in 0..20 {
+        // The multiplier of Knuth's MMIX generator; any moment of a run, from before the first call to after the last.
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let moment = (random >> 33) % (calls + 1);
+        let (project, aws) = project(FIXED);
+        let mut child = started(&project, &aws, "0");
+        wait_for(|| aws.all_calls() >= moment || child.try_wait().unwrap().is_some());
+        let _ = child.kill();
+        child.wait().unwrap();
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let report = run.json();
+        let names = created(&aws);
+        assert_eq!(names.len(), 3, "kill {kill} at call {moment}: {names:?}");
+        assert_eq!(
+            aws.in_progress(),
+            Vec::<String>::new(),
+            "kill {kill} at call {moment}"
+        );
+        let measured = report["jobs"][0]["measurements"].as_array().unwrap();
+        assert_eq!(measured.len(), 3, "kill {kill} at call {moment}");
+        assert_eq!(report["verdict"], "within", "kill {kill} at call {moment}");
+    }
+}
+
+#[test]
+fn a_job_that_may_not_be_stopped_is_said_however_quiet_the_gate_is() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    aws.fail(Operation::StopTrainingJob)
+        .with(Fault::AccessDenied);
+    let mut command = project.gate(&["run", "--all", "--quiet"]);
+    aws.reach(&mut command);
+    let child = command
+        .env("CANARY_GATE_PACE", "0.001")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for(|| !aws.in_progress().is_empty());
+    signal(&child, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains(&aws.in_progress()[0]), "{stderr}");
+    // The next run goes on with it, under the same id.
+    assert!(project.path(".canary-gate/run-0").exists());
+}
+
+#[test]
+fn a_workflow_run_s_other_jobs_keep_their_canaries() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    let mut other = project.gate(&["run", "--all"]);
+    aws.reach(&mut other);
+    let mut other = other
+        .env("CANARY_GATE_PACE", "0.001")
+        .env("GITHUB_RUN_ID", "77")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| !aws.in_progress().is_empty());
+    // Another job of the same workflow run has nothing to do, and ends.
+    project.write("nothing", "");
+    project
+        .run_with(&["run", "--changed-files", "nothing"], |command| {
+            aws.reach(command);
+            command.env("GITHUB_RUN_ID", "77");
+        })
+        .ended_with(0);
+    assert_eq!(aws.in_progress().len(), 1);
+    signal(&other, Signal::SIGTERM);
+    other.wait().unwrap();
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_a_pull_request_names_is_refused() {
+    let (project, aws) = project(FIXED);
+    project.write(".canary-gate/run-0", "somebody-else\nus-east-1\n");
+    let project = project.committed();
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(1)
+        .complained("tracked by git");
+    assert_eq!(created(&aws), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_gate_staged_and_never_used_is_swept_after_a_day() {
+    let (project, aws) = project(FIXED);
+    aws.put_object(
+        "canaries",
+        "out/cg-stage/cg-churn-0123456789abcdef-0/train/part",
+        "x",
+    );
+    aws.put_object("canaries", "out/models/keep", "x");
+    gate(&project, &aws, &["sweep"])
+        .ended_with(0)
+        .reported("nothing is left behind");
+    assert_eq!(aws.keys("canaries", "out/").len(), 2);
+}
+
+#[test]
+fn a_job_whose_start_was_not_answered_is_stopped_too() {
+    for run_id in [None, Some("77")] {
+        let (project, aws) = project(FIXED);
+        aws.polls(Polls::Nothing);
+        aws.fail(Operation::CreateTrainingJob)
+            .on_call(1)
+            .with(Fault::AnswerLost);
+        let mut command = project.gate(&["run", "--all"]);
+        aws.reach(&mut command);
+        if let Some(id) = run_id {
+            command.env("GITHUB_RUN_ID", id);
+        }
+        let mut child = command
+            .env("CANARY_GATE_PACE", "0.001")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let looks = || aws.calls(Operation::DescribeTrainingJob);
+        wait_for(|| !aws.in_progress().is_empty() && looks() > 4);
+        signal(&child, Signal::SIGTERM);
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        assert_eq!(aws.in_progress(), Vec::<String>::new(), "{run_id:?}");
+    }
+}
+
+#[test]
+fn a_sweep_stops_jobs_before_it_looks_into_s3() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws, "0.001");
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
+    aws.fail(Operation::ListObjectsV2).with(Fault::AccessDenied);
+    gate(&project, &aws, &["sweep", "--run", &run])
+        .ended_with(1)
+        .complained("s3:ListBucket");
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}

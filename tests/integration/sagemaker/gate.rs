@@ -1,0 +1,149 @@
+//! A whole gate, and what it asks AWS for.
+
+use super::{FIXED, created, gate, project};
+use crate::aws::Operation;
+
+#[test]
+fn a_gate_on_sagemaker_forecasts_judges_and_leaves_nothing() {
+    let (project, aws) = project(FIXED);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let report = run.json();
+    let job = &report["jobs"][0];
+    assert_eq!(report["verdict"], "within", "{}", run.seen());
+    assert_eq!(job["measurements"].as_array().unwrap().len(), 3);
+    let run = &job["measurements"][0];
+    assert_eq!(run["backend"], "sagemaker");
+    assert!(
+        run["training_job"]
+            .as_str()
+            .unwrap()
+            .starts_with("cg-churn-")
+    );
+    assert!(
+        run["usage"]["memory"]["source"]
+            .as_str()
+            .unwrap()
+            .contains("CloudWatch")
+    );
+    assert!(run["phases"]["download"].is_number());
+    assert!(run["cost"].is_number());
+    assert_eq!(job["forecasts"][0]["price"]["evidence"], "price-list");
+
+    assert_eq!(created(&aws).len(), 3);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    // The packed source stays, for it is found by its hash; what the canaries wrote does not.
+    let left = aws.keys("canaries", "");
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].starts_with("out/cg-source/") && left[0].ends_with("/sourcedir.tar.gz"));
+}
+
+#[test]
+fn a_canary_is_asked_for_as_the_full_run_is_but_for_its_sample() {
+    let (project, aws) = project(FIXED);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    let jobs = aws.jobs();
+    // Canaries run beside each other, so their order is open.
+    let job = jobs.iter().find(|job| job.channel_keys("train").len() == 2);
+    let job = job.expect("one canary of two objects");
+    let input = job.input();
+    assert_eq!(job.instance_type(), "ml.m5.xlarge");
+    assert_eq!(input["StoppingCondition"]["MaxRuntimeInSeconds"], 1800);
+    assert_eq!(input["RoleArn"], "arn:aws:iam::123456789012:role/Train");
+    assert_eq!(job.hyperparameter("epochs"), Some("5"));
+    assert!(
+        input
+            .get("EnableManagedSpotTraining")
+            .is_none_or(|spot| spot == false)
+    );
+    assert!(job.tag("canary-gate:run").is_some());
+    assert!(job.tag("canary-gate:expires").is_some());
+    assert_eq!(input["OutputDataConfig"]["CompressionType"], "NONE");
+}
+
+#[test]
+fn the_adaptive_design_climbs_until_the_budget_is_decided() {
+    let (project, aws) = project("{max_runtime: 30m}");
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    assert_eq!(run.json()["verdict"], "within", "{}", run.seen());
+    assert!(created(&aws).len() >= 3);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn a_budget_that_cannot_hold_is_exceeded() {
+    let (project, aws) = project(FIXED);
+    let tight = project
+        .read("canary-gate.yml")
+        .replace("time: 2h", "time: 10m");
+    project.write("canary-gate.yml", &tight);
+    let run = gate(&project, &aws, &["run", "--all"]).ended_with(10);
+    assert!(run.stdout.contains("exceeded"), "{}", run.seen());
+}
+
+#[test]
+fn a_plan_spends_nothing() {
+    let (project, aws) = project(FIXED);
+    gate(&project, &aws, &["plan", "--all"])
+        .ended_with(0)
+        .reported("ml.m5.xlarge");
+    assert_eq!(aws.calls(Operation::CreateTrainingJob), 0);
+    assert_eq!(aws.keys("canaries", ""), Vec::<String>::new());
+}
+
+#[test]
+fn validating_asks_aws_nothing() {
+    let (project, aws) = project(FIXED);
+    gate(&project, &aws, &["validate"]).ended_with(0);
+    assert_eq!(aws.all_calls(), 0);
+}
+
+#[test]
+fn files_that_a_script_reads_at_once_are_staged_as_copies_and_removed() {
+    let (project, aws) = project(FIXED);
+    let fast = project.read("canary-gate.yml").replace(
+        "s3://data/churn/train/",
+        "s3://data/churn/train/, mode: FastFile",
+    );
+    project.write("canary-gate.yml", &fast);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    let jobs = aws.jobs();
+    let source = &jobs[0].input()["InputDataConfig"][0]["DataSource"]["S3DataSource"];
+    assert_eq!(source["S3DataType"], "S3Prefix");
+    assert!(
+        source["S3Uri"].as_str().unwrap().contains("/cg-stage/"),
+        "{source}"
+    );
+    assert_eq!(aws.keys("canaries", "out/cg-stage/"), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_person_sees() {
+    let (project, aws) = project(
+        "{design: fixed, fractions: [1%, 2%, 5%], replicates: 2, max_runtime: 30m, parallel: 1}",
+    );
+    let run = gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    let seen = run.seen().replace(
+        &format!("{:.10}", jiff::Timestamp::now().to_string()),
+        "[TODAY]",
+    );
+    insta::assert_snapshot!("run", seen);
+    let plan = gate(&project, &aws, &["plan", "--all"]).ended_with(0);
+    insta::assert_snapshot!("plan", plan.seen());
+}
+
+/// Each status is looked at once here, so this counts what a canary takes beside the looks that last as long as it does.
+#[test]
+fn a_canary_takes_few_requests() {
+    let requests = |replicates: u32| {
+        let design = format!(
+            "{{design: fixed, fractions: [1%, 2%, 5%], replicates: {replicates}, max_runtime: 30m, parallel: 1}}"
+        );
+        let (project, aws) = project(&design);
+        gate(&project, &aws, &["run", "--all"]).ended_with(0);
+        aws.all_calls()
+    };
+    let (three, nine) = (requests(1), requests(3));
+    let each = (nine - three) / 6;
+    println!("{three} requests for 3 canaries, {nine} for 9: {each} each");
+    assert!(each <= 16, "{each}");
+}

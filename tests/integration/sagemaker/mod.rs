@@ -1,0 +1,89 @@
+//! The gate on SageMaker, played by the fake AWS: the real binary, from the spec to the report.
+
+mod adoption;
+mod clean_up;
+mod gate;
+mod preflight;
+mod scripts;
+mod troubles;
+
+use crate::aws::{FakeAws, Timeline};
+use crate::project::{Finished, Project};
+
+/// The spec of job `churn`: 100 objects of data, three canaries of a fixed design where `canary` does not say otherwise.
+const SPEC: &str = "\
+version: 1
+backend: sagemaker
+region: us-east-1
+jobs:
+  churn:
+    training:
+      image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1
+      role: arn:aws:iam::123456789012:role/Train
+      source_dir: code
+      entry_point: train.py
+      hyperparameters: {epochs: 5}
+      channels:
+        train: {uri: s3://data/churn/train/}
+      output: s3://canaries/out/
+    instance: ml.m5.xlarge
+    canary: CANARY
+    budget: {time: 2h, cost: 5 USD, memory: 90%}
+";
+
+const FIXED: &str = "{design: fixed, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m}";
+
+/// A project on SageMaker whose canaries follow `canary`, and an AWS with its data.
+fn project(canary: &str) -> (Project, FakeAws) {
+    let project = Project::empty()
+        .file("canary-gate.yml", &SPEC.replace("CANARY", canary))
+        .file("code/train.py", "print('trained')\n");
+    let aws = FakeAws::start();
+    for index in 0..100 {
+        let line = format!("{index}\n");
+        aws.put_object(
+            "data",
+            &format!("churn/train/part-{index:03}.csv"),
+            line.repeat(100 + index % 7),
+        );
+    }
+    aws.make_bucket("canaries");
+    // Ten seconds, and a minute for each thousand bytes.
+    aws.train(|job| {
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand bytes")]
+        let bytes = job.bytes() as f64;
+        Timeline::completed().training(10.0 + 0.06 * bytes)
+    });
+    (project, aws)
+}
+
+/// `canary-gate ARGUMENTS` with no waits.
+fn gate(project: &Project, aws: &FakeAws, arguments: &[&str]) -> Finished {
+    project.run_with(arguments, |command| {
+        aws.reach(command);
+        command.env("CANARY_GATE_PACE", "0");
+    })
+}
+
+/// The names of all jobs ever created, in order.
+fn created(aws: &FakeAws) -> Vec<String> {
+    aws.jobs().iter().map(|job| job.name().to_owned()).collect()
+}
+
+/// For a person who wants to try the gate on the fake: prints how to reach it, and serves until the folder it names is
+/// removed. `cargo nextest run --run-ignored only serves_by_hand --no-capture`
+#[test]
+#[ignore = "serves the fake for a person to try by hand"]
+fn serves_by_hand() {
+    let (project, aws) = project("{max_runtime: 30m}");
+    aws.polls(crate::aws::Polls::Seconds(15.0));
+    println!("cd {}", project.root().display());
+    for (name, value) in aws.environment() {
+        println!("export {name}={value}");
+    }
+    println!("export CANARY_GATE_PACE=0.1 HOME=$PWD");
+    println!("{} run --all", env!("CARGO_BIN_EXE_canary-gate"));
+    while project.root().exists() {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}

@@ -1,0 +1,366 @@
+//! What may happen on the way: each trouble with its outcome and exit code.
+
+use super::{FIXED, created, gate, project};
+use crate::aws::{Fault, Operation, Timeline};
+
+#[test]
+fn throttling_is_waited_out() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::CreateTrainingJob)
+        .on_calls(2..=4)
+        .with(Fault::Throttled);
+    aws.fail(Operation::DescribeTrainingJob)
+        .on_calls(3..=6)
+        .with(Fault::Throttled);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+}
+
+#[test]
+fn throttled_to_the_end_is_unknown() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::CreateTrainingJob)
+        .with(Fault::Throttled);
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(14)
+        .complained("throttled");
+    assert_eq!(created(&aws), Vec::<String>::new());
+}
+
+#[test]
+fn an_exhausted_quota_is_told_with_its_numbers() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::CreateTrainingJob)
+        .with(Fault::resource_limit("ml.m5.xlarge", 4, 4, 1));
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(14)
+        .complained("`ml.m5.xlarge for training job usage` is 4")
+        .complained("4 in use");
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn a_quota_that_runs_out_while_canaries_run_makes_the_rest_wait() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(3)
+        .with(Fault::resource_limit("ml.m5.xlarge", 1, 1, 1));
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+}
+
+#[test]
+fn no_capacity_is_unknown_and_never_over_budget() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::no_capacity());
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(14);
+    let report = run.json();
+    assert_eq!(report["verdict"], "unknown", "{}", run.seen());
+    assert_eq!(
+        report["jobs"][0]["measurements"][0]["outcome"]["kind"],
+        "no_capacity"
+    );
+    // The other canaries would find none either.
+    assert_eq!(created(&aws).len(), 1);
+}
+
+#[test]
+fn an_error_of_sagemakers_own_is_tried_again() {
+    let (project, aws) = project(FIXED);
+    aws.train(|job| {
+        if job.number() == 1 {
+            Timeline::internal_error()
+        } else {
+            Timeline::completed()
+        }
+    });
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let names = created(&aws);
+    assert_eq!(names.len(), 4, "{}", run.seen());
+    assert!(
+        names[0].ends_with("-0") && names[1].ends_with("-1"),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn an_error_of_sagemakers_own_that_stays_is_unknown() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::internal_error());
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(14);
+    let report = run.json();
+    let measured = &report["jobs"][0]["measurements"];
+    assert_eq!(measured[0]["outcome"]["kind"], "platform_error");
+    assert!(
+        measured[0]["notes"]
+            .to_string()
+            .contains("SageMaker says: InternalServerError")
+    );
+    assert_eq!(created(&aws).len(), 2);
+}
+
+#[test]
+fn the_scripts_own_failure_fails_the_gate() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::script_failed(1, "KeyError: 'age'"));
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(13)
+        .reported("KeyError: 'age'");
+    assert_eq!(created(&aws).len(), 1);
+}
+
+#[test]
+fn running_out_of_memory_is_a_result() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::out_of_memory());
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(10);
+    let report = run.json();
+    assert_eq!(
+        report["jobs"][0]["measurements"][0]["outcome"]["kind"],
+        "out_of_memory"
+    );
+}
+
+#[test]
+fn data_that_the_role_cannot_read_is_for_a_person_to_mend() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| {
+        Timeline::data_download_failed("AccessDenied on s3://data/churn/train/part-001.csv")
+    });
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(1)
+        .complained("training.role");
+    assert_eq!(created(&aws).len(), 1);
+}
+
+#[test]
+fn a_canary_past_its_limit_is_a_lower_bound() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::completed().training(4000.0));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    assert_eq!(
+        run.json()["jobs"][0]["measurements"][0]["outcome"]["kind"],
+        "timed_out",
+        "{}",
+        run.seen()
+    );
+}
+
+#[test]
+fn an_endpoint_that_is_gone_for_a_while_is_waited_for() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::DescribeTrainingJob)
+        .on_calls(4..=40)
+        .with(Fault::Dropped);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+}
+
+#[test]
+fn an_expired_session_is_unknown_and_names_the_jobs() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::DescribeTrainingJob)
+        .since_call(3)
+        .with(Fault::ExpiredToken);
+    let run = gate(&project, &aws, &["run", "--all"]).ended_with(14);
+    let name = &created(&aws)[0];
+    assert!(
+        run.stderr.contains("expired") && run.stderr.contains(name.as_str()),
+        "{}",
+        run.seen()
+    );
+}
+
+#[test]
+fn who_signs_in_again_goes_on() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::DescribeTrainingJob)
+        .on_calls(3..=4)
+        .with(Fault::ExpiredToken);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+}
+
+#[test]
+fn after_an_expired_session_the_next_start_takes_the_jobs_over() {
+    let (project, aws) = project(FIXED);
+    // From the third look on, whatever is called.
+    aws.fail(Operation::DescribeTrainingJob)
+        .on_call(3)
+        .then_everything_for(u64::MAX)
+        .with(Fault::ExpiredToken);
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(14)
+        .complained("may still be running: cg-churn-");
+    assert_eq!(aws.in_progress().len(), 1);
+    aws.recover();
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn an_answer_that_is_lost_starts_no_second_job() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(1)
+        .with(Fault::AnswerLost);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn a_clock_that_is_wrong_is_said() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::GetCallerIdentity)
+        .with(Fault::ClockSkew);
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(1)
+        .complained("clock");
+}
+
+#[test]
+fn a_job_that_somebody_deletes_is_unknown() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::completed().deleted_after_polls(2));
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(14)
+        .complained("was deleted while it ran");
+}
+
+#[test]
+fn memory_that_was_measured_in_two_ways_is_not_taken_for_growth() {
+    let (project, aws) = project(&FIXED.replace("replicates: 1", "replicates: 2"));
+    // CloudWatch is silent about the third canary, and Debugger is not.
+    aws.metrics(crate::aws::Metrics::of(|point| match point.metric {
+        _ if point.job.number() == 3 => None,
+        "MemoryUtilization" => Some(25.0),
+        _ => Some(100.0),
+    }));
+    aws.profiles(|job| {
+        let line = r#"{"Type":"memory","Name":"MemoryUsedPercent","Dimension":"","Value":80.0,"NodeId":"algo-1","Timestamp":1600000000.0}"#;
+        (job.number() == 3).then(|| format!("{line}\n"))
+    });
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let report = run.json();
+    let measured = report["jobs"][0]["measurements"].as_array().unwrap();
+    let percents: Vec<f64> = measured
+        .iter()
+        .filter_map(|run| run["usage"]["memory"]["percent"].as_f64())
+        .collect();
+    assert!(
+        percents.contains(&25.0) && percents.contains(&80.0),
+        "{}",
+        run.seen()
+    );
+    let notes = report["jobs"][0]["notes"].to_string();
+    assert!(notes.contains("that of 1 other is left out"), "{notes}");
+}
+
+#[test]
+fn late_metrics_are_waited_for_and_missing_ones_are_missing() {
+    let (project, aws) = project(FIXED);
+    aws.metrics(crate::aws::Metrics::constant(&[]));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let report = run.json();
+    let job = &report["jobs"][0];
+    assert!(job["forecasts"][0]["estimates"]["time_seconds"]["point"].is_number());
+    assert!(
+        job["forecasts"][0]["estimates"]
+            .get("memory_percent")
+            .is_none()
+    );
+    // A written line about memory cannot be told.
+    assert_eq!(run.code, 14, "{}", run.seen());
+}
+
+#[test]
+fn a_job_that_is_not_seen_at_once_is_looked_for_again() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::DescribeTrainingJob)
+        .on_calls(2..=3)
+        .with(Fault::error(
+            "ValidationException",
+            "Requested resource not found.",
+        ));
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+}
+
+#[test]
+fn a_name_that_is_taken_and_never_found_is_given_up() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::CreateTrainingJob).with(Fault::error(
+        "ResourceInUse",
+        "Training job names must be unique",
+    ));
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(14)
+        .complained("are taken and yet not found");
+}
+
+#[test]
+fn a_quota_that_is_freed_late_is_waited_for() {
+    let (project, aws) = project(FIXED);
+    aws.quota("ml.m5.xlarge for training job usage", 1.0);
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(2)
+        .with(Fault::resource_limit("ml.m5.xlarge", 1, 1, 1));
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+}
+
+#[test]
+fn what_was_measured_is_told_also_where_a_later_canary_may_not_be_started() {
+    let (project, aws) = project(&FIXED.replace("max_runtime", "parallel: 1, max_runtime"));
+    aws.fail(Operation::CreateTrainingJob)
+        .since_call(3)
+        .with(Fault::AccessDenied);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(1);
+    let report = run.json();
+    let job = &report["jobs"][0];
+    assert_eq!(
+        job["measurements"].as_array().unwrap().len(),
+        2,
+        "{}",
+        run.seen()
+    );
+    assert!(job["spend"]["canary_usd"].as_f64().unwrap() > 0.0);
+    assert_eq!(report["exit_code"], 1);
+}
+
+#[test]
+fn canaries_that_cost_more_than_they_were_to_end_the_design_at_the_limit() {
+    // The download is billed and does not count towards the time limit.
+    let (project, aws) = project(
+        "{design: fixed, fractions: [1%, 2%, 5%], replicates: 1, parallel: 1, max_runtime: 30m, spend_limit: 0.37 USD}",
+    );
+    aws.train(|_| Timeline::completed().downloading(5000.0).training(600.0));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    assert_eq!(created(&aws).len(), 1, "{}", run.seen());
+    let notes = run.json()["jobs"][0]["notes"].to_string();
+    assert!(notes.contains("canary.spend_limit"), "{notes}");
+}
+
+#[test]
+fn an_alternative_without_quota_does_not_keep_the_next_from_its_canaries() {
+    let (project, aws) = project(FIXED);
+    let spec = project.read("canary-gate.yml").replace(
+        "    canary:",
+        "    alternatives: [ml.c5.xlarge, ml.m5.2xlarge]\n    canary:",
+    );
+    project.write("canary-gate.yml", &spec);
+    aws.quota("ml.c5.xlarge for training job usage", 0.0);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let report = run.json();
+    let forecasts = &report["jobs"][0]["forecasts"];
+    assert_eq!(
+        forecasts[1]["not_measured"],
+        "its quota allows no canary",
+        "{}",
+        run.seen()
+    );
+    assert!(forecasts[2].get("not_measured").is_none());
+    assert_eq!(created(&aws).len(), 6);
+}
