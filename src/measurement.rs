@@ -8,6 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::spec::BackendKind;
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
@@ -132,6 +133,21 @@ impl Measurement {
             reused: None,
             ended_at: None,
             notes: Vec::new(),
+        }
+    }
+
+    /// A run of which nothing is known yet but what was asked for.
+    pub fn of_run(run: &CanaryRun, backend: BackendKind, outcome: Outcome) -> Self {
+        Self {
+            backend: Some(backend),
+            objects: Some(run.objects),
+            objects_total: Some(run.objects_total),
+            bytes: Some(run.bytes),
+            bytes_total: Some(run.bytes_total),
+            work: run.work.as_ref().map(|work| work.level),
+            work_total: run.work.as_ref().map(|work| work.full),
+            replicate: run.replicate,
+            ..Self::without_figures(run.job.clone(), run.instance.clone(), run.fraction, outcome)
         }
     }
 

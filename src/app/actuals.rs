@@ -70,8 +70,8 @@ pub(super) async fn actuals(
             let dataset = backend.list(job).await?;
             let full = plan::full_run(job, &dataset);
             let price = project.price(&job.instance);
-            let ran =
-                canaries::run(&mut runner, job, &[full], price.as_ref(), Earlier::none()).await;
+            let (price, none) = (price.as_ref(), Earlier::none());
+            let ran = canaries::run(&mut runner, job, &[full], price, None, none).await;
             if let Some(error) = ran.failure {
                 return Err(error);
             }

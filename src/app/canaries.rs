@@ -57,16 +57,18 @@ pub(super) struct Ran {
 
 /// Runs the canaries of one configuration, so many at a time as the backend runs of it.
 ///
-/// After a run that did not complete nothing more is launched: the same code would fail again, on more data.
+/// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one that
+/// could pass `limit`; a full run that a person asks for has none.
 pub(super) async fn run<B: Backend>(
     runner: &mut Runner<'_, B>,
     job: &Job,
     runs: &[CanaryRun],
     price: Option<&Price>,
+    limit: Option<Usd>,
     earlier: Earlier,
 ) -> Ran {
     let launching = Cell::new(true);
-    let money = Money::new(job, price, earlier.spent);
+    let money = Money::new(limit, price, earlier.spent);
     let bars = runner.progress.canaries(job, runs, earlier);
     let (backend, cancellation) = (runner.backend, runner.cancellation);
     let launches = runs.iter().enumerate().map(|(index, run)| {
@@ -145,7 +147,7 @@ pub(super) async fn run<B: Backend>(
 
 /// The spend limit of a job, kept run by run: what was billed, and what the running ones may cost at worst.
 struct Money<'a> {
-    limit: Usd,
+    limit: Option<Usd>,
     /// Without one there is nothing to count.
     price: Option<&'a Price>,
     committed: Cell<Usd>,
@@ -153,9 +155,9 @@ struct Money<'a> {
 }
 
 impl<'a> Money<'a> {
-    fn new(job: &Job, price: Option<&'a Price>, spent: Option<Usd>) -> Self {
+    fn new(limit: Option<Usd>, price: Option<&'a Price>, spent: Option<Usd>) -> Self {
         Self {
-            limit: job.canary.spend_limit,
+            limit,
             price,
             committed: Cell::new(spent.unwrap_or_default()),
             refused: Cell::new(0),
@@ -168,13 +170,12 @@ impl<'a> Money<'a> {
 
     /// Whether the run may be launched; what it may cost counts from now on.
     fn set_aside(&self, run: &CanaryRun) -> bool {
-        // A full run that a person asks for has no such limit.
-        if run.is_full() {
-            return true;
-        }
         let committed = self.committed.get() + self.worst(run);
         // Sums of cents are not exact.
-        if committed.0 > self.limit.0 * (1.0 + 1e-9) {
+        if self
+            .limit
+            .is_some_and(|limit| committed.0 > limit.0 * (1.0 + 1e-9))
+        {
             self.refused.set(self.refused.get() + 1);
             return false;
         }

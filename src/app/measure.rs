@@ -128,7 +128,8 @@ impl Session<'_> {
             spent: self.spent(),
             ..Earlier::none()
         };
-        let ran = canaries::run(runner, self.job, runs, price.as_ref(), earlier).await;
+        let limit = Some(self.job.canary.spend_limit);
+        let ran = canaries::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
         if ran.too_dear > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
@@ -193,7 +194,8 @@ impl Session<'_> {
                 spent: self.spent(),
                 is_open: true,
             };
-            let ran = canaries::run(runner, self.job, &[run], price.as_ref(), earlier).await;
+            let limit = Some(self.job.canary.spend_limit);
+            let ran = canaries::run(runner, self.job, &[run], price.as_ref(), limit, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;

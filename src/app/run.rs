@@ -43,6 +43,8 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             .map(|affected| affected.job)
             .collect::<Vec<_>>(),
     )?;
+    project.refuse_to_write_over_the_recording(written())?;
+    let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
     let gate_run = GateRun::begin(&project)?;
     let tags = gate_run.tags(if arguments.fresh {
         ReusePolicy::Own
@@ -50,8 +52,6 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         ReusePolicy::Young
     });
     let backend = AnyBackend::of(&project, &arguments.pass_env, tags).await?;
-    project.refuse_to_write_over_the_recording(written())?;
-    let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
     let own_report = project.state_folder().join(LAST_REPORT);
     let mut store = Store::open(
         &project,

@@ -19,7 +19,8 @@ use crate::units::Fraction;
 
 /// Something that runs canaries.
 ///
-/// The contract: whatever way [`Backend::run`] ends, nothing that costs money or holds a machine is left running by it.
+/// The contract: whatever way [`Backend::run`] ends, nothing that costs money or holds a machine is left running by it; where
+/// it could not be stopped, the error names it, and it ends by itself.
 /// That the training code failed is a result, an `Ok` with its outcome; that we could not run it is an `Err`.
 pub trait Backend {
     /// Every object of every channel of a job, sorted by key. Reads only.
@@ -33,11 +34,13 @@ pub trait Backend {
     /// How many more canaries of one size it can run; `None`: any number.
     fn supply(
         &self,
-        job: &Job,
-        instance: &InstanceConfiguration,
-        fraction: Fraction,
-        work: Option<f64>,
-    ) -> Option<u32>;
+        _: &Job,
+        _: &InstanceConfiguration,
+        _: Fraction,
+        _: Option<f64>,
+    ) -> Option<u32> {
+        None
+    }
 
     /// How many canaries of a configuration it runs at a time.
     fn at_once(&self, job: &Job, _: &InstanceConfiguration) -> u32 {

@@ -24,11 +24,11 @@ use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::place::Place;
 use super::{Backend, BackendError, CanaryResult, Cancellation, Watcher, source};
 use crate::canary::{CanaryRun, ChannelData, Dataset};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
-use crate::measurement::{self, Measurement, Outcome, Phases, Usage, steps};
+use crate::instance::{Capacity, InstanceType};
+use crate::measurement::{Measurement, Outcome, Phases, Usage, steps};
 use crate::probe::{self, OptMl, ProbeReport};
 use crate::spec::{BackendKind, Distribution, Job};
-use crate::units::{Fraction, Seconds};
+use crate::units::Seconds;
 
 /// What is read of `output/failure`; SageMaker takes 1,024 characters of it.
 const FAILURE_BYTES: u64 = 8192;
@@ -176,16 +176,6 @@ impl Backend for LocalBackend {
         kind.is_local().then(|| self.host().clone())
     }
 
-    fn supply(
-        &self,
-        _: &Job,
-        _: &InstanceConfiguration,
-        _: Fraction,
-        _: Option<f64>,
-    ) -> Option<u32> {
-        None
-    }
-
     async fn run(
         &self,
         job: &Job,
@@ -272,22 +262,6 @@ impl Backend for LocalBackend {
             );
         Ok(Some(CanaryResult {
             measurement: Measurement {
-                schema_version: measurement::SCHEMA_VERSION,
-                run: None,
-                job: run.job.clone(),
-                instance: run.instance.clone(),
-                backend: Some(BackendKind::Local),
-                fraction: run.fraction,
-                objects: Some(run.objects),
-                objects_total: Some(run.objects_total),
-                bytes: Some(run.bytes),
-                bytes_total: Some(run.bytes_total),
-                work: run.work.as_ref().map(|work| work.level),
-                work_total: run.work.as_ref().map(|work| work.full),
-                replicate: run.replicate,
-                attempt: 0,
-                start: None,
-                outcome,
                 phases: Phases {
                     startup: Some(startup),
                     download: Some(placing),
@@ -299,12 +273,9 @@ impl Backend for LocalBackend {
                 usage: usage::of_machine(&results),
                 hosts: usage::of_each_host(&hosts, &shards, &results),
                 step_seconds,
-                price: None,
-                cost: None,
-                training_job: None,
-                reused: None,
                 ended_at: Some(jiff::Timestamp::now()),
                 notes,
+                ..Measurement::of_run(run, BackendKind::Local, outcome)
             },
             log_tail,
         }))

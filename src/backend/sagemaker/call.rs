@@ -96,7 +96,7 @@ impl CallError {
                     "could not {doing}: there are no AWS credentials{}",
                     of_profile()
                 ),
-                "sign in (`aws sso login`, `aws configure`), or in GitHub Actions assume a role in a step before; they are looked for in the usual places",
+                "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions use aws-actions/configure-aws-credentials in a step before",
             ),
             Kind::Expired => BackendError::passing(
                 format!("could not {doing}: the AWS session has expired ({said})"),

@@ -8,14 +8,12 @@ mod tests;
 mod training;
 mod yaml;
 
-use std::error::Error;
-
-use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::Client;
-use aws_sdk_sagemaker::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
+use super::call::{CallError, Kind};
 use super::name::JobName;
+use super::watch::DESCRIBE;
 use crate::aws::Aws;
 use crate::backend::BackendError;
 
@@ -43,7 +41,7 @@ async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, Ba
         .training_job_name(name)
         .send()
         .await
-        .map_err(|error| refusal(&error, error.code(), name, region))?;
+        .map_err(|error| refusal(&CallError::of(DESCRIBE, &error), name, region))?;
     // Tags are an extra: who may not read them gets a spec without.
     let tags = tags(client, &job).await.unwrap_or_default();
     Ok(layout::spec(&job, &tags, region))
@@ -62,47 +60,21 @@ async fn tags(client: &Client, job: &DescribeTrainingJobOutput) -> Option<Vec<(S
 }
 
 /// Why the job could not be read, and what to do about it.
-fn refusal(
-    error: &(dyn Error + Send + Sync + 'static),
-    code: Option<&str>,
-    name: &str,
-    region: &str,
-) -> BackendError {
-    let without_credentials = {
-        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-        std::iter::from_fn(|| {
-            let this = cause?;
-            cause = this.source();
-            Some(this)
-        })
-        .any(|cause| cause.is::<CredentialsError>())
-    };
-    let (what, help) = match code {
-        Some("ValidationException" | "ResourceNotFound" | "ResourceNotFoundException") => (
+fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
+    if error.is_not_found() {
+        return BackendError::new(
             format!("there is no training job `{name}` in {region}"),
             format!(
                 "name another region with `--region`; what there is tells `aws sagemaker list-training-jobs --region {region}`"
             ),
-        ),
-        Some("AccessDeniedException" | "AccessDenied") => (
+        );
+    }
+    if error.kind == Kind::Denied {
+        // The least policy of a spec is about canaries, and there is no spec yet.
+        return BackendError::new(
             format!("AWS does not let you read the training job `{name}` in {region}"),
-            format!("allow sagemaker:DescribeTrainingJob on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
-        ),
-        Some(
-            "ExpiredTokenException" | "ExpiredToken" | "UnrecognizedClientException" | "InvalidClientTokenId"
-            | "InvalidSignatureException" | "SignatureDoesNotMatch" | "MissingAuthenticationTokenException",
-        ) => (
-            format!("AWS does not accept the credentials: {}", DisplayErrorContext(error)),
-            "renew them, for instance with `aws sso login`; `aws sts get-caller-identity` tells whether they work".to_owned(),
-        ),
-        _ if without_credentials => (
-            "there are no AWS credentials".to_owned(),
-            "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; in GitHub Actions use aws-actions/configure-aws-credentials".to_owned(),
-        ),
-        _ => (
-            format!("SageMaker in {region} could not be asked: {}", DisplayErrorContext(error)),
-            "see that the region is written correctly and that the network reaches AWS".to_owned(),
-        ),
-    };
-    BackendError::new(what, help)
+            format!("allow {DESCRIBE} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
+        );
+    }
+    error.to_error(&format!("read the training job `{name}` in {region}"))
 }

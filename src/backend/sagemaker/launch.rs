@@ -63,11 +63,14 @@ impl SagemakerBackend {
         let run = retries.shortened(run);
         let first = JobName::new(&job.name, &key.short(), 0);
         for round in 0..MOST_ROUNDS {
-            if round > 0 {
-                self.pace.wait(FIRST_WAIT * round).await;
-            }
+            let finding = async {
+                if round > 0 {
+                    self.pace.wait(FIRST_WAIT * round).await;
+                }
+                self.find(job, &run, &first).await
+            };
             let known = tokio::select! {
-                known = self.find(job, &run, &first) => known?,
+                known = finding => known?,
                 () = watcher.cancellation.cancelled() => {
                     self.stop_unwatched(&first).await;
                     return Ok(Launched::HeldBack);

@@ -57,17 +57,6 @@ pub enum Sweep<'a> {
     Expired(Timestamp),
 }
 
-fn say_left(name: &JobName) {
-    tracing::warn!(
-        "what was placed in S3 for {name} could not be removed in time; `canary-gate sweep` does it"
-    );
-}
-
-/// Whether canaries get copies of a channel's objects.
-fn is_staged(channel: &Channel) -> bool {
-    channel.sample && channel.mode == InputMode::FastFile
-}
-
 impl Sweep<'_> {
     /// Whether it is to be stopped.
     pub fn takes(&self, leftover: &Leftover) -> bool {
@@ -348,4 +337,15 @@ impl SagemakerBackend {
         }
         swept
     }
+}
+
+fn say_left(name: &JobName) {
+    tracing::warn!(
+        "what was placed in S3 for {name} could not be removed in time; `canary-gate sweep` does it"
+    );
+}
+
+/// Whether canaries get copies of a channel's objects.
+fn is_staged(channel: &Channel) -> bool {
+    channel.sample && channel.mode == InputMode::FastFile
 }

@@ -4,7 +4,8 @@
 //!
 //! A canary is found before it is made: the name of its job is made from its [`Key`], so that a second start of the gate, or
 //! another pull request with the same code and data, finds what is there. Whatever way a run ends, its own jobs are
-//! stopped; what a killed gate left is found by the next start, and by [`Sweep`].
+//! stopped, but for those that expired credentials keep it from stopping; what it or a killed gate left is found by the next
+//! start, and by [`Sweep`], and ends at its time limit.
 
 mod adoption;
 mod archive;
@@ -58,7 +59,6 @@ use crate::aws::Aws;
 use crate::canary::{CanaryRun, ChannelData, Dataset, Key, Objects, canary_key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::spec::{Channel, FileSystem, Job};
-use crate::units::Fraction;
 
 pub use code::check_source;
 pub use leftovers::{Leftover, Sweep, Swept};
@@ -219,16 +219,6 @@ impl Backend for SagemakerBackend {
 
     fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
         tables::capacity(kind)
-    }
-
-    fn supply(
-        &self,
-        _: &Job,
-        _: &InstanceConfiguration,
-        _: Fraction,
-        _: Option<f64>,
-    ) -> Option<u32> {
-        None
     }
 
     fn at_once(&self, job: &Job, instance: &InstanceConfiguration) -> u32 {

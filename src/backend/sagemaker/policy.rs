@@ -146,16 +146,7 @@ impl Scope<'_> {
             &["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
             self.outputs(),
         ));
-        statements.extend(self.keys(
-            "OutputKeys",
-            &["kms:GenerateDataKey", "kms:Decrypt"],
-            |job| job.training.output_kms_key.as_deref(),
-        ));
-        statements.extend(self.keys(
-            "VolumeKeys",
-            &["kms:CreateGrant", "kms:DescribeKey"],
-            |job| job.training.volume_kms_key.as_deref(),
-        ));
+        statements.extend(self.kms_keys());
         statements.extend([
             allow("Metrics", &["cloudwatch:GetMetricData"], anything()),
             allow(
@@ -172,6 +163,21 @@ impl Scope<'_> {
         statements
     }
 
+    /// The keys of outputs and volumes, which whoever starts a job uses as the job does.
+    fn kms_keys(&self) -> impl Iterator<Item = Value> {
+        let output = self.keys(
+            "OutputKeys",
+            &["kms:GenerateDataKey", "kms:Decrypt"],
+            |job| job.training.output_kms_key.as_deref(),
+        );
+        let volume = self.keys(
+            "VolumeKeys",
+            &["kms:CreateGrant", "kms:DescribeKey"],
+            |job| job.training.volume_kms_key.as_deref(),
+        );
+        output.into_iter().chain(volume)
+    }
+
     fn for_job(&self) -> Vec<Value> {
         let mut statements = self.list_buckets();
         statements.extend(self.read_data("ReadData", &["s3:GetObject"], |_| true));
@@ -180,16 +186,7 @@ impl Scope<'_> {
             &["s3:GetObject", "s3:PutObject"],
             self.outputs(),
         ));
-        statements.extend(self.keys(
-            "OutputKeys",
-            &["kms:GenerateDataKey", "kms:Decrypt"],
-            |job| job.training.output_kms_key.as_deref(),
-        ));
-        statements.extend(self.keys(
-            "VolumeKeys",
-            &["kms:CreateGrant", "kms:DescribeKey"],
-            |job| job.training.volume_kms_key.as_deref(),
-        ));
+        statements.extend(self.kms_keys());
         statements.extend([
             allow(
                 "Logs",

@@ -32,7 +32,7 @@ impl SagemakerBackend {
                 measurement: Measurement {
                     training_job: Some(found.name.to_string()),
                     attempt: found.name.attempt(),
-                    ..asked_for(run, Outcome::Stopped)
+                    ..Measurement::of_run(run, BackendKind::Sagemaker, Outcome::Stopped)
                 },
                 log_tail: Vec::new(),
             });
@@ -78,21 +78,6 @@ impl SagemakerBackend {
             ),
             log_tail,
         })
-    }
-}
-
-/// What is known of a run before it gives anything.
-fn asked_for(run: &CanaryRun, outcome: Outcome) -> Measurement {
-    Measurement {
-        backend: Some(BackendKind::Sagemaker),
-        objects: Some(run.objects),
-        objects_total: Some(run.objects_total),
-        bytes: Some(run.bytes),
-        bytes_total: Some(run.bytes_total),
-        work: run.work.as_ref().map(|work| work.level),
-        work_total: run.work.as_ref().map(|work| work.full),
-        replicate: run.replicate,
-        ..Measurement::without_figures(run.job.clone(), run.instance.clone(), run.fraction, outcome)
     }
 }
 
@@ -181,6 +166,6 @@ fn measurement(
         reused,
         ended_at: description.ended_at,
         notes,
-        ..asked_for(run, outcome)
+        ..Measurement::of_run(run, BackendKind::Sagemaker, outcome)
     }
 }

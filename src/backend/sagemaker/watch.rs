@@ -25,12 +25,17 @@ const LOOKS_FOR_TIMES: u32 = 5;
 /// A canary that has no machine by then will hardly get one; waiting is not billed, but it holds up the check.
 const LONGEST_WAIT: Seconds = Seconds(3600.0);
 
-const DESCRIBE: Call<'_> = Call("sagemaker:DescribeTrainingJob");
+pub(super) const DESCRIBE: Call<'_> = Call("sagemaker:DescribeTrainingJob");
 
 /// How the watch ended.
 pub(super) enum Ended {
-    /// Out of sight. With expired credentials the job is left to the next start, which goes on with it; nobody could stop it.
-    Lost { error: BackendError, is_left: bool },
+    /// Out of sight, or beyond hope.
+    Lost {
+        error: BackendError,
+        /// There is nothing to stop: the job is gone, or with expired credentials nobody could, and the next start goes on
+        /// with it.
+        is_left: bool,
+    },
     /// The job is over.
     Description(Box<JobDescription>),
     /// A signal ended the gate, and the job with it if it is ours.
@@ -101,23 +106,21 @@ impl SagemakerBackend {
                     continue;
                 }
             };
+            let now = jiff::Timestamp::now();
+            if !description.state.is_final() && should_be_over(&description, now) {
+                return Ended::Lost {
+                    is_left: false,
+                    error: BackendError::passing(
+                        format!("the training job {name} is not over long after its time limit"),
+                        "look at it in SageMaker, then start the check again",
+                    ),
+                };
+            }
             match &description.state {
                 JobState::Running { phase } => {
                     if *phase != told {
                         watcher.tell(Told::Phase(phase));
                         told.clone_from(phase);
-                    }
-                    let now = jiff::Timestamp::now();
-                    if should_be_over(&description, now) {
-                        return Ended::Lost {
-                            is_left: false,
-                            error: BackendError::passing(
-                                format!(
-                                    "the training job {name} is {phase} long after its time limit"
-                                ),
-                                "look at it in SageMaker, then start the check again",
-                            ),
-                        };
                     }
                     if has_waited_too_long(&description, now) {
                         self.stop_if_ours(found).await;

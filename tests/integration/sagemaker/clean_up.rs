@@ -21,6 +21,15 @@ fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
         .unwrap()
 }
 
+/// Leaves a job in progress that stands still until the fake's polls are set.
+fn kill_in_mid_canary(project: &Project, aws: &FakeAws) {
+    aws.polls(Polls::Nothing);
+    let mut child = started(project, aws, "0.001");
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
@@ -55,11 +64,7 @@ fn a_signal_stops_every_job() {
 #[test]
 fn a_killed_gate_is_gone_on_with() {
     let (project, aws) = project(FIXED);
-    aws.polls(Polls::Nothing);
-    let mut child = started(&project, &aws, "0.001");
-    wait_for(|| !aws.in_progress().is_empty());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_in_mid_canary(&project, &aws);
     assert_eq!(aws.in_progress().len(), 1);
 
     aws.polls(Polls::NextStatus);
@@ -78,11 +83,7 @@ fn a_killed_gate_is_gone_on_with() {
 #[test]
 fn what_a_killed_gate_left_and_nobody_wants_is_stopped() {
     let (project, aws) = project(FIXED);
-    aws.polls(Polls::Nothing);
-    let mut child = started(&project, &aws, "0.001");
-    wait_for(|| !aws.in_progress().is_empty());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_in_mid_canary(&project, &aws);
     aws.polls(Polls::NextStatus);
     let spec = project.read("canary-gate.yml");
     project.write("canary-gate.yml", &spec.replace("epochs: 5", "epochs: 6"));
@@ -95,11 +96,7 @@ fn what_a_killed_gate_left_and_nobody_wants_is_stopped() {
 #[test]
 fn a_sweep_shows_first_and_stops_what_is_past_its_time() {
     let (project, aws) = project(FIXED);
-    aws.polls(Polls::Nothing);
-    let mut child = started(&project, &aws, "0.001");
-    wait_for(|| !aws.in_progress().is_empty());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_in_mid_canary(&project, &aws);
     let left = aws.in_progress();
     let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
 
@@ -287,11 +284,7 @@ fn a_job_whose_start_was_not_answered_is_stopped_too() {
 #[test]
 fn a_sweep_stops_jobs_before_it_looks_into_s3() {
     let (project, aws) = project(FIXED);
-    aws.polls(Polls::Nothing);
-    let mut child = started(&project, &aws, "0.001");
-    wait_for(|| !aws.in_progress().is_empty());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_in_mid_canary(&project, &aws);
     let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
     aws.fail(Operation::ListObjectsV2).with(Fault::AccessDenied);
     gate(&project, &aws, &["sweep", "--run", &run])

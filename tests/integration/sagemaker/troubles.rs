@@ -1,7 +1,10 @@
 //! What may happen on the way: each trouble with its outcome and exit code.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use super::{FIXED, created, gate, project};
-use crate::aws::{Fault, Operation, Timeline};
+use crate::aws::{Fault, Operation, Polls, Timeline};
 
 #[test]
 fn throttling_is_waited_out() {
@@ -363,4 +366,48 @@ fn an_alternative_without_quota_does_not_keep_the_next_from_its_canaries() {
     );
     assert!(forecasts[2].get("not_measured").is_none());
     assert_eq!(created(&aws).len(), 6);
+}
+
+#[test]
+fn a_canary_of_all_the_data_is_held_against_the_spend_limit_too() {
+    let (project, aws) = project(
+        "{design: fixed, fractions: [1%, 2%, 100%], replicates: 1, parallel: 1, max_runtime: 30m, spend_limit: 0.37 USD}",
+    );
+    // The first alone costs nearly all of it.
+    aws.train(|job| {
+        let download = if job.number() == 1 { 5000.0 } else { 1.0 };
+        Timeline::completed().downloading(download).training(1.0)
+    });
+    let run = gate(&project, &aws, &["run", "--all"]);
+    assert_eq!(created(&aws).len(), 1, "{}", run.seen());
+}
+
+#[test]
+fn a_job_that_never_ends_is_given_up_long_after_its_time_limit() {
+    let (project, aws) = project(FIXED);
+    // It trains after the second look, and then the clock of AWS stands still.
+    aws.polls(Polls::Seconds(120.0));
+    aws.train(|_| Timeline::completed().training(1000.0));
+    let mut command = project.gate(&["run", "--all"]);
+    aws.reach(&mut command);
+    let child = command
+        .env("CANARY_GATE_PACE", "0.01")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !aws
+        .jobs()
+        .iter()
+        .any(|job| job.secondary_status() == "Training")
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    aws.polls(Polls::Nothing);
+    aws.age_jobs(11.0 * 86_400.0);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(14), "{stderr}");
+    assert!(stderr.contains("long after its time limit"), "{stderr}");
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
 }
