@@ -6,7 +6,8 @@
 use handlebars::{Handlebars, no_escape};
 use serde::Serialize;
 
-use super::background::{self, Align, Caution, Grid};
+use super::background::{self, Caution};
+use super::canaries::{self, Align, Grid};
 use super::comparison::{self, Comparison, Figure, Row};
 use super::escape::{LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, as_code, for_markdown};
 use super::{JobReport, Report, words};
@@ -201,7 +202,7 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<String> {
         } else {
             String::new()
         };
-        for (what, last_line) in background::failures(job) {
+        for (what, last_line) in canaries::failures(job) {
             let what = prose(&what);
             remarks.push(match last_line {
                 Some(line) => format!("{lead}{what}: {}", as_code(&line, LINE_LIMIT)),
@@ -242,11 +243,11 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<String> {
 
 fn folds(report: &Report, jobs: &[&JobReport]) -> Vec<Fold> {
     let mut folds = Vec::new();
-    let runs = background::canary_runs(jobs);
+    let runs = canaries::canary_runs(jobs);
     if !runs.rows.is_empty() {
         folds.push(Fold {
             // Only numbers of ours; backslashes would show in a summary.
-            summary: format!("Canaries: {}", background::spend(jobs)),
+            summary: format!("Canaries: {}", canaries::spend(jobs)),
             lines: Vec::new(),
             grid: Some(table(&runs)),
         });

@@ -8,6 +8,7 @@
 //! ([`words`]) and the way hostile text is made harmless ([`escape`]).
 
 mod background;
+mod canaries;
 mod comparison;
 pub mod csv;
 pub mod escape;

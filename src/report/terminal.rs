@@ -3,6 +3,7 @@
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use super::background;
+use super::canaries;
 use super::comparison::{self, Column, Comparison, Figure, Row};
 use super::escape::{LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, for_terminal};
 use super::{JobReport, Report, words};
@@ -130,7 +131,7 @@ fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
             push_labelled(text, "more", &hint, style);
         }
     }
-    for (what, last_line) in background::failures(job) {
+    for (what, last_line) in canaries::failures(job) {
         let mut failure = prose(&what);
         if let Some(line) = last_line {
             failure.push_str(": ");
@@ -155,7 +156,7 @@ fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
         push_labelled(text, "advice", &prose(advice), style);
     }
     if !job.measurements.is_empty() {
-        push_labelled(text, "canaries", &background::spend(&[job]), style);
+        push_labelled(text, "canaries", &canaries::spend(&[job]), style);
     }
     for (instances, explanation) in background::explanations(job, &comparison.columns) {
         let lead = if job.forecasts.len() > 1 {

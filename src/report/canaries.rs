@@ -1,0 +1,308 @@
+//! The canaries of a report: their table, what they cost, and those that failed.
+
+use super::JobReport;
+use super::words::{self, Quantity};
+use crate::measurement::{Measurement, Outcome, Start, Utilization};
+use crate::units::{Percent, Seconds, Usd};
+
+/// A table of texts; each column is to be set left or right.
+#[derive(Debug, Default)]
+pub(super) struct Grid {
+    pub(super) columns: Vec<(&'static str, Align)>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// Words stand left, numbers right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Align {
+    Left,
+    Right,
+}
+
+impl Grid {
+    /// Leaves out the columns in which no row says anything.
+    pub(super) fn without_empty_columns(self) -> Self {
+        let is_said: Vec<bool> = (0..self.columns.len())
+            .map(|index| self.rows.iter().any(|row| !row[index].is_empty()))
+            .collect();
+        let keep = |index: &usize| is_said[*index];
+        Self {
+            columns: (0..self.columns.len())
+                .filter(keep)
+                .map(|index| self.columns[index])
+                .collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| {
+                    (0..row.len())
+                        .filter(keep)
+                        .map(|i| row[i].clone())
+                        .collect()
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Every canary run, in the order of the plan. With several jobs the first column names the job.
+pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
+    let job_name = |job: &JobReport| {
+        if jobs.len() > 1 {
+            job.name.clone()
+        } else {
+            String::new()
+        }
+    };
+    let rows = jobs.iter().flat_map(|job| {
+        job.measurements.iter().map(|run| {
+            let usage = &run.usage;
+            vec![
+                job_name(job),
+                run.instance.to_string(),
+                data(run),
+                work(run),
+                run.training_seconds.map_or(String::new(), seconds),
+                memory(run),
+                mean(usage.cpu_percent.as_ref()),
+                mean(usage.gpu_percent.as_ref()),
+                mean(usage.gpu_memory_percent.as_ref()),
+                run.step_seconds.map_or(String::new(), |Seconds(time)| {
+                    Quantity::StepTime.figure(time)
+                }),
+                match run.reused {
+                    Some(_) => "earlier run",
+                    None => run.start.map_or("", start),
+                }
+                .to_owned(),
+                run.outcome.to_string(),
+            ]
+        })
+    });
+    Grid {
+        columns: vec![
+            ("Job", Align::Left),
+            ("Instance", Align::Left),
+            ("Data", Align::Right),
+            ("Work", Align::Right),
+            ("Time", Align::Right),
+            ("Memory", Align::Right),
+            ("CPU", Align::Right),
+            ("GPU", Align::Right),
+            ("GPU mem", Align::Right),
+            ("Step", Align::Right),
+            ("Start", Align::Left),
+            ("Outcome", Align::Left),
+        ],
+        rows: rows.collect(),
+    }
+    .without_empty_columns()
+}
+
+fn start(start: Start) -> &'static str {
+    match start {
+        Start::Cold => "cold",
+        Start::Warm => "warm",
+    }
+}
+
+fn seconds(Seconds(value): Seconds) -> String {
+    Quantity::Time.figure(value)
+}
+
+/// `1.0% (0.41 GiB)`
+fn data(run: &Measurement) -> String {
+    let mut data = words::share(run.data_share());
+    if let Some(bytes) = run.bytes {
+        data.push_str(&format!(" ({bytes})"));
+    }
+    data
+}
+
+/// The level, beside that of the full run: `5 of 50`.
+fn work(run: &Measurement) -> String {
+    match (run.work, run.work_total) {
+        (Some(work), Some(total)) => format!("{work} of {total}"),
+        _ => String::new(),
+    }
+}
+
+/// `work 5 and 10 of 50`: the levels of all runs, where they have one and the same full work.
+fn work_levels(jobs: &[&JobReport]) -> Option<String> {
+    let runs = || jobs.iter().flat_map(|job| &job.measurements);
+    let total = runs().next()?.work_total?;
+    let mut levels: Vec<f64> = runs()
+        .map(|run| run.work.filter(|_| run.work_total == Some(total)))
+        .collect::<Option<_>>()?;
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
+    let levels = match levels.split_last()? {
+        (only, []) => only.clone(),
+        (last, others) => format!("{} and {last}", others.join(", ")),
+    };
+    Some(format!("work {levels} of {total}"))
+}
+
+fn memory(run: &Measurement) -> String {
+    match &run.usage.memory {
+        None => String::new(),
+        Some(memory) => match (memory.percent, memory.bytes) {
+            (Some(Percent(percent)), _) => Quantity::Percent.figure(percent),
+            (None, Some(bytes)) => bytes.to_string(),
+            (None, None) => String::new(),
+        },
+    }
+}
+
+fn mean(utilization: Option<&Utilization>) -> String {
+    utilization.map_or(String::new(), |utilization| {
+        Quantity::Percent.figure(utilization.mean.0)
+    })
+}
+
+/// `5 runs, 1.12 USD, 1.8% of one full run`: what the check itself took, over these jobs. With work levels they follow
+/// the number of runs: `12 runs, work 5 and 10 of 50, 1.12 USD`.
+pub(super) fn spend(jobs: &[&JobReport]) -> String {
+    let runs = jobs.iter().map(|job| job.measurements.len()).sum();
+    let mut parts = vec![words::count(runs, "run")];
+    let is_reused = |run: &&Measurement| run.reused.is_some();
+    let reused = jobs
+        .iter()
+        .flat_map(|job| &job.measurements)
+        .filter(is_reused)
+        .count();
+    if reused > 0 {
+        let saved: Option<Usd> = jobs
+            .iter()
+            .filter_map(|job| job.spend.saved_usd)
+            .reduce(|sum, saved| sum + saved);
+        let saved = saved.map_or(String::new(), |Usd(usd)| {
+            format!(", which saved {}", Quantity::Money.figure(usd))
+        });
+        let which = if reused == runs {
+            "all".to_owned()
+        } else {
+            reused.to_string()
+        };
+        parts.push(format!("{which} taken over from earlier runs{saved}"));
+        if reused == runs {
+            return parts.join(", ");
+        }
+    }
+    parts.extend(work_levels(jobs));
+    let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
+    let paid: Option<Usd> = jobs.iter().map(|job| job.spend.canary_usd).sum();
+    match paid {
+        Some(Usd(usd)) => parts.push(Quantity::Money.figure(usd)),
+        None => parts.push(seconds(time)),
+    }
+    let full = if jobs.len() == 1 {
+        "one full run"
+    } else {
+        "one full run of each"
+    };
+    let full_usd: Option<Usd> = jobs.iter().map(|job| job.spend.full_run_usd).sum();
+    let full_seconds: Option<f64> = jobs
+        .iter()
+        .map(|job| Some(job.forecasts.first()?.estimates.time_seconds?.point))
+        .sum();
+    match (paid, full_usd, full_seconds) {
+        (Some(Usd(paid)), Some(Usd(full_usd)), _) if full_usd > 0.0 => {
+            parts.push(format!("{} of {full}", words::share(paid / full_usd)));
+        }
+        (None, _, Some(full_seconds)) if full_seconds > 0.0 => {
+            let share = words::share(time.0 / full_seconds);
+            parts.push(format!("{share} of the time of {full}"));
+        }
+        _ => {}
+    }
+    parts.join(", ")
+}
+
+/// Canary runs of the job that did not complete by the doing of the training code: what happened, how often, and the
+/// last line, which is hostile text.
+pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
+    let mut failures: Vec<(&Measurement, usize)> = Vec::new();
+    for run in &job.measurements {
+        if !matches!(
+            run.outcome,
+            Outcome::Failed { .. } | Outcome::OutOfMemory { .. }
+        ) {
+            continue;
+        }
+        let is_same =
+            |known: &Measurement| known.instance == run.instance && known.outcome == run.outcome;
+        match failures.iter_mut().find(|(known, _)| is_same(known)) {
+            Some((_, count)) => *count += 1,
+            None => failures.push((run, 1)),
+        }
+    }
+    failures
+        .into_iter()
+        .map(|(run, count)| {
+            let runs = words::count(count, "canary run");
+            let what = match &run.outcome {
+                Outcome::OutOfMemory { .. } => "ran out of memory".to_owned(),
+                outcome => outcome.to_string(),
+            };
+            let first = words::share(run.data_share());
+            let on = if run.instance.is_local() {
+                String::new()
+            } else {
+                format!(" on {}", run.instance)
+            };
+            let of = if count == 1 {
+                format!("with {first} of the data")
+            } else {
+                format!("the first with {first} of the data")
+            };
+            let last_line = run.outcome.last_line().map(str::to_owned);
+            (format!("{runs}{on} {what}, {of}"), last_line)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn the_check_tells_its_share_of_the_full_run() {
+        let mut report = samples::churn();
+        assert_eq!(
+            spend(&[&report.jobs[0]]),
+            "5 runs, 1.12 USD, 1.8% of one full run"
+        );
+        // Without a price, by time: 6734 of 20520 seconds.
+        report.jobs[0].spend.canary_usd = None;
+        assert_eq!(
+            spend(&[&report.jobs[0]]),
+            "5 runs, 1h 52m, 33% of the time of one full run"
+        );
+    }
+
+    #[test]
+    fn work_levels_are_told_where_every_run_has_one_of_the_same_whole() {
+        let mut report = samples::gpu();
+        let levels = |report: &crate::report::Report| work_levels(&[&report.jobs[0]]);
+        assert_eq!(levels(&report).as_deref(), Some("work 2 and 4 of 40"));
+        report.jobs[0].measurements[2].work_total = Some(20.0);
+        assert_eq!(levels(&report), None);
+        assert_eq!(levels(&samples::churn()), None);
+    }
+
+    #[test]
+    fn equal_failures_are_told_once() {
+        let mut report = samples::failed();
+        let told = failures(&report.jobs[0]);
+        assert_eq!(told.len(), 1);
+        assert_eq!(
+            told[0].0,
+            "3 canary runs on ml.m5.2xlarge failed (exit code 1), the first with 1.0% of the data"
+        );
+        report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory { last_line: None };
+        assert_eq!(failures(&report.jobs[0]).len(), 2);
+    }
+}
