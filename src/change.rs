@@ -2,6 +2,8 @@
 //!
 //! The filter sits inside the program so that a required check always reports, also when nothing is affected.
 
+use std::collections::BTreeMap;
+
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::spec::{Job, Spec};
@@ -46,14 +48,32 @@ pub struct AffectedJob<'a> {
     pub by: Vec<String>,
 }
 
+/// The spec of the base, as far as it tells what a change concerns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaseSpec {
+    pub place: SpecPlace,
+    /// Absent where the file there is no valid spec.
+    pub spec: Option<Spec>,
+}
+
 /// The jobs that `change` touches, in the order of the spec.
 ///
-/// A changed spec file concerns every job: hyperparameters, instance and budget stand in it.
+/// A changed spec file concerns every job: hyperparameters, instance and budget stand in it. With a `base`, what its
+/// spec says counts as well, lest a change dodge the gate by its own `paths` or by moving the spec.
 pub fn affected_jobs<'a>(
     spec: &'a Spec,
     place: &SpecPlace,
+    base: Option<&BaseSpec>,
     change: &Change,
 ) -> Vec<AffectedJob<'a>> {
+    let base_place = base.map(|base| &base.place);
+    let base_jobs: BTreeMap<&str, &Job> = base
+        .and_then(|base| base.spec.as_ref())
+        .into_iter()
+        .flat_map(|spec| spec.jobs.iter().map(|job| (job.name.as_str(), job)))
+        .collect();
+    let is_spec =
+        |path: &str| path == place.file || base_place.is_some_and(|base| path == base.file);
     spec.jobs
         .iter()
         .filter_map(|job| match change {
@@ -63,9 +83,17 @@ pub fn affected_jobs<'a>(
             }),
             Change::Paths { paths, .. } => {
                 let globs = PathGlobs::new(&job.paths, &place.folder);
+                let base_globs = base_jobs
+                    .get(job.name.as_str())
+                    .zip(base_place)
+                    .map(|(job, place)| PathGlobs::new(&job.paths, &place.folder));
                 let by: Vec<String> = paths
                     .iter()
-                    .filter(|path| **path == place.file || globs.matches(path))
+                    .filter(|path| {
+                        is_spec(path)
+                            || globs.matches(path)
+                            || base_globs.as_ref().is_some_and(|globs| globs.matches(path))
+                    })
                     .cloned()
                     .collect();
                 (!by.is_empty()).then_some(AffectedJob { job, by })
@@ -152,6 +180,75 @@ fn never_matches(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::{SpecSource, read};
+
+    /// A spec whose job `churn` has these `paths`.
+    fn spec(paths: &str) -> Spec {
+        let text = format!(
+            "version: 1\nbackend: local\njobs:\n  churn:\n    paths: {paths}\n    training: {{command: [sh], channels: {{train: {{uri: data}}}}}}\n    instance: local\n"
+        );
+        let source = SpecSource {
+            name: "canary-gate.yml",
+            bytes: text.as_bytes(),
+        };
+        read(source, &[]).unwrap()
+    }
+
+    fn place(file: &str, folder: &str) -> SpecPlace {
+        SpecPlace {
+            file: file.to_owned(),
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// What of these paths concerns `churn`, whose head and base have these `paths`.
+    fn concerned(head: &str, base: Option<(&str, SpecPlace)>, paths: &[&str]) -> Vec<String> {
+        let head = spec(head);
+        let base = base.map(|(paths, place)| BaseSpec {
+            place,
+            spec: Some(spec(paths)),
+        });
+        let change = Change::Paths {
+            paths: paths.iter().map(ToString::to_string).collect(),
+            between: String::new(),
+        };
+        let place = place("canary-gate.yml", "");
+        let jobs = affected_jobs(&head, &place, base.as_ref(), &change);
+        jobs.into_iter().flat_map(|job| job.by).collect()
+    }
+
+    #[test]
+    fn a_change_cannot_leave_the_gate_by_its_own_paths() {
+        let paths = ["train.py", "docs/notes.md"];
+        let same = || place("canary-gate.yml", "");
+        assert_eq!(concerned("[docs/**]", None, &paths), ["docs/notes.md"]);
+        assert_eq!(
+            concerned("[docs/**]", Some(("[\"*.py\"]", same())), &paths),
+            paths
+        );
+        assert_eq!(
+            concerned(
+                "[\"**\", \"!**/*.py\"]",
+                Some(("[\"*.py\"]", same())),
+                &["train.py"]
+            ),
+            ["train.py"]
+        );
+    }
+
+    #[test]
+    fn the_bases_spec_speaks_of_its_own_folder_and_is_the_spec_as_well() {
+        let moved = || Some(("[train.py]", place("old/canary-gate.yml", "old")));
+        assert_eq!(
+            concerned(
+                "[none]",
+                moved(),
+                &["old/canary-gate.yml", "old/train.py", "train.py"]
+            ),
+            ["old/canary-gate.yml", "old/train.py"]
+        );
+        assert_eq!(concerned("[none]", None, &["old/canary-gate.yml"]), [""; 0]);
+    }
 
     fn globs(patterns: &[&str], folder: &str) -> PathGlobs {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();

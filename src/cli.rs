@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::units::Seconds;
+use crate::units::{Seconds, Usd};
 
 /// Forecast what a full training run will take from small canary runs, and fail CI on a projected overrun.
 #[derive(Debug, Parser)]
@@ -93,7 +93,8 @@ pub struct ChangeArguments {
         value_delimiter = ','
     )]
     pub jobs: Vec<String>,
-    /// Compare with the merge base of this reference [default: origin's HEAD].
+    /// Compare with the merge base of this reference [default: origin's HEAD]. Where it is given, policy (budgets, limits,
+    /// roles) is taken from the spec at its tip.
     #[arg(long, value_name = "REF", env = "CANARY_GATE_BASE")]
     pub base: Option<String>,
     /// The new side of the comparison [default: the work tree, uncommitted files included].
@@ -103,6 +104,34 @@ pub struct ChangeArguments {
     /// for references.
     #[arg(long, value_name = "FILE")]
     pub changed_files: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Policy")]
+pub struct PolicyArguments {
+    /// What canaries of one job may cost at most that the spec of `--base` does not know.
+    #[arg(
+        long,
+        value_name = "USD",
+        env = "CANARY_GATE_MAX_SPEND",
+        default_value = "5 USD",
+        value_parser = max_spend
+    )]
+    pub max_spend: Usd,
+}
+
+/// An amount that something can be bought for; the unit may be left out, since nothing else is meant.
+fn max_spend(text: &str) -> Result<Usd, String> {
+    let bare = text.trim();
+    let amount = match bare.parse::<f64>() {
+        Ok(_) => format!("{bare} USD").parse::<Usd>(),
+        Err(_) => bare.parse::<Usd>(),
+    };
+    match amount {
+        Ok(amount) if amount.0 > 0.0 => Ok(amount),
+        Ok(_) => Err("it must be more than 0".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -170,6 +199,8 @@ pub struct PlanArguments {
     pub spec: SpecArguments,
     #[command(flatten)]
     pub change: ChangeArguments,
+    #[command(flatten)]
+    pub policy: PolicyArguments,
     /// Only the job's instance, no alternatives.
     #[arg(long, help_heading = CANARIES)]
     pub only_instance: bool,
@@ -181,6 +212,8 @@ pub struct RunArguments {
     pub spec: SpecArguments,
     #[command(flatten)]
     pub change: ChangeArguments,
+    #[command(flatten)]
+    pub policy: PolicyArguments,
     /// Only the job's instance, no alternatives.
     #[arg(long, help_heading = CANARIES)]
     pub only_instance: bool,

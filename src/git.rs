@@ -1,6 +1,7 @@
 //! What git knows: the checkout, the changed files, the files that count. Runs the `git` command, reads only.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -204,6 +205,61 @@ impl Checkout {
             blobs.push((file.clone(), id));
         }
         Ok(blobs)
+    }
+
+    /// The first `limit` bytes of a file as a commit has it; `path` is relative to the root. `None` where there is no
+    /// such file, a link among them: nothing is followed.
+    pub fn file_at(
+        &self,
+        commit: &str,
+        path: &str,
+        limit: usize,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let commit = self.resolve(commit)?;
+        let listed = self.bytes([
+            "--literal-pathspecs",
+            "ls-tree",
+            "-z",
+            "--full-tree",
+            &commit,
+            "--",
+            path,
+        ])?;
+        let listed = String::from_utf8_lossy(&listed);
+        // `100644 blob 3f9c…<TAB>path`; a folder is listed as itself.
+        let mut entries = listed
+            .split('\0')
+            .filter_map(|entry| entry.split_once('\t'));
+        let Some((kind, _)) = entries.find(|(_, name)| *name == path) else {
+            return Ok(None);
+        };
+        let Some((_, id)) = ["100644 blob ", "100755 blob "]
+            .iter()
+            .find_map(|plain| kind.split_once(plain))
+        else {
+            return Ok(None);
+        };
+        let mut child = git_command(&self.root, ["cat-file", "blob", id])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(GitError::NotStarted)?;
+        let mut content = Vec::new();
+        let most = u64::try_from(limit).unwrap_or(u64::MAX);
+        // What is not read is not waited for: the pipe closes at the end of this statement.
+        let read = child
+            .stdout
+            .take()
+            .map(|stdout| stdout.take(most).read_to_end(&mut content));
+        let output = child.wait_with_output().map_err(GitError::NotStarted)?;
+        let is_cut = content.len() >= limit;
+        match read {
+            Some(Ok(_)) if output.status.success() || is_cut => Ok(Some(content)),
+            _ => Err(GitError::Failed {
+                command: "cat-file".to_owned(),
+                said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            }),
+        }
     }
 
     /// The full commit id behind a reference.

@@ -51,6 +51,7 @@ pub mod aws;
 pub mod backend;
 #[expect(clippy::disallowed_methods, reason = "an edge: starts git")]
 pub mod git;
+pub mod github;
 #[expect(
     clippy::disallowed_methods,
     reason = "an edge: /proc, processes, clock"

@@ -89,7 +89,12 @@ pub(super) fn select<'a>(
     change: &Change,
 ) -> Result<Vec<AffectedJob<'a>>, AppError> {
     check_names(&arguments.jobs, project)?;
-    let mut jobs = affected_jobs(&project.spec, &project.place, change);
+    let mut jobs = affected_jobs(
+        &project.spec,
+        &project.place,
+        project.policy.base.as_ref(),
+        change,
+    );
     jobs.retain(|affected| {
         arguments.jobs.is_empty() || arguments.jobs.contains(&affected.job.name)
     });

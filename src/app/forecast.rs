@@ -12,7 +12,7 @@ use crate::spec::{Budget, Job, OnInconclusive};
 use super::files::{self, Outputs};
 use super::judge::{self, JobInput};
 use super::project::{DEFAULT_REGION, Project, environment_region};
-use super::{AppError, recorded, report, run};
+use super::{AppError, policy, recorded, report, run};
 
 /// Why a configuration of the spec has no runs here.
 const NOT_IN_FILE: &str = "no run of it in the file";
@@ -21,6 +21,7 @@ pub(super) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
     let mut project = Project::load_if_there(&arguments.spec)?;
     if let Some(project) = &mut project {
         project.region_flag.clone_from(&arguments.region);
+        policy::apply_overrides(project);
     }
     let root = match &project {
         Some(project) => project.root.clone(),

@@ -7,7 +7,8 @@ use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::{self, Measurement};
 use crate::plan::PriceOf;
 use crate::report::{
-    self, BudgetRow, Delta, Estimates, InstanceForecast, JobReport, PhaseEstimates, Report, Spend,
+    self, BudgetRow, Delta, Estimates, InstanceForecast, JobReport, OverrideInForce,
+    PhaseEstimates, Report, Spend,
 };
 use crate::spec::{Budget, Job, LineKind};
 use crate::units::{Fraction, Seconds, Usd};
@@ -152,6 +153,7 @@ pub(super) fn report(
         exit_code: exit::code_of_all(verdicts, strictness),
         jobs,
         notes,
+        failures: Vec::new(),
     }
 }
 
@@ -233,6 +235,11 @@ pub(super) fn budget_rows(lines: &[JudgedLine], forecast: &Forecast) -> Vec<Budg
             level: line.line.level,
             chance_of_breach: line.chance_of_breach,
             verdict: line.verdict,
+            overridden: line.line.overridden.as_ref().map(|agreed| OverrideInForce {
+                written_limit: agreed.written,
+                until: agreed.until.to_string(),
+                reason: agreed.reason.clone(),
+            }),
         })
         .collect()
 }

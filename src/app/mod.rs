@@ -13,6 +13,7 @@ mod init;
 mod judge;
 mod measure;
 mod plan;
+mod policy;
 mod probe;
 mod progress;
 mod project;

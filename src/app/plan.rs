@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::backend::Backend;
 use crate::backend::sagemaker::RunTags;
 use crate::canary::{CanaryRun, WorkLevel};
+use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
 use crate::plan::{self, Alternatives, Plan, PlanError};
 use crate::spec::Job;
@@ -12,10 +13,12 @@ use crate::units::Bytes;
 
 use super::backend::AnyBackend;
 use super::project::Project;
-use super::{AppError, change, print, printable, run, validate};
+use super::{AppError, change, policy, print, printable, run, validate};
 
 pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
-    let project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec)?;
+    let base = policy::base_of(&project, &arguments.spec, &arguments.change)?;
+    policy::settle(&mut project, base, arguments.policy.max_spend)?;
     let change = change::change(&arguments.change, &project)?;
     let affected = change::select(&arguments.change, &project, &change)?;
     project.refuse_not_yet(
@@ -33,6 +36,18 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         ))?;
         return Ok(0);
     }
+    if let Some(reason) = &project.policy.undecidable {
+        let jobs = affected.iter();
+        let unknown = |one: &AffectedJob<'_>| {
+            let reason = printable(reason);
+            format!(
+                "{} · unknown: {reason}; nothing would be run\n",
+                one.job.name
+            )
+        };
+        print(&jobs.map(unknown).collect::<String>())?;
+        return Ok(0);
+    }
     let alternatives = if arguments.only_instance {
         Alternatives::Skip
     } else {
@@ -41,6 +56,9 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let backend = AnyBackend::of(&project, &[], RunTags::of_nobody()).await?;
     let mut text = change::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
+    for note in &project.policy.notes {
+        let _ = writeln!(text, "{}\n", printable(note));
+    }
     for affected in &affected {
         let job = affected.job;
         backend.preflight(&project, job).await?;
@@ -54,6 +72,8 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
             Ok(mut plan) => {
                 backend.check_supply(job, &mut plan)?;
                 plan.notes.extend(backend.notes(job));
+                let of_policy = project.policy.notes_of(&job.name).iter();
+                plan.notes.extend(of_policy.map(|note| printable(note)));
                 describe(&mut text, job, &affected.by, &plan, &backend);
             }
             Err(PlanError::Unknown(reason)) => {

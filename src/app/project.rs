@@ -13,10 +13,11 @@ use crate::git::Checkout;
 use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
 use crate::spec::{self, BackendKind, Job, NotYetEffect, Spec, SpecSource};
 
+use super::policy::ProjectPolicy;
 use super::{AppError, Loudness, warn};
 
 /// Where a spec is looked for, in this order.
-const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
+pub(super) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
 /// The gate's own folder, beside the spec.
 const STATE_FOLDER: &str = ".canary-gate";
 /// Prices are for this region where nobody says one.
@@ -35,6 +36,8 @@ pub(super) struct Project {
     pub(super) folder: PathBuf,
     /// What `--region` says.
     pub(super) region_flag: Option<String>,
+    /// Whose policy counts; until it is settled, the spec's own.
+    pub(super) policy: ProjectPolicy,
     /// Asked of git once.
     files: OnceCell<Vec<String>>,
     /// What the backend says that machines cost today.
@@ -87,6 +90,7 @@ impl Project {
             root,
             folder,
             region_flag: None,
+            policy: ProjectPolicy::default(),
             files: OnceCell::new(),
             prices: RefCell::default(),
         })

@@ -7,7 +7,7 @@ use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
 use crate::exit::{self, Strictness};
 use crate::forecast::scale_out::DataLayout;
 use crate::plan::{self, Alternatives, PlanError};
-use crate::report::{JobReport, Policy, Report};
+use crate::report::{JobReport, Report};
 use crate::spec::{OnInconclusive, Spec};
 use crate::verdict::Verdict;
 
@@ -20,14 +20,18 @@ use super::judge::{self, JobInput};
 use super::progress::Progress;
 use super::project::Project;
 use super::store::{OwnFile, Store};
-use super::{AppError, Loudness, change, measure, printable, report, say, signals, validate};
+use super::{
+    AppError, Loudness, change, measure, policy, printable, report, say, signals, validate,
+};
 
 /// Stands for a job's name where the whole run of the gate failed; no job has an empty one.
 const GATE: &str = "";
 
 pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
-    let project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec)?;
     change::refuse_another_head(&arguments.change, &project)?;
+    let base = policy::base_of(&project, &arguments.spec, &arguments.change)?;
+    policy::settle(&mut project, base, arguments.policy.max_spend)?;
     let written = || {
         arguments
             .output
@@ -45,6 +49,11 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     )?;
     project.refuse_to_write_over_the_recording(written())?;
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
+    let strictness = strictness(&arguments.verdict, &project.spec);
+    if let Some(report) = policy::undecidable_report(&project, &affected, strictness) {
+        report::publish(&report, arguments.output.format, &outputs)?;
+        return Ok(report.exit_code);
+    }
     let gate_run = GateRun::begin(&project)?;
     let tags = gate_run.tags(if arguments.fresh {
         ReusePolicy::Own
@@ -103,7 +112,6 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             name => format!("job {name} could not be checked; standard error says why"),
         });
     }
-    let strictness = strictness(&arguments.verdict, &project.spec);
     let mut report = assemble(&project, jobs, notes, strictness);
     let failed = one_error(failures);
     if let Some(error) = &failed {
@@ -295,19 +303,22 @@ pub(super) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictnes
 /// The report over all jobs.
 pub(super) fn assemble(
     project: &Project,
-    jobs: Vec<JobReport>,
+    mut jobs: Vec<JobReport>,
     notes: Vec<String>,
     strictness: Strictness,
 ) -> Report {
+    for job in &mut jobs {
+        let of_policy = project.policy.notes_of(&job.name);
+        job.notes.extend(of_policy.iter().cloned());
+    }
+    let of_policy = project.policy.notes.iter().cloned();
+    let notes = of_policy.chain(notes).collect();
     let commit = project
         .checkout
         .as_ref()
         .and_then(crate::git::Checkout::commit);
     let mut report = judge::report(jobs, notes, strictness, jiff::Timestamp::now());
-    report.policy = Some(Policy {
-        source: "work tree".to_owned(),
-        sha: None,
-    });
+    report.policy = Some(project.policy.source());
     report.commit = commit;
     report.spec_hash = Some(project.spec.hash.clone());
     report

@@ -11,7 +11,7 @@ use crate::spec::{BackendKind, NotYetEffect};
 
 use super::backend::{self, AnyBackend};
 use super::project::Project;
-use super::{AppError, Loudness, print, printable, say, warn};
+use super::{AppError, Loudness, policy, print, printable, say, warn};
 
 pub(super) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
@@ -24,6 +24,7 @@ pub(super) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
         };
         warn(&item.field, &format!("not yet: {}; {effect}", item.what));
     }
+    policy::warn_of_expired(spec);
     warn_of_idle_globs(&project)?;
     warn_of_unplannable_jobs(&project).await?;
     let mut text = String::new();

@@ -62,6 +62,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     let run_urls: Vec<_> = parts.iter().map(|part| part.run_url.clone()).collect();
     let run_url = all_equal(&run_urls).cloned().flatten();
     let mut jobs = Vec::new();
+    let mut failures = Vec::new();
     for part in parts {
         // Said once where several parts say it.
         for note in part.notes {
@@ -70,6 +71,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
             }
         }
         jobs.extend(part.jobs);
+        failures.extend(part.failures);
     }
     Ok(Report {
         schema_version: SCHEMA_VERSION,
@@ -83,6 +85,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
         exit_code,
         jobs,
         notes,
+        failures,
     })
 }
 

@@ -9,6 +9,7 @@
 
 mod background;
 mod canaries;
+mod chart;
 mod comparison;
 pub mod csv;
 pub mod escape;
@@ -59,6 +60,26 @@ pub struct Report {
     /// What concerns the whole run, e.g. that no job is affected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Where the tool failed, or a person must mend something: of one job or of the whole run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// Why a job, or the whole run, could not be checked. May hold text of the pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Absent where it concerns the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// What was being done, e.g. `reading the spec`.
+    pub phase: String,
+    pub what: String,
+    /// From the nearest to the deepest; the problems of a spec, each with its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }
 
 /// Where the budgets came from.
@@ -191,7 +212,7 @@ impl Delta {
     }
 }
 
-/// One budget line held against the forecast. `limit` is in the unit of the line's estimate.
+/// One budget line held against the forecast. `limit` is in the unit of the line's estimate, and the one that counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetRow {
     pub line: LineKind,
@@ -205,6 +226,19 @@ pub struct BudgetRow {
     /// The forecast's verdict rests on this line; omitted where it does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decides: bool,
+    /// The override in force, whose ceiling `limit` is; omitted where none is.
+    #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<OverrideInForce>,
+}
+
+/// A known overrun that was agreed to and counts today.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OverrideInForce {
+    /// The limit that the budget names, in the unit of the line's estimate.
+    pub written_limit: f64,
+    /// The last day on which the override counts, UTC, such as `2026-12-31`.
+    pub until: String,
+    pub reason: String,
 }
 
 /// This run's own expense, without what was reused.

@@ -47,6 +47,7 @@ fn report(jobs: Vec<JobReport>, verdict: Verdict, exit_code: u8) -> Report {
         exit_code,
         jobs,
         notes: Vec::new(),
+        failures: Vec::new(),
     }
 }
 
@@ -81,6 +82,7 @@ fn line(line: LineKind, limit: f64, chance: f64, verdict: LineVerdict) -> Budget
         chance_of_breach: Some(chance),
         verdict,
         decides: false,
+        overridden: None,
     }
 }
 

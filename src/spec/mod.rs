@@ -8,9 +8,12 @@ mod errors;
 mod excerpt;
 mod file_system;
 mod metric;
+mod overrides;
+pub mod policy;
 mod problems;
 mod raw;
 mod read;
+mod words;
 mod yaml;
 
 pub use errors::{SpecErrors, SpecProblem};
@@ -348,6 +351,18 @@ pub struct BudgetLine {
     /// `*_increase` only: seconds or dollars the increase must also pass.
     pub at_least: f64,
     pub origin: LineOrigin,
+    /// Where an override is in force: then `limit` is its ceiling.
+    pub overridden: Option<Overridden>,
+}
+
+/// An override in force, as its budget line keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overridden {
+    /// The limit that the budget names, in the unit of the line.
+    pub written: f64,
+    /// The last day on which the override counts, UTC.
+    pub until: jiff::civil::Date,
+    pub reason: String,
 }
 
 impl BudgetLine {
@@ -363,6 +378,7 @@ impl BudgetLine {
             level: Level::Fail,
             at_least: 0.0,
             origin: LineOrigin::Implicit,
+            overridden: None,
         }
     }
 }
@@ -419,6 +435,30 @@ impl Budget {
             .iter()
             .filter(|line| line.origin == LineOrigin::Written)
     }
+
+    /// The written line of a kind, of which there is at most one.
+    pub fn written_line(&self, kind: LineKind) -> Option<&BudgetLine> {
+        self.written().find(|line| line.kind == kind)
+    }
+
+    /// Puts the implicit lines behind the written ones: memory within the machine, and time within the full run's own
+    /// `max_runtime`. One is left out where a written line is as tight and as strict.
+    pub fn renew_implicit_lines(&mut self, max_runtime: Option<Seconds>) {
+        self.lines.retain(|line| line.origin == LineOrigin::Written);
+        let memory = (LineKind::Memory, BudgetLine::ALL_MEMORY);
+        let time = max_runtime.map(|Seconds(limit)| (LineKind::Time, limit));
+        for (kind, limit) in std::iter::once(memory).chain(time) {
+            let is_covered = self.lines.iter().any(|line| {
+                line.kind == kind
+                    && line.bound == Bound::Max
+                    && line.level == Level::Fail
+                    && line.limit <= limit
+            });
+            if !is_covered {
+                self.lines.push(BudgetLine::implicit(kind, limit));
+            }
+        }
+    }
 }
 
 /// When a scheduled check calls a change drift.
@@ -437,6 +477,19 @@ pub struct Override {
     pub up_to: f64,
     pub until: jiff::civil::Date,
     pub reason: String,
+}
+
+/// What an override does on a given day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverrideState {
+    /// Its line is judged at `up_to`.
+    InForce,
+    /// Its last day has passed; the written limit counts.
+    Expired,
+    /// It is no wider than the written limit, which counts.
+    NoWider,
+    /// Its line cannot be judged yet, or is not there.
+    NoLine,
 }
 
 /// The JSON Schema of a spec, draft 2020-12, made from the types it is read with.

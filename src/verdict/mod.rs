@@ -5,6 +5,7 @@
 
 mod fitting;
 mod reason;
+mod recommendation;
 pub mod words;
 
 pub use fitting::{Candidate, Fit, smallest_fit};
@@ -227,6 +228,7 @@ mod tests {
             level: Level::Fail,
             at_least: 0.0,
             origin: LineOrigin::Written,
+            overridden: None,
         }
     }
 

@@ -34,12 +34,7 @@ fn unit(kind: LineKind) -> Unit {
 
 /// A limit, exactly as it was meant: `36h 30m`, `12.50 USD`, `56.4%`; of an increase `+20%`.
 pub fn limit(kind: LineKind, limit: f64) -> String {
-    let exact = match unit(kind) {
-        Unit::Seconds => Seconds(limit).exact(),
-        Unit::Usd => Usd(limit).exact(),
-        Unit::Percent => Percent(limit).exact(),
-    };
-    signed(kind, limit, exact)
+    kind.exact(limit)
 }
 
 /// A value in the unit of its line, rounded for a reader: `5h 42m`, `63 USD`, `88%`.

@@ -120,20 +120,17 @@ impl Reader<'_> {
                 existing_breach = breach.value.0;
             }
         }
-        let mut lines: Vec<BudgetLine> = lines.into_iter().flatten().collect();
-        add_implicit(&mut lines, LineKind::Memory, BudgetLine::ALL_MEMORY);
-        if let Some(Seconds(limit)) = training.and_then(|training| training.max_runtime) {
-            add_implicit(&mut lines, LineKind::Time, limit);
-        }
-        let is_local = instances.is_some_and(|(instance, _)| instance.is_local());
-        if self.is_local() || self.is_replay() && is_local {
-            self.check_local_price(&lines, job);
-        }
-        Budget {
-            lines,
+        let mut budget = Budget {
+            lines: lines.into_iter().flatten().collect(),
             certainty,
             existing_breach,
+        };
+        budget.renew_implicit_lines(training.and_then(|training| training.max_runtime));
+        let is_local = instances.is_some_and(|(instance, _)| instance.is_local());
+        if self.is_local() || self.is_replay() && is_local {
+            self.check_local_price(&budget.lines, job);
         }
+        budget
     }
 
     fn upper<U, L: Into<Upper>>(
@@ -164,6 +161,7 @@ impl Reader<'_> {
             level: upper.level,
             at_least: upper.at_least,
             origin: LineOrigin::Written,
+            overridden: None,
         })
     }
 
@@ -217,6 +215,7 @@ impl Reader<'_> {
             level: level(line.level),
             at_least: 0.0,
             origin: LineOrigin::Written,
+            overridden: None,
         })
     }
 
@@ -298,18 +297,5 @@ impl Reader<'_> {
             max: raw.max.map_or(DEFAULT_DRIFT, |max| max.value.0),
             at_least: raw.at_least.map_or(Usd(0.0), |amount| amount.value.0),
         }
-    }
-}
-
-/// Adds an upper limit that always holds, unless a written line is as tight and as strict.
-fn add_implicit(lines: &mut Vec<BudgetLine>, kind: LineKind, limit: f64) {
-    let covered = lines.iter().any(|line| {
-        line.kind == kind
-            && line.bound == Bound::Max
-            && line.level == Level::Fail
-            && line.limit <= limit
-    });
-    if !covered {
-        lines.push(BudgetLine::implicit(kind, limit));
     }
 }

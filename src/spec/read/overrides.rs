@@ -14,14 +14,16 @@ impl Reader<'_> {
         names: &[String],
         jobs: &[Job],
     ) -> Vec<Override> {
-        self.findings
-            .not_yet(&overrides.at, "overrides of a budget", NotYetEffect::Ignore);
         let mut read: Vec<Override> = Vec::new();
         for raw in overrides.value.0 {
             let at = raw.at.clone();
             let Some(one) = self.one_override(raw.value, names, jobs) else {
                 continue;
             };
+            if matches!(one.budget, LineKind::CostIncrease | LineKind::TimeIncrease) {
+                let what = "comparison with a base";
+                self.findings.not_yet(&at, what, NotYetEffect::Ignore);
+            }
             if read
                 .iter()
                 .any(|other| other.job == one.job && other.budget == one.budget)
@@ -75,13 +77,19 @@ impl Reader<'_> {
                             kind.value.0
                         ),
                     ),
-                    (Some(line), Some(limit), Some(up_to))
-                        if line.bound == Bound::Max && limit <= line.limit =>
-                    {
-                        self.findings.warn(
-                            &up_to.at,
-                            "is not above the budget's own limit, so it changes nothing",
-                        );
+                    (Some(line), Some(limit), Some(up_to)) => {
+                        let side = match line.bound {
+                            Bound::Max => "above",
+                            Bound::Min => "below",
+                        };
+                        if !line.would_be_widened_by(limit) {
+                            self.findings.warn(
+                                &up_to.at,
+                                format!(
+                                    "is not {side} the budget's own limit, so it changes nothing"
+                                ),
+                            );
+                        }
                     }
                     _ => {}
                 }

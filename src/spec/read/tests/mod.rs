@@ -267,7 +267,6 @@ fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
             "jobs.churn.budget.cost_increase: comparison with a base",
             "jobs.churn.budget.existing_breach: telling an old breach from a new one",
             "jobs.churn.drift: the scheduled check for drift",
-            "overrides: overrides of a budget",
         ]
     );
     assert_eq!(

@@ -1,0 +1,1 @@
+//! The files that a change touches, by the API.

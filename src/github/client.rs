@@ -1,0 +1,1 @@
+//! The client: one repository, one token, every call retried or told.

@@ -1,0 +1,1 @@
+//! Workflow commands: annotations, and job logs that cannot be commands.

@@ -1,0 +1,1 @@
+//! The comment's marker, its order, and which comment is ours.

@@ -1,0 +1,1 @@
+//! A file of the repository as it stands at a commit.

@@ -1,0 +1,1 @@
+//! What the runner of GitHub Actions tells a step by its variables.

@@ -1,0 +1,1 @@
+//! Why GitHub could not be asked or told, and what to do.

@@ -1,0 +1,1 @@
+//! The event that started the workflow.

@@ -1,0 +1,1 @@
+//! What a step leaves behind: outputs, state, and the step summary.

@@ -1,0 +1,1 @@
+//! Posting the comment: ours is updated, never doubled, and never made older.

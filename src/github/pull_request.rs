@@ -1,0 +1,1 @@
+//! A pull request as the API tells it.

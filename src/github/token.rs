@@ -1,0 +1,1 @@
+//! A token that prints as stars.

@@ -1,0 +1,1 @@
+//! The files of a commit, with their blob ids.

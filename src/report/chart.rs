@@ -1,0 +1,1 @@
+//! The fitted law as a Mermaid chart.

@@ -1,0 +1,204 @@
+//! Overrides on a given day: which are in force, what they do to a budget, and what a reader is told of them.
+
+use jiff::civil::Date;
+
+use super::{
+    Bound, BudgetLine, Job, LineKind, LineOrigin, Overridden, Override, OverrideState, Spec,
+};
+
+impl Override {
+    /// What it does to `job`, whose line is as it was written, on `today` (UTC). The last day counts.
+    pub fn state(&self, job: &Job, today: Date) -> OverrideState {
+        let has_no_baseline =
+            matches!(self.budget, LineKind::CostIncrease | LineKind::TimeIncrease);
+        let Some(line) = job.budget.written_line(self.budget) else {
+            return OverrideState::NoLine;
+        };
+        if has_no_baseline {
+            OverrideState::NoLine
+        } else if today > self.until {
+            OverrideState::Expired
+        } else if line.would_be_widened_by(self.up_to) {
+            OverrideState::InForce
+        } else {
+            OverrideState::NoWider
+        }
+    }
+
+    /// What a report says of it; nothing where it does nothing.
+    fn note(&self, line: &BudgetLine, state: OverrideState) -> Option<String> {
+        let words = self.budget.words();
+        let written = line.limit_words();
+        let until = self.until;
+        match state {
+            OverrideState::InForce => Some(format!(
+                "An override is in force: until {until} the {words} budget is {}, where {written} is written. The reason: {}",
+                self.limit_words(line.bound),
+                self.reason,
+            )),
+            OverrideState::Expired => Some(format!(
+                "The override of the {words} budget, {}, expired on {until}; {written} counts, as is written.",
+                self.limit_words(line.bound),
+            )),
+            OverrideState::NoWider | OverrideState::NoLine => None,
+        }
+    }
+
+    /// Its limit as the line's own would be said.
+    fn limit_words(&self, bound: Bound) -> String {
+        let ceiling = self.budget.exact(self.up_to);
+        match bound {
+            Bound::Max => ceiling,
+            Bound::Min => format!("at least {ceiling}"),
+        }
+    }
+}
+
+impl Spec {
+    /// Puts the overrides in force on `today` (UTC) into the budgets, and gives back what is to be said of these and of
+    /// expired ones: the job's name and a sentence each, in the order of the overrides.
+    ///
+    /// The limits must be the written ones, so it is done once.
+    pub fn apply_overrides(&mut self, today: Date) -> Vec<(String, String)> {
+        let mut notes = Vec::new();
+        for agreed in &self.overrides {
+            let Some(job) = self.jobs.iter_mut().find(|job| job.name == agreed.job) else {
+                continue;
+            };
+            let state = agreed.state(job, today);
+            let mut lines = job.budget.lines.iter_mut();
+            let Some(line) =
+                lines.find(|line| line.origin == LineOrigin::Written && line.kind == agreed.budget)
+            else {
+                continue;
+            };
+            let note = agreed.note(line, state);
+            notes.extend(note.map(|note| (agreed.job.clone(), note)));
+            if state == OverrideState::InForce {
+                line.overridden = Some(Overridden {
+                    written: line.limit,
+                    until: agreed.until,
+                    reason: agreed.reason.clone(),
+                });
+                line.limit = agreed.up_to;
+            }
+        }
+        // A line that is wider now may no longer stand for the implicit one: the machine has no more memory for it.
+        for job in &mut self.jobs {
+            job.budget.renew_implicit_lines(job.training.max_runtime);
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{SpecSource, read};
+
+    fn spec(text: &str) -> Spec {
+        let source = SpecSource {
+            name: "canary-gate.yml",
+            bytes: text.as_bytes(),
+        };
+        read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)))
+    }
+
+    fn with(budget: &str, overrides: &str) -> Spec {
+        spec(&format!(
+            "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], max_runtime: 4h, channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{{budget}}}\noverrides:\n  - {{job: churn, {overrides}}}\n"
+        ))
+    }
+
+    fn day(text: &str) -> Date {
+        text.parse().unwrap()
+    }
+
+    fn lines(spec: &Spec) -> Vec<String> {
+        let lines = spec.jobs[0].budget.lines.iter();
+        lines
+            .map(|line| format!("{} {}", line.kind, line.limit_words()))
+            .collect()
+    }
+
+    #[test]
+    fn an_override_counts_up_to_its_last_day() {
+        let written = with(
+            "cost: 50 USD",
+            "budget: cost, up_to: 90 USD, until: 2026-12-31, reason: agreed",
+        );
+        let mut before = written.clone();
+        let notes = before.apply_overrides(day("2026-12-31"));
+        assert_eq!(lines(&before)[0], "cost 90 USD");
+        assert_eq!(
+            notes,
+            [(
+                "churn".to_owned(),
+                "An override is in force: until 2026-12-31 the cost budget is 90 USD, where 50 USD is written. The reason: agreed".to_owned()
+            )]
+        );
+        let overridden = before.jobs[0].budget.lines[0].overridden.as_ref().unwrap();
+        assert_eq!(overridden.written, 50.0);
+
+        let mut after = written.clone();
+        let notes = after.apply_overrides(day("2027-01-01"));
+        assert_eq!(after, written);
+        assert_eq!(
+            notes[0].1,
+            "The override of the cost budget, 90 USD, expired on 2026-12-31; 50 USD counts, as is written."
+        );
+    }
+
+    #[test]
+    fn the_override_of_a_lower_limit_is_a_floor() {
+        let mut spec = with(
+            "cpu_utilization: {min: 40%}",
+            "budget: cpu_utilization, up_to: 20%, until: 2026-12-31, reason: agreed",
+        );
+        let notes = spec.apply_overrides(day("2026-12-01"));
+        assert_eq!(lines(&spec)[0], "cpu_utilization at least 20%");
+        assert!(
+            notes[0].1.contains(
+                "the CPU utilization budget is at least 20%, where at least 40% is written"
+            )
+        );
+    }
+
+    #[test]
+    fn an_override_never_tightens() {
+        let written = with(
+            "cost: 50 USD",
+            "budget: cost, up_to: 40 USD, until: 2026-12-31, reason: agreed",
+        );
+        let mut spec = written.clone();
+        assert!(spec.apply_overrides(day("2026-12-01")).is_empty());
+        assert_eq!(spec, written);
+    }
+
+    /// The machine has no more memory for it, and the job is ended at its limit all the same.
+    #[test]
+    fn an_override_does_not_lift_what_always_holds() {
+        let mut spec = with(
+            "time: 2h",
+            "budget: time, up_to: 8h, until: 2026-12-31, reason: agreed",
+        );
+        assert_eq!(lines(&spec), ["time 2h", "memory 100%"]);
+        spec.apply_overrides(day("2026-12-01"));
+        assert_eq!(lines(&spec), ["time 8h", "memory 100%", "time 4h"]);
+    }
+
+    #[test]
+    fn an_override_of_a_line_that_nothing_judges_yet_says_so() {
+        let mut spec = with(
+            "cost_increase: 20%",
+            "budget: cost_increase, up_to: 40%, until: 2026-12-31, reason: agreed",
+        );
+        let not_yet: Vec<&str> = spec
+            .not_yet
+            .iter()
+            .map(|item| item.field.as_str())
+            .collect();
+        assert_eq!(not_yet, ["jobs.churn.budget.cost_increase", "overrides[0]"]);
+        assert!(spec.apply_overrides(day("2026-12-01")).is_empty());
+    }
+}

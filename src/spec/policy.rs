@@ -1,0 +1,252 @@
+//! **Policy from the base**: what a change may not decide for itself is taken from the spec of the base.
+//!
+//! A spec holds the change under test (code, data, instance) and what the change is held against (budgets, limits,
+//! roles). [`lay`] takes the first from the head and the second from the base, and names every difference, so that a
+//! raise is seen and counts only once it is merged.
+
+mod budget;
+mod difference;
+mod job;
+mod remarks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{BackendKind, Job, Spec};
+use crate::units::Usd;
+use difference::Differences;
+
+/// A spec whose policy is the base's, and what is to be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Laid {
+    pub spec: Spec,
+    /// On what concerns every job, a sentence or two each.
+    pub notes: Vec<String>,
+    /// On one job's policy, by its name; jobs of which nothing is to be said are left out.
+    pub job_notes: BTreeMap<String, Vec<String>>,
+    /// Jobs of the base that the head has no more, in the base's order.
+    pub removed_jobs: Vec<String>,
+    /// Jobs that the base does not know: their policy is the head's own, and their canaries are capped.
+    pub new_jobs: Vec<String>,
+}
+
+/// Why no policy could be laid.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PolicyError {
+    /// The jobs of one backend cannot be run under the policy of another. The outcome is unknown until it is merged.
+    #[error(
+        "the backend changes from {base} to {head}, so the base's policy says nothing of this change"
+    )]
+    BackendChanged {
+        base: BackendKind,
+        head: BackendKind,
+    },
+    /// The head asks for what the base's policy does not allow; never empty.
+    #[error("{}", sentence(.0))]
+    NotAllowed(Vec<PolicyProblem>),
+}
+
+/// One thing that the base's policy does not allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyProblem {
+    /// The field of the head's spec, e.g. `jobs.churn.instance`.
+    pub field: String,
+    pub message: String,
+}
+
+impl fmt::Display for PolicyProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message)
+    }
+}
+
+impl PolicyError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::BackendChanged { .. } => {
+                "review the spec by hand and merge the change of `backend` by itself; the next change is judged again"
+            }
+            Self::NotAllowed(_) => {
+                "policy counts as the base has it: merge its change by itself first, or use what is allowed"
+            }
+        }
+    }
+}
+
+/// The first problems in one line.
+fn sentence(problems: &[PolicyProblem]) -> String {
+    const SHOWN: usize = 5;
+    let mut shown: Vec<String> = problems
+        .iter()
+        .take(SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    if problems.len() > SHOWN {
+        shown.push(format!("and {} more", problems.len() - SHOWN));
+    }
+    shown.join("; ")
+}
+
+/// The head's spec under the base's policy. Both are as they were read, without overrides put into their budgets.
+///
+/// Where there is no base, or it does not know a job, the head's own policy stands in, and a canary's spend limit is
+/// at most `cap`.
+///
+/// # Errors
+///
+/// Where the backend changes, or the head asks for what the base's policy does not allow.
+pub fn lay(head: &Spec, base: Option<&Spec>, cap: Usd) -> Result<Laid, PolicyError> {
+    let Some(base) = base else {
+        return Ok(stand_in(head, cap));
+    };
+    if base.backend != head.backend {
+        return Err(PolicyError::BackendChanged {
+            base: base.backend,
+            head: head.backend,
+        });
+    }
+    let mut whole = Differences::default();
+    let top = lay_top(head, base, &mut whole);
+    let known: BTreeMap<&str, &Job> = by_name(base);
+    let mut laid = Laid {
+        spec: top,
+        notes: whole.into_notes(),
+        job_notes: BTreeMap::new(),
+        removed_jobs: Vec::new(),
+        new_jobs: Vec::new(),
+    };
+    let head_overrides = difference::by_job(&head.overrides);
+    let base_overrides = difference::by_job(&base.overrides);
+    for job in &mut laid.spec.jobs {
+        let mut differences = Differences::default();
+        let name = job.name.as_str();
+        match known.get(name) {
+            Some(base) => *job = job::lay(job, base, &mut differences),
+            None => {
+                laid.new_jobs.push(job.name.clone());
+                differences.say(cap_spend(job, cap));
+            }
+        }
+        let of_job = |overrides: &BTreeMap<&str, _>| -> Vec<_> {
+            overrides
+                .get(job.name.as_str())
+                .cloned()
+                .unwrap_or_default()
+        };
+        differences.overrides(&of_job(&base_overrides), &of_job(&head_overrides));
+        let notes = differences.into_notes();
+        if !notes.is_empty() {
+            laid.job_notes.insert(job.name.clone(), notes);
+        }
+    }
+    let kept: BTreeSet<&str> = head.jobs.iter().map(|job| job.name.as_str()).collect();
+    let removed = base
+        .jobs
+        .iter()
+        .filter(|job| !kept.contains(job.name.as_str()));
+    laid.removed_jobs
+        .extend(removed.map(|job| job.name.clone()));
+    let is_known = |job: &str| known.contains_key(job) && kept.contains(job);
+    laid.spec.not_yet = remarks::lay(&head.not_yet, &base.not_yet, is_known);
+    laid.spec.warnings = remarks::lay(&head.warnings, &base.warnings, is_known);
+    let problems = job::not_allowed(&laid.spec);
+    if problems.is_empty() {
+        Ok(laid)
+    } else {
+        Err(PolicyError::NotAllowed(problems))
+    }
+}
+
+/// What concerns every job. Every field is named, so that a new one is decided on.
+fn lay_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
+    let Spec {
+        backend,
+        region,
+        history,
+        prices,
+        allowed_instances,
+        strict,
+        on_inconclusive,
+        recording,
+        jobs,
+        overrides: _,
+        not_yet: _,
+        warnings: _,
+        hash,
+        places,
+    } = head.clone();
+    let text = difference::optional;
+    Spec {
+        backend,
+        region: differences.take("`region`", &base.region, &region, text),
+        history: differences.take("`history`", &base.history, &history, text),
+        prices: differences.prices(&base.prices, &prices),
+        allowed_instances: differences.take(
+            "`allowed_instances`",
+            &base.allowed_instances,
+            &allowed_instances,
+            |patterns| {
+                if patterns.is_empty() {
+                    "all".to_owned()
+                } else {
+                    difference::list(patterns)
+                }
+            },
+        ),
+        strict: differences.take("`strict`", &base.strict, &strict, ToString::to_string),
+        on_inconclusive: differences.take(
+            "`on_inconclusive`",
+            &base.on_inconclusive,
+            &on_inconclusive,
+            |choice| difference::on_inconclusive(*choice).to_owned(),
+        ),
+        recording,
+        jobs,
+        overrides: base.overrides.clone(),
+        not_yet: Vec::new(),
+        warnings: Vec::new(),
+        hash,
+        places,
+    }
+}
+
+/// The head's own policy, with a cap on what canaries may cost.
+fn stand_in(head: &Spec, cap: Usd) -> Laid {
+    let mut spec = head.clone();
+    let mut job_notes = BTreeMap::new();
+    for job in &mut spec.jobs {
+        job_notes.insert(job.name.clone(), vec![cap_spend(job, cap)]);
+    }
+    Laid {
+        notes: Vec::new(),
+        job_notes,
+        removed_jobs: Vec::new(),
+        new_jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),
+        spec,
+    }
+}
+
+/// Caps what canaries of a job may cost that the base does not know, and says so.
+fn cap_spend(job: &mut Job, cap: Usd) -> String {
+    let asked = job.canary.spend_limit;
+    let limit = if asked > cap { cap } else { asked };
+    job.canary.spend_limit = limit;
+    let rather = if asked > cap {
+        format!(", not the {} that it asks for", asked.exact())
+    } else {
+        String::new()
+    };
+    format!(
+        "The base does not know this job, so this pull request's own policy stands in; its canaries may cost at most {}{rather}.",
+        limit.exact()
+    )
+}
+
+fn by_name(spec: &Spec) -> BTreeMap<&str, &Job> {
+    let jobs = spec.jobs.iter();
+    jobs.map(|job| (job.name.as_str(), job)).collect()
+}
+
+#[cfg(test)]
+mod tests;

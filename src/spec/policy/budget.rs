@@ -1,0 +1,107 @@
+//! A job's budget from the base.
+
+use super::difference::Differences;
+use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind};
+use crate::units::{Fraction, Percent, Seconds};
+
+/// The base's budget for a full run that the head's `max_runtime` ends. A line that cannot apply to the head's job stays.
+pub(super) fn lay(
+    head: &Budget,
+    base: &Budget,
+    max_runtime: Option<Seconds>,
+    differences: &mut Differences,
+) -> Budget {
+    for kind in LineKind::ALL {
+        compare(
+            base.written_line(kind),
+            head.written_line(kind),
+            differences,
+        );
+    }
+    let Budget {
+        lines: _,
+        certainty,
+        existing_breach,
+    } = head;
+    let mut laid = Budget {
+        lines: base.lines.clone(),
+        certainty: differences.take_amount(
+            "the certainty of the budget",
+            &base.certainty,
+            certainty,
+            |Fraction(share)| Percent(share * 100.0).exact(),
+        ),
+        existing_breach: differences.take(
+            "`budget.existing_breach`",
+            &base.existing_breach,
+            existing_breach,
+            |level| level_word(*level).to_owned(),
+        ),
+    };
+    laid.renew_implicit_lines(max_runtime);
+    laid
+}
+
+/// Says how one line differs.
+fn compare(base: Option<&BudgetLine>, head: Option<&BudgetLine>, differences: &mut Differences) {
+    match (base, head) {
+        (None, None) => {}
+        (None, Some(added)) => differences.say(format!(
+            "This pull request adds a budget of {}: {}. It takes effect when merged; until then it does not count.",
+            added.kind.words(),
+            added.limit_words(),
+        )),
+        (Some(removed), None) => {
+            let limit = removed.limit_words();
+            differences.say(format!(
+                "This pull request takes away the {} budget of {limit}. It takes effect when merged; until then {limit} counts.",
+                removed.kind.words(),
+            ));
+        }
+        (Some(base), Some(head)) => {
+            let budget = format!("the {} budget", base.kind.words());
+            if base.bound != head.bound {
+                differences.changes("changes", &budget, &side(base), &side(head));
+            } else {
+                differences.take_amount(&budget, &base.limit, &head.limit, |limit| {
+                    let line = BudgetLine {
+                        limit: *limit,
+                        ..base.clone()
+                    };
+                    line.limit_words()
+                });
+            }
+            differences.take(
+                &format!("the level of {budget}"),
+                &base.level,
+                &head.level,
+                |level| level_word(*level).to_owned(),
+            );
+            differences.take_amount(
+                &format!("`at_least` of {budget}"),
+                &base.at_least,
+                &head.at_least,
+                |amount| match base.kind {
+                    LineKind::TimeIncrease => LineKind::Time.exact(*amount),
+                    _ => LineKind::Cost.exact(*amount),
+                },
+            );
+        }
+    }
+}
+
+/// With its side, whichever it is.
+fn side(line: &BudgetLine) -> String {
+    let limit = line.kind.exact(line.limit);
+    match line.bound {
+        Bound::Max => format!("at most {limit}"),
+        Bound::Min => format!("at least {limit}"),
+    }
+}
+
+fn level_word(level: Level) -> &'static str {
+    match level {
+        Level::Fail => "fail",
+        Level::Warn => "warn",
+    }
+}

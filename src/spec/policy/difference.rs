@@ -1,0 +1,182 @@
+//! Each difference between the base's policy and the head's, in a sentence that names both.
+
+use std::collections::BTreeMap;
+
+use crate::instance::InstanceType;
+use crate::spec::{OnInconclusive, Override};
+use crate::units::UsdPerHour;
+
+/// More than anyone reads of one job.
+const MOST_NOTES: usize = 40;
+/// A value is cut after this many characters.
+const LONGEST_VALUE: usize = 200;
+
+/// Stands for a value that is not set.
+const NONE: &str = "none";
+
+/// The sentences so far.
+#[derive(Debug, Default)]
+pub(super) struct Differences {
+    notes: Vec<String>,
+    /// Sentences beyond [`MOST_NOTES`], only counted.
+    further: usize,
+}
+
+impl Differences {
+    pub(super) fn say(&mut self, note: String) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(note);
+        } else {
+            self.further += 1;
+        }
+    }
+
+    pub(super) fn into_notes(mut self) -> Vec<String> {
+        if self.further > 0 {
+            self.notes.push(format!(
+                "This pull request changes policy in {} more places.",
+                self.further
+            ));
+        }
+        self.notes
+    }
+
+    /// The base's value; a difference is said.
+    pub(super) fn take<T: PartialEq + Clone>(
+        &mut self,
+        what: &str,
+        base: &T,
+        head: &T,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        if base != head {
+            self.changes("changes", what, &words(base), &words(head));
+        }
+        base.clone()
+    }
+
+    /// The base's value of what can be more or less.
+    pub(super) fn take_amount<T: PartialOrd + Clone>(
+        &mut self,
+        what: &str,
+        base: &T,
+        head: &T,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        if base != head {
+            let verb = if head > base { "raises" } else { "lowers" };
+            self.changes(verb, what, &words(base), &words(head));
+        }
+        base.clone()
+    }
+
+    pub(super) fn changes(&mut self, verb: &str, what: &str, base: &str, head: &str) {
+        let (base, head) = (cut(base), cut(head));
+        self.say(match (base.as_str(), head.as_str()) {
+            (NONE, head) => format!(
+                "This pull request sets {what} to {head}. It takes effect when merged; until then it is not set."
+            ),
+            (base, NONE) => format!(
+                "This pull request takes away {what}, {base}. It takes effect when merged; until then {base} counts."
+            ),
+            (base, head) => format!(
+                "This pull request {verb} {what} from {base} to {head}. It takes effect when merged; until then {base} counts."
+            ),
+        });
+    }
+
+    pub(super) fn prices(
+        &mut self,
+        base: &BTreeMap<InstanceType, UsdPerHour>,
+        head: &BTreeMap<InstanceType, UsdPerHour>,
+    ) -> BTreeMap<InstanceType, UsdPerHour> {
+        let words = |price: &Option<&UsdPerHour>| {
+            price.map_or_else(|| NONE.to_owned(), |price| format!("{} USD/h", price.0))
+        };
+        let added = head.keys().filter(|kind| !base.contains_key(*kind));
+        for kind in base.keys().chain(added) {
+            let what = format!("the price of {kind}");
+            match (base.get(kind), head.get(kind)) {
+                (Some(base), Some(head)) => {
+                    self.take_amount(&what, base, head, |price| words(&Some(price)));
+                }
+                (base, head) => {
+                    self.take(&what, &base, &head, words);
+                }
+            }
+        }
+        base.clone()
+    }
+
+    /// Overrides of one job: those of the base count.
+    pub(super) fn overrides(&mut self, base: &[&Override], head: &[&Override]) {
+        for theirs in head {
+            let line = theirs.budget.words();
+            let to = ceiling(theirs);
+            match base.iter().find(|ours| ours.budget == theirs.budget) {
+                None => self.say(format!(
+                    "This pull request adds an override of the {line} budget, {to}. It takes effect when merged; until then the base's limit counts."
+                )),
+                Some(ours) if ours == theirs => {}
+                Some(ours) => {
+                    let (from, to) = if ceiling(ours) == to {
+                        (format!("the reason {}", cut(&ours.reason)), format!("the reason {}", cut(&theirs.reason)))
+                    } else {
+                        (ceiling(ours), to)
+                    };
+                    let what = format!("the override of the {line} budget");
+                    self.changes("changes", &what, &from, &to);
+                }
+            }
+        }
+        for ours in base {
+            if !head.iter().any(|theirs| theirs.budget == ours.budget) {
+                self.say(format!(
+                    "This pull request takes away the override of the {} budget, {}. It takes effect when merged; until then it counts.",
+                    ours.budget.words(),
+                    ceiling(ours),
+                ));
+            }
+        }
+    }
+}
+
+/// Overrides by the job that they name.
+pub(super) fn by_job(overrides: &[Override]) -> BTreeMap<&str, Vec<&Override>> {
+    let mut by_job: BTreeMap<&str, Vec<&Override>> = BTreeMap::new();
+    for one in overrides {
+        by_job.entry(one.job.as_str()).or_default().push(one);
+    }
+    by_job
+}
+
+fn ceiling(agreed: &Override) -> String {
+    let up_to = agreed.budget.exact(agreed.up_to);
+    format!("{up_to} until {}", agreed.until)
+}
+
+pub(super) fn optional(text: &Option<String>) -> String {
+    text.clone().unwrap_or_else(|| NONE.to_owned())
+}
+
+pub(super) fn list(items: &[String]) -> String {
+    if items.is_empty() {
+        NONE.to_owned()
+    } else {
+        items.join(", ")
+    }
+}
+
+pub(super) fn on_inconclusive(choice: OnInconclusive) -> &'static str {
+    match choice {
+        OnInconclusive::Fail => "fail",
+        OnInconclusive::Pass => "pass",
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_VALUE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

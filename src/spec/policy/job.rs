@@ -1,0 +1,243 @@
+//! One job that both know: the head's work under the base's policy.
+
+use super::difference::{self, Differences};
+use super::{PolicyProblem, budget};
+use crate::spec::{
+    Budget, CanaryPolicy, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy, Spec, Training,
+};
+use crate::units::{Percent, Seconds, Usd};
+
+/// Every field is named, so that a new one is decided on.
+pub(super) fn lay(head: &Job, base: &Job, differences: &mut Differences) -> Job {
+    let Job {
+        name,
+        paths,
+        training,
+        instance,
+        alternatives,
+        work,
+        canary,
+        budget,
+        drift,
+    } = head.clone();
+    let max_runtime = training.max_runtime;
+    let budget = budget::lay(&budget, &base.budget, max_runtime, differences);
+    say_longer_run(&budget, base.training.max_runtime, max_runtime, differences);
+    Job {
+        name,
+        paths,
+        instance,
+        alternatives,
+        work,
+        budget,
+        canary: lay_canary(canary, &base.canary, differences),
+        training: lay_training(training, &base.training, differences),
+        drift: lay_drift(&drift, &base.drift, differences),
+    }
+}
+
+/// Where no time is written, the full run's own limit stands for it, and that is the head's.
+fn say_longer_run(
+    laid: &Budget,
+    base: Option<Seconds>,
+    head: Option<Seconds>,
+    differences: &mut Differences,
+) {
+    let Some(before) = base.filter(|base| head.is_none_or(|head| head > *base)) else {
+        return;
+    };
+    if laid.written_line(LineKind::Time).is_none() {
+        differences.say(format!(
+            "This pull request raises `training.max_runtime` from {} to {}. The budget names no time, so the full run may take as long.",
+            before.exact(),
+            head.map_or_else(|| "none".to_owned(), Seconds::exact),
+        ));
+    }
+}
+
+fn lay_training(head: Training, base: &Training, differences: &mut Differences) -> Training {
+    let Training {
+        command,
+        image,
+        role,
+        source_dir,
+        entry_point,
+        hyperparameters,
+        environment,
+        channels,
+        output,
+        volume,
+        volume_kms_key,
+        output_kms_key,
+        max_runtime,
+        spot,
+        checkpoints,
+        subnets,
+        security_groups,
+        network_isolation,
+        tags,
+        metrics,
+        step_metric,
+    } = head;
+    let mut text = |key: &str, base: &Option<String>, head: &Option<String>| {
+        let what = format!("`training.{key}`");
+        differences.take(&what, base, head, difference::optional)
+    };
+    let role = text("role", &base.role, &role);
+    let output = text("output", &base.output, &output);
+    let volume_kms_key = text("volume_kms_key", &base.volume_kms_key, &volume_kms_key);
+    let output_kms_key = text("output_kms_key", &base.output_kms_key, &output_kms_key);
+    let checkpoints = text("checkpoints", &base.checkpoints, &checkpoints);
+    let mut list = |key: &str, base: &Vec<String>, head: &Vec<String>| {
+        let what = format!("`training.{key}`");
+        differences.take(&what, base, head, |items| difference::list(items))
+    };
+    Training {
+        command,
+        image,
+        role,
+        source_dir,
+        entry_point,
+        hyperparameters,
+        environment,
+        channels,
+        output,
+        volume,
+        volume_kms_key,
+        output_kms_key,
+        max_runtime,
+        spot,
+        checkpoints,
+        subnets: list("subnets", &base.subnets, &subnets),
+        security_groups: list("security_groups", &base.security_groups, &security_groups),
+        network_isolation: differences.take(
+            "`training.network_isolation`",
+            &base.network_isolation,
+            &network_isolation,
+            ToString::to_string,
+        ),
+        tags: differences.take("`training.tags`", &base.tags, &tags, |tags| {
+            let tags = tags.iter().map(|(name, value)| format!("{name}={value}"));
+            difference::list(&tags.collect::<Vec<_>>())
+        }),
+        metrics,
+        step_metric,
+    }
+}
+
+fn lay_canary(
+    head: CanaryPolicy,
+    base: &CanaryPolicy,
+    differences: &mut Differences,
+) -> CanaryPolicy {
+    let CanaryPolicy {
+        design,
+        spend_limit,
+        max_runtime,
+        parallel,
+        warm_pool,
+        reuse,
+        seed,
+        probe,
+    } = head;
+    CanaryPolicy {
+        design,
+        spend_limit: differences.take_amount(
+            "the spend limit of canaries",
+            &base.spend_limit,
+            &spend_limit,
+            |limit: &Usd| limit.exact(),
+        ),
+        max_runtime: differences.take_amount(
+            "`canary.max_runtime`",
+            &base.max_runtime,
+            &max_runtime,
+            |time: &Seconds| time.exact(),
+        ),
+        parallel: differences.take_amount(
+            "`canary.parallel`",
+            &base.parallel,
+            &parallel,
+            ToString::to_string,
+        ),
+        warm_pool: differences.take("`canary.warm_pool`", &base.warm_pool, &warm_pool, |time| {
+            time.map_or_else(|| "none".to_owned(), |time| time.exact())
+        }),
+        reuse,
+        seed,
+        probe: differences.take("`canary.probe`", &base.probe, &probe, |probe| match probe {
+            ProbePolicy::Off => "false".to_owned(),
+            ProbePolicy::ScriptMode => "true".to_owned(),
+            ProbePolicy::Command(words) => words.join(" "),
+        }),
+    }
+}
+
+fn lay_drift(head: &DriftPolicy, base: &DriftPolicy, differences: &mut Differences) -> DriftPolicy {
+    let DriftPolicy { max, at_least } = head;
+    DriftPolicy {
+        max: differences.take_amount("`drift.max`", &base.max, max, |share: &Percent| {
+            share.exact()
+        }),
+        at_least: differences.take_amount(
+            "`drift.at_least`",
+            &base.at_least,
+            at_least,
+            |amount: &Usd| amount.exact(),
+        ),
+    }
+}
+
+/// What reading the laid spec as one file would have refused. The head's own file was refused nothing.
+pub(super) fn not_allowed(laid: &Spec) -> Vec<PolicyProblem> {
+    let mut problems = Vec::new();
+    let is_allowed = laid.allowed();
+    for job in &laid.jobs {
+        let configurations = std::iter::once(("instance".to_owned(), &job.instance)).chain(
+            job.alternatives
+                .iter()
+                .enumerate()
+                .map(|(index, instance)| (format!("alternatives[{index}]"), instance)),
+        );
+        for (key, configuration) in configurations {
+            for (kind, _) in configuration.members() {
+                if !is_allowed(kind) {
+                    problems.push(PolicyProblem {
+                        field: format!("jobs.{}.{key}", job.name),
+                        message: format!("`{kind}` is not among the base's `allowed_instances`"),
+                    });
+                }
+            }
+        }
+        problems.extend(channel_problems(job));
+    }
+    problems
+}
+
+/// The head's channels may not go with the base's network and output.
+fn channel_problems(job: &Job) -> Vec<PolicyProblem> {
+    let mut problems = Vec::new();
+    let training = &job.training;
+    let has_network = !training.subnets.is_empty() || !training.security_groups.is_empty();
+    let output = training.output.as_ref();
+    let output = output.map(|output| format!("{}/", output.trim_end_matches('/')));
+    for channel in &training.channels {
+        let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);
+        if FileSystem::of_uri(&channel.uri).is_some() && !has_network {
+            problems.push(PolicyProblem {
+                field,
+                message: "a file system is reached through a VPC, and the base's policy names no `subnets` and `security_groups`".to_owned(),
+            });
+        } else if channel.uri.starts_with("s3://")
+            && output
+                .as_ref()
+                .is_some_and(|output| output.starts_with(channel.uri.as_str()))
+        {
+            problems.push(PolicyProblem {
+                field,
+                message: "the base's `output` lies within these data, so that what canaries write would be read as data".to_owned(),
+            });
+        }
+    }
+    problems
+}

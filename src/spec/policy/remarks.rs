@@ -1,0 +1,115 @@
+//! What is doubtful or not served in a spec whose policy is another's: a remark goes with the field it is about.
+
+use crate::spec::{NotYet, SpecWarning};
+
+/// A remark on one field of a spec.
+pub(super) trait Remark: Clone + PartialEq {
+    fn field(&self) -> &str;
+}
+
+impl Remark for NotYet {
+    fn field(&self) -> &str {
+        &self.field
+    }
+}
+
+impl Remark for SpecWarning {
+    fn field(&self) -> &str {
+        &self.field
+    }
+}
+
+/// The head's remarks on what is the head's, then the base's on policy; where policy is remarked on alike, in the head's
+/// own order. `is_known` tells whether both have a job.
+pub(super) fn lay<R: Remark>(head: &[R], base: &[R], is_known: impl Fn(&str) -> bool) -> Vec<R> {
+    let on_policy = |remark: &&R| is_policy(remark.field(), &is_known);
+    let ours: Vec<&R> = base.iter().filter(on_policy).collect();
+    let theirs: Vec<&R> = head.iter().filter(on_policy).collect();
+    if ours == theirs {
+        return head.to_vec();
+    }
+    let own = head.iter().filter(|remark| !on_policy(remark));
+    own.chain(ours).cloned().collect()
+}
+
+/// Whether a field such as `jobs.churn.budget.cost` or `overrides[0]` is policy.
+fn is_policy(field: &str, is_known: impl Fn(&str) -> bool) -> bool {
+    let Some(rest) = field.strip_prefix("jobs.") else {
+        return matches!(
+            first(field).0,
+            "backend"
+                | "region"
+                | "history"
+                | "prices"
+                | "overrides"
+                | "allowed_instances"
+                | "strict"
+                | "on_inconclusive"
+        );
+    };
+    let (job, rest) = first(rest);
+    let (block, key) = first(rest);
+    let (key, _) = first(key);
+    is_known(job)
+        && match block {
+            "budget" | "drift" => true,
+            "training" => matches!(
+                key,
+                "role"
+                    | "output"
+                    | "volume_kms_key"
+                    | "output_kms_key"
+                    | "checkpoints"
+                    | "subnets"
+                    | "security_groups"
+                    | "network_isolation"
+                    | "tags"
+            ),
+            "canary" => matches!(
+                key,
+                "spend_limit" | "max_runtime" | "parallel" | "warm_pool" | "probe"
+            ),
+            _ => false,
+        }
+}
+
+/// The first part of a field path and what is behind it, an index of a list included.
+fn first(field: &str) -> (&str, &str) {
+    let end = field.find(['.', '[']).unwrap_or(field.len());
+    let rest = &field[end..];
+    (&field[..end], rest.strip_prefix('.').unwrap_or(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policy_is_told_by_its_field() {
+        for field in [
+            "history",
+            "overrides[0].up_to",
+            "prices.local",
+            "jobs.churn.budget",
+            "jobs.churn.budget.cost_increase",
+            "jobs.churn.training.tags.team",
+            "jobs.churn.training.subnets[1]",
+            "jobs.churn.canary.warm_pool",
+            "jobs.churn.drift.max",
+        ] {
+            assert!(is_policy(field, |job| job == "churn"), "{field}");
+        }
+        for field in [
+            "",
+            "recording",
+            "jobs.churn.instance",
+            "jobs.churn.paths[0]",
+            "jobs.churn.training.image",
+            "jobs.churn.training.metrics.step",
+            "jobs.churn.canary.reuse",
+            "jobs.other.budget.cost",
+        ] {
+            assert!(!is_policy(field, |job| job == "churn"), "{field}");
+        }
+    }
+}

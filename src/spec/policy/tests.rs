@@ -1,0 +1,459 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::spec::{BudgetLine, LineKind, LineOrigin, SpecSource, read};
+
+const CAP: Usd = Usd(5.0);
+
+fn spec(text: &str) -> Spec {
+    let source = SpecSource {
+        name: "canary-gate.yml",
+        bytes: text.as_bytes(),
+    };
+    read(source, &[]).unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false, 100)))
+}
+
+/// A spec for SageMaker whose job `churn` has these keys more, and the file these at its end.
+fn sagemaker(job: &str, top: &str) -> Spec {
+    spec(&sagemaker_text(job, top))
+}
+
+fn sagemaker_text(job: &str, top: &str) -> String {
+    format!(
+        "version: 1
+backend: sagemaker
+jobs:
+  churn:
+    training:
+      image: image
+      role: arn:aws:iam::123456789012:role/Training
+      channels: {{train: {{uri: s3://data/churn/}}}}
+      output: s3://output/
+    instance: ml.m5.xlarge
+{job}{top}"
+    )
+}
+
+fn laid(head: &Spec, base: &Spec) -> Laid {
+    lay(head, Some(base), CAP).unwrap()
+}
+
+/// What is said of job `churn`.
+fn notes(head: &Spec, base: &Spec) -> Vec<String> {
+    let mut laid = laid(head, base);
+    laid.job_notes.remove("churn").unwrap_or_default()
+}
+
+fn lines(spec: &Spec) -> Vec<String> {
+    let lines = spec.jobs[0].budget.lines.iter();
+    let words = |line: &BudgetLine| match line.origin {
+        LineOrigin::Written => format!("{} {}", line.kind, line.limit_words()),
+        LineOrigin::Implicit => format!("{} {} (implicit)", line.kind, line.limit_words()),
+    };
+    lines.map(words).collect()
+}
+
+#[test]
+fn a_raise_is_named_with_both_values_and_does_not_count() {
+    let base = sagemaker("    budget: {cost: 50 USD, memory: 90%}\n", "");
+    let head = sagemaker("    budget: {cost: 70 USD, memory: 80%}\n", "");
+    assert_eq!(
+        notes(&head, &base),
+        [
+            "This pull request raises the cost budget from 50 USD to 70 USD. It takes effect when merged; until then 50 USD counts.",
+            "This pull request lowers the memory budget from 90% to 80%. It takes effect when merged; until then 90% counts.",
+        ]
+    );
+    assert_eq!(
+        lines(&laid(&head, &base).spec),
+        ["cost 50 USD", "memory 90%", "time 24h (implicit)"]
+    );
+}
+
+#[test]
+fn limits_that_come_go_or_turn_are_named() {
+    let base = sagemaker(
+        "    budget: {cost: 50 USD, cpu_utilization: {min: 20%}, io_wait: {max: 30%}, certainty: 95%, cost_increase: {max: 20%, at_least: 5 USD}}\n",
+        "",
+    );
+    let head = sagemaker(
+        "    budget: {time: 8h, cpu_utilization: {min: 10%, level: warn}, io_wait: {min: 30%}, certainty: 80%, existing_breach: fail, cost_increase: {max: 20%, at_least: 50 USD}}\n",
+        "",
+    );
+    insta::assert_snapshot!(notes(&head, &base).join("\n"), @r"
+This pull request takes away the cost budget of 50 USD. It takes effect when merged; until then 50 USD counts.
+This pull request adds a budget of time: 8h. It takes effect when merged; until then it does not count.
+This pull request raises `at_least` of the cost increase budget from 5 USD to 50 USD. It takes effect when merged; until then 5 USD counts.
+This pull request lowers the CPU utilization budget from at least 20% to at least 10%. It takes effect when merged; until then at least 20% counts.
+This pull request changes the level of the CPU utilization budget from fail to warn. It takes effect when merged; until then fail counts.
+This pull request changes the I/O wait budget from at most 30% to at least 30%. It takes effect when merged; until then at most 30% counts.
+This pull request lowers the certainty of the budget from 95% to 80%. It takes effect when merged; until then 95% counts.
+This pull request changes `budget.existing_breach` from warn to fail. It takes effect when merged; until then warn counts.
+");
+    assert_eq!(laid(&head, &base).spec.jobs[0].budget, base.jobs[0].budget);
+}
+
+#[test]
+fn roles_places_and_limits_of_canaries_are_the_bases() {
+    let base = sagemaker(
+        "    canary: {spend_limit: 5 USD, max_runtime: 1h}\n",
+        "region: us-east-1\n",
+    );
+    let text = sagemaker_text(
+        "    canary: {spend_limit: 500 USD, max_runtime: 30m, parallel: 9, seed: 7, probe: true}\n    drift: {max: 90%}\n",
+        "region: eu-west-1\nprices: {ml.m5.xlarge: 0.01 USD/h}\nstrict: true\non_inconclusive: pass\nhistory: s3://mine/\n",
+    );
+    let head = spec(
+        &text
+            .replace("role/Training", "role/Admin")
+            .replace("s3://output/", "s3://mine/")
+            .replace(
+                "image: image",
+                "image: another\n      tags: {team: growth}\n      volume_kms_key: alias/mine",
+            ),
+    );
+    let laid = laid(&head, &base);
+    let all = [laid.notes.clone(), laid.job_notes["churn"].clone()].concat();
+    insta::assert_snapshot!(all.join("\n"), @r"
+This pull request changes `region` from us-east-1 to eu-west-1. It takes effect when merged; until then us-east-1 counts.
+This pull request sets `history` to s3://mine/. It takes effect when merged; until then it is not set.
+This pull request sets the price of ml.m5.xlarge to 0.01 USD/h. It takes effect when merged; until then it is not set.
+This pull request changes `strict` from false to true. It takes effect when merged; until then false counts.
+This pull request changes `on_inconclusive` from fail to pass. It takes effect when merged; until then fail counts.
+This pull request raises the spend limit of canaries from 5 USD to 500 USD. It takes effect when merged; until then 5 USD counts.
+This pull request lowers `canary.max_runtime` from 1h to 30m. It takes effect when merged; until then 1h counts.
+This pull request raises `canary.parallel` from 3 to 9. It takes effect when merged; until then 3 counts.
+This pull request changes `canary.probe` from false to true. It takes effect when merged; until then false counts.
+This pull request changes `training.role` from arn:aws:iam::123456789012:role/Training to arn:aws:iam::123456789012:role/Admin. It takes effect when merged; until then arn:aws:iam::123456789012:role/Training counts.
+This pull request changes `training.output` from s3://output/ to s3://mine/. It takes effect when merged; until then s3://output/ counts.
+This pull request sets `training.volume_kms_key` to alias/mine. It takes effect when merged; until then it is not set.
+This pull request sets `training.tags` to team=growth. It takes effect when merged; until then it is not set.
+This pull request raises `drift.max` from 15% to 90%. It takes effect when merged; until then 15% counts.
+");
+    let job = &laid.spec.jobs[0];
+    assert_eq!(job.training.image.as_deref(), Some("another"));
+    assert_eq!(job.canary.seed, 7);
+    assert_eq!(job.training.role, base.jobs[0].training.role);
+    assert_eq!(laid.spec.hash, head.hash);
+}
+
+#[test]
+fn a_job_that_the_base_does_not_know_is_capped() {
+    let base = sagemaker("", "");
+    let text = sagemaker_text("    canary: {spend_limit: 50 USD}\n", "");
+    let renamed = spec(&text.replace("churn:", "churn2:"));
+    let laid = laid(&renamed, &base);
+    assert_eq!(laid.new_jobs, ["churn2"]);
+    assert_eq!(laid.removed_jobs, ["churn"]);
+    assert_eq!(laid.spec.jobs[0].canary.spend_limit, CAP);
+    assert_eq!(
+        laid.job_notes["churn2"],
+        [
+            "The base does not know this job, so this pull request's own policy stands in; its canaries may cost at most 5 USD, not the 50 USD that it asks for."
+        ]
+    );
+}
+
+#[test]
+fn without_a_base_every_job_is_capped_and_nothing_else_changes() {
+    let head = sagemaker("    canary: {spend_limit: 3 USD}\n", "strict: true\n");
+    let laid = lay(&head, None, CAP).unwrap();
+    assert_eq!(laid.spec, head);
+    assert_eq!(laid.new_jobs, ["churn"]);
+    assert_eq!(
+        laid.job_notes["churn"],
+        [
+            "The base does not know this job, so this pull request's own policy stands in; its canaries may cost at most 3 USD."
+        ]
+    );
+}
+
+/// That a full run is ended later is the change under test; a written limit does not move with it.
+#[test]
+fn the_implicit_limit_of_time_is_the_heads_and_never_widens_a_written_one() {
+    let with = |runtime: &str, budget: &str| {
+        let text = sagemaker_text(&format!("    budget: {{{budget}}}\n"), "");
+        spec(&text.replace(
+            "      output:",
+            &format!("      max_runtime: {runtime}\n      output:"),
+        ))
+    };
+    let unwritten = laid(&with("48h", "cost: 1 USD"), &with("12h", "cost: 1 USD"));
+    assert_eq!(
+        lines(&unwritten.spec),
+        [
+            "cost 1 USD",
+            "memory 100% (implicit)",
+            "time 48h (implicit)"
+        ]
+    );
+    assert_eq!(
+        unwritten.job_notes["churn"],
+        [
+            "This pull request raises `training.max_runtime` from 12h to 48h. The budget names no time, so the full run may take as long."
+        ]
+    );
+    let written = laid(&with("48h", "time: 10h"), &with("12h", "time: 10h"));
+    assert_eq!(lines(&written.spec), ["time 10h", "memory 100% (implicit)"]);
+    assert!(written.job_notes.is_empty());
+    let shorter = laid(&with("2h", "time: 10h"), &with("12h", "time: 10h"));
+    assert_eq!(
+        lines(&shorter.spec),
+        ["time 10h", "memory 100% (implicit)", "time 2h (implicit)"]
+    );
+}
+
+#[test]
+fn an_instance_that_the_base_does_not_allow_is_refused() {
+    let base = sagemaker("", "allowed_instances: [\"ml.m5.*\"]\n");
+    let text = sagemaker_text(
+        "    alternatives: [ml.m5.2xlarge, 2x ml.p4d.24xlarge]\n",
+        "allowed_instances: [\"ml.*\"]\n",
+    );
+    let head = spec(&text.replace("instance: ml.m5.xlarge", "instance: ml.p3.2xlarge"));
+    let error = lay(&head, Some(&base), CAP).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "jobs.churn.instance: `ml.p3.2xlarge` is not among the base's `allowed_instances`; jobs.churn.alternatives[1]: `ml.p4d.24xlarge` is not among the base's `allowed_instances`"
+    );
+}
+
+#[test]
+fn data_that_do_not_go_with_the_bases_network_or_output_are_refused() {
+    let base = sagemaker("", "");
+    let in_file_system = sagemaker_text("", "")
+        .replace(
+            "channels: {train: {uri: s3://data/churn/}}",
+            "channels: {train: {uri: s3://data/churn/}, more: {uri: 'efs://fs-01234567/', sample: false}}\n      subnets: [subnet-0a1b2c3d]\n      security_groups: [sg-0a1b2c3d]",
+        );
+    let around_output = sagemaker_text("", "")
+        .replace("s3://data/churn/", "s3://output/")
+        .replace("output: s3://output/", "output: s3://elsewhere/");
+    for (text, said) in [
+        (
+            in_file_system,
+            "jobs.churn.training.channels.more.uri: a file system is reached through a VPC",
+        ),
+        (
+            around_output,
+            "jobs.churn.training.channels.train.uri: the base's `output` lies within these data",
+        ),
+    ] {
+        let error = lay(&spec(&text), Some(&base), CAP).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{error}");
+    }
+}
+
+#[test]
+fn another_backend_is_told_apart() {
+    let local = spec(
+        "version: 1\nbackend: local\njobs:\n  churn:\n    training: {command: [sh], channels: {train: {uri: data}}}\n    instance: local\n",
+    );
+    let error = lay(&local, Some(&sagemaker("", "")), CAP).unwrap_err();
+    assert_eq!(
+        error,
+        PolicyError::BackendChanged {
+            base: BackendKind::Sagemaker,
+            head: BackendKind::Local,
+        }
+    );
+    assert_eq!(
+        error.to_string(),
+        "the backend changes from sagemaker to local, so the base's policy says nothing of this change"
+    );
+}
+
+#[test]
+fn an_override_of_its_own_does_not_help_a_change() {
+    let budget = "    budget: {cost: 50 USD, time: 8h}\n";
+    let line = |line: &str, limit: &str| {
+        format!(
+            "  - {{job: churn, budget: {line}, up_to: {limit}, until: 2026-12-31, reason: agreed}}\n"
+        )
+    };
+    let with = |lines: &[String]| {
+        let top = format!("overrides:\n{}", lines.concat());
+        sagemaker(budget, &top)
+    };
+    let base = with(&[line("time", "9h"), line("cost", "60 USD")]);
+    let head = with(&[line("cost", "90 USD")]);
+    assert_eq!(
+        notes(&head, &base),
+        [
+            "This pull request changes the override of the cost budget from 60 USD until 2026-12-31 to 90 USD until 2026-12-31. It takes effect when merged; until then 60 USD until 2026-12-31 counts.",
+            "This pull request takes away the override of the time budget, 9h until 2026-12-31. It takes effect when merged; until then it counts.",
+        ]
+    );
+    assert_eq!(laid(&head, &base).spec.overrides, base.overrides);
+    assert_eq!(
+        notes(&head, &sagemaker(budget, "")),
+        [
+            "This pull request adds an override of the cost budget, 90 USD until 2026-12-31. It takes effect when merged; until then the base's limit counts."
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_served_is_told_of_what_the_spec_now_holds() {
+    let base = sagemaker("    canary: {warm_pool: 10m}\n", "");
+    let head = sagemaker("    drift: {max: 20%}\n", "history: s3://mine/\n");
+    let laid = laid(&head, &base).spec;
+    assert_eq!(laid.not_yet, base.not_yet);
+    assert_eq!(head.not_yet.len(), 2);
+}
+
+#[test]
+fn thousands_of_differences_are_counted() {
+    let prices: String = (0..1000)
+        .map(|index| format!("ml.m{index}.xlarge: 1 USD/h, "))
+        .collect();
+    let head = sagemaker("", &format!("prices: {{{prices}}}\n"));
+    let notes = laid(&head, &sagemaker("", "")).notes;
+    assert_eq!(notes.len(), 41);
+    assert_eq!(
+        notes[40],
+        "This pull request changes policy in 960 more places."
+    );
+}
+
+/// Any value of each policy field, as text of the file.
+fn any_spec() -> impl Strategy<Value = Spec> {
+    let some = |texts: &'static [&'static str]| prop::sample::select(texts);
+    let training = (
+        some(&["Training", "Admin"]),
+        some(&["s3://output/", "s3://other/"]),
+        some(&[
+            "",
+            "volume_kms_key: alias/a",
+            "output_kms_key: alias/b",
+            "network_isolation: true",
+        ]),
+        some(&[
+            "",
+            "checkpoints: s3://checkpoints/",
+            "tags: {team: growth}",
+            "max_runtime: 3h",
+        ]),
+        some(&[
+            "",
+            "subnets: [subnet-0a1b2c3d]\n      security_groups: [sg-0a1b2c3d]",
+        ]),
+    );
+    let canary = (
+        some(&["", "spend_limit: 9 USD,", "max_runtime: 20m,"]),
+        some(&["", "parallel: 2,", "warm_pool: 10m,", "probe: true,"]),
+        some(&["", "seed: 5,", "reuse: 1d,"]),
+    );
+    let budget = (
+        some(&["", "cost: 50 USD,", "cost: {max: 60 USD, level: warn},"]),
+        some(&[
+            "",
+            "time: 8h,",
+            "cpu_utilization: {min: 20%},",
+            "cost_increase: 20%,",
+        ]),
+        some(&["", "certainty: 80%,", "existing_breach: fail,"]),
+        some(&["", "drift: {max: 30%}", "drift: {at_least: 3 USD}"]),
+    );
+    let top = (
+        some(&["", "region: us-east-1\n", "region: eu-west-1\n"]),
+        some(&[
+            "",
+            "history: records\n",
+            "strict: true\n",
+            "on_inconclusive: pass\n",
+        ]),
+        some(&[
+            "",
+            "prices: {ml.m5.xlarge: 1 USD/h}\n",
+            "allowed_instances: [\"ml.*\"]\n",
+        ]),
+        some(&["churn", "ranker"]),
+    );
+    (training, canary, budget, top).prop_map(|(training, canary, budget, top)| {
+        let text = format!(
+            "version: 1
+backend: sagemaker
+{}{}{}jobs:
+  {}:
+    training:
+      image: image
+      role: arn:aws:iam::123456789012:role/{}
+      channels: {{train: {{uri: s3://data/churn/}}}}
+      output: {}
+      {}
+      {}
+      {}
+    instance: ml.m5.xlarge
+    canary: {{{}{}{}}}
+    budget: {{{}{}{}}}
+    {}
+",
+            top.0,
+            top.1,
+            top.2,
+            top.3,
+            training.0,
+            training.1,
+            training.2,
+            training.3,
+            training.4,
+            canary.0,
+            canary.1,
+            canary.2,
+            budget.0,
+            budget.1,
+            budget.2,
+            budget.3,
+        );
+        spec(&text)
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_spec_under_its_own_policy_is_itself(spec in any_spec()) {
+        let laid = laid(&spec, &spec);
+        prop_assert_eq!(&laid.spec, &spec);
+        prop_assert!(laid.notes.is_empty() && laid.job_notes.is_empty(), "{:?}", laid);
+        prop_assert!(laid.new_jobs.is_empty() && laid.removed_jobs.is_empty());
+    }
+
+    #[test]
+    fn no_policy_of_the_head_survives(head in any_spec(), base in any_spec()) {
+        let laid = laid(&head, &base).spec;
+        let top = |spec: &Spec| (
+            spec.region.clone(), spec.history.clone(), spec.prices.clone(), spec.allowed_instances.clone(),
+            spec.strict, spec.on_inconclusive, spec.overrides.clone(),
+        );
+        prop_assert_eq!(top(&laid), top(&base));
+        if let (job, Some(base)) = (&laid.jobs[0], base.job(&laid.jobs[0].name)) {
+            let policy = |job: &Job| {
+                let (training, canary) = (job.training.clone(), job.canary.clone());
+                (
+                    (training.role, training.output, training.volume_kms_key, training.output_kms_key, training.checkpoints),
+                    (training.subnets, training.security_groups, training.network_isolation, training.tags),
+                    (canary.spend_limit, canary.max_runtime, canary.parallel, canary.warm_pool, canary.probe),
+                    (job.budget.certainty, job.budget.existing_breach, job.drift.clone()),
+                    job.budget.written().cloned().collect::<Vec<_>>(),
+                )
+            };
+            prop_assert_eq!(policy(job), policy(base));
+        }
+    }
+
+    /// And the other way round: the change under test is the head's.
+    #[test]
+    fn all_that_is_not_policy_is_the_heads(head in any_spec(), base in any_spec()) {
+        let laid = laid(&head, &base).spec;
+        let (job, own) = (&laid.jobs[0], &head.jobs[0]);
+        prop_assert_eq!(
+            (&job.paths, &job.training.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed, job.canary.reuse),
+            (&own.paths, &own.training.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed, own.canary.reuse)
+        );
+        let is_implicit = |line: &&BudgetLine| line.origin == LineOrigin::Implicit && line.kind == LineKind::Time;
+        for line in job.budget.lines.iter().filter(is_implicit) {
+            prop_assert_eq!(Some(line.limit), own.training.max_runtime.map(|time| time.0));
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Which configurations would fit the budget: the cheapest and the fastest.

@@ -1,0 +1,1 @@
+//! A GitHub of our own, and what the program says to it.

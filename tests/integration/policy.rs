@@ -1,0 +1,402 @@
+//! Policy from the base's spec under `--base`, and overrides.
+
+use crate::project::{Finished, Project};
+
+/// The job `sums` with these keys, committed on `main`; the change happens on a branch of its own.
+fn on_main(spec: &str) -> Project {
+    let project = Project::empty()
+        .file("train.sh", "true")
+        .file("canary-gate.yml", spec)
+        .data("data", 100)
+        .committed();
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    project
+}
+
+fn sums(more: &str) -> String {
+    format!("{}{more}", Project::SPEC)
+}
+
+/// Every note of the report.
+fn notes(report: &serde_json::Value) -> Vec<String> {
+    let jobs = report["jobs"].as_array().unwrap().iter();
+    let of_jobs = jobs.filter_map(|job| job["notes"].as_array()).flatten();
+    let notes = report["notes"].as_array().into_iter().flatten();
+    let texts = notes.chain(of_jobs).filter_map(|note| note.as_str());
+    texts.map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn says(report: &serde_json::Value, text: &str) {
+    let notes = notes(report);
+    assert!(
+        notes.iter().any(|note| note.contains(text)),
+        "no {text:?} in {notes:#?}"
+    );
+}
+
+fn judged(project: &Project) -> Finished {
+    project.run(&["run", "--base", "main", "--format", "json"])
+}
+
+fn limit_of(report: &serde_json::Value, line: &str) -> f64 {
+    let rows = report["jobs"][0]["forecasts"][0]["budget"].as_array();
+    let row = rows.unwrap().iter().find(|row| row["line"] == line);
+    row.unwrap()["limit"].as_f64().unwrap()
+}
+
+#[test]
+fn a_raise_of_a_budget_is_named_and_counts_only_when_merged() {
+    let project = on_main(&sums("    budget: {time: 1h}\n"));
+    project.write("canary-gate.yml", &sums("    budget: {time: 2h}\n"));
+    project.commit("more time");
+    let report = judged(&project).ended_with(0).json();
+    says(
+        &report,
+        "This pull request raises the time budget from 1h to 2h. It takes effect when merged; until then 1h counts.",
+    );
+    assert_eq!(limit_of(&report, "time"), 3600.0);
+    assert_eq!(report["policy"]["source"], "main");
+    assert_eq!(report["policy"]["sha"].as_str().unwrap().len(), 40);
+    // Without a base the file counts as it is.
+    let report = project
+        .run(&["run", "--all", "--format", "json"])
+        .ended_with(0)
+        .json();
+    assert_eq!(limit_of(&report, "time"), 7200.0);
+    assert_eq!(report["policy"]["source"], "work tree");
+    assert!(!notes(&report).concat().contains("pull request"));
+}
+
+#[test]
+fn the_base_decides_also_where_the_change_is_not_committed() {
+    let project = on_main(&sums("    budget: {time: 1h}\n"));
+    project.write("canary-gate.yml", &sums(""));
+    project
+        .run(&["plan", "--base", "main"])
+        .ended_with(0)
+        .reported("takes away the time budget of 1h");
+}
+
+#[test]
+fn a_new_job_is_capped_and_a_removed_one_is_reported() {
+    let base = sums("    budget: {time: 1h}\n").replace("jobs:", "prices: {local: 1 USD/h}\njobs:");
+    let project = on_main(&base);
+    let renamed = base
+        .replace("  sums:", "  totals:")
+        .replace("max_runtime: 1m}", "max_runtime: 1m, spend_limit: 80 USD}");
+    project.write("canary-gate.yml", &renamed);
+    project.commit("another job");
+    let planned = project.run(&["plan", "--base", "main"]).ended_with(0);
+    let planned = planned
+        .reported("This pull request removes job sums from the spec, so nothing of it is checked.")
+        .reported("its canaries may cost at most 5 USD, not the 80 USD that it asks for");
+    assert!(planned.stdout.contains("of 5.00 USD"), "{}", planned.seen());
+    for (flag, variable, cap) in [("2 USD", "9", "2 USD"), ("", "9", "9 USD")] {
+        let mut arguments = vec!["plan", "--base", "main"];
+        if !flag.is_empty() {
+            arguments.extend(["--max-spend", flag]);
+        }
+        project
+            .run_with(&arguments, |command| {
+                command.env("CANARY_GATE_MAX_SPEND", variable);
+            })
+            .ended_with(0)
+            .reported(&format!("its canaries may cost at most {cap}, not"));
+    }
+    project
+        .run(&["plan", "--max-spend", "0"])
+        .ended_with(2)
+        .complained("more than 0");
+}
+
+#[test]
+fn editing_paths_away_does_not_leave_the_gate() {
+    let project = on_main(&sums("    paths: [train.sh]\n"));
+    project.write("canary-gate.yml", &sums("    paths: [other.sh]\n"));
+    project.write("train.sh", "true # changed");
+    project.commit("look elsewhere");
+    project.write("changed.txt", "train.sh\n");
+    let with_list = ["plan", "--changed-files", "changed.txt"];
+    project
+        .run(&with_list)
+        .ended_with(0)
+        .reported("no job is affected");
+    project
+        .run(&[&with_list[..], &["--base", "main"]].concat())
+        .ended_with(0)
+        .reported("sums · 6 canaries on local, because train.sh changed");
+}
+
+#[test]
+fn a_spec_that_moves_keeps_its_policy() {
+    for (from, to) in [
+        ("canary-gate.yml", ".github/canary-gate.yml"),
+        (".github/canary-gate.yml", "canary-gate.yml"),
+    ] {
+        let project = Project::empty()
+            .file("train.sh", "true")
+            .file(from, &sums("    budget: {time: 1h}\n"))
+            .data("data", 100)
+            .committed();
+        project.git(&["checkout", "--quiet", "-b", "change"]);
+        project.git(&["rm", "--quiet", from]);
+        project.write(to, &sums("    budget: {time: 2h}\n"));
+        project.commit("move the spec");
+        let planned = project.run(&["plan", "--base", "main"]).ended_with(0);
+        let commit = project.run(&["run", "--base", "main", "--format", "json"]);
+        assert_eq!(limit_of(&commit.json(), "time"), 3600.0);
+        planned
+            .reported(&format!("is {from}, that of this pull request is {to}."))
+            .reported("raises the time budget from 1h to 2h");
+        // The old place is the spec as well.
+        project.write("changed.txt", &format!("{from}\n"));
+        project
+            .run(&["plan", "--base", "main", "--changed-files", "changed.txt"])
+            .ended_with(0)
+            .reported(&format!("because {from} changed"));
+    }
+}
+
+/// A change could remove the strict one of two specs.
+#[test]
+fn the_base_is_asked_for_the_spec_that_it_would_use_itself() {
+    let project = Project::empty()
+        .file("train.sh", "true")
+        .file("canary-gate.yml", &sums("    budget: {time: 1h}\n"))
+        .file(".github/canary-gate.yml", &sums("    budget: {time: 9h}\n"))
+        .data("data", 100)
+        .committed();
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    project.git(&["rm", "--quiet", "canary-gate.yml"]);
+    project.commit("only the other");
+    project
+        .run(&["plan", "--base", "main"])
+        .ended_with(0)
+        .reported("raises the time budget from 1h to 9h");
+    // Named, it is the one.
+    let named = [
+        "plan",
+        "--base",
+        "main",
+        "--all",
+        "--spec",
+        ".github/canary-gate.yml",
+    ];
+    let planned = project.run(&named).ended_with(0);
+    assert!(
+        !planned.stdout.contains("pull request"),
+        "{}",
+        planned.seen()
+    );
+}
+
+#[test]
+fn without_a_usable_spec_at_the_base_the_changes_own_stands_in() {
+    let missing = Project::empty().file("README.md", "").committed();
+    let invalid = on_main("version: 1\nbackend: nowhere\njobs: {}\n");
+    let too_large = on_main(&"#".repeat((1 << 20) + 1));
+    for (project, said) in [
+        (missing, "There is no spec on main ("),
+        (invalid, "The spec canary-gate.yml on main ("),
+        (too_large, "the file is larger than 1 MiB"),
+    ] {
+        let project = project
+            .file("train.sh", "true")
+            .file("canary-gate.yml", &sums("    budget: {time: 1h}\n"))
+            .data("data", 100);
+        let report = judged(&project).ended_with(0).json();
+        says(&report, said);
+        says(&report, "so this pull request's own policy stands in");
+        says(&report, "its canaries may cost at most 5 USD");
+        assert_eq!(report["policy"]["source"], "work tree");
+    }
+}
+
+#[test]
+fn a_link_at_the_base_is_not_followed() {
+    let project = Project::empty()
+        .file("train.sh", "true")
+        .file("elsewhere.yml", &sums("    budget: {time: 1h}\n"))
+        .data("data", 100);
+    std::os::unix::fs::symlink("elsewhere.yml", project.path("canary-gate.yml")).unwrap();
+    let project = project.committed();
+    std::fs::remove_file(project.path("canary-gate.yml")).unwrap();
+    project.write("canary-gate.yml", &sums("    budget: {time: 2h}\n"));
+    project
+        .run(&["plan", "--base", "main"])
+        .ended_with(0)
+        .reported("There is no spec on main");
+}
+
+#[test]
+fn another_backend_is_unknown_by_the_bases_word() {
+    let recorded = "version: 1\nbackend: replay\nrecording: runs.csv\n";
+    let replayed = |more: &str| {
+        Project::SPEC.replace("version: 1\nbackend: local\n", &format!("{recorded}{more}"))
+    };
+    let project = on_main(&replayed(""));
+    project.write(
+        "canary-gate.yml",
+        &sums("").replace("jobs:", "on_inconclusive: pass\njobs:"),
+    );
+    project.commit("run it here");
+    let finished = judged(&project).ended_with(14);
+    let report = finished.json();
+    assert_eq!(report["verdict"], "unknown");
+    let reason = report["jobs"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the backend changes from replay to local"),
+        "{reason}"
+    );
+    assert!(!project.path(".canary-gate").exists(), "nothing is run");
+    project
+        .run(&["plan", "--base", "main"])
+        .ended_with(0)
+        .reported("sums · unknown: the backend changes from replay to local");
+
+    let lenient = on_main(&replayed("on_inconclusive: pass\n"));
+    lenient.write("canary-gate.yml", &sums(""));
+    lenient.commit("run it here");
+    judged(&lenient).ended_with(0);
+}
+
+#[test]
+fn what_the_base_does_not_allow_is_refused() {
+    let project = on_main(&sums("").replace("jobs:", "allowed_instances: [local]\njobs:"));
+    let open = sums("").replace("instance: local", "instance: 2x local");
+    project.write("canary-gate.yml", &open);
+    project.commit("two processes");
+    project.run(&["plan", "--base", "main"]).ended_with(0);
+
+    let closed = on_main(&sums("").replace("jobs:", "allowed_instances: [\"ml.*\"]\njobs:"));
+    // Its own list refused it before; the base is not valid either, so the change's own stands in.
+    closed.write("canary-gate.yml", &sums(""));
+    closed
+        .run(&["plan", "--base", "main"])
+        .ended_with(0)
+        .reported("cannot be read");
+}
+
+#[test]
+fn a_merge_commit_is_compared_with_its_first_parent() {
+    let project = on_main(&sums("    paths: [train.sh]\n"));
+    project.write("README.md", "of the change");
+    project.commit("change");
+    project.git(&["checkout", "--quiet", "main"]);
+    project.write("train.sh", "true # by somebody else");
+    project.commit("main goes on");
+    // As GitHub does for a pull request.
+    project.git(&["checkout", "--quiet", "--detach"]);
+    project.git(&[
+        "merge",
+        "--quiet",
+        "--no-ff",
+        "--message",
+        "merge",
+        "change",
+    ]);
+    let not_affected = |project: &Project| {
+        project
+            .run(&["plan", "--base", "main"])
+            .ended_with(0)
+            .reported("no job is affected: 1 file changed from main to the work tree");
+    };
+    not_affected(&project);
+    // And also when the base has gone on since.
+    project.git(&["branch", "merged"]);
+    project.git(&["checkout", "--quiet", "main"]);
+    project.write("train.sh", "true # once more");
+    project.commit("main goes on again");
+    project.git(&["checkout", "--quiet", "--detach", "merged"]);
+    not_affected(&project);
+}
+
+/// A budget of cost that every run passes, with an override of it.
+fn overridden(until: &str) -> String {
+    let spec = sums("    budget: {cost: 0.0000001 USD}\n");
+    let spec = spec.replace("jobs:", "prices: {local: 10 USD/h}\njobs:");
+    format!(
+        "{spec}overrides:\n  - {{job: sums, budget: cost, up_to: 90 USD, until: {until}, reason: \"agreed with <b>finance</b>\"}}\n"
+    )
+}
+
+#[test]
+fn an_override_in_force_is_the_ceiling_and_is_named() {
+    let project = on_main(&overridden("9999-12-31"));
+    let finished = project
+        .run(&["run", "--all", "--format", "json"])
+        .ended_with(0);
+    let report = finished.json();
+    let row = &report["jobs"][0]["forecasts"][0]["budget"][0];
+    assert_eq!(row["limit"], 90.0);
+    assert_eq!(row["verdict"], "within");
+    assert_eq!(
+        row["override"],
+        serde_json::json!({
+            "written_limit": 0.000_000_1,
+            "until": "9999-12-31",
+            "reason": "agreed with <b>finance</b>"
+        })
+    );
+    let said = "An override is in force: until 9999-12-31 the cost budget is 90 USD, where 0.0000001 USD is written. The reason: agreed with <b>finance</b>";
+    says(&report, said);
+    let markdown = project
+        .run(&["run", "--all", "--format", "markdown"])
+        .stdout;
+    assert!(markdown.contains("An override is in force: until 9999-12-31"));
+    assert!(!markdown.contains("<b>"), "{markdown}");
+    let valid = project.run(&["validate"]).ended_with(0);
+    assert!(!valid.stderr.contains("overrides"), "{}", valid.seen());
+}
+
+#[test]
+fn an_expired_override_does_not_count_and_is_said() {
+    let project = on_main(&overridden("2020-02-29"));
+    let report = project
+        .run(&["run", "--all", "--format", "json"])
+        .ended_with(10)
+        .json();
+    assert_eq!(limit_of(&report, "cost"), 0.000_000_1);
+    let row = &report["jobs"][0]["forecasts"][0]["budget"][0];
+    assert!(row.get("override").is_none());
+    says(
+        &report,
+        "The override of the cost budget, 90 USD, expired on 2020-02-29; 0.0000001 USD counts, as is written.",
+    );
+    project
+        .run(&["validate"])
+        .ended_with(0)
+        .complained("warning: overrides[0]: expired on 2020-02-29");
+}
+
+#[test]
+fn an_override_that_a_change_brings_for_itself_does_not_count() {
+    let with = overridden("9999-12-31");
+    let (without, _) = with.split_once("overrides:").unwrap();
+    let project = on_main(without);
+    project.write("canary-gate.yml", &with);
+    project.commit("let me pass");
+    let report = judged(&project).ended_with(10).json();
+    says(
+        &report,
+        "This pull request adds an override of the cost budget, 90 USD until 9999-12-31. It takes effect when merged; until then the base's limit counts.",
+    );
+    // Once it is merged it counts for the next change.
+    project.git(&["checkout", "--quiet", "main"]);
+    project.git(&["merge", "--quiet", "change"]);
+    project.git(&["checkout", "--quiet", "-b", "next"]);
+    project.write("train.sh", "true # next");
+    project.commit("next");
+    let report = judged(&project).ended_with(0).json();
+    says(&report, "An override is in force: until 9999-12-31");
+}
+
+#[test]
+fn a_base_needs_a_checkout() {
+    let project = Project::with_script("true");
+    project
+        .run(&["run", "--all", "--base", "main"])
+        .ended_with(2)
+        .complained("`--base` takes policy from a commit");
+}
