@@ -7,12 +7,12 @@ use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::{self, Measurement};
 use crate::plan::PriceOf;
 use crate::report::{
-    self, BudgetRow, Delta, Estimates, InstanceForecast, JobReport, OverrideInForce,
-    PhaseEstimates, Report, Spend,
+    self, BudgetRow, ClosestFit, Delta, Estimates, InstanceForecast, JobReport, LimitNeeded,
+    OverrideInForce, PhaseEstimates, Recommendation, Report, Spend,
 };
 use crate::spec::{Budget, Job, LineKind};
 use crate::units::{Fraction, Seconds, Usd};
-use crate::verdict::{self, JudgedLine, Verdict};
+use crate::verdict::{self, Contender, JudgedLine, Pick, Verdict};
 
 use super::unmeasured;
 
@@ -84,6 +84,7 @@ pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
             Some(unmeasured::row(instance, why, &measured, input))
         })
         .collect();
+    let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
     let advice = unmeasured::where_memory_fits(&measured, &main.lines, input);
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
@@ -124,13 +125,65 @@ pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
         reason,
         affected_by: input.affected_by.to_vec(),
         instance: input.instance.clone(),
-        recommendation: None,
+        recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
         advice: advice.into_iter().collect(),
         notes: once_each(notes),
         spend: spend(input.measurements, input.worst_case, full_run),
     }
+}
+
+/// What would fit, of the configurations that were measured and forecast.
+fn recommendation<'a>(
+    main: &'a Judged,
+    alternatives: impl Iterator<Item = &'a Judged>,
+    input: &JobInput<'_>,
+) -> Option<Recommendation> {
+    let has_runs = |judged: &&Judged| {
+        let mut runs = input.measurements.iter();
+        runs.any(|run| run.instance == judged.row.instance)
+    };
+    let judged: Vec<&Judged> = [main]
+        .into_iter()
+        .chain(alternatives)
+        .filter(has_runs)
+        .collect();
+    let contenders: Vec<Contender<'_>> = judged
+        .iter()
+        .map(|judged| Contender {
+            verdict: judged.row.verdict,
+            lines: &judged.lines,
+            forecast: &judged.forecast,
+        })
+        .collect();
+    let found = verdict::recommend(&contenders, input.budget.certainty)?;
+    let name = |place: usize| judged[place].row.instance.to_string();
+    let best = |pick: &Option<Pick>| pick.as_ref().map(|pick| name(pick.best));
+    let ties = |pick: &Option<Pick>| {
+        let ties = pick.iter().flat_map(|pick| &pick.ties);
+        ties.map(|&place| name(place)).collect()
+    };
+    let closest = found.closest.as_ref().map(|closest| ClosestFit {
+        instance: name(closest.place),
+        if_limits: closest
+            .raises
+            .iter()
+            .map(|raise| LimitNeeded {
+                line: raise.line.kind,
+                bound: raise.line.bound,
+                limit: raise.limit,
+            })
+            .collect(),
+    });
+    Some(Recommendation {
+        cheapest: best(&found.cheapest),
+        cheapest_ties: ties(&found.cheapest),
+        fastest: best(&found.fastest),
+        fastest_ties: ties(&found.fastest),
+        closest,
+        certainty: Some(input.budget.certainty.0),
+    })
 }
 
 /// The report over all jobs: the worst verdict, and the code of the worst that has one.

@@ -110,15 +110,8 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
             words::share(largest)
         ));
     }
-    let sentences: Vec<String> = sentences.iter().map(|s| capitalized(s)).collect();
+    let sentences: Vec<String> = sentences.iter().map(|s| words::capitalized(s)).collect();
     Some(format!("{}.", sentences.join(". ")))
-}
-
-fn capitalized(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    characters.next().map_or(String::new(), |first| {
-        first.to_uppercase().chain(characters).collect()
-    })
 }
 
 fn completed<'a>(

@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    fn figure(self, forecast: &InstanceForecast) -> Option<Figure> {
+    pub(super) fn figure(self, forecast: &InstanceForecast) -> Option<Figure> {
         let estimates = &forecast.estimates;
         let (quantity, estimate) = match self {
             Self::Time => (Quantity::Time, estimates.time_seconds),

@@ -13,6 +13,8 @@ pub const LINE_LIMIT: usize = 300;
 /// As long as an explanation may be that names an instance here and there.
 pub const PARAGRAPH_LIMIT: usize = 1000;
 
+const ACCOUNT_ID_DIGITS: usize = 12;
+
 /// Invisible, but not a space: what follows it is no longer a mention, a reference or an address to GitHub.
 const WORD_JOINER: char = '\u{2060}';
 
@@ -22,7 +24,32 @@ const WORD_JOINER: char = '\u{2060}';
 /// Character references alone would not do: GitHub looks for mentions, references and addresses in the rendered
 /// text. So an invisible word joiner splits what would be one.
 pub fn for_markdown(text: &str, limit: usize) -> String {
-    let characters: Vec<char> = clean(text, limit).chars().collect();
+    literal(&clean(text, limit))
+}
+
+/// The same for a sentence of ours, in which backticks set code: what stands between two of them is shown as code, and
+/// where one has no partner all are shown literally.
+pub fn for_markdown_with_code(text: &str, limit: usize) -> String {
+    let cleaned = clean(text, limit);
+    let pieces: Vec<&str> = cleaned.split('`').collect();
+    if pieces.len().is_multiple_of(2) {
+        return literal(&cleaned);
+    }
+    let mut escaped = String::with_capacity(cleaned.len() * 2);
+    for (index, piece) in pieces.into_iter().enumerate() {
+        if index.is_multiple_of(2) {
+            escaped.push_str(&literal(piece));
+        } else {
+            // Spaces at the ends would go, and without a word between them the backticks would be text.
+            escaped.push_str(&code(piece.trim()));
+        }
+    }
+    escaped
+}
+
+/// Clean text, escaped.
+fn literal(cleaned: &str) -> String {
+    let characters: Vec<char> = cleaned.chars().collect();
     let mut escaped = String::with_capacity(characters.len() * 2);
     let hex_runs = commit_like(&characters);
     for (index, &character) in characters.iter().enumerate() {
@@ -88,10 +115,13 @@ pub fn for_markdown(text: &str, limit: usize) -> String {
 
 /// The same, set as code: for names of jobs, instances and paths.
 pub fn as_code(text: &str, limit: usize) -> String {
-    let cleaned = clean(text, limit);
+    code(&clean(text, limit))
+}
+
+fn code(cleaned: &str) -> String {
     // Within backticks all is literal but these; a plain name stays readable in the raw text.
     if cleaned.is_empty() || cleaned.contains(['`', '|']) {
-        format!("<code>{}</code>", for_markdown(text, limit))
+        format!("<code>{}</code>", literal(cleaned))
     } else {
         format!("`{cleaned}`")
     }
@@ -100,7 +130,19 @@ pub fn as_code(text: &str, limit: usize) -> String {
 /// The text as a piece of one terminal line: no escape sequence reaches the terminal, and no workflow command the
 /// runner of GitHub Actions, which reads what a step prints.
 pub fn for_terminal(text: &str, limit: usize) -> String {
-    let text = clean(text, limit).replace("##[", "## [");
+    without_commands(&clean(text, limit))
+}
+
+/// Lines for a terminal with their spaces kept: an excerpt of a file with a mark below.
+pub fn lines_for_terminal(text: &str, limit: usize) -> impl Iterator<Item = String> {
+    text.lines().map(move |line| {
+        let visible = visible(line, reach(limit), Spaces::Kept);
+        without_commands(&shorten(&redact(&visible), limit))
+    })
+}
+
+fn without_commands(text: &str) -> String {
+    let text = text.replace("##[", "## [");
     let mut shown = String::with_capacity(text.len());
     let mut at_word_start = true;
     let mut rest = text.chars().peekable();
@@ -116,6 +158,34 @@ pub fn for_terminal(text: &str, limit: usize) -> String {
     shown
 }
 
+/// Text of several lines as a fenced block, with its spaces kept: an excerpt of a file with a mark below. At most `lines`
+/// lines of `limit` characters; what is left out is counted.
+///
+/// GitHub looks for nothing in a block, so only its end must not come from within: the fence is longer than any run of
+/// backticks inside.
+pub fn as_block(text: &str, limit: usize, lines: usize) -> String {
+    let mut all = text.lines();
+    let mut shown: Vec<String> = all
+        .by_ref()
+        .take(lines)
+        .map(|line| {
+            let visible = visible(line, reach(limit), Spaces::Kept);
+            shorten(&redact(&visible), limit)
+        })
+        .collect();
+    let further = all.count();
+    if further > 0 {
+        shown.push(format!("… {further} more lines"));
+    }
+    let longest = shown.iter().map(|line| backtick_run(line)).max();
+    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    format!("{fence}text\n{}\n{fence}", shown.join("\n"))
+}
+
+fn backtick_run(line: &str) -> usize {
+    line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
 /// The text as a spreadsheet's cell: what a program would read as a formula is set off by an apostrophe.
 /// Quoting is the CSV writer's work.
 pub fn for_spreadsheet(text: &str, limit: usize) -> String {
@@ -129,26 +199,53 @@ pub fn for_spreadsheet(text: &str, limit: usize) -> String {
 
 /// One line of visible text.
 fn clean(text: &str, limit: usize) -> String {
-    // Nothing far beyond the limit can be shown, and a log line may be a gigabyte.
-    let visible = visible(text, limit.saturating_mul(8).max(4096));
+    let visible = visible(text, reach(limit), Spaces::Single);
     shorten(&redact(&visible), limit)
 }
 
-/// Drops escape sequences and what cannot be seen; white space of any kind becomes one space.
-fn visible(text: &str, reach: usize) -> String {
+/// Nothing far beyond the limit can be shown, and a log line may be a gigabyte.
+fn reach(limit: usize) -> usize {
+    limit.saturating_mul(8).max(4096)
+}
+
+/// What becomes of white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spaces {
+    /// One space, and none at the start.
+    Single,
+    /// As many as there are.
+    Kept,
+}
+
+/// Drops escape sequences, what cannot be seen, and marks heaped on one character beyond what any script needs; white
+/// space of any kind becomes spaces.
+fn visible(text: &str, reach: usize, spaces: Spaces) -> String {
+    const MARKS_ON_ONE: usize = 3;
     let mut line = String::new();
+    let mut marks = 0;
     let mut characters = text.chars().take(reach).peekable();
     while let Some(character) = characters.next() {
         match character {
             '\u{1b}' => skip_escape_sequence(&mut characters),
             '\u{9b}' => skip_control_sequence(&mut characters),
             _ if character.is_whitespace() => {
-                if !line.is_empty() && !line.ends_with(' ') {
+                let is_wanted = !line.is_empty() && !line.ends_with(' ');
+                if spaces == Spaces::Kept || is_wanted {
                     line.push(' ');
                 }
+                marks = 0;
             }
             _ if character.is_control() || is_invisible(character) => {}
-            _ => line.push(character),
+            _ if is_combining(character) => {
+                marks += 1;
+                if marks <= MARKS_ON_ONE {
+                    line.push(character);
+                }
+            }
+            _ => {
+                marks = 0;
+                line.push(character);
+            }
         }
     }
     line.truncate(line.trim_end().len());
@@ -227,6 +324,19 @@ fn is_invisible(character: char) -> bool {
     )
 }
 
+/// Marks that stand on the character before them, of any script; the marks of single scripts cannot be heaped as high.
+fn is_combining(character: char) -> bool {
+    matches!(
+        character,
+        '\u{300}'..='\u{36f}'
+            | '\u{483}'..='\u{489}'
+            | '\u{1ab0}'..='\u{1aff}'
+            | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}'
+            | '\u{fe20}'..='\u{fe2f}'
+    )
+}
+
 /// `arn:aws:iam::123456789012:role/Trainer` becomes `arn:…:role/Trainer`, and twelve digits by themselves `…9012`:
 /// masking covers a job's log, not what is posted.
 fn redact(text: &str) -> String {
@@ -252,24 +362,41 @@ fn redact(text: &str) -> String {
     shorten_account_ids(&shown)
 }
 
+/// Twelve digits, or three groups of four with hyphens as AWS's console writes them.
 fn shorten_account_ids(text: &str) -> String {
-    const ACCOUNT_ID_DIGITS: usize = 12;
     let mut shown = String::with_capacity(text.len());
-    let mut digits = String::new();
-    for character in text.chars().map(Some).chain([None]) {
-        if let Some(digit) = character.filter(char::is_ascii_digit) {
-            digits.push(digit);
-            continue;
+    let is_part = |c: char| c.is_ascii_digit() || c == '-';
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        shown.push_str(&rest[..start]);
+        let tail = &rest[start..];
+        let end = tail.find(|c| !is_part(c)).unwrap_or(tail.len());
+        let run = &tail[..end];
+        let groups: Vec<&str> = run.split('-').collect();
+        let mut index = 0;
+        while index < groups.len() {
+            if index > 0 {
+                shown.push('-');
+            }
+            let grouped = groups[index..].iter().take(3);
+            if groups.len() - index >= 3 && grouped.clone().all(|group| group.len() == 4) {
+                shown.push('…');
+                shown.push_str(groups[index + 2]);
+                index += 3;
+                continue;
+            }
+            match groups[index] {
+                id if id.len() == ACCOUNT_ID_DIGITS => {
+                    shown.push('…');
+                    shown.push_str(&id[ACCOUNT_ID_DIGITS - 4..]);
+                }
+                other => shown.push_str(other),
+            }
+            index += 1;
         }
-        if digits.len() == ACCOUNT_ID_DIGITS {
-            shown.push('…');
-            shown.push_str(&digits[8..]);
-        } else {
-            shown.push_str(&digits);
-        }
-        digits.clear();
-        shown.extend(character);
+        rest = &tail[end..];
     }
+    shown.push_str(rest);
     shown
 }
 
@@ -360,6 +487,7 @@ mod tests {
 
     /// The escaped piece is shown literally, and nothing around it becomes anything else.
     fn assert_harmless(hostile: &str) {
+        assert_harmless_with_code(hostile);
         let escaped = for_markdown(hostile, LINE_LIMIT);
         let cleaned = clean(hostile, LINE_LIMIT);
         assert!(!escaped.contains(['\n', '\r']));
@@ -380,6 +508,19 @@ mod tests {
             assert_eq!(kinds, expected_kinds, "{code:?} after {before:?}");
             let shown = text.replace(WORD_JOINER, "");
             assert_eq!(shown, around.replace("PIECE", &cleaned), "{code:?}");
+        }
+    }
+
+    /// Backticks may set code, and nothing else may become anything.
+    fn assert_harmless_with_code(hostile: &str) {
+        let escaped = for_markdown_with_code(hostile, LINE_LIMIT);
+        if escaped.is_empty() {
+            return;
+        }
+        for (before, after) in PLACES {
+            let (expected_kinds, _) = read(&format!("{before}PIECE{after}"));
+            let (kinds, _) = read(&format!("{before}{escaped}{after}"));
+            assert_eq!(kinds, expected_kinds, "{escaped:?} after {before:?}");
         }
     }
 
@@ -433,6 +574,25 @@ mod tests {
             "mailto:a@b.example xmpp:a@b.example ftp://x.example",
             "ends with a backslash \\",
             "WWW.EVIL.EXAMPLE gh-1",
+            "@org/team,@a-b. (@x) @@x GH-1,GH-22 owner/repo#1,#2 owner/repo@0123abc0123abc0123abc0123abc0123abc0123",
+            "&commat;everyone &#x40;everyone &num;1 &lt;img&gt; &amp;commat;x",
+            "https://xn--evl-5na.example HTTPS://X.EXAMPLE <https://x.example> <a@b.example> data:text/html,x",
+            "text[^1] [^1]: note ^[inline] [[wiki]] [a][b] [b]: x",
+            "$`x`$ $$\nx\n$$ \\(x\\) `$x$` $$$",
+            "one\rtwo\u{2028}three\u{2029}four\u{85}five\u{b}six\u{c}seven",
+            "@\u{200d}everyone #\u{2060}1 ht\u{feff}tps://x.example w\u{ad}ww.x.example",
+            "<!-- canary-gate v1 spec=x order=9999 --> <!--> ]]> <![CDATA[x]]> <?php ?>",
+            "``` ` `` ```mermaid ~~~",
+            "\u{1f4a9}\u{10ffff}\u{fffd} \u{e000}",
+            "a\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}",
+            "- [x] done",
+            "+ [ ] open",
+            "|",
+            "\\|",
+            "\\\\",
+            "<details><summary>x</summary>",
+            ":::note",
+            "term\n: definition",
         ] {
             assert_harmless(hostile);
         }
@@ -454,6 +614,10 @@ mod tests {
             ("a\0b\u{8}c", "abc"),
             ("  one\t two\u{2028}three\u{a0} ", "one two three"),
             ("\u{1b}]never ends", ""),
+            (
+                "Z\u{300}\u{301}\u{302}\u{303}\u{304}algo",
+                "Z\u{300}\u{301}\u{302}algo",
+            ),
         ] {
             assert_eq!(for_terminal(hostile, LINE_LIMIT), shown, "{hostile:?}");
         }
@@ -468,12 +632,70 @@ mod tests {
             ),
             ("account 123456789012.", "account …9012."),
             ("1234567\u{200b}89012", "…9012"),
+            ("account 1234-5678-9012, see", "account …9012, see"),
+            ("1234-5678 12345-6789-0123", "1234-5678 12345-6789-0123"),
+            (
+                "2026-11-21 sagemaker-us-east-1-123456789012",
+                "2026-11-21 sagemaker-us-east-1-…9012",
+            ),
             ("1234567890123", "1234567890123"),
             ("arn:aws:", "arn:aws:"),
             ("arn:aws-cn:s3:::bucket, x", "arn:…:bucket, x"),
         ] {
             assert_eq!(clean(hostile, LINE_LIMIT), shown);
         }
+    }
+
+    #[test]
+    fn backticks_of_a_sentence_of_ours_set_code() {
+        for (text, shown) in [
+            ("write one under `prices`", "write one under `prices`"),
+            ("`a*b` and `c|d`", "`a*b` and <code>c&#124;d</code>"),
+            ("one ` alone *x*", "one \\` alone \\*x\\*"),
+            ("`` @x ``", "<code></code> @\u{2060}x <code></code>"),
+            ("` x `", "`x`"),
+            ("- `<b>`", "\\- `<b>`"),
+        ] {
+            assert_eq!(for_markdown_with_code(text, LINE_LIMIT), shown);
+        }
+    }
+
+    #[test]
+    fn lines_for_a_terminal_keep_their_spaces() {
+        let lines: Vec<String> =
+            lines_for_terminal("  7 |   x\u{1b}[31m\n    |  ^ \n  ::error::x", 80).collect();
+        assert_eq!(lines, ["  7 |   x", "    |  ^", "  : :error::x"]);
+    }
+
+    #[test]
+    fn a_block_keeps_its_spaces_and_cannot_be_left() {
+        let excerpt =
+            "  7 |     memory:  9\n    |              ^\u{1b}[31m a number\u{202e} is wanted";
+        assert_eq!(
+            as_block(excerpt, 80, 9),
+            "```text\n  7 |     memory:  9\n    |              ^ a number is wanted\n```"
+        );
+        for hostile in [
+            "```\n<img src=x>\n@everyone",
+            "~~~~\n````` x\n`````",
+            "a\r```\rb",
+            "</details>\n\n# x",
+            "",
+        ] {
+            let block = as_block(hostile, 80, 9);
+            let arena = Arena::new();
+            let document = format!("before\n\n{block}\n\nafter\n");
+            let kinds: Vec<String> = parse_document(&arena, &document, &github())
+                .children()
+                .map(|node| node.data().value.xml_node_name().to_owned())
+                .collect();
+            assert_eq!(kinds, ["paragraph", "code_block", "paragraph"], "{block}");
+        }
+        let long = "x\n".repeat(100);
+        let block = as_block(&long, 80, 9);
+        assert_eq!(block.lines().count(), 12);
+        assert!(block.contains("… 91 more lines"), "{block}");
+        assert_eq!(as_block(&"y".repeat(500), 80, 9).chars().count(), 80 + 12);
     }
 
     #[test]

@@ -180,6 +180,13 @@ mod tests {
     }
 
     #[test]
+    fn the_stored_report_that_is_pictured_is_the_sample() {
+        let stored = include_str!("../../tests/data/reports/over-budget.json");
+        let sample = to_json(&samples::churn());
+        assert!(stored == sample, "it should be:\n{sample}");
+    }
+
+    #[test]
     fn a_newer_report_is_refused_politely() {
         let error = from_json(r#"{"schema_version": 2, "verdict": {"new": "form"}}"#).unwrap_err();
         assert_eq!(error, ReportError::Newer { found: 2 });

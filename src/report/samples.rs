@@ -1,8 +1,8 @@
 //! Reports to test with: made-up figures in every shape that a reader may meet.
 
 use super::{
-    BudgetRow, Delta, Estimates, InstanceForecast, JobReport, PhaseEstimates, Policy,
-    Recommendation, Report, SCHEMA_VERSION, Spend,
+    BudgetRow, ClosestFit, Delta, Estimates, Failure, InstanceForecast, JobReport, LimitNeeded,
+    PhaseEstimates, Policy, Recommendation, Report, SCHEMA_VERSION, Spend,
 };
 use crate::forecast::{Estimate, Law, Laws};
 use crate::instance::{InstanceConfiguration, Price, PriceEvidence};
@@ -28,6 +28,8 @@ pub(super) fn all() -> Vec<(&'static str, Report)> {
         ("two_jobs", two_jobs()),
         ("gpu", gpu()),
         ("hostile", hostile()),
+        ("invalid_spec", invalid_spec()),
+        ("one_failed", one_failed()),
     ]
 }
 
@@ -297,6 +299,18 @@ pub(super) fn churn() -> Report {
         "6x ml.m5.4xlarge: time is assumed to fall with the heaviest of six shards, not measured"
             .to_owned(),
     ];
+    churn.recommendation = Some(Recommendation {
+        closest: Some(ClosestFit {
+            instance: "ml.c5.4xlarge".to_owned(),
+            if_limits: vec![LimitNeeded {
+                line: LineKind::Memory,
+                bound: Bound::Max,
+                limit: 96.0,
+            }],
+        }),
+        certainty: Some(0.95),
+        ..Recommendation::default()
+    });
     churn.spend = Spend {
         canary_usd: Some(Usd(1.12)),
         canary_seconds: Seconds(6734.0),
@@ -362,6 +376,7 @@ pub(super) fn at_risk() -> Report {
     job.recommendation = Some(Recommendation {
         cheapest: Some("local".to_owned()),
         fastest: Some("2x local".to_owned()),
+        ..Recommendation::default()
     });
     job.advice = vec!["half of the CPU is idle: try a second worker".to_owned()];
     let judged = &mut job.forecasts[0];
@@ -536,6 +551,39 @@ pub(super) fn gpu() -> Report {
     report(vec![bert], Verdict::Within, 0)
 }
 
+/// The spec cannot be read: no job, and every problem with its place.
+pub(super) fn invalid_spec() -> Report {
+    let mut report = report(Vec::new(), Verdict::NotJudged, 2);
+    report.failures = vec![Failure {
+        job: None,
+        phase: "reading the spec".to_owned(),
+        what: "canary-gate.yml has 2 problems".to_owned(),
+        causes: vec![
+            "canary-gate.yml:7:13 jobs.churn.budget.memory: a bare number needs a unit\n  7 |     memory:  9\n    |              ^ write 9%".to_owned(),
+            "canary-gate.yml:9:5 jobs.churn: unknown key \"bugdet\"\n  9 |     bugdet: {}\n    |     ^^^^^^ did you mean `budget`?".to_owned(),
+        ],
+        help: Some("mend the lines above; `canary-gate validate` shows the same".to_owned()),
+    }];
+    report.spec_hash = None;
+    report
+}
+
+/// One job is within its budget, the other could not be measured.
+pub(super) fn one_failed() -> Report {
+    let mut report = within();
+    report.exit_code = 1;
+    report.failures = vec![Failure {
+        job: Some("churn".to_owned()),
+        phase: "starting canary runs".to_owned(),
+        what: "AWS refused sagemaker:CreateTrainingJob".to_owned(),
+        causes: vec![
+            "access denied for arn:aws:sts::123456789012:assumed-role/ci/run-4821".to_owned(),
+        ],
+        help: Some("allow it: `canary-gate iam-policy` prints what is needed".to_owned()),
+    }];
+    report
+}
+
 /// Everything that a pull request can write tries to be something else.
 pub(super) fn hostile() -> Report {
     const ATTACK: &str = "=x | @everyone <img src=x> [a](https://evil.example) #1 `b` \u{1b}[31mred\u{1b}[0m \u{202e}\n::error::c\n### d";
@@ -549,13 +597,31 @@ pub(super) fn hostile() -> Report {
         sha: Some(ATTACK.to_owned()),
     });
     report.notes = vec![ATTACK.to_owned()];
+    report.failures = vec![
+        Failure {
+            job: Some(ATTACK.to_owned()),
+            phase: ATTACK.to_owned(),
+            what: ATTACK.to_owned(),
+            causes: vec![ATTACK.replace('\n', " "); 2],
+            help: Some(ATTACK.to_owned()),
+        },
+        Failure {
+            job: None,
+            phase: ATTACK.to_owned(),
+            what: ATTACK.to_owned(),
+            causes: vec![format!("{ATTACK}\n```\n{ATTACK}")],
+            help: None,
+        },
+    ];
     for job in &mut report.jobs {
         job.name = format!("{ATTACK} {}", job.name);
         job.reason = ATTACK.to_owned();
         job.affected_by = vec![ATTACK.to_owned(); 5];
         job.recommendation = Some(Recommendation {
             cheapest: Some(ATTACK.to_owned()),
+            cheapest_ties: vec![ATTACK.to_owned(); 5],
             fastest: None,
+            ..Recommendation::default()
         });
         job.advice = vec![ATTACK.to_owned()];
         job.notes = vec![ATTACK.to_owned()];

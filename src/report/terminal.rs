@@ -5,8 +5,10 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 use super::background;
 use super::canaries;
 use super::comparison::{self, Column, Comparison, Figure, Row};
-use super::escape::{LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, for_terminal};
-use super::{JobReport, Report, words};
+use super::escape::{LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, for_terminal, lines_for_terminal};
+use super::failures::{self, CAUSES_SHOWN};
+use super::recommendation;
+use super::{Failure, JobReport, Report, words};
 use crate::verdict::Verdict;
 
 /// How the terminal takes text.
@@ -25,6 +27,8 @@ const CELL_LIMIT: usize = 40;
 const NARROW_CELL_LIMIT: usize = 24;
 /// Prose is hard to read in longer lines, however wide the terminal.
 const PROSE_WIDTH: usize = 120;
+/// Of one cause of a failure.
+const EXCERPT_LINES: usize = 20;
 const INDENT: &str = "  ";
 
 /// The whole report, ending with the exit code and its reason. Text in it that came from a pull request cannot move the
@@ -32,13 +36,14 @@ const INDENT: &str = "  ";
 pub fn render(report: &Report, style: TerminalStyle) -> String {
     let mut text = String::new();
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    if jobs.is_empty() && report.notes.is_empty() {
+    if jobs.is_empty() && report.notes.is_empty() && report.failures.is_empty() {
         text.push_str("nothing to judge\n\n");
     }
     for job in comparison::worst_first(&jobs) {
         push_job(&mut text, job, style);
         text.push('\n');
     }
+    push_failures(&mut text, report, style);
     for note in &report.notes {
         push_labelled(&mut text, "note", &prose(note), style);
     }
@@ -47,6 +52,7 @@ pub fn render(report: &Report, style: TerminalStyle) -> String {
     }
     let closing = words::closing(report.exit_code, report.verdict);
     let tone = match (report.exit_code, report.verdict) {
+        _ if failures::has_only_failures(report) => Tone::Bad,
         (0, Verdict::Within) => Tone::Good,
         (0, Verdict::NotJudged) => Tone::Plain,
         (0, _) => Tone::Doubtful,
@@ -142,15 +148,9 @@ fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
     for line in comparison::further_lines(job) {
         push_labelled(text, "also", &prose(&line), style);
     }
-    if let Some(recommendation) = &job.recommendation {
-        for (what, instance) in [
-            ("cheapest", &recommendation.cheapest),
-            ("fastest", &recommendation.fastest),
-        ] {
-            if let Some(instance) = instance {
-                push_labelled(text, what, &for_terminal(instance, NAME_LIMIT), style);
-            }
-        }
+    let name = |instance: &str| for_terminal(instance, NAME_LIMIT);
+    if let Some(sentence) = recommendation::sentence(job, name) {
+        push_labelled(text, "fits", &sentence, style);
     }
     for advice in &job.advice {
         push_labelled(text, "advice", &prose(advice), style);
@@ -171,6 +171,54 @@ fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
         let (label, caution) = caution;
         push_labelled(text, label, &prose(&caution), style);
     }
+}
+
+/// What could not be checked, each with its way out, and what it has cost where there is no job to tell.
+fn push_failures(text: &mut String, report: &Report, style: TerminalStyle) {
+    for failure in report.failures.iter().take(failures::SHOWN) {
+        push_failure(text, failure, style);
+    }
+    if let Some(further) = failures::further(report) {
+        push_labelled(text, "failures", &further, style);
+        text.push('\n');
+    }
+    if failures::has_only_failures(report) {
+        push_labelled(text, "cost", &failures::cost_so_far(report), style);
+        text.push('\n');
+    }
+}
+
+fn push_failure(text: &mut String, failure: &Failure, style: TerminalStyle) {
+    let mut headline = words::sign(Verdict::Failed).to_owned();
+    headline.push_str(" could not check");
+    if let Some(job) = &failure.job {
+        headline.push(' ');
+        headline.push_str(&for_terminal(job, NAME_LIMIT));
+    }
+    headline.push_str(": ");
+    headline.push_str(&prose(&failure.what));
+    for line in wrap(&headline, prose_width(style), INDENT.len()) {
+        text.push_str(&paint(&line, Tone::Bad, style));
+        text.push('\n');
+    }
+    text.push('\n');
+    push_labelled(text, "while", &prose(&failure.phase), style);
+    for cause in failure.causes.iter().take(CAUSES_SHOWN) {
+        let mut lines = lines_for_terminal(cause, LINE_LIMIT);
+        let first = lines.next().unwrap_or_default();
+        push_labelled(text, "why", &first, style);
+        // The lines of an excerpt belong below each other as they are.
+        for line in lines.take(EXCERPT_LINES) {
+            text.push_str(&format!("{INDENT}{:LABEL_WIDTH$}{line}\n", ""));
+        }
+    }
+    if let Some(further) = failures::further_causes(failure) {
+        push_labelled(text, "why", &further, style);
+    }
+    if let Some(help) = &failure.help {
+        push_labelled(text, "do", &prose(help), style);
+    }
+    text.push('\n');
 }
 
 /// The widest form of the table that fits: intervals beside their numbers, else below them, else without the columns

@@ -201,6 +201,14 @@ pub fn closing(code: u8, verdict: Verdict) -> String {
     format!("exit {code}: {why}")
 }
 
+/// The first letter made large.
+pub fn capitalized(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    characters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
+}
+
 /// What a law is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {

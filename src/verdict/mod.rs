@@ -1,7 +1,8 @@
 //! The **verdict**: a budget held against a forecast.
 //!
 //! [`judge`] holds every line against its quantity's distribution, [`job_verdict`] takes the worst that counts, and
-//! [`reason()`] says it in one sentence. [`smallest_fit`] names the machine whose memory is enough.
+//! [`reason()`] says it in one sentence. [`recommend`] compares configurations, and [`smallest_fit`] names the machine whose
+//! memory is enough.
 
 mod fitting;
 mod reason;
@@ -10,6 +11,7 @@ pub mod words;
 
 pub use fitting::{Candidate, Fit, smallest_fit};
 pub use reason::{deciding, reason};
+pub use recommendation::{Closest, Contender, Pick, Raise, Recommendation, recommend};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,1 +1,392 @@
-//! Which configurations would fit the budget: the cheapest and the fastest.
+//! What would fit: of the configurations that were measured, the cheapest and the fastest within budget, or, where none
+//! is, the one that misses it by least.
+
+use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict, quantity};
+use crate::forecast::{Forecast, Predictive, Quantity};
+use crate::spec::{Bound, BudgetLine, LineKind, LineOrigin};
+use crate::units::Fraction;
+
+/// Equal parts into which one distribution is cut to compare it with another.
+const PARTS: u32 = 200;
+
+/// A configuration that was measured and forecast.
+#[derive(Debug, Clone, Copy)]
+pub struct Contender<'a> {
+    /// With what its canaries say: one whose training code failed is not within.
+    pub verdict: Verdict,
+    pub lines: &'a [JudgedLine],
+    pub forecast: &'a Forecast,
+}
+
+/// What is to be said of several contenders, each named by its place.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recommendation {
+    /// Of those within budget whose cost is known.
+    pub cheapest: Option<Pick>,
+    /// Of those within budget whose time is known.
+    pub fastest: Option<Pick>,
+    /// Where none is within: what misses its budget by least. Absent where no raise would do.
+    pub closest: Option<Closest>,
+}
+
+/// The best by one quantity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    pub best: usize,
+    /// Others that may be as good.
+    pub ties: Vec<usize>,
+}
+
+/// What would be within if its limits were others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closest {
+    pub place: usize,
+    /// At least one.
+    pub raises: Vec<Raise>,
+}
+
+/// The limit with which a line would be within.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Raise {
+    pub line: BudgetLine,
+    pub limit: f64,
+}
+
+/// Compares the contenders, of which the first is the job's own instance and the others follow in the order of the spec.
+/// `None` where there are fewer than two, since alone a verdict says all, and where no written line counts.
+///
+/// A contender is as good as the best unless the chance that the best is better reaches `certainty`. Of those that are as
+/// good the first is named, so a job keeps its instance until something is clearly better. The two forecasts are taken to
+/// be independent. They are rather alike, since a law that bends on one machine is likely to bend on the other; then the
+/// true chance is further from one half, so a difference that is called clear is.
+pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Recommendation> {
+    if contenders.len() < 2 {
+        return None;
+    }
+    let within: Vec<usize> = (0..contenders.len())
+        .filter(|&place| fits(&contenders[place]))
+        .collect();
+    if within.is_empty() {
+        // Nobody asked for anything that counts.
+        let is_judged = |contender: &Contender<'_>| contender.verdict != Verdict::NotJudged;
+        if !contenders.iter().any(is_judged) {
+            return None;
+        }
+        return Some(Recommendation {
+            closest: closest(contenders, certainty),
+            ..Recommendation::default()
+        });
+    }
+    let best = |quantity: fn(&Forecast) -> &Quantity| {
+        let known: Vec<(usize, &Predictive)> = within
+            .iter()
+            .filter_map(|&place| Some((place, quantity(contenders[place].forecast).as_ref().ok()?)))
+            .collect();
+        pick(&known, certainty)
+    };
+    Some(Recommendation {
+        cheapest: best(|forecast| &forecast.cost_usd),
+        fastest: best(|forecast| &forecast.time_seconds),
+        closest: None,
+    })
+}
+
+/// Within every line that fails the check; where nobody wrote one, nothing stands against it.
+fn fits(contender: &Contender<'_>) -> bool {
+    let is_written = |line: &JudgedLine| line.line.origin == LineOrigin::Written;
+    match contender.verdict {
+        Verdict::Within => true,
+        Verdict::NotJudged => !contender.lines.iter().any(is_written),
+        Verdict::Exceeded | Verdict::Failed | Verdict::Unknown | Verdict::AtRisk => false,
+    }
+}
+
+fn pick(known: &[(usize, &Predictive)], certainty: Fraction) -> Option<Pick> {
+    let (_, least) = known
+        .iter()
+        .min_by(|(_, a), (_, b)| a.median().total_cmp(&b.median()))?;
+    let mut as_good = known.iter().filter(|(_, other)| {
+        std::ptr::eq(*other, *least) || chance_below(least, other) < certainty.0 - CHANCE_ROUNDING
+    });
+    let (best, _) = as_good.next()?;
+    Some(Pick {
+        best: *best,
+        ties: as_good.map(|(place, _)| *place).collect(),
+    })
+}
+
+/// P(one < other) of two independent quantities: the mean, over equally likely values of `one`, of P(other > value). Where
+/// neither has any spread, 1 or 0.
+fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
+    let parts = f64::from(PARTS);
+    let chances = (0..PARTS).map(|part| {
+        let value = one.quantile((f64::from(part) + 0.5) / parts);
+        other.chance_above(value)
+    });
+    chances.sum::<f64>() / parts
+}
+
+/// The contender whose furthest line has to be moved by the smallest factor.
+fn closest(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Closest> {
+    (0..contenders.len())
+        .filter_map(|place| {
+            let raises = raises(&contenders[place], certainty)?;
+            let furthest = raises.iter().map(Raise::factor).fold(1.0, f64::max);
+            Some((furthest, Closest { place, raises }))
+        })
+        // Of equal ones the first.
+        .min_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, closest)| closest)
+}
+
+/// What would have to change; `None` where the training code failed, where a line is unknown, and where no limit would
+/// do: a machine has no more than all of its memory.
+fn raises(contender: &Contender<'_>, certainty: Fraction) -> Option<Vec<Raise>> {
+    if !matches!(contender.verdict, Verdict::Exceeded | Verdict::AtRisk) {
+        return None;
+    }
+    let raises = contender
+        .lines
+        .iter()
+        .filter(|line| line.counts() && line.verdict != LineVerdict::Within)
+        .map(|judged| {
+            let line = &judged.line;
+            let predictive = quantity(line.kind, contender.forecast)?.as_ref().ok()?;
+            let limit = match line.bound {
+                Bound::Max => predictive.quantile(certainty.0),
+                Bound::Min => predictive.quantile(1.0 - certainty.0),
+            };
+            let is_share_of_a_machine = matches!(line.kind, LineKind::Memory | LineKind::GpuMemory);
+            let is_possible = limit.is_finite()
+                && limit > 0.0
+                && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY)
+                // A canary that has settled a line says more than its distribution.
+                && judged.chance_of_breach.is_some_and(|chance| chance < 1.0)
+                && line.limit > 0.0;
+            is_possible.then(|| Raise {
+                line: line.clone(),
+                limit,
+            })
+        })
+        .collect::<Option<Vec<Raise>>>()?;
+    (!raises.is_empty()).then_some(raises)
+}
+
+impl Raise {
+    /// How far the limit moves, as a factor of 1 or more.
+    fn factor(&self) -> f64 {
+        match self.line.bound {
+            Bound::Max => self.limit / self.line.limit,
+            Bound::Min => self.line.limit / self.limit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{about, at_least, at_most, implicit, judged, nothing_known, warn};
+    use super::super::{JudgedLine, job_verdict};
+    use super::*;
+    use crate::forecast::Unknown;
+    use LineKind::{Cost, CpuUtilization, Memory, Time};
+
+    const CERTAINTY: Fraction = Fraction(0.95);
+
+    /// 2 % of noise.
+    fn near(median: f64) -> Quantity {
+        Ok(Predictive::log_student_t(median, 0.02, 1e9))
+    }
+
+    fn of(cost: f64, time: f64, memory: f64) -> Forecast {
+        Forecast {
+            cost_usd: near(cost),
+            time_seconds: near(time),
+            memory_percent: near(memory),
+            ..nothing_known()
+        }
+    }
+
+    fn recommended(budget: &[BudgetLine], forecasts: &[Forecast]) -> Option<Recommendation> {
+        let lines: Vec<Vec<JudgedLine>> = forecasts
+            .iter()
+            .map(|forecast| judged(forecast, budget))
+            .collect();
+        let contenders: Vec<Contender<'_>> = lines
+            .iter()
+            .zip(forecasts)
+            .map(|(lines, forecast)| Contender {
+                verdict: job_verdict(lines),
+                lines,
+                forecast,
+            })
+            .collect();
+        recommend(&contenders, CERTAINTY)
+    }
+
+    fn only(best: usize) -> Option<Pick> {
+        Some(Pick {
+            best,
+            ties: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn the_cheapest_and_the_fastest_of_those_within() {
+        let budget = [at_most(Cost, 50.0), at_most(Memory, 90.0)];
+        let found = recommended(
+            &budget,
+            &[
+                of(63.0, 20_000.0, 71.0), // over budget
+                of(41.0, 9_000.0, 70.0),
+                of(30.0, 12_000.0, 70.0),
+                of(20.0, 5_000.0, 95.0), // the best, and its memory is too much
+            ],
+        );
+        let expected = Recommendation {
+            cheapest: only(2),
+            fastest: only(1),
+            closest: None,
+        };
+        assert_eq!(found, Some(expected));
+    }
+
+    #[test]
+    fn what_is_not_clearly_better_is_as_good_and_the_job_keeps_its_instance() {
+        let budget = [at_most(Cost, 50.0)];
+        let found = recommended(
+            &budget,
+            &[
+                of(41.0, 9_100.0, 50.0),
+                of(40.0, 3_000.0, 50.0),
+                of(40.5, 3_000.0, 50.0),
+                of(45.0, 9_000.0, 50.0),
+            ],
+        )
+        .unwrap();
+        assert_eq!(
+            found.cheapest,
+            Some(Pick {
+                best: 0,
+                ties: vec![1, 2]
+            })
+        );
+        assert_eq!(
+            found.fastest,
+            Some(Pick {
+                best: 1,
+                ties: vec![2]
+            })
+        );
+    }
+
+    /// P(A < B) of two normals in ln: Phi(ln(b / a) / (s sqrt 2)), here Phi(1.645) = 0.95 at a ratio of 1.04763.
+    #[test]
+    fn the_chance_to_be_less_is_that_of_the_formula() {
+        let a = Predictive::log_student_t(100.0, 0.02, 1e9);
+        for (ratio, chance) in [
+            (1.0, 0.5),
+            (1.047_63, 0.95),
+            (1.02, 0.758_1),
+            (0.9, 0.000_1),
+        ] {
+            let b = Predictive::log_student_t(100.0 * ratio, 0.02, 1e9);
+            let found = chance_below(&a, &b);
+            assert!((found - chance).abs() < 1e-3, "{ratio}: {found}");
+        }
+        let budget = [at_most(Cost, 500.0)];
+        let ties = |ratio: f64| {
+            let forecasts = [of(100.0 * ratio, 1.0, 1.0), of(100.0, 1.0, 1.0)];
+            let found = recommended(&budget, &forecasts).unwrap();
+            found.cheapest.unwrap().ties.len()
+        };
+        assert_eq!(ties(1.046), 1);
+        assert_eq!(ties(1.050), 0);
+    }
+
+    #[test]
+    fn where_none_is_within_the_one_that_misses_by_least() {
+        let budget = [at_most(Cost, 50.0), at_most(Memory, 90.0)];
+        let found = recommended(
+            &budget,
+            &[
+                of(63.0, 1.0, 71.0),
+                of(41.0, 1.0, 88.0),
+                of(55.0, 1.0, 19.0),
+            ],
+        )
+        .unwrap();
+        assert_eq!((&found.cheapest, &found.fastest), (&None, &None));
+        let closest = found.closest.unwrap();
+        assert_eq!(closest.place, 1);
+        assert_eq!(closest.raises.len(), 1);
+        assert_eq!(closest.raises[0].line.kind, Memory);
+        // 88 x exp(0.02 x 1.645)
+        assert!((closest.raises[0].limit - 90.94).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_lower_limit_would_have_to_fall() {
+        let budget = [at_least(CpuUtilization, 40.0)];
+        let idle = Forecast {
+            cpu_percent: Ok(Predictive::level(30.0, 2.0, 1e9)),
+            ..of(1.0, 1.0, 1.0)
+        };
+        let closest = recommended(&budget, &[idle.clone(), idle])
+            .unwrap()
+            .closest
+            .unwrap();
+        assert_eq!(closest.place, 0);
+        assert!((closest.raises[0].limit - (30.0 - 2.0 * 1.645)).abs() < 0.01);
+    }
+
+    #[test]
+    fn no_limit_helps_what_does_not_fit_the_machine_or_is_unknown() {
+        let budget = [at_most(Cost, 50.0), implicit(at_most(Memory, 100.0))];
+        let unknown = Forecast {
+            cost_usd: Err(Unknown("no price".to_owned())),
+            ..of(1.0, 1.0, 1.0)
+        };
+        let found = recommended(&budget, &[of(1.0, 1.0, 140.0), unknown]);
+        assert_eq!(found, Some(Recommendation::default()));
+    }
+
+    #[test]
+    fn a_line_of_level_warn_keeps_nothing_out() {
+        let budget = [at_most(Time, 100.0), warn(at_most(Cost, 1.0))];
+        let found = recommended(&budget, &[of(9.0, 50.0, 1.0), of(5.0, 60.0, 1.0)]).unwrap();
+        assert_eq!((found.cheapest, found.fastest), (only(1), only(0)));
+    }
+
+    #[test]
+    fn without_a_budget_all_may_be_recommended_and_with_one_that_does_not_count_none() {
+        let forecasts = [of(9.0, 50.0, 1.0), of(5.0, 60.0, 1.0)];
+        let found = recommended(&[implicit(at_most(Memory, 100.0))], &forecasts).unwrap();
+        assert_eq!(found.cheapest, only(1));
+        assert_eq!(recommended(&[warn(at_most(Cost, 1.0))], &forecasts), None);
+    }
+
+    #[test]
+    fn a_cost_that_is_not_known_is_not_the_cheapest() {
+        let unpriced = Forecast {
+            cost_usd: Err(Unknown("no price".to_owned())),
+            ..of(1.0, 30.0, 1.0)
+        };
+        let budget = [at_most(Time, 100.0)];
+        let found = recommended(&budget, &[unpriced, of(9.0, 50.0, 1.0)]).unwrap();
+        assert_eq!((found.cheapest, found.fastest), (only(1), only(0)));
+    }
+
+    #[test]
+    fn one_alone_has_nothing_to_be_compared_with() {
+        assert_eq!(
+            recommended(&[at_most(Cost, 50.0)], &[of(1.0, 1.0, 1.0)]),
+            None
+        );
+        let noisy = Forecast {
+            cost_usd: about(49.0),
+            ..of(1.0, 1.0, 1.0)
+        };
+        let found = recommended(&[at_most(Cost, 50.0)], &[noisy, of(40.0, 1.0, 1.0)]).unwrap();
+        assert_eq!(found.cheapest, only(1));
+    }
+}

@@ -33,6 +33,7 @@ mod project;
 mod published;
 mod quickstart;
 mod readme;
+mod recommendation;
 mod replay;
 mod sagemaker;
 mod scale_out_bench;

@@ -1,0 +1,395 @@
+//! A report that has to fit: GitHub takes a comment of 65,536 characters.
+//!
+//! What is needed least goes first: the canaries one by one, then every folded part, then the sentences beside the
+//! table. After that the table loses whole rows, those of alternatives first. The verdict of the worst job is always
+//! there, and what is left out is said.
+
+use super::comparison::Comparison;
+use super::footer::run_link;
+use super::markdown::{Extent, Page, Table, page};
+use super::{JobReport, Report, words};
+
+/// Of the room, for all verdicts: a table shows more of them. The worst takes what it needs.
+const SHARE_OF_HEADINGS: usize = 4;
+
+/// The report in at most `limit` bytes of Markdown, which are enough for a comment in either reading of GitHub's limit:
+/// characters or bytes. Its last line says that the comment is kept up to date.
+///
+/// Under a few kilobytes there may be room for nothing but the verdict in two words.
+pub fn render_within(report: &Report, limit: usize) -> String {
+    for extent in [Extent::Whole, Extent::WithoutRuns, Extent::WithoutFolds] {
+        let mut page = comment(report, extent);
+        page.left_out = left_out(report, &missing(report, extent));
+        let text = page.render();
+        if text.len() <= limit {
+            return text;
+        }
+    }
+    bare(report, limit).unwrap_or_else(|| verdict_alone(report, limit))
+}
+
+fn comment(report: &Report, extent: Extent) -> Page {
+    let mut page = page(report, extent);
+    page.footer.push_str(" · updated when the code changes");
+    page
+}
+
+/// What an extent leaves out, in words.
+fn missing(report: &Report, extent: Extent) -> Vec<String> {
+    let has_runs = report.jobs.iter().any(|job| !job.measurements.is_empty());
+    let has_causes = report
+        .failures
+        .iter()
+        .any(|failure| !failure.causes.is_empty());
+    let mut missing = Vec::new();
+    if extent >= Extent::WithoutRuns && has_runs {
+        missing.push("the canary runs one by one");
+    }
+    if extent >= Extent::WithoutFolds && !report.jobs.is_empty() {
+        missing.extend([
+            "how the forecast was made",
+            "the budget line by line",
+            "cautions",
+        ]);
+    }
+    if extent == Extent::Bare && !report.jobs.is_empty() {
+        missing.push("the sentences beside the table");
+    }
+    if extent == Extent::Bare && has_causes {
+        missing.push("the causes of what went wrong");
+    }
+    missing.into_iter().map(str::to_owned).collect()
+}
+
+fn left_out(report: &Report, missing: &[String]) -> Option<String> {
+    let (last, others) = missing.split_last()?;
+    let list = if others.is_empty() {
+        last.clone()
+    } else {
+        format!("{} and {last}", others.join(", "))
+    };
+    let of = report.run_url.as_deref().and_then(run_link);
+    let of = of.map_or(String::new(), |link| format!(" of {link}"));
+    Some(format!(
+        "**Left out, to fit a comment:** {list}. The whole report is in the step summary{of}."
+    ))
+}
+
+/// Verdicts and table, with as many of each as there is room for; `None` where that of the worst job alone is too long.
+fn bare(report: &Report, limit: usize) -> Option<String> {
+    let mut page = comment(report, Extent::Bare);
+    let table = page.comparison.take();
+    let total = Shown {
+        headings: page.headings.len(),
+        rows: table.as_ref().map_or(0, |table| table.rows.len()),
+    };
+    shorten_headings(&mut page.headings, limit / SHARE_OF_HEADINGS);
+    // As if nothing were shown, which takes the most words.
+    page.left_out = left_out(report, &missing_when_bare(report, Shown::default(), total));
+    let mut frame = page.render().len();
+    if frame > limit {
+        page.failures.clear();
+        frame = page.render().len();
+    }
+    let room = limit.checked_sub(frame)?;
+    page.comparison = table.and_then(|table| shortened(table, report, room));
+    let shown = Shown {
+        headings: page.headings.len(),
+        rows: page.comparison.as_ref().map_or(0, |table| table.rows.len()),
+    };
+    page.left_out = left_out(report, &missing_when_bare(report, shown, total));
+    let text = page.render();
+    (text.len() <= limit).then_some(text)
+}
+
+/// How many of each there are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shown {
+    headings: usize,
+    rows: usize,
+}
+
+fn missing_when_bare(report: &Report, shown: Shown, total: Shown) -> Vec<String> {
+    let mut missing = missing(report, Extent::Bare);
+    if shown.headings < total.headings {
+        let count = words::count(total.headings - shown.headings, "verdict");
+        missing.push(format!("{count} of {}", total.headings));
+    }
+    if shown.rows < total.rows {
+        let count = words::count(total.rows - shown.rows, "row");
+        missing.push(format!("{count} of the table's {}", total.rows));
+    }
+    missing
+}
+
+/// Keeps the first, which is the worst, and the next as far as the room goes.
+fn shorten_headings(headings: &mut Vec<String>, room: usize) {
+    let mut used = 0;
+    let fitting = headings.iter().take_while(|heading| {
+        used += heading.len() + "### \n\n".len();
+        used <= room
+    });
+    let count = fitting.count().max(1);
+    headings.truncate(count);
+}
+
+/// The table without the rows for which there is no room; `None` without room for one. Rows on which a verdict rests are
+/// kept before alternatives, and of equal ones the worst; what stays keeps its order.
+fn shortened(table: Table, report: &Report, room: usize) -> Option<Table> {
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    let is_judged: Vec<bool> = Comparison::of(&jobs)
+        .rows
+        .iter()
+        .map(|row| row.is_judged)
+        .collect();
+    let length = |cells: &[String]| {
+        let cells = cells.iter().map(|cell| cell.len() + "  |".len());
+        cells.sum::<usize>() + "|\n".len()
+    };
+    let rule: usize = table.rule.iter().map(|rule| rule.len() + 1).sum();
+    let mut used = length(&table.header) + rule + 3;
+    let mut order: Vec<usize> = (0..table.rows.len()).collect();
+    order.sort_by_key(|&index| !is_judged[index]);
+    let mut is_kept = vec![false; table.rows.len()];
+    for index in order {
+        used += length(&table.rows[index]);
+        if used > room {
+            break;
+        }
+        is_kept[index] = true;
+    }
+    let rows = table.rows.into_iter().zip(is_kept);
+    let rows: Vec<Vec<String>> = rows
+        .filter_map(|(row, is_kept)| is_kept.then_some(row))
+        .collect();
+    (!rows.is_empty()).then_some(Table { rows, ..table })
+}
+
+/// Where nothing else fits.
+fn verdict_alone(report: &Report, limit: usize) -> String {
+    let verdict = if report.failures.is_empty() {
+        format!(
+            "{} {}",
+            words::emoji(report.verdict),
+            words::phrase(report.verdict)
+        )
+    } else {
+        "❌ could not check".to_owned()
+    };
+    let mut text = format!("### {verdict}\n");
+    while text.len() > limit {
+        text.pop();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use comrak::nodes::NodeValue;
+    use comrak::{Arena, Options, parse_document};
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use super::super::{Failure, samples};
+    use super::*;
+    use crate::verdict::Verdict;
+
+    /// GitHub's limit less the marker.
+    const COMMENT: usize = 64_800;
+
+    #[test]
+    fn what_fits_is_whole() {
+        for (name, report) in samples::all() {
+            let whole = super::super::markdown::render(&report);
+            let text = render_within(&report, COMMENT);
+            let ended = whole.replace("</sub>", " · updated when the code changes</sub>");
+            assert_eq!(text, ended, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_runs_go_first_then_the_folds_then_the_sentences() {
+        let report = samples::churn();
+        let whole = render_within(&report, usize::MAX);
+        let shorter = |limit: usize| {
+            let text = render_within(&report, limit);
+            assert!(text.len() <= limit, "{}", text.len());
+            text
+        };
+        let text = shorter(whole.len() - 1);
+        assert!(!text.contains("<details><summary>Canaries"), "{text}");
+        assert!(text.contains("```mermaid"), "{text}");
+        assert!(text.contains(
+            "**Left out, to fit a comment:** the canary runs one by one. The whole report is in the step summary of [run 4821]("
+        ), "{text}");
+        let text = shorter(text.len() - 1);
+        assert!(!text.contains("<details>"), "{text}");
+        assert!(text.contains("**What would fit.**"), "{text}");
+        let text = shorter(text.len() - 60);
+        assert!(!text.contains("**What would fit.**"), "{text}");
+        assert!(text.contains("| **ml.m5.2xlarge** |"), "{text}");
+        assert!(text.contains("row of the table's 4"), "{text}");
+    }
+
+    /// `count` jobs of which each third is over its budget, with text of this kind.
+    fn many(count: usize, text: &str, alternatives: usize) -> Report {
+        let mut report = samples::churn();
+        let sample = report.jobs.remove(0);
+        report.jobs = (0..count)
+            .map(|index| {
+                let mut job = sample.clone();
+                job.name = format!("{index} {text}");
+                job.reason = text.to_owned();
+                job.verdict = match index % 3 {
+                    1 => Verdict::Exceeded,
+                    _ => Verdict::Within,
+                };
+                job.forecasts.truncate(1);
+                job.forecasts[0].verdict = job.verdict;
+                for _ in 0..alternatives {
+                    let mut alternative = sample.forecasts[1].clone();
+                    alternative.not_measured = Some(text.to_owned());
+                    job.forecasts.push(alternative);
+                }
+                job
+            })
+            .collect();
+        report
+    }
+
+    /// The rows of the tables in a document, its headings, and its other blocks.
+    fn read(document: &str) -> (Vec<usize>, Vec<String>) {
+        let mut options = Options::default();
+        options.extension.table = true;
+        options.extension.autolink = true;
+        let arena = Arena::new();
+        let (mut tables, mut headings) = (Vec::new(), Vec::new());
+        for node in parse_document(&arena, document, &options).descendants() {
+            match &node.data().value {
+                NodeValue::Table(table) => {
+                    let columns = table.num_columns;
+                    let is_even = node.children().all(|row| row.children().count() == columns);
+                    assert!(is_even, "{document}");
+                    tables.push(node.children().count() - 1);
+                }
+                NodeValue::Heading(_) => {
+                    let text = node
+                        .descendants()
+                        .filter_map(|part| match &part.data().value {
+                            NodeValue::Text(text) => Some(text.to_string()),
+                            NodeValue::Code(code) => Some(code.literal.clone()),
+                            _ => None,
+                        });
+                    headings.push(text.collect());
+                }
+                _ => {}
+            }
+        }
+        (tables, headings)
+    }
+
+    #[test]
+    fn a_table_loses_whole_rows_and_says_how_many() {
+        for (jobs, alternatives) in [(300, 5), (40, 40)] {
+            let report = many(
+                jobs,
+                "a reason of some length that says nothing",
+                alternatives,
+            );
+            let text = render_within(&report, COMMENT);
+            assert!(text.len() <= COMMENT);
+            let (tables, headings) = read(&text);
+            let [rows] = tables.as_slice() else {
+                panic!("{tables:?}")
+            };
+            assert!(headings[0].starts_with("❌ 1 a reason"), "{}", headings[0]);
+            assert!(*rows >= 200, "{rows}");
+            let total = jobs * (1 + alternatives);
+            let left_out = format!("{} rows of the table's {total}", total - rows);
+            assert!(text.contains(&left_out), "{text}");
+            // Those over budget first, then the other judged ones, and then alternatives.
+            let is_shown = |job: &usize| text.contains(&format!("| {job} a reason"));
+            assert!(
+                (0..jobs)
+                    .filter(|job| job % 3 == 1)
+                    .all(|job| is_shown(&job))
+            );
+            let shown = (0..jobs).filter(is_shown).count();
+            assert_eq!(shown, jobs.min(*rows));
+            let verdicts = jobs - headings.len();
+            assert!(
+                verdicts == 0 || text.contains(&format!("{verdicts} verdicts of {jobs}")),
+                "{verdicts}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_failure_stays_at_every_length() {
+        let mut report = many(200, "$x$ @everyone | `b`", 2);
+        report.failures = vec![Failure {
+            job: Some("last".to_owned()),
+            phase: "reading the spec".to_owned(),
+            what: "no credentials".to_owned(),
+            causes: vec!["$".repeat(5000); 50],
+            help: Some("log in".to_owned()),
+        }];
+        for limit in [COMMENT, 30_000, 8_000] {
+            let text = render_within(&report, limit);
+            assert!(text.len() <= limit);
+            assert!(text.contains("**Left out"), "{text}");
+        }
+        report.jobs.clear();
+        let text = render_within(&report, 8000);
+        assert!(
+            text.starts_with("### ❌ could not check `last`: no credentials"),
+            "{text}"
+        );
+        assert!(text.contains("**What to do.** Log in"), "{text}");
+    }
+
+    #[test]
+    fn where_nothing_fits_the_verdict_stands_alone() {
+        let report = samples::churn();
+        assert_eq!(render_within(&report, 100), "### ❌ over budget\n");
+        assert_eq!(render_within(&report, 0), "");
+    }
+
+    fn texts() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("\u{1f4a9}".repeat(400)),
+            Just("$@#:|`".repeat(100)),
+            Just("|".repeat(400)),
+            Just("e\u{301}".repeat(300)),
+            "[ -~]{0,300}",
+            any::<String>(),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 12,
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(1),
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn whatever_comes_it_fits_and_keeps_verdict_and_table(
+            text in texts(),
+            jobs in 1_usize..120,
+            alternatives in 0_usize..6,
+            limit in 20_000_usize..65_000,
+        ) {
+            let report = many(jobs, &text, alternatives);
+            let shown = render_within(&report, limit);
+            prop_assert!(shown.len() <= limit);
+            let (tables, headings) = read(&shown);
+            let is_cut = shown.contains("**Left out, to fit a comment:**");
+            prop_assert!(is_cut || tables.len() >= 2, "{tables:?}");
+            prop_assert!(tables[0] >= 1);
+            let worst = if jobs > 1 { "❌ 1" } else { "✅ 0" };
+            prop_assert!(headings[0].starts_with(worst), "{}", headings[0]);
+        }
+    }
+}

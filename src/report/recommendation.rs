@@ -1,0 +1,260 @@
+//! What would fit, in one sentence.
+
+use super::comparison::Column;
+use super::words;
+use super::{InstanceForecast, JobReport, LimitNeeded, Recommendation};
+use crate::spec::{Bound, LineKind};
+use crate::verdict::{self, Verdict};
+
+/// More names than a reader compares.
+const TIES_SHOWN: usize = 3;
+
+/// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%.` Names come from a
+/// spec or a stored report, and are set by `name`; all else is harmless in any renderer.
+pub(super) fn sentence(job: &JobReport, name: impl Fn(&str) -> String) -> Option<String> {
+    let recommendation = job.recommendation.as_ref()?;
+    let Recommendation {
+        cheapest, fastest, ..
+    } = recommendation;
+    if cheapest.is_none() && fastest.is_none() {
+        return Some(none_fits(job, recommendation, name));
+    }
+    if let (Some(both), true) = (cheapest, cheapest == fastest)
+        && recommendation.cheapest_ties.is_empty()
+        && recommendation.fastest_ties.is_empty()
+    {
+        let figures = figures(job, both, &[Column::Cost, Column::Time]);
+        let shown = name(both);
+        let is_within = |forecast: &&InstanceForecast| {
+            forecast.verdict == Verdict::Within && forecast.not_measured.is_none()
+        };
+        let sentence = match job.forecasts.iter().filter(is_within).count() {
+            0 => format!("{shown} is the cheapest and the fastest"),
+            1 => format!("Only {shown} is within budget"),
+            _ => format!("{shown} is the cheapest and the fastest within budget"),
+        };
+        return Some(if figures.is_empty() {
+            format!("{sentence}.")
+        } else {
+            format!("{sentence}: {}.", figures.join(", "))
+        });
+    }
+    let choice = |what: &str, best: &Option<String>, ties: &[String], column: Column| {
+        let shown = |instance: &str| match figures(job, instance, &[column]).as_slice() {
+            [] => name(instance),
+            figures => format!("{} ({})", name(instance), figures.join(", ")),
+        };
+        let mut choices = shown(best.as_ref()?);
+        for tie in ties.iter().take(TIES_SHOWN) {
+            choices.push_str(" or ");
+            choices.push_str(&shown(tie));
+        }
+        if ties.len() > TIES_SHOWN {
+            choices.push_str(&format!(" or {} more", ties.len() - TIES_SHOWN));
+        }
+        if !ties.is_empty() {
+            choices.push_str(", within noise");
+        }
+        Some(format!("{what}: {choices}."))
+    };
+    let choices = [
+        choice(
+            "Cheapest",
+            cheapest,
+            &recommendation.cheapest_ties,
+            Column::Cost,
+        ),
+        choice(
+            "Fastest",
+            fastest,
+            &recommendation.fastest_ties,
+            Column::Time,
+        ),
+    ];
+    Some(choices.into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+fn none_fits(
+    job: &JobReport,
+    recommendation: &Recommendation,
+    name: impl Fn(&str) -> String,
+) -> String {
+    let mut sentence = match recommendation.certainty {
+        Some(certainty) => format!("None is within at {} certainty.", words::share(certainty)),
+        None => "None is within.".to_owned(),
+    };
+    if let Some(closest) = &recommendation.closest {
+        let column = match closest.if_limits.first().map(|needed| needed.line) {
+            Some(LineKind::Cost) => Column::Time,
+            _ => Column::Cost,
+        };
+        let at = figures(job, &closest.instance, &[column]);
+        let at = at.first().map_or(String::new(), |at| format!(" at {at}"));
+        let limits: Vec<String> = closest.if_limits.iter().map(limit_needed).collect();
+        sentence.push_str(&format!(
+            " Closest: {}{at} if its {}.",
+            name(&closest.instance),
+            limits.join(" and its ")
+        ));
+    }
+    sentence
+}
+
+/// Of the forecast of that name; nothing where a stored report has none.
+fn figures(job: &JobReport, instance: &str, columns: &[Column]) -> Vec<String> {
+    let forecast = job
+        .forecasts
+        .iter()
+        .find(|forecast| forecast.instance.to_string() == instance);
+    let figures = columns.iter().filter_map(|column| column.figure(forecast?));
+    figures.map(|figure| figure.point).collect()
+}
+
+fn limit_needed(needed: &LimitNeeded) -> String {
+    let limit = generous(needed.line, needed.bound, needed.limit);
+    format!(
+        "{} limit may be {}",
+        needed.line.words(),
+        verdict::words::limit(needed.line, limit)
+    )
+}
+
+/// A limit as people write it, and on the side where it is enough.
+fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
+    let step = match words::Quantity::of_line(line) {
+        words::Quantity::Time | words::Quantity::StepTime if limit >= 3600.0 => 300.0,
+        words::Quantity::Time | words::Quantity::StepTime if limit >= 60.0 => 10.0,
+        words::Quantity::Time | words::Quantity::StepTime => 1.0,
+        // Two figures, or three where they begin with a 1.
+        words::Quantity::Money | words::Quantity::Percent if limit > 0.0 => {
+            let magnitude = 10_f64.powf(limit.log10().floor());
+            if limit / magnitude < 2.0 {
+                magnitude / 100.0
+            } else {
+                magnitude / 10.0
+            }
+        }
+        words::Quantity::Money | words::Quantity::Percent => return limit,
+    };
+    // What a computer's arithmetic adds is no reason for another step.
+    let steps = limit / step;
+    let steps = match bound {
+        Bound::Max => (steps - 1e-9).ceil(),
+        Bound::Min => (steps + 1e-9).floor(),
+    };
+    // Dividing by a whole number keeps 0.07 from becoming 0.07000000000000001.
+    if step < 1.0 {
+        steps / (1.0 / step).round()
+    } else {
+        steps * step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    fn said(recommendation: Recommendation) -> String {
+        let mut report = samples::churn();
+        report.jobs[0].recommendation = Some(recommendation);
+        sentence(&report.jobs[0], str::to_owned).unwrap()
+    }
+
+    fn named(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn cheapest_and_fastest_with_what_they_take() {
+        let recommendation = Recommendation {
+            cheapest: named("ml.c5.4xlarge"),
+            fastest: named("6x ml.m5.4xlarge"),
+            ..Recommendation::default()
+        };
+        assert_eq!(
+            said(recommendation.clone()),
+            "Cheapest: ml.c5.4xlarge (41 USD). Fastest: 6x ml.m5.4xlarge (48m)."
+        );
+        assert_eq!(
+            said(Recommendation {
+                cheapest_ties: vec!["6x ml.m5.4xlarge".to_owned()],
+                ..recommendation
+            }),
+            "Cheapest: ml.c5.4xlarge (41 USD) or 6x ml.m5.4xlarge (~44 USD), within noise. Fastest: 6x ml.m5.4xlarge (48m)."
+        );
+    }
+
+    #[test]
+    fn one_that_is_both_is_named_once() {
+        let both = Recommendation {
+            cheapest: named("ml.c5.4xlarge"),
+            fastest: named("ml.c5.4xlarge"),
+            ..Recommendation::default()
+        };
+        let said = |within: usize| {
+            let mut report = samples::churn();
+            let job = &mut report.jobs[0];
+            job.recommendation = Some(both.clone());
+            for forecast in job.forecasts.iter_mut().rev().skip(1).take(within) {
+                forecast.verdict = Verdict::Within;
+            }
+            sentence(job, str::to_owned).unwrap()
+        };
+        assert_eq!(
+            said(0),
+            "ml.c5.4xlarge is the cheapest and the fastest: 41 USD, 2h 58m."
+        );
+        assert_eq!(
+            said(1),
+            "Only ml.c5.4xlarge is within budget: 41 USD, 2h 58m."
+        );
+        assert_eq!(
+            said(2),
+            "ml.c5.4xlarge is the cheapest and the fastest within budget: 41 USD, 2h 58m."
+        );
+    }
+
+    #[test]
+    fn where_none_fits_the_closest_and_what_it_would_need() {
+        assert_eq!(
+            sentence(&samples::churn().jobs[0], str::to_owned).unwrap(),
+            "None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%."
+        );
+        let needed = |line, limit| LimitNeeded {
+            line,
+            bound: Bound::Max,
+            limit,
+        };
+        assert_eq!(
+            said(Recommendation {
+                certainty: Some(0.9),
+                closest: Some(super::super::ClosestFit {
+                    instance: "6x ml.m5.4xlarge".to_owned(),
+                    if_limits: vec![
+                        needed(LineKind::Cost, 64.2),
+                        needed(LineKind::Time, 35_432.0)
+                    ],
+                }),
+                ..Recommendation::default()
+            }),
+            "None is within at 90% certainty. Closest: 6x ml.m5.4xlarge at 48m if its cost limit may be 65 USD and its time limit may be 9h 55m."
+        );
+        assert_eq!(said(Recommendation::default()), "None is within.");
+    }
+
+    #[test]
+    fn a_limit_that_is_named_is_enough() {
+        for (line, bound, limit, named) in [
+            (LineKind::Memory, Bound::Max, 95.2, 96.0),
+            (LineKind::Memory, Bound::Max, 96.0, 96.0),
+            (LineKind::Cost, Bound::Max, 0.0701, 0.071),
+            (LineKind::Cost, Bound::Max, 0.07, 0.07),
+            (LineKind::Cost, Bound::Max, 1234.0, 1240.0),
+            (LineKind::Time, Bound::Max, 61.0, 70.0),
+            (LineKind::CpuUtilization, Bound::Min, 26.7, 26.0),
+        ] {
+            assert_eq!(generous(line, bound, limit), named, "{limit}");
+        }
+    }
+}

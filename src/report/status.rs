@@ -1,0 +1,224 @@
+//! What a comment says while there is no report: that canaries run, and that a run ended before its verdict.
+
+use super::escape::for_markdown;
+use super::escape::{LINE_LIMIT, NAME_LIMIT, as_code};
+use super::footer::{commit_reference, run_link};
+use super::words::Quantity;
+use super::{Policy, words};
+use crate::units::Usd;
+
+/// Jobs beyond this are counted.
+const JOBS_SHOWN: usize = 20;
+
+/// A run whose canaries are being measured.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct InProgress {
+    pub jobs: Vec<JobInProgress>,
+    /// What the canaries may cost together at most; absent where no price is known.
+    pub worst_case_usd: Option<Usd>,
+    pub commit: Option<String>,
+    pub run_url: Option<String>,
+    pub policy: Option<Policy>,
+}
+
+/// A job that is being measured. May hold text of the pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobInProgress {
+    pub name: String,
+    /// As written.
+    pub instance: String,
+}
+
+/// A run that was stopped before it had a verdict.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ended {
+    /// How it ended: `cancelled`, `stopped at its time limit`. May hold text from outside.
+    pub how: String,
+    /// What was billed, as far as is known.
+    pub spent_usd: Option<Usd>,
+    pub leftovers: Leftovers,
+    pub commit: Option<String>,
+    pub run_url: Option<String>,
+    pub policy: Option<Policy>,
+}
+
+/// What is known to be left of a run that could cost money.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Leftovers {
+    /// All its jobs were stopped, or none was started.
+    Nothing,
+    /// Nobody could look: what to type to have the run's leftovers stopped.
+    #[default]
+    Unknown,
+    /// These training jobs could not be stopped.
+    Jobs(Vec<String>),
+}
+
+/// The comment while canaries run.
+pub fn in_progress(run: &InProgress) -> String {
+    let heading = match run.jobs.as_slice() {
+        [] => "⏳ measuring".to_owned(),
+        [job] => format!("⏳ measuring {}", as_code(&job.name, NAME_LIMIT)),
+        jobs => format!("⏳ measuring {}", words::count(jobs.len(), "job")),
+    };
+    let mut text = format!("### {heading}\n\n");
+    for job in run.jobs.iter().take(JOBS_SHOWN) {
+        text.push_str(&format!(
+            "- {} on {}\n",
+            as_code(&job.name, NAME_LIMIT),
+            as_code(&job.instance, NAME_LIMIT)
+        ));
+    }
+    if run.jobs.len() > JOBS_SHOWN {
+        text.push_str(&format!("- and {} more\n", run.jobs.len() - JOBS_SHOWN));
+    }
+    if !run.jobs.is_empty() {
+        text.push('\n');
+    }
+    let cost = match run.worst_case_usd {
+        Some(Usd(usd)) => format!(
+            "Small canary runs are at work. They cost at most {} together.",
+            Quantity::Money.figure(usd)
+        ),
+        None => "Small canary runs are at work. What they may cost is not known: no price is."
+            .to_owned(),
+    };
+    text.push_str(&cost);
+    text.push_str(" This comment will be updated with the forecast and the verdict.\n\n");
+    text.push_str(&footer(&run.commit, run.policy.as_ref(), &run.run_url));
+    text
+}
+
+/// The comment of a run that was cancelled, killed or interrupted: it is never left "in progress".
+pub fn ended(run: &Ended) -> String {
+    let how = for_markdown(&run.how, LINE_LIMIT);
+    let mut text = format!("### ❌ could not check: the run was {how} before it had a verdict\n\n");
+    let spent = match run.spent_usd {
+        Some(Usd(usd)) => format!(
+            "{} so far, as far as is known.",
+            Quantity::Money.figure(usd)
+        ),
+        None => "Not known.".to_owned(),
+    };
+    text.push_str(&format!("**What it has cost.** {spent}\\\n"));
+    let left = match &run.leftovers {
+        Leftovers::Nothing => "Nothing: no job of this run is at work.".to_owned(),
+        Leftovers::Unknown => {
+            "Every job ends by itself at its limit of time. `canary-gate sweep`, or the post step of the Action, stops what is left at once."
+                .to_owned()
+        }
+        Leftovers::Jobs(jobs) => {
+            let names: Vec<String> = jobs
+                .iter()
+                .take(JOBS_SHOWN)
+                .map(|job| as_code(job, NAME_LIMIT))
+                .collect();
+            let more = match jobs.len().saturating_sub(JOBS_SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                "{}{more} could not be stopped, and end at their limit of time. `canary-gate sweep` stops them at once.",
+                names.join(", ")
+            )
+        }
+    };
+    text.push_str(&format!("**What may still cost.** {left}\\\n"));
+    text.push_str(
+        "**What to do.** Run the workflow again, or push again. What was measured and is kept is not measured again.\n\n",
+    );
+    text.push_str(&footer(&run.commit, run.policy.as_ref(), &run.run_url));
+    text
+}
+
+fn footer(commit: &Option<String>, policy: Option<&Policy>, run_url: &Option<String>) -> String {
+    let mut parts = Vec::new();
+    parts.extend(commit.as_deref().map(commit_reference));
+    parts.extend(policy.map(super::footer::policy));
+    parts.push(format!("canary-gate {}", env!("CARGO_PKG_VERSION")));
+    parts.extend(run_url.as_deref().and_then(run_link));
+    format!("<sub>{}</sub>\n", parts.join(" · "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTACK: &str = "x` | @everyone <img src=x>\n\n# y";
+
+    fn run() -> InProgress {
+        InProgress {
+            jobs: vec![JobInProgress {
+                name: "churn".to_owned(),
+                instance: "ml.m5.2xlarge".to_owned(),
+            }],
+            worst_case_usd: Some(Usd(5.0)),
+            commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
+            run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
+            policy: Some(Policy {
+                source: "main".to_owned(),
+                sha: Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+            }),
+        }
+    }
+
+    fn killed() -> Ended {
+        Ended {
+            how: "cancelled".to_owned(),
+            spent_usd: Some(Usd(0.34)),
+            leftovers: Leftovers::Nothing,
+            commit: run().commit,
+            run_url: run().run_url,
+            policy: run().policy,
+        }
+    }
+
+    #[test]
+    fn while_canaries_run() {
+        insta::assert_snapshot!("in_progress", in_progress(&run()));
+        let mut several = run();
+        several.jobs = vec![several.jobs[0].clone(); 25];
+        several.worst_case_usd = None;
+        let text = in_progress(&several);
+        assert!(text.starts_with("### ⏳ measuring 25 jobs\n"), "{text}");
+        assert!(text.contains("\n- and 5 more\n"), "{text}");
+        assert!(text.contains("no price is."), "{text}");
+    }
+
+    #[test]
+    fn when_a_run_was_stopped() {
+        insta::assert_snapshot!("ended", ended(&killed()));
+        let unknown = ended(&Ended {
+            how: "killed".to_owned(),
+            ..Ended::default()
+        });
+        assert!(unknown.contains("**What it has cost.** Not known."));
+        assert!(unknown.contains("canary-gate sweep"));
+        let left = ended(&Ended {
+            leftovers: Leftovers::Jobs(vec!["cg-churn-1".to_owned()]),
+            ..killed()
+        });
+        assert!(left.contains("`cg-churn-1` could not be stopped"), "{left}");
+    }
+
+    #[test]
+    fn hostile_text_stays_in_its_place() {
+        let mut hostile = run();
+        hostile.jobs[0].name = ATTACK.to_owned();
+        hostile.jobs[0].instance = ATTACK.to_owned();
+        hostile.commit = Some(ATTACK.to_owned());
+        hostile.policy.as_mut().unwrap().source = ATTACK.to_owned();
+        hostile.run_url = Some("javascript:alert(1)".to_owned());
+        let ended = ended(&Ended {
+            how: ATTACK.to_owned(),
+            leftovers: Leftovers::Jobs(vec![ATTACK.to_owned()]),
+            ..killed()
+        });
+        for text in [in_progress(&hostile), ended] {
+            assert!(!text.contains("<img"), "{text}");
+            assert!(!text.contains("@everyone"), "{text}");
+            assert!(!text.contains("\n# y"), "{text}");
+            assert!(!text.contains("javascript"), "{text}");
+        }
+    }
+}
