@@ -1,1 +1,199 @@
 //! Workflow commands: annotations, and job logs that cannot be commands.
+//!
+//! The runner reads what a step prints; a line that begins with `::` is an order to it. Syntax and escaping:
+//! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
+
+use crate::report::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_terminal};
+
+/// How an annotation is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Error,
+    Warning,
+    Notice,
+}
+
+/// Where an annotation stands: a file of the repository, lines and columns counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// Relative to the repository's root.
+    pub file: &'a str,
+    pub line: usize,
+    pub column: Option<usize>,
+}
+
+/// One line for the runner to show at a place of the change, or on the run's page where there is no place.
+///
+/// Any text may come: each piece becomes one visible line, cut where it is overlong, and nothing in it ends its field.
+pub fn annotation(level: Level, place: Option<Place<'_>>, title: &str, message: &str) -> String {
+    let level = match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Notice => "notice",
+    };
+    let mut properties = Vec::new();
+    if let Some(Place { file, line, column }) = place {
+        let file = for_terminal(file, PARAGRAPH_LIMIT);
+        properties.push(format!("file={}", as_property(&file)));
+        properties.push(format!("line={line}"));
+        properties.extend(column.map(|column| format!("col={column}")));
+    }
+    let title = for_terminal(title, LINE_LIMIT);
+    properties.push(format!("title={}", as_property(&title)));
+    let message = for_terminal(message, PARAGRAPH_LIMIT);
+    format!("::{level} {}::{}", properties.join(","), as_data(&message))
+}
+
+/// Makes the runner print stars where a log would show `value`. `None` for an empty one, which it refuses.
+///
+/// The value itself stands in the command, so this is for the runner's eyes only, before anything else is printed.
+pub fn add_mask(value: &str) -> Option<String> {
+    (!value.trim().is_empty()).then(|| format!("::add-mask::{}", as_data(value)))
+}
+
+/// The lines between which the runner takes no orders: a job's log may hold any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopCommands {
+    token: String,
+}
+
+impl StopCommands {
+    /// `random` is drawn anew for each log, since what knows the token can end the quiet.
+    pub fn new(random: u128) -> Self {
+        Self {
+            token: format!("canary-gate-{random:032x}"),
+        }
+    }
+
+    /// The line before the log.
+    pub fn begin(&self) -> String {
+        format!("::stop-commands::{}", self.token)
+    }
+
+    /// The line after it.
+    pub fn end(&self) -> String {
+        format!("::{}::", self.token)
+    }
+}
+
+fn as_data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+fn as_property(text: &str) -> String {
+    as_data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use super::*;
+
+    #[test]
+    fn an_annotation_points_at_its_line() {
+        let place = Place {
+            file: "canary-gate.yml",
+            line: 12,
+            column: Some(5),
+        };
+        assert_eq!(
+            annotation(
+                Level::Error,
+                Some(place),
+                "churn: over budget",
+                "cost 126%, 63 USD"
+            ),
+            "::error file=canary-gate.yml,line=12,col=5,title=churn%3A over budget::cost 126%25, 63 USD"
+        );
+        assert_eq!(
+            annotation(Level::Notice, None, "no base yet", "compared with nothing"),
+            "::notice title=no base yet::compared with nothing"
+        );
+    }
+
+    #[test]
+    fn hostile_text_stays_in_its_field() {
+        let place = Place {
+            file: "a,line=1::b\n::error::c",
+            line: 1,
+            column: None,
+        };
+        assert_eq!(
+            annotation(
+                Level::Warning,
+                Some(place),
+                "x\r\n::add-mask::y",
+                "\u{1b}[31m%0A::set-output name=a::b\n::stop-commands::c"
+            ),
+            "::warning file=a%2Cline=1%3A%3Ab %3A %3Aerror%3A%3Ac,line=1,title=x %3A %3Aadd-mask%3A%3Ay::\
+             %250A::set-output name=a::b : :stop-commands::c"
+        );
+    }
+
+    #[test]
+    fn a_log_stands_between_two_lines_of_one_token() {
+        let quiet = StopCommands::new(0xabc);
+        assert_eq!(
+            quiet.begin(),
+            "::stop-commands::canary-gate-00000000000000000000000000000abc"
+        );
+        assert_eq!(
+            quiet.end(),
+            "::canary-gate-00000000000000000000000000000abc::"
+        );
+    }
+
+    #[test]
+    fn a_mask_is_one_line() {
+        assert_eq!(
+            add_mask("50%\r\nsecret").as_deref(),
+            Some("::add-mask::50%25%0D%0Asecret")
+        );
+        assert_eq!(add_mask(" "), None);
+    }
+
+    /// As the runner reads a command: its properties, and its data.
+    fn read(command: &str) -> (Vec<(String, String)>, String) {
+        let (head, data) = command
+            .strip_prefix("::")
+            .unwrap()
+            .split_once("::")
+            .unwrap();
+        let (_, properties) = head.split_once(' ').unwrap();
+        let plain = |text: &str| {
+            let text = text.replace("%0D", "\r").replace("%0A", "\n");
+            let text = text.replace("%3A", ":").replace("%2C", ",");
+            text.replace("%25", "%")
+        };
+        let properties = properties.split(',').map(|property| {
+            let (name, value) = property.split_once('=').unwrap();
+            (name.to_owned(), plain(value))
+        });
+        (properties.collect(), plain(data))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_comes_the_runner_reads_what_was_meant(
+            file in any::<String>(), title in "[:,%=\n\r\\PC]{0,20}", message in "[:%\n\\PC]{0,40}",
+        ) {
+            let place = Place { file: &file, line: 3, column: None };
+            let command = annotation(Level::Error, Some(place), &title, &message);
+            prop_assert!(!command.contains(['\n', '\r']));
+            let (properties, data) = read(&command);
+            let expected = [
+                ("file", for_terminal(&file, PARAGRAPH_LIMIT)),
+                ("line", "3".to_owned()),
+                ("title", for_terminal(&title, LINE_LIMIT)),
+            ];
+            prop_assert_eq!(properties, expected.map(|(name, value)| (name.to_owned(), value)));
+            prop_assert_eq!(data, for_terminal(&message, PARAGRAPH_LIMIT));
+        }
+    }
+}

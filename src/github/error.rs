@@ -1,1 +1,172 @@
 //! Why GitHub could not be asked or told, and what to do.
+
+use jiff::Timestamp;
+
+/// A permission that a workflow grants its token.
+/// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#permissions>
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    ContentsRead,
+    PullRequestsRead,
+    PullRequestsWrite,
+}
+
+impl Permission {
+    /// As it stands in a workflow.
+    pub fn line(self) -> &'static str {
+        match self {
+            Self::ContentsRead => "contents: read",
+            Self::PullRequestsRead => "pull-requests: read",
+            Self::PullRequestsWrite => "pull-requests: write",
+        }
+    }
+
+    /// What a request below the repository needs: comments of a pull request are reached as those of an issue.
+    pub(super) fn needed(method: &str, path: &str) -> Self {
+        match path.starts_with("issues/") || path.starts_with("pulls/") {
+            true if method == "GET" => Self::PullRequestsRead,
+            true => Self::PullRequestsWrite,
+            false => Self::ContentsRead,
+        }
+    }
+}
+
+/// A request that did not give what was asked for. `request` is its method and path; texts that GitHub gave are cut to a
+/// line, and are to be escaped before a person sees them. No text holds the token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GithubError {
+    #[error("{what} is not {expected}")]
+    Settings {
+        what: &'static str,
+        expected: &'static str,
+    },
+    #[error("GitHub could not be reached for {request}: {reason}")]
+    NotReachable { request: String, reason: String },
+    #[error("GitHub does not know the token ({request}: 401, {message})")]
+    Unauthorized { request: String, message: String },
+    #[error("GitHub refused {request}: 403, {message}")]
+    Forbidden {
+        request: String,
+        message: String,
+        needed: Permission,
+    },
+    #[error("GitHub has nothing at {request} (404)")]
+    NotFound { request: String, needed: Permission },
+    #[error("GitHub could not use {request}: 422, {message}")]
+    Unprocessable { request: String, message: String },
+    #[error("GitHub's rate limit is used up ({request}: {message})")]
+    RateLimited {
+        request: String,
+        message: String,
+        /// When requests are answered again, where GitHub says so.
+        until: Option<Timestamp>,
+    },
+    #[error("GitHub had trouble of its own with {request}: {status}, tried {tries} times")]
+    ServerTrouble {
+        request: String,
+        status: u16,
+        tries: u32,
+    },
+    #[error("GitHub answered {request} with {status}: {message}")]
+    Unexpected {
+        request: String,
+        status: u16,
+        message: String,
+    },
+    /// Only of a POST: it is not known whether it was carried out. It was sent once; look before it is sent again.
+    #[error("it is not known whether GitHub carried out {request}: {reason}")]
+    Unsure { request: String, reason: String },
+    #[error("GitHub's answer to {request} could not be read: {reason}")]
+    Malformed { request: String, reason: String },
+    #[error("GitHub's answer to {request} is too large: over {limit} {unit}")]
+    TooLarge {
+        request: String,
+        limit: usize,
+        unit: &'static str,
+    },
+}
+
+impl GithubError {
+    /// What a person can do.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Settings { what, .. } => {
+                format!("the runner of GitHub Actions sets it: see what {what} is where this runs")
+            }
+            Self::NotReachable { .. } => {
+                "run the job again; on a self-hosted runner see that the API's host can be reached, and that its certificate \
+                 is known"
+                    .to_owned()
+            }
+            Self::Unauthorized { .. } => {
+                "give the input github-token `${{ github.token }}`, which is the default; a token of one's own may have expired"
+                    .to_owned()
+            }
+            Self::Forbidden { needed, .. } => format!(
+                "grant the job's token what it needs, in the workflow:\n\n    permissions:\n      {}\n\nOn a pull request from a fork, \
+                 and from Dependabot, the token only reads; a locked conversation and a rule of the organization refuse too.",
+                needed.line()
+            ),
+            Self::NotFound { needed, .. } => format!(
+                "see that it is still there; a private repository also answers so when the job lacks:\n\n    permissions:\n      {}",
+                needed.line()
+            ),
+            Self::Unprocessable { .. } | Self::Unexpected { .. } => {
+                "see what GitHub says; if the request looks wrong, this is a bug in canary-gate: please report it".to_owned()
+            }
+            Self::RateLimited { until: Some(until), .. } => {
+                format!("run the job again after {until}, and fewer jobs at a time")
+            }
+            Self::RateLimited { until: None, .. } => {
+                "run the job again in some minutes, and fewer jobs at a time".to_owned()
+            }
+            Self::ServerTrouble { .. } => {
+                "run the job again; https://www.githubstatus.com tells of larger trouble".to_owned()
+            }
+            Self::Unsure { .. } => {
+                "look at the pull request; the next run mends what stands there twice".to_owned()
+            }
+            Self::Malformed { .. } => {
+                "see that GITHUB_API_URL is the address of GitHub's API, not of a page or a proxy; run the job again".to_owned()
+            }
+            Self::TooLarge { .. } => {
+                "the repository or the pull request is larger than canary-gate reads; split it if you can".to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_comment_shows_the_block_to_paste() {
+        let error = GithubError::Forbidden {
+            request: "POST issues/7/comments".to_owned(),
+            message: "Resource not accessible by integration".to_owned(),
+            needed: Permission::needed("POST", "issues/7/comments"),
+        };
+        let help = error.help();
+        assert!(
+            help.contains("permissions:\n      pull-requests: write\n"),
+            "{help}"
+        );
+    }
+
+    #[test]
+    fn reading_files_needs_contents_and_reading_comments_pull_requests() {
+        assert_eq!(
+            Permission::needed("GET", "git/trees/abc"),
+            Permission::ContentsRead
+        );
+        assert_eq!(
+            Permission::needed("GET", "issues/7/comments"),
+            Permission::PullRequestsRead
+        );
+        assert_eq!(
+            Permission::needed("PATCH", "issues/comments/1"),
+            Permission::PullRequestsWrite
+        );
+    }
+}

@@ -3,17 +3,24 @@
 //! Reading what GitHub says is pure ([`event`], [`inputs`], [`comment`]); [`client`] sends, and everything that it gives
 //! back may be a pull request's own text.
 
+mod address;
 pub mod changes;
 pub mod client;
 pub mod commands;
 pub mod comment;
+pub mod commit;
 pub mod contents;
 pub mod environment;
 pub mod error;
 pub mod event;
 pub mod inputs;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an edge: appends to the files that the runner names"
+)]
 pub mod outputs;
 pub mod posting;
 pub mod pull_request;
+mod retry;
 pub mod token;
 pub mod tree;

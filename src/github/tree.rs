@@ -1,1 +1,167 @@
 //! The files of a commit, with their blob ids.
+
+use serde::Deserialize;
+use sha1::{Digest as _, Sha1};
+
+use super::client::Github;
+use super::commit::object_id;
+use super::error::GithubError;
+
+/// The most files and folders of one tree that are read.
+const MOST_ENTRIES: usize = 500_000;
+/// The most requests for one tree: a tree that GitHub cuts is read folder by folder. A workflow's token has 1,000 an hour for
+/// the whole repository.
+const MOST_REQUESTS: usize = 200;
+
+/// What a path of a tree holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    File,
+    Executable,
+    /// A symbolic link; its content is where it points.
+    Link,
+    /// Another repository's commit.
+    Submodule,
+}
+
+/// A path and its content's id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TreeFile {
+    /// From the root, with slashes.
+    pub path: String,
+    /// The blob's id; of a submodule its commit's.
+    pub blob: String,
+    pub kind: Kind,
+}
+
+/// All files of a tree, in order of their paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    pub files: Vec<TreeFile>,
+}
+
+/// The id that Git gives a content: the SHA-1 of `blob LENGTH`, a zero byte, and the content.
+/// <https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>
+pub fn blob_id(content: &[u8]) -> String {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", content.len()));
+    hash.update(content);
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Github {
+    /// All files below a tree, by the tree's id or a commit's.
+    pub async fn tree(&self, sha: &str) -> Result<Tree, GithubError> {
+        let mut found = Vec::new();
+        let mut entries = 0;
+        // Folders to be read, with the path to them.
+        let mut folders = vec![(object_id(sha)?.to_owned(), String::new())];
+        let mut requests = 0;
+        while let Some((folder, above)) = folders.pop() {
+            if requests >= MOST_REQUESTS {
+                return Err(too_large(sha, MOST_REQUESTS, "requests"));
+            }
+            requests += 1;
+            let mut listed = self.listing(&folder, "?recursive=1").await?;
+            let is_cut = listed.truncated;
+            if is_cut {
+                requests += 1;
+                listed = self.listing(&folder, "").await?;
+                if listed.truncated {
+                    return Err(too_large(sha, listed.tree.len(), "entries in one folder"));
+                }
+            }
+            entries += listed.tree.len();
+            if entries > MOST_ENTRIES {
+                return Err(too_large(sha, MOST_ENTRIES, "entries"));
+            }
+            for entry in listed.tree {
+                let path = format!("{above}{}", entry.path);
+                match entry.kind() {
+                    Some(kind) => found.push(TreeFile {
+                        path,
+                        blob: entry.sha,
+                        kind,
+                    }),
+                    None if is_cut => {
+                        folders.push((object_id(&entry.sha)?.to_owned(), format!("{path}/")));
+                    }
+                    None => {}
+                }
+            }
+        }
+        found.sort();
+        Ok(Tree { files: found })
+    }
+
+    /// The entries of one folder by the id of its tree or, for the root, of a commit.
+    pub(super) async fn folder(&self, sha: &str) -> Result<Vec<Entry>, GithubError> {
+        Ok(self.listing(object_id(sha)?, "").await?.tree)
+    }
+
+    async fn listing(&self, sha: &str, query: &str) -> Result<Told, GithubError> {
+        self.get_json(&format!("git/trees/{sha}{query}")).await
+    }
+}
+
+fn too_large(sha: &str, limit: usize, unit: &'static str) -> GithubError {
+    let request = format!("GET git/trees/{sha}");
+    GithubError::TooLarge {
+        request,
+        limit,
+        unit,
+    }
+}
+
+#[derive(Deserialize)]
+struct Told {
+    tree: Vec<Entry>,
+    truncated: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Entry {
+    pub(super) path: String,
+    pub(super) mode: String,
+    pub(super) sha: String,
+    /// Bytes; only of what is a blob.
+    #[serde(default)]
+    pub(super) size: Option<u64>,
+}
+
+impl Entry {
+    /// None for a folder.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        match self.mode.as_str() {
+            "040000" => None,
+            "100755" => Some(Kind::Executable),
+            "120000" => Some(Kind::Link),
+            "160000" => Some(Kind::Submodule),
+            _ => Some(Kind::File),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blob_has_the_id_that_git_gives_it() {
+        // printf '' | git hash-object --stdin, and so on; git 2.47.3.
+        assert_eq!(blob_id(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(
+            blob_id(b"what is up, doc?"),
+            "bd9dbf5aae1a3862dd1526723246b20206e5fc37"
+        );
+        assert_eq!(
+            blob_id(b"hello\n"),
+            "ce013625030ba8dba906f756967f9e9ca394464a"
+        );
+        assert_eq!(
+            blob_id(b"\0\xff\r\n"),
+            "00822ce7dfc6f27759b94e2c7dfd26f25afbac9d"
+        );
+    }
+}

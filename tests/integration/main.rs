@@ -21,6 +21,8 @@ mod command_line;
 mod container;
 mod from_job;
 mod github;
+mod github_comment;
+mod github_api;
 mod iam_policy;
 mod offline;
 mod outcomes;

@@ -1,1 +1,228 @@
-//! A GitHub of our own, and what the program says to it.
+//! A small GitHub on 127.0.0.1: the repository `example/models` with its commits, pull requests and comments, and faults
+//! that a test asks for.
+//!
+//! ```ignore
+//! let github = FakeGithub::start();
+//! let base = github.commit(&[], &Files::new().with("train.py", "print(1)"));
+//! let head = github.commit(&[&base], &Files::new().with("train.py", "print(2)"));
+//! github.open_pull_request(7, &base, &head);
+//! let stranger = github.comment(7, &User::person("mallory"), "<!-- canary-gate v1 -->");
+//! github.fail("POST", "/issues/7/comments").times(2).with(Fault::Status(502));
+//! github.reach(&mut command);
+//! assert_eq!(github.comments(7).len(), 2);
+//! ```
+//!
+//! What was said is judged later by GitHub's own description, see [`exchanges`].
+
+mod answers;
+mod exchanges;
+mod fault;
+mod files;
+mod pull;
+mod routes;
+mod server;
+mod state;
+
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+pub(crate) use fault::Fault;
+pub(crate) use files::Files;
+pub(crate) use pull::Pull;
+pub(crate) use state::{Comment, Said, User};
+
+use exchanges::Exchanges;
+use fault::FaultBuilder;
+use state::{Core, State};
+
+/// The repository that the fake has.
+pub(crate) const REPOSITORY: &str = "example/models";
+/// The only token that the fake lets in.
+pub(crate) const TOKEN: &str = "ghs_EXAMPLEexampleEXAMPLEexample0123456789";
+
+/// The fake. It ends when it is dropped.
+pub(crate) struct FakeGithub {
+    core: Arc<Core>,
+    address: String,
+    end: Option<oneshot::Sender<()>>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl FakeGithub {
+    /// Like github.com: the API at the root, GraphQL at `/graphql`.
+    pub(crate) fn start() -> Self {
+        Self::with("", "/graphql", Exchanges::start())
+    }
+
+    /// Like GitHub Enterprise Server: the API at `/api/v3`, GraphQL at `/api/graphql`.
+    pub(crate) fn enterprise() -> Self {
+        Self::with("/api/v3", "/api/graphql", Exchanges::start())
+    }
+
+    /// A fake for answers that GitHub's description does not have: it does not judge them.
+    pub(crate) fn unjudged() -> Self {
+        Self::with("", "/graphql", Exchanges::unjudged())
+    }
+
+    fn with(api_path: &'static str, graphql_path: &'static str, exchanges: Exchanges) -> Self {
+        let core = Arc::new(Core {
+            state: Mutex::new(State::new()),
+            api_path,
+            graphql_path,
+            exchanges,
+        });
+        let (end, ended) = oneshot::channel();
+        let (listening, address) = std::sync::mpsc::channel();
+        let served = core.clone();
+        let server = std::thread::spawn(move || server::serve(served, listening, ended));
+        let address = address.recv().expect("the fake listens");
+        Self {
+            core,
+            address: format!("http://{address}"),
+            end: Some(end),
+            server: Some(server),
+        }
+    }
+
+    // How it is reached.
+
+    /// What `GITHUB_API_URL` says.
+    pub(crate) fn api_url(&self) -> String {
+        format!("{}{}", self.address, self.core.api_path)
+    }
+
+    /// What `GITHUB_GRAPHQL_URL` says.
+    pub(crate) fn graphql_url(&self) -> String {
+        format!("{}{}", self.address, self.core.graphql_path)
+    }
+
+    /// What the runner tells a step about where GitHub is.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("GITHUB_API_URL", self.api_url()),
+            ("GITHUB_GRAPHQL_URL", self.graphql_url()),
+            ("GITHUB_SERVER_URL", self.address.clone()),
+            ("GITHUB_REPOSITORY", REPOSITORY.to_owned()),
+        ]
+    }
+
+    /// The same, for a command that is about to start.
+    pub(crate) fn reach(&self, command: &mut Command) {
+        command.envs(self.environment());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.core.state()
+    }
+
+    // The repository.
+
+    /// A commit with these files and parents; gives its SHA-1.
+    pub(crate) fn commit(&self, parents: &[&str], files: &Files) -> String {
+        self.state().commit(parents, files)
+    }
+
+    /// Lets a branch point at a commit.
+    pub(crate) fn branch(&self, name: &str, commit: &str) {
+        let mut state = self.state();
+        state.branches.insert(name.to_owned(), commit.to_owned());
+    }
+
+    /// The SHA-1 of the folder (`""`: the root) of a commit.
+    pub(crate) fn tree_of(&self, commit: &str, folder: &str) -> Option<String> {
+        self.state().tree_at(commit, folder)
+    }
+
+    /// A recursive listing of a tree has at most so many entries, and says that it was cut.
+    pub(crate) fn cut_trees_at(&self, entries: usize) {
+        self.state().tree_limit = entries;
+    }
+
+    // Pull requests.
+
+    /// Opens a pull request from a branch of the same repository into `main`, by the user `octocat`.
+    pub(crate) fn open_pull_request(&self, number: u64, base: &str, head: &str) {
+        let pull = Pull::new(number, base, head);
+        self.state().pulls.insert(number, pull);
+    }
+
+    /// Changes what a pull request says, for example to let it come from a fork or to close it.
+    pub(crate) fn change_pull_request(&self, number: u64, change: impl FnOnce(&mut Pull)) {
+        let mut state = self.state();
+        change(state.pulls.get_mut(&number).expect("it was opened"));
+    }
+
+    // Comments.
+
+    /// A comment that somebody has written under a pull request; gives its id.
+    pub(crate) fn comment(&self, number: u64, user: &User, body: &str) -> u64 {
+        self.state().comment(number, user.clone(), body)
+    }
+
+    /// All comments of a pull request, oldest first.
+    pub(crate) fn comments(&self, number: u64) -> Vec<Comment> {
+        let state = self.state();
+        let all = state.comments.iter();
+        all.filter(|comment| comment.number == number)
+            .cloned()
+            .collect()
+    }
+
+    /// Changes a comment as somebody else could.
+    pub(crate) fn edit_comment(&self, id: u64, body: &str) {
+        let mut state = self.state();
+        let comment = state.comments.iter_mut().find(|comment| comment.id == id);
+        comment.expect("it was written").body = body.to_owned();
+    }
+
+    /// Deletes a comment as somebody else could.
+    pub(crate) fn delete_comment(&self, id: u64) {
+        self.state().comments.retain(|comment| comment.id != id);
+    }
+
+    /// Whose token it is; at first that of `github-actions[bot]`.
+    pub(crate) fn sign_in_as(&self, user: &User) {
+        self.state().viewer = user.clone();
+    }
+
+    // Faults.
+
+    /// The start of a sentence: `github.fail("GET", "/pulls/7/files").times(2).with(fault)`, for requests of this method
+    /// whose path and query hold the text; without a middle it is every such request.
+    pub(crate) fn fail(&self, method: &'static str, path: &str) -> FaultBuilder<'_> {
+        FaultBuilder::new(self, method, path)
+    }
+
+    /// No request fails any more.
+    pub(crate) fn recover(&self) {
+        self.state().faults.clear();
+    }
+
+    // What happened.
+
+    /// Every request, in order.
+    pub(crate) fn requests(&self) -> Vec<Said> {
+        self.state().requests.clone()
+    }
+
+    /// How many requests of this method there were whose path and query hold the text.
+    pub(crate) fn calls(&self, method: &str, path: &str) -> usize {
+        let state = self.state();
+        let matching = |said: &&Said| said.method == method && said.path.contains(path);
+        state.requests.iter().filter(matching).count()
+    }
+}
+
+impl Drop for FakeGithub {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            let _ = end.send(());
+        }
+        if let Some(server) = self.server.take() {
+            let _ = server.join();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A commit as the API tells it.
+
+use serde::Deserialize;
+
+use super::address::is_object_id;
+use super::client::Github;
+use super::error::GithubError;
+
+/// A commit. Of a merge, such as the one that GitHub checks out for a pull request, the first parent is the base's tip.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    pub sha: String,
+    pub parents: Vec<String>,
+    /// The id of its root folder.
+    pub tree: String,
+}
+
+impl Github {
+    /// A commit by its id.
+    pub async fn commit(&self, sha: &str) -> Result<Commit, GithubError> {
+        let sha = object_id(sha)?;
+        let told: Told = self.get_json(&format!("git/commits/{sha}")).await?;
+        Ok(Commit {
+            sha: object_id(&told.sha)?.to_owned(),
+            parents: told.parents.into_iter().map(|parent| parent.sha).collect(),
+            tree: told.tree.sha,
+        })
+    }
+}
+
+/// A text that is put into a path must be an object's id.
+pub(super) fn object_id(text: &str) -> Result<&str, GithubError> {
+    match is_object_id(text) {
+        true => Ok(text),
+        false => Err(GithubError::Settings {
+            what: "the commit",
+            expected: "the whole id of a Git object, 40 or 64 hexadecimal digits",
+        }),
+    }
+}
+
+#[derive(Deserialize)]
+struct Told {
+    sha: String,
+    parents: Vec<Named>,
+    tree: Named,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Named {
+    pub(super) sha: String,
+}

@@ -1,0 +1,389 @@
+//! Which request gets which answer.
+
+use serde_json::{Value, json};
+
+use super::REPOSITORY;
+use super::answers::{
+    self, Answer, comparison, directory, failure, file_of_a_listing, git_commit, issue_comment,
+    pull_request, stored_file, tree,
+};
+use super::files::{File, Kind, Node};
+use super::state::{Difference, Said, State, differences};
+
+/// GitHub's own limits: files of a pull request, files of a comparison, letters of a comment.
+const FILES_OF_A_PULL_REQUEST: usize = 3000;
+const FILES_OF_A_COMPARISON: usize = 300;
+const LETTERS_OF_A_COMMENT: usize = 65_536;
+
+/// The kind of an answer that is a file's own bytes.
+const RAW: &str = "application/vnd.github.raw+json; charset=utf-8";
+
+/// Where the server is, as its answers say it.
+pub(super) struct Place<'a> {
+    /// The web pages.
+    pub(super) web: &'a str,
+    /// The API.
+    pub(super) api: &'a str,
+}
+
+impl Place<'_> {
+    pub(super) fn repository(&self) -> String {
+        format!("{}/repos/{REPOSITORY}", self.api)
+    }
+
+    pub(super) fn page(&self) -> String {
+        format!("{}/{REPOSITORY}", self.web)
+    }
+}
+
+pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> Answer {
+    let place = Place { web, api };
+    let (path, query) = said.path.split_once('?').unwrap_or((&said.path, ""));
+    if path == "/graphql" {
+        return graphql(state, said);
+    }
+    let Some(below) = path.strip_prefix(&format!("/repos/{REPOSITORY}/")) else {
+        return not_found();
+    };
+    let parts: Vec<String> = below.split('/').map(decoded).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match (said.method.as_str(), parts.as_slice()) {
+        ("GET", ["issues", number, "comments"]) => list_comments(state, &place, number, said),
+        ("POST", ["issues", number, "comments"]) => create_comment(state, &place, number, said),
+        ("GET", ["issues", "comments", id]) => with_comment(state, id, |state, index| {
+            Answer::json(200, &issue_comment(&place, &state.comments[index]))
+        }),
+        ("PATCH", ["issues", "comments", id]) => with_comment(state, id, |state, index| {
+            update_comment(state, &place, index, said)
+        }),
+        ("DELETE", ["issues", "comments", id]) => with_comment(state, id, |state, index| {
+            state.comments.remove(index);
+            Answer::empty(204)
+        }),
+        ("GET", ["pulls", number]) => get_pull(state, &place, number),
+        ("GET", ["pulls", number, "files"]) => pull_files(state, &place, number, said),
+        ("GET", ["compare", range]) => compare(state, &place, range, query),
+        ("GET", ["git", "trees", id]) => get_tree(state, &place, id, query),
+        ("GET", ["git", "commits", id]) => match state.commits.get(*id) {
+            Some(commit) => Answer::json(200, &git_commit(&place, commit)),
+            None => not_found(),
+        },
+        ("GET", ["git", "blobs", id]) => blob(state, &place, id, said),
+        ("GET", ["contents", path @ ..]) => contents(state, &place, &path.join("/"), query, said),
+        _ => not_found(),
+    }
+}
+
+fn not_found() -> Answer {
+    failure(404, "Not Found")
+}
+
+fn decoded(segment: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = segment.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The last value of a query's name.
+fn asked(query: &str, name: &str) -> Option<String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let mut values = pairs.filter(|(key, _)| *key == name);
+    values.next_back().map(|(_, value)| decoded(value))
+}
+
+/// One page of a list, with links to the others as GitHub writes them.
+fn page(place: &Place, said: &Said, all: &[Value]) -> Answer {
+    let (path, query) = said.path.split_once('?').unwrap_or((&said.path, ""));
+    let number = |name| asked(query, name).and_then(|text| text.parse::<usize>().ok());
+    let per_page = number("per_page").unwrap_or(30).clamp(1, 100);
+    let current = number("page").unwrap_or(1).max(1);
+    let last = all.len().div_ceil(per_page).max(1);
+    let items: Vec<&Value> = all
+        .iter()
+        .skip((current - 1) * per_page)
+        .take(per_page)
+        .collect();
+    let answer = Answer::json(200, &json!(items));
+    let link = |page: usize, name: &str| {
+        format!(
+            "<{}{path}?per_page={per_page}&page={page}>; rel=\"{name}\"",
+            place.api
+        )
+    };
+    let mut links = Vec::new();
+    if current > 1 {
+        links.extend([link(1, "first"), link(current - 1, "prev")]);
+    }
+    if current < last {
+        links.extend([link(current + 1, "next"), link(last, "last")]);
+    }
+    match links.is_empty() {
+        true => answer,
+        false => answer.header("link", &links.join(", ")),
+    }
+}
+
+fn graphql(state: &State, said: &Said) -> Answer {
+    let query = said.body["query"].as_str().unwrap_or_default();
+    if said.method != "POST" || !query.contains("viewer") {
+        let error = json!({"message": "the fake only knows who is viewing"});
+        return Answer::json(200, &json!({"errors": [error]}));
+    }
+    Answer::json(
+        200,
+        &json!({"data": {"viewer": {"login": state.viewer.login}}}),
+    )
+}
+
+// Comments.
+
+fn list_comments(state: &State, place: &Place, number: &str, said: &Said) -> Answer {
+    let Some(number) = pull_number(state, number) else {
+        return not_found();
+    };
+    let all = state
+        .comments
+        .iter()
+        .filter(|comment| comment.number == number);
+    let all: Vec<Value> = all.map(|comment| issue_comment(place, comment)).collect();
+    page(place, said, &all)
+}
+
+fn create_comment(state: &mut State, place: &Place, number: &str, said: &Said) -> Answer {
+    let Some(number) = pull_number(state, number) else {
+        return not_found();
+    };
+    let body = match body_of_comment(said) {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
+    };
+    let viewer = state.viewer.clone();
+    let id = state.comment(number, viewer, &body);
+    let written = state
+        .comments
+        .iter()
+        .find(|comment| comment.id == id)
+        .unwrap();
+    let address = format!("{}/issues/comments/{id}", place.repository());
+    Answer::json(201, &issue_comment(place, written)).header("location", &address)
+}
+
+fn update_comment(state: &mut State, place: &Place, index: usize, said: &Said) -> Answer {
+    let body = match body_of_comment(said) {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
+    };
+    let now = state.now();
+    let comment = &mut state.comments[index];
+    comment.body = body;
+    comment.updated_at = now;
+    Answer::json(200, &issue_comment(place, comment))
+}
+
+fn body_of_comment(said: &Said) -> Result<String, Answer> {
+    let body = said.body["body"].as_str().unwrap_or_default();
+    if body.trim().is_empty() {
+        return Err(failure(422, "Validation Failed"));
+    }
+    if body.chars().count() > LETTERS_OF_A_COMMENT {
+        let message = "Body is too long (maximum is 65536 characters)";
+        return Err(failure(422, message));
+    }
+    Ok(body.to_owned())
+}
+
+fn with_comment(
+    state: &mut State,
+    id: &str,
+    act: impl FnOnce(&mut State, usize) -> Answer,
+) -> Answer {
+    let index = state
+        .comments
+        .iter()
+        .position(|comment| comment.id.to_string() == id);
+    match index {
+        Some(index) => act(state, index),
+        None => not_found(),
+    }
+}
+
+fn pull_number(state: &State, number: &str) -> Option<u64> {
+    let number = number.parse().ok()?;
+    state.pulls.contains_key(&number).then_some(number)
+}
+
+// Pull requests and what they change.
+
+fn changed(state: &State, base: &str, head: &str) -> Option<Vec<Difference>> {
+    let before = state.merge_base(base, head)?;
+    Some(differences(&before.files, &state.commits[head].files))
+}
+
+fn get_pull(state: &State, place: &Place, number: &str) -> Answer {
+    let Some(pull) = pull_number(state, number).map(|number| &state.pulls[&number]) else {
+        return not_found();
+    };
+    let files = changed(state, &pull.base, &pull.head).unwrap_or_default();
+    let comments = state
+        .comments
+        .iter()
+        .filter(|comment| comment.number == pull.number);
+    Answer::json(
+        200,
+        &pull_request(place, pull, files.len(), comments.count()),
+    )
+}
+
+fn pull_files(state: &State, place: &Place, number: &str, said: &Said) -> Answer {
+    let Some(pull) = pull_number(state, number).map(|number| &state.pulls[&number]) else {
+        return not_found();
+    };
+    let files = changed(state, &pull.base, &pull.head).unwrap_or_default();
+    let listed: Vec<Value> = files
+        .iter()
+        .take(FILES_OF_A_PULL_REQUEST)
+        .map(|file| file_of_a_listing(place, &pull.head, file))
+        .collect();
+    page(place, said, &listed)
+}
+
+fn compare(state: &State, place: &Place, range: &str, query: &str) -> Answer {
+    let commits = range
+        .split_once("...")
+        .and_then(|(base, head)| Some((state.commit_at(base)?, state.commit_at(head)?)));
+    let Some((base, head)) = commits else {
+        return not_found();
+    };
+    let Some(merge_base) = state.merge_base(&base.id, &head.id) else {
+        let message = format!("No common ancestor between {} and {}.", base.id, head.id);
+        return failure(404, &message);
+    };
+    let first_page = asked(query, "page").is_none_or(|page| page == "1");
+    let files: Vec<Value> = changed(state, &base.id, &head.id)
+        .unwrap_or_default()
+        .iter()
+        .take(if first_page { FILES_OF_A_COMPARISON } else { 0 })
+        .map(|file| file_of_a_listing(place, &head.id, file))
+        .collect();
+    let of_base = state.ancestors(&base.id);
+    let of_head = state.ancestors(&head.id);
+    let ahead: Vec<&str> = of_head
+        .iter()
+        .copied()
+        .filter(|id| !of_base.contains(id))
+        .collect();
+    let behind = of_base.iter().filter(|id| !of_head.contains(id)).count();
+    let commits = ahead
+        .iter()
+        .map(|id| &state.commits[*id])
+        .collect::<Vec<_>>();
+    Answer::json(
+        200,
+        &comparison(place, base, head, merge_base, &commits, behind, &files),
+    )
+}
+
+// Git's objects.
+
+fn get_tree(state: &State, place: &Place, id: &str, query: &str) -> Answer {
+    let id = match state.commit_at(id) {
+        Some(commit) => commit.tree.clone(),
+        None => id.to_owned(),
+    };
+    if !state.trees.contains_key(&id) {
+        return not_found();
+    }
+    let is_recursive = asked(query, "recursive").is_some();
+    let mut entries = Vec::new();
+    walk(state, &id, "", is_recursive, &mut entries);
+    let is_cut = is_recursive && entries.len() > state.tree_limit;
+    if is_cut {
+        entries.truncate(state.tree_limit);
+    }
+    Answer::json(200, &tree(place, &id, &entries, is_cut))
+}
+
+fn blob(state: &State, place: &Place, id: &str, said: &Said) -> Answer {
+    let mut files = state
+        .commits
+        .values()
+        .flat_map(|commit| commit.files.0.values());
+    let Some(file) = files.find(|file| file.kind != Kind::Submodule && file.id() == id) else {
+        return not_found();
+    };
+    match asks_for_raw(said) {
+        true => Answer::text(200, RAW, &file.content),
+        false => Answer::json(200, &answers::blob(place, file)),
+    }
+}
+
+/// Whether the content itself is asked for and not JSON about it.
+fn asks_for_raw(said: &Said) -> bool {
+    let accept = said.headers.get("accept").map_or("", String::as_str);
+    accept.contains("application/vnd.github.raw")
+}
+
+fn walk(state: &State, id: &str, above: &str, deep: bool, found: &mut Vec<(String, Node)>) {
+    for node in &state.trees[id] {
+        let path = format!("{above}{}", node.name);
+        found.push((path.clone(), node.clone()));
+        if deep && node.kind == Kind::Folder {
+            walk(state, &node.id, &format!("{path}/"), deep, found);
+        }
+    }
+}
+
+fn contents(state: &State, place: &Place, path: &str, query: &str, said: &Said) -> Answer {
+    let reference = asked(query, "ref").unwrap_or_else(|| "main".to_owned());
+    let Some(commit) = state.commit_at(&reference) else {
+        return failure(404, &format!("No commit found for the ref {reference}"));
+    };
+    let is_raw = asks_for_raw(said);
+    let at_commit = answers::At {
+        place,
+        commit: &commit.id,
+    };
+    if let Some(file) = commit.files.0.get(path) {
+        return match file.kind {
+            Kind::File | Kind::Executable if is_raw => Answer::text(200, RAW, &file.content),
+            Kind::Link if is_raw => match target(path, file, &commit.files.0) {
+                Some(target) => Answer::text(200, RAW, target),
+                None => not_found(),
+            },
+            _ => Answer::json(200, &stored_file(&at_commit, path, file)),
+        };
+    }
+    let folder = path.trim_end_matches('/');
+    match state.tree_at(&commit.id, folder) {
+        Some(id) => Answer::json(200, &directory(&at_commit, folder, &state.trees[&id])),
+        None => not_found(),
+    }
+}
+
+/// The content of the file that a link in the same folder points at: GitHub follows it where the raw form is asked for.
+fn target<'a>(
+    path: &str,
+    link: &File,
+    files: &'a std::collections::BTreeMap<String, File>,
+) -> Option<&'a [u8]> {
+    let name = String::from_utf8_lossy(&link.content);
+    let sibling = match path.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{name}"),
+        None => name.into_owned(),
+    };
+    files.get(&sibling).map(|file| file.content.as_slice())
+}

@@ -1,0 +1,267 @@
+//! What the fake remembers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard};
+
+use serde_json::Value;
+
+use super::exchanges::Exchanges;
+use super::fault::{Fault, Rule};
+use super::files::{File, Files, Kind, Node, grow, object_id};
+use super::pull::Pull;
+
+/// Who writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) login: String,
+    pub(crate) id: u64,
+    pub(crate) is_bot: bool,
+}
+
+impl User {
+    pub(crate) fn person(login: &str) -> Self {
+        Self::new(login, false)
+    }
+
+    /// A bot, such as `dependabot[bot]`.
+    pub(crate) fn bot(login: &str) -> Self {
+        Self::new(login, true)
+    }
+
+    /// Whom a workflow's own token writes as.
+    pub(crate) fn actions() -> Self {
+        Self {
+            login: "github-actions[bot]".to_owned(),
+            id: 41_898_282,
+            is_bot: true,
+        }
+    }
+
+    fn new(login: &str, is_bot: bool) -> Self {
+        let letters = login.bytes().map(u64::from);
+        Self {
+            login: login.to_owned(),
+            id: letters.fold(1, |id, letter| (id * 31 + letter) % 90_000_007),
+            is_bot,
+        }
+    }
+}
+
+/// A comment under a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Comment {
+    pub(crate) id: u64,
+    /// Of the pull request.
+    pub(crate) number: u64,
+    pub(crate) user: User,
+    pub(crate) body: String,
+    pub(crate) created_at: String,
+    pub(crate) updated_at: String,
+}
+
+/// A request that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) method: String,
+    /// With its query, from the API's root on.
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    /// Null where there was none.
+    pub(crate) body: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Commit {
+    pub(super) id: String,
+    pub(super) parents: Vec<String>,
+    pub(super) tree: String,
+    pub(super) files: Files,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) commits: HashMap<String, Commit>,
+    pub(super) trees: BTreeMap<String, Vec<Node>>,
+    pub(super) branches: BTreeMap<String, String>,
+    pub(super) tree_limit: usize,
+    pub(super) pulls: BTreeMap<u64, Pull>,
+    pub(super) comments: Vec<Comment>,
+    pub(super) viewer: User,
+    pub(super) faults: Vec<Rule>,
+    pub(super) requests: Vec<Said>,
+    ticks: i64,
+    next_comment: u64,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            commits: HashMap::new(),
+            trees: BTreeMap::new(),
+            branches: BTreeMap::new(),
+            tree_limit: 100_000,
+            pulls: BTreeMap::new(),
+            comments: Vec::new(),
+            viewer: User::actions(),
+            faults: Vec::new(),
+            requests: Vec::new(),
+            ticks: 0,
+            next_comment: 2_400_000_001,
+        }
+    }
+
+    /// The scripted clock: a second later each time it is looked at.
+    pub(super) fn now(&mut self) -> String {
+        self.ticks += 1;
+        jiff::Timestamp::from_second(1_788_256_800 + self.ticks)
+            .unwrap()
+            .to_string()
+    }
+
+    pub(super) fn commit(&mut self, parents: &[&str], files: &Files) -> String {
+        for parent in parents {
+            assert!(self.commits.contains_key(*parent), "no commit {parent}");
+        }
+        let tree = grow(files, &mut self.trees);
+        let number = self.commits.len();
+        let id = object_id("commit", format!("{tree} {parents:?} {number}").as_bytes());
+        let commit = Commit {
+            id: id.clone(),
+            parents: parents.iter().map(|parent| (*parent).to_owned()).collect(),
+            tree,
+            files: files.clone(),
+        };
+        self.commits.insert(id.clone(), commit);
+        id
+    }
+
+    /// A commit by its id or a branch.
+    pub(super) fn commit_at(&self, reference: &str) -> Option<&Commit> {
+        let id = self.branches.get(reference).map_or(reference, |id| id);
+        self.commits.get(id)
+    }
+
+    /// The id of a folder's tree.
+    pub(super) fn tree_at(&self, commit: &str, folder: &str) -> Option<String> {
+        let mut tree = self.commit_at(commit)?.tree.clone();
+        for name in folder.split('/').filter(|name| !name.is_empty()) {
+            let nodes = &self.trees[&tree];
+            let below = nodes
+                .iter()
+                .find(|node| node.name == name && node.kind == Kind::Folder)?;
+            tree = below.id.clone();
+        }
+        Some(tree)
+    }
+
+    pub(super) fn comment(&mut self, number: u64, user: User, body: &str) -> u64 {
+        let id = self.next_comment;
+        self.next_comment += 7;
+        let at = self.now();
+        self.comments.push(Comment {
+            id,
+            number,
+            user,
+            body: body.to_owned(),
+            created_at: at.clone(),
+            updated_at: at,
+        });
+        id
+    }
+
+    /// The fault that this request meets, if any.
+    pub(super) fn fault(&mut self, method: &str, path: &str) -> Option<Fault> {
+        let matching = |rule: &&mut Rule| rule.method == method && path.contains(&rule.path);
+        for rule in self.faults.iter_mut().filter(matching) {
+            if rule.passing > 0 {
+                rule.passing -= 1;
+            } else if rule.failing > 0 {
+                rule.failing -= 1;
+                return Some(rule.fault.clone());
+            }
+        }
+        None
+    }
+
+    /// The commit that both come from: the first of the base's line that the head knows.
+    pub(super) fn merge_base(&self, base: &str, head: &str) -> Option<&Commit> {
+        let of_head = self.ancestors(head);
+        let of_base = self.ancestors(base);
+        let shared = of_base.iter().find(|id| of_head.contains(id))?;
+        self.commits.get(*shared)
+    }
+
+    /// The commit and all before it, nearest first.
+    pub(super) fn ancestors<'a>(&'a self, commit: &'a str) -> Vec<&'a str> {
+        let mut found = vec![commit];
+        let mut next = 0;
+        while let Some(id) = found.get(next) {
+            for parent in &self.commits[*id].parents {
+                if !found.contains(&parent.as_str()) {
+                    found.push(parent);
+                }
+            }
+            next += 1;
+        }
+        found
+    }
+}
+
+/// One file of a comparison, in GitHub's words.
+#[derive(Debug, Clone)]
+pub(super) struct Difference {
+    pub(super) path: String,
+    pub(super) previous: Option<String>,
+    pub(super) status: &'static str,
+    pub(super) id: String,
+}
+
+/// What changes between two commits, by path; a file that moved with its content is renamed.
+pub(super) fn differences(before: &Files, after: &Files) -> Vec<Difference> {
+    let mut gone: Vec<(&String, &File)> = before
+        .0
+        .iter()
+        .filter(|(path, _)| !after.0.contains_key(*path))
+        .collect();
+    let mut found = Vec::new();
+    for (path, file) in &after.0 {
+        let (previous, status) = match before.0.get(path) {
+            Some(old) if old == file => continue,
+            Some(_) => (None, "modified"),
+            None => match gone.iter().position(|(_, old)| *old == file) {
+                Some(place) => (Some(gone.remove(place).0.clone()), "renamed"),
+                None => (None, "added"),
+            },
+        };
+        found.push(Difference {
+            path: path.clone(),
+            previous,
+            status,
+            id: file.id(),
+        });
+    }
+    found.extend(gone.into_iter().map(|(path, file)| Difference {
+        path: path.clone(),
+        previous: None,
+        status: "removed",
+        id: file.id(),
+    }));
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+/// The fake's state, and what does not change.
+pub(super) struct Core {
+    pub(super) state: Mutex<State>,
+    pub(super) api_path: &'static str,
+    pub(super) graphql_path: &'static str,
+    pub(super) exchanges: Exchanges,
+}
+
+impl Core {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,810 @@
+//! The client of GitHub's API, tried on a GitHub of our own.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+
+use canary_gate::github::changes::Changes;
+use canary_gate::github::client::{Github, Listing, Settings};
+use canary_gate::github::error::{GithubError, Permission};
+use canary_gate::github::token::Token;
+use canary_gate::github::tree::{Kind, blob_id};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::github::{FakeGithub, Fault, Files, REPOSITORY, TOKEN, User};
+
+#[derive(Debug, Deserialize)]
+struct Comment {
+    id: u64,
+    body: String,
+}
+
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap().block_on(future)
+}
+
+async fn client(fake: &FakeGithub) -> Github {
+    with_token(fake, TOKEN).await
+}
+
+async fn with_token(fake: &FakeGithub, token: &str) -> Github {
+    let (api_url, graphql_url) = (fake.api_url(), fake.graphql_url());
+    let settings = Settings {
+        api_url: &api_url,
+        graphql_url: &graphql_url,
+        repository: REPOSITORY,
+        token: &Token::new(token),
+        pace: 0.0,
+    };
+    Github::new(settings).await.unwrap()
+}
+
+/// What the client says of one request to the fake.
+fn get(fake: &FakeGithub, path: &str) -> Result<Value, GithubError> {
+    wait_for(async { client(fake).await.get_json(path).await })
+}
+
+fn paths(changes: Changes) -> BTreeSet<String> {
+    match changes {
+        Changes::Files(paths) => paths,
+        Changes::Everything { why } => panic!("everything: {why}"),
+    }
+}
+
+fn changed_in(fake: &FakeGithub, number: u64) -> Changes {
+    wait_for(async {
+        let client = client(fake).await;
+        let pull_request = client.pull_request(number).await.unwrap();
+        client
+            .changed_files_of_pull_request(&pull_request)
+            .await
+            .unwrap()
+    })
+}
+
+fn changed_between(fake: &FakeGithub, base: &str, head: &str) -> Changes {
+    wait_for(async {
+        client(fake)
+            .await
+            .changed_files_between(base, head)
+            .await
+            .unwrap()
+    })
+}
+
+/// A fake whose pull request 7 adds so many files to one that was there.
+fn adding(files: usize) -> (FakeGithub, String, String) {
+    let fake = FakeGithub::start();
+    let old = Files::new().with("README.md", "models");
+    let base = fake.commit(&[], &old);
+    let new = (0..files).fold(old, |new, number| {
+        new.with(
+            &format!("data/{:02}/{number:04}.csv", number % 50),
+            number.to_string(),
+        )
+    });
+    let head = fake.commit(&[&base], &new);
+    fake.open_pull_request(7, &base, &head);
+    (fake, base, head)
+}
+
+fn added(files: usize) -> BTreeSet<String> {
+    let numbers = 0..files;
+    numbers
+        .map(|number| format!("data/{:02}/{number:04}.csv", number % 50))
+        .collect()
+}
+
+// What a pull request is, and what it changes.
+
+#[test]
+fn a_pull_request_tells_its_two_sides() {
+    let (fake, base, head) = adding(2);
+    let merge = fake.commit(&[&base, &head], &Files::new());
+    fake.change_pull_request(7, |pull| {
+        pull.head_branch = "<b>feature</b>".to_owned();
+        pull.head_repository = Some("mallory/models".to_owned());
+        pull.merge_commit = Some(merge.clone());
+    });
+    wait_for(async {
+        let client = client(&fake).await;
+        let told = client.pull_request(7).await.unwrap();
+        assert_eq!(
+            (told.base.sha.as_str(), told.base.branch.as_str()),
+            (base.as_str(), "main")
+        );
+        assert_eq!(told.head.sha, head);
+        assert_eq!(told.head.branch, "<b>feature</b>");
+        assert_eq!(told.head.repository.as_deref(), Some("mallory/models"));
+        assert_eq!(told.changed_files, Some(2));
+        assert_eq!(told.updated_at, "2026-09-01T09:00:00Z".parse().unwrap());
+        assert!(told.is_open && told.is_from_fork());
+        let commit = client
+            .commit(told.merge_commit_sha.as_deref().unwrap())
+            .await
+            .unwrap();
+        assert_eq!(commit.parents, [base.clone(), head.clone()]);
+        assert_eq!(Some(commit.tree), fake.tree_of(&merge, ""));
+    });
+    let closed = |pull: &mut crate::github::Pull| {
+        pull.is_open = false;
+        pull.head_repository = Some(REPOSITORY.to_owned());
+    };
+    fake.change_pull_request(7, closed);
+    let told = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
+    assert!(!told.is_open && !told.is_from_fork());
+}
+
+#[test]
+fn a_deleted_fork_is_a_fork() {
+    // GitHub's description does not have the null that GitHub sends here.
+    let fake = FakeGithub::unjudged();
+    let base = fake.commit(&[], &Files::new().with("a", "1"));
+    fake.open_pull_request(7, &base, &base);
+    fake.change_pull_request(7, |pull| pull.head_repository = None);
+    let told = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
+    assert_eq!(told.head.repository, None);
+    assert!(told.is_from_fork());
+}
+
+#[test]
+fn files_of_a_pull_request_are_read_from_all_pages() {
+    let (fake, ..) = adding(250);
+    assert_eq!(paths(changed_in(&fake, 7)), added(250));
+    assert_eq!(fake.calls("GET", "/pulls/7/files"), 3);
+    assert_eq!(fake.calls("GET", "/git/trees"), 0);
+}
+
+#[test]
+fn a_pull_request_of_350_files_is_listed_whole() {
+    let (fake, ..) = adding(350);
+    assert_eq!(paths(changed_in(&fake, 7)), added(350));
+    assert_eq!(fake.calls("GET", "/compare/"), 0);
+}
+
+#[test]
+fn over_3000_files_of_a_pull_request_come_from_the_trees() {
+    let (fake, ..) = adding(3500);
+    assert_eq!(paths(changed_in(&fake, 7)), added(3500));
+    assert_eq!(fake.calls("GET", "/pulls/7/files"), 30);
+    assert_eq!(fake.calls("GET", "/git/trees"), 2);
+}
+
+#[test]
+fn fewer_files_than_the_pull_request_counts_come_from_the_trees() {
+    let (fake, ..) = adding(4);
+    fake.change_pull_request(7, |pull| pull.changed_files = Some(5));
+    assert_eq!(paths(changed_in(&fake, 7)), added(4));
+    assert_eq!(fake.calls("GET", "/git/trees"), 2);
+}
+
+#[test]
+fn a_comparison_counts_from_where_the_head_left_the_base() {
+    let fake = FakeGithub::start();
+    let old = Files::new().with("train.py", "1").with("data.py", "1");
+    let shared = fake.commit(&[], &old);
+    let base = fake.commit(&[&shared], &old.clone().with("data.py", "on main since"));
+    let head = fake.commit(&[&shared], &old.with("train.py", "2"));
+    let expected = BTreeSet::from(["train.py".to_owned()]);
+    assert_eq!(paths(changed_between(&fake, &base, &head)), expected);
+    fake.open_pull_request(7, &base, &head);
+    // The trees are compared from there, too.
+    fake.change_pull_request(7, |pull| pull.changed_files = Some(9));
+    assert_eq!(paths(changed_in(&fake, 7)), expected);
+}
+
+#[test]
+fn over_300_files_of_a_comparison_come_from_the_trees() {
+    let (fake, base, head) = adding(299);
+    assert_eq!(paths(changed_between(&fake, &base, &head)), added(299));
+    assert_eq!(fake.calls("GET", "/git/trees"), 0);
+    let (fake, base, head) = adding(350);
+    assert_eq!(paths(changed_between(&fake, &base, &head)), added(350));
+    assert_eq!(fake.calls("GET", "/git/trees"), 2);
+}
+
+#[test]
+fn a_renamed_file_counts_under_both_names() {
+    let fake = FakeGithub::start();
+    let old = Files::new().with("train/old name.py", "1").with("a", "2");
+    let base = fake.commit(&[], &old);
+    let head = fake.commit(
+        &[&base],
+        &old.renamed("train/old name.py", "train/größe.py"),
+    );
+    fake.open_pull_request(7, &base, &head);
+    let both = BTreeSet::from(["train/old name.py".to_owned(), "train/größe.py".to_owned()]);
+    assert_eq!(paths(changed_in(&fake, 7)), both);
+    assert_eq!(paths(changed_between(&fake, &base, &head)), both);
+}
+
+#[test]
+fn commits_without_a_common_past_change_everything() {
+    let fake = FakeGithub::start();
+    let base = fake.commit(&[], &Files::new().with("a", "1"));
+    let head = fake.commit(&[], &Files::new().with("b", "1"));
+    for base in [base.as_str(), &"0".repeat(40), &"1".repeat(40)] {
+        let Changes::Everything { why } = changed_between(&fake, base, &head) else {
+            panic!("the files of {base} are known");
+        };
+        assert!(why.contains("compare"), "{why}");
+    }
+}
+
+// The files of a commit.
+
+#[test]
+fn a_tree_has_every_file_with_its_blob_and_kind() {
+    let fake = FakeGithub::start();
+    let library = "c0ffee0000000000000000000000000000000000";
+    let files = Files::new()
+        .with("train.py", "print(1)\n")
+        .with_program("deep/er/run.sh", "#!/bin/sh\n")
+        .with_link("deep/link", "../train.py")
+        .with_submodule("vendor/library", library);
+    let commit = fake.commit(&[], &files);
+    let tree = wait_for(async { client(&fake).await.tree(&commit).await.unwrap() });
+    let told = tree
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), file.blob.as_str(), file.kind));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            (
+                "deep/er/run.sh",
+                blob_id(b"#!/bin/sh\n").as_str(),
+                Kind::Executable
+            ),
+            ("deep/link", blob_id(b"../train.py").as_str(), Kind::Link),
+            ("train.py", blob_id(b"print(1)\n").as_str(), Kind::File),
+            ("vendor/library", library, Kind::Submodule),
+        ]
+    );
+}
+
+#[test]
+fn a_tree_that_github_cuts_is_read_folder_by_folder() {
+    let (fake, _, head) = adding(100);
+    fake.cut_trees_at(60);
+    let tree = wait_for(async { client(&fake).await.tree(&head).await.unwrap() });
+    let mut expected = added(100);
+    expected.insert("README.md".to_owned());
+    let told: BTreeSet<String> = tree.files.into_iter().map(|file| file.path).collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_tree_that_takes_too_many_requests_is_too_large_and_changes_everything() {
+    let fake = FakeGithub::start();
+    let base = fake.commit(&[], &Files::new());
+    let files = (0..450).fold(Files::new(), |files, number| {
+        files.with(&format!("data/{}/{number}.csv", number % 150), "1")
+    });
+    let head = fake.commit(&[&base], &files);
+    fake.cut_trees_at(2);
+    let error = wait_for(async { client(&fake).await.tree(&head).await.unwrap_err() });
+    assert!(matches!(error, GithubError::TooLarge { .. }), "{error}");
+    assert!(fake.calls("GET", "/git/trees") <= 200);
+    let Changes::Everything { why } = changed_between(&fake, &base, &head) else {
+        panic!("its files are known");
+    };
+    assert!(why.contains("too large"), "{why}");
+}
+
+#[test]
+fn a_file_is_read_as_it_stands_at_a_commit() {
+    let fake = FakeGithub::start();
+    let old = Files::new()
+        .with(".github/canary-gate.yml", "version: 1\n")
+        .with("gate.yml", "");
+    let base = fake.commit(&[], &old);
+    let head = fake.commit(
+        &[&base],
+        &old.with(".github/canary-gate.yml", "version: 2\n"),
+    );
+    let read = |commit: &str, path: &str| {
+        wait_for(async {
+            client(&fake)
+                .await
+                .file_at(path, commit, 1000)
+                .await
+                .unwrap()
+        })
+    };
+    let content = |text: &str| Some(text.as_bytes().to_vec());
+    assert_eq!(
+        read(&base, ".github/canary-gate.yml"),
+        content("version: 1\n")
+    );
+    assert_eq!(
+        read(&head, ".github/canary-gate.yml"),
+        content("version: 2\n")
+    );
+    assert_eq!(read(&head, "gate.yml"), content(""));
+    assert_eq!(read(&head, "none.yml"), None);
+    assert_eq!(read(&head, "none/gate.yml"), None);
+}
+
+#[test]
+fn what_is_not_a_file_is_not_read_and_no_path_leaves_its_commit() {
+    let fake = FakeGithub::start();
+    let files = Files::new()
+        .with("specs/gate.yml", "version: 1\n")
+        .with_link("linked.yml", "specs/gate.yml")
+        .with_link("linked", "specs")
+        .with_submodule("library", &"c".repeat(40));
+    let commit = fake.commit(&[], &files);
+    let many = "a/".repeat(100_000);
+    for path in [
+        "linked.yml",
+        "linked/gate.yml",
+        "specs",
+        "specs/",
+        "library",
+        "library/a",
+        "",
+        "/",
+        "/specs/gate.yml",
+        "specs//gate.yml",
+        "specs/../specs/gate.yml",
+        "../../../user",
+        "specs/gate.yml?ref=main",
+        "specs/gate.yml#x",
+        "specs%2Fgate.yml",
+        "\0",
+        &many,
+    ] {
+        let content = wait_for(async {
+            client(&fake)
+                .await
+                .file_at(path, &commit, 1000)
+                .await
+                .unwrap()
+        });
+        assert_eq!(content, None, "{path}");
+    }
+    assert!(
+        fake.requests()
+            .iter()
+            .all(|said| said.path.starts_with("/repos/example/models/git/trees/"))
+    );
+}
+
+#[test]
+fn a_file_over_the_limit_is_not_read() {
+    let fake = FakeGithub::start();
+    let commit = fake.commit(&[], &Files::new().with("gate.yml", "12345"));
+    let read = |limit| {
+        wait_for(async {
+            client(&fake)
+                .await
+                .file_at("gate.yml", &commit, limit)
+                .await
+        })
+    };
+    assert_eq!(read(5).unwrap(), Some(b"12345".to_vec()));
+    let error = read(4).unwrap_err();
+    assert!(
+        matches!(error, GithubError::TooLarge { limit: 4, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_answer_is_not_read_beyond_its_limit_and_a_content_must_have_its_id() {
+    let fake = FakeGithub::unjudged();
+    let commit = fake.commit(&[], &Files::new().with("gate.yml", "12345"));
+    let read = || {
+        wait_for(async {
+            client(&fake)
+                .await
+                .file_at("gate.yml", &commit, 10)
+                .await
+                .unwrap_err()
+        })
+    };
+    fake.fail("GET", "/git/blobs/")
+        .times(1)
+        .with(Fault::Text("1234567890!".to_owned()));
+    assert!(matches!(read(), GithubError::TooLarge { limit: 10, .. }));
+    fake.fail("GET", "/git/blobs/")
+        .with(Fault::Text("other".to_owned()));
+    assert!(matches!(read(), GithubError::Malformed { .. }));
+}
+
+// Comments, and lists in pages.
+
+#[test]
+fn comments_are_read_page_by_page_created_changed_and_deleted() {
+    let (fake, ..) = adding(1);
+    for number in 0..250 {
+        fake.comment(7, &User::person("octocat"), &format!("comment {number}"));
+    }
+    wait_for(async {
+        let client = client(&fake).await;
+        let mut bodies = Vec::new();
+        let visit = |comment: Comment| bodies.push(comment.body);
+        let listing = client.pages("issues/7/comments", 30, visit).await.unwrap();
+        assert_eq!((listing, bodies.len()), (Listing::Whole, 250));
+        assert_eq!(bodies[249], "comment 249");
+        let path = "issues/7/comments";
+        let created: Comment = client
+            .post_json(path, &json!({"body": "ours"}))
+            .await
+            .unwrap();
+        let own = format!("issues/comments/{}", created.id);
+        let _: Comment = client
+            .patch_json(&own, &json!({"body": "ours, newer"}))
+            .await
+            .unwrap();
+        assert_eq!(fake.comments(7)[250].body, "ours, newer");
+        assert_eq!(fake.comments(7)[250].user, User::actions());
+        client.delete(&own).await.unwrap();
+        assert_eq!(fake.comments(7).len(), 250);
+        let error = client.delete(&own).await.unwrap_err();
+        assert!(matches!(error, GithubError::NotFound { .. }), "{error}");
+    });
+}
+
+#[test]
+fn no_more_pages_are_read_than_asked_for() {
+    let (fake, ..) = adding(1);
+    for number in 0..250 {
+        fake.comment(7, &User::person("octocat"), &number.to_string());
+    }
+    let mut count = 0;
+    let listing = wait_for(async {
+        let client = client(&fake).await;
+        let visit = |_: Comment| count += 1;
+        client.pages("issues/7/comments", 2, visit).await.unwrap()
+    });
+    assert_eq!((listing, count), (Listing::Cut, 200));
+    assert_eq!(fake.calls("GET", "/comments"), 2);
+}
+
+#[test]
+fn graphql_tells_who_is_asking() {
+    for fake in [FakeGithub::start(), FakeGithub::enterprise()] {
+        let ask = |query: &'static str| {
+            wait_for(async { client(&fake).await.graphql::<Value>(query).await })
+        };
+        fake.fail("POST", "/graphql")
+            .times(1)
+            .with(Fault::Status(502));
+        let told = ask("{ viewer { login } }").unwrap();
+        assert_eq!(told["viewer"]["login"], "github-actions[bot]");
+        fake.sign_in_as(&User::person("octocat"));
+        assert_eq!(
+            ask("{ viewer { login } }").unwrap()["viewer"]["login"],
+            "octocat"
+        );
+        let error = ask("{ nobody }").unwrap_err();
+        assert!(
+            matches!(error, GithubError::Unprocessable { .. }),
+            "{error}"
+        );
+    }
+}
+
+// Where GitHub is.
+
+#[test]
+fn an_enterprise_server_keeps_the_path_of_its_api() {
+    let fake = FakeGithub::enterprise();
+    assert!(fake.api_url().ends_with("/api/v3"));
+    let commit = fake.commit(&[], &Files::new().with("gate.yml", "version: 1\n"));
+    let content = wait_for(async { client(&fake).await.file_at("gate.yml", &commit, 100).await });
+    assert_eq!(content.unwrap(), Some(b"version: 1\n".to_vec()));
+}
+
+#[test]
+fn every_request_says_what_it_speaks() {
+    let (fake, ..) = adding(1);
+    get(&fake, "pulls/7").unwrap();
+    let said = &fake.requests()[0];
+    assert_eq!(said.path, "/repos/example/models/pulls/7");
+    assert_eq!(said.headers["accept"], "application/vnd.github+json");
+    assert_eq!(said.headers["x-github-api-version"], "2022-11-28");
+    assert!(said.headers.contains_key("user-agent"));
+}
+
+#[test]
+fn wrong_settings_are_named_before_anything_is_sent() {
+    let good = Settings {
+        api_url: "https://api.github.com",
+        graphql_url: "https://api.github.com/graphql",
+        repository: REPOSITORY,
+        token: &Token::new(TOKEN),
+        pace: 0.0,
+    };
+    let named = |settings: Settings| match wait_for(Github::new(settings)).unwrap_err() {
+        GithubError::Settings { what, .. } => what,
+        error => panic!("{error}"),
+    };
+    let wrong = Settings {
+        api_url: "api.github.com",
+        ..good.clone()
+    };
+    assert_eq!(named(wrong), "GITHUB_API_URL");
+    let wrong = Settings {
+        repository: "example/models/../../user",
+        ..good.clone()
+    };
+    assert_eq!(named(wrong), "GITHUB_REPOSITORY");
+    let empty = Token::new("");
+    let wrong = Settings {
+        token: &empty,
+        ..good.clone()
+    };
+    assert_eq!(named(wrong), "the input github-token");
+    // The token does not go to another host.
+    let elsewhere = Settings {
+        graphql_url: "http://127.0.0.1:1/graphql",
+        ..good
+    };
+    let error = wait_for(async {
+        let client = Github::new(elsewhere).await.unwrap();
+        client
+            .graphql::<Value>("{ viewer { login } }")
+            .await
+            .unwrap_err()
+    });
+    assert!(
+        matches!(
+            error,
+            GithubError::Settings {
+                what: "GITHUB_GRAPHQL_URL",
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+// Faults.
+
+#[test]
+fn what_passes_is_waited_for() {
+    for fault in [
+        Fault::Status(500),
+        Fault::Status(502),
+        Fault::Status(503),
+        Fault::Status(429),
+        Fault::SecondaryLimit(Some(30)),
+        Fault::SecondaryLimit(None),
+        Fault::PrimaryLimit(20),
+        Fault::Dropped,
+    ] {
+        let (fake, ..) = adding(1);
+        fake.fail("GET", "/pulls/7").times(4).with(fault.clone());
+        let told = get(&fake, "pulls/7").unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        assert_eq!(told["number"], 7);
+        assert_eq!(fake.calls("GET", "/pulls/7"), 5);
+    }
+}
+
+#[test]
+fn what_does_not_pass_is_told_after_five_tries() {
+    let told = |fault: Fault| {
+        let (fake, ..) = adding(1);
+        fake.fail("GET", "/pulls/7").with(fault);
+        let error = get(&fake, "pulls/7").unwrap_err();
+        assert_eq!(fake.calls("GET", "/pulls/7"), 5);
+        error
+    };
+    let error = told(Fault::Status(502));
+    assert!(
+        matches!(
+            error,
+            GithubError::ServerTrouble {
+                status: 502,
+                tries: 5,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let error = told(Fault::SecondaryLimit(None));
+    assert!(
+        matches!(error, GithubError::RateLimited { until: None, .. }),
+        "{error}"
+    );
+    let error = told(Fault::Dropped);
+    assert!(matches!(error, GithubError::NotReachable { .. }), "{error}");
+}
+
+#[test]
+fn a_limit_that_lasts_longer_than_a_minute_is_told_at_once() {
+    for fault in [Fault::PrimaryLimit(1800), Fault::SecondaryLimit(Some(1800))] {
+        let (fake, ..) = adding(1);
+        fake.fail("POST", "/comments").with(fault);
+        let error = post(&fake).unwrap_err();
+        assert!(
+            matches!(error, GithubError::RateLimited { until: Some(_), .. }),
+            "{error}"
+        );
+        assert!(
+            error.help().contains("run the job again after 20"),
+            "{}",
+            error.help()
+        );
+        assert_eq!(fake.calls("POST", "/comments"), 1);
+    }
+}
+
+#[test]
+fn what_a_person_must_mend_is_told_at_once() {
+    let told = |fault: Fault| {
+        let (fake, ..) = adding(1);
+        fake.fail("POST", "/comments").with(fault);
+        let error = post(&fake).unwrap_err();
+        assert_eq!(fake.calls("POST", "/comments"), 1);
+        error
+    };
+    let error = told(Fault::Forbidden("issues=write; pull_requests=write"));
+    let needed = Permission::PullRequestsWrite;
+    assert!(
+        matches!(&error, GithubError::Forbidden { needed: told, .. } if *told == needed),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("Resource not accessible by integration")
+    );
+    assert!(
+        error
+            .help()
+            .contains("permissions:\n      pull-requests: write"),
+        "{}",
+        error.help()
+    );
+    assert!(matches!(
+        told(Fault::Status(404)),
+        GithubError::NotFound { .. }
+    ));
+    let error = told(Fault::Status(422));
+    assert!(
+        error
+            .to_string()
+            .contains("Validation Failed: Body cannot be blank"),
+        "{error}"
+    );
+    let error = told(Fault::Unprocessable(
+        "Body is too long (maximum is 65536 characters)",
+    ));
+    assert!(error.to_string().contains("Body is too long"), "{error}");
+    assert!(matches!(
+        told(Fault::Status(401)),
+        GithubError::Unauthorized { .. }
+    ));
+    assert!(matches!(
+        told(Fault::Status(410)),
+        GithubError::Unexpected { status: 410, .. }
+    ));
+}
+
+fn post(fake: &FakeGithub) -> Result<Value, GithubError> {
+    let body = json!({"body": "ours"});
+    wait_for(async {
+        client(fake)
+            .await
+            .post_json("issues/7/comments", &body)
+            .await
+    })
+}
+
+#[test]
+fn what_may_have_been_created_is_not_created_again() {
+    for fault in [Fault::CarriedOutThen502, Fault::CarriedOutThenDropped] {
+        let (fake, ..) = adding(1);
+        fake.fail("POST", "/comments").times(1).with(fault);
+        let error = post(&fake).unwrap_err();
+        assert!(matches!(error, GithubError::Unsure { .. }), "{error}");
+        assert_eq!(fake.comments(7).len(), 1);
+    }
+}
+
+#[test]
+fn what_a_rate_limit_kept_from_being_created_is_created_later() {
+    for fault in [Fault::SecondaryLimit(None), Fault::Status(429)] {
+        let (fake, ..) = adding(1);
+        fake.fail("POST", "/comments").times(2).with(fault);
+        post(&fake).unwrap();
+        assert_eq!(fake.comments(7).len(), 1);
+    }
+}
+
+#[test]
+fn a_change_may_be_sent_again() {
+    let (fake, ..) = adding(1);
+    let id = fake.comment(7, &User::actions(), "old");
+    fake.fail("PATCH", "/comments/")
+        .times(2)
+        .with(Fault::CarriedOutThenDropped);
+    let body = json!({"body": "new"});
+    let changed: Comment = wait_for(async {
+        let path = format!("issues/comments/{id}");
+        client(&fake).await.patch_json(&path, &body).await.unwrap()
+    });
+    assert_eq!((changed.id, changed.body.as_str()), (id, "new"));
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let (fake, ..) = adding(1);
+    let (elsewhere, ..) = adding(1);
+    let address = format!("{}/repos/example/models/pulls/7", elsewhere.api_url());
+    fake.fail("GET", "/pulls/7").with(Fault::Redirect(address));
+    let error = get(&fake, "pulls/7").unwrap_err();
+    assert!(
+        matches!(error, GithubError::Unexpected { status: 301, .. }),
+        "{error}"
+    );
+    assert_eq!(elsewhere.requests(), []);
+}
+
+#[test]
+fn an_answer_that_is_no_json_of_that_shape_is_malformed() {
+    let (fake, ..) = adding(1);
+    let deep = "[".repeat(100_000);
+    for text in ["", "<html>", "{\"number\": \"seven\"}", "[]", deep.as_str()] {
+        fake.recover();
+        fake.fail("GET", "/pulls/7")
+            .with(Fault::Text(text.to_owned()));
+        let error = wait_for(async { client(&fake).await.pull_request(7).await.unwrap_err() });
+        assert!(matches!(error, GithubError::Malformed { .. }), "{error}");
+    }
+}
+
+#[test]
+fn nobody_at_the_address_is_told_with_the_cause() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let api_url = format!("http://{free}");
+    let settings = Settings {
+        api_url: &api_url,
+        graphql_url: &api_url,
+        repository: REPOSITORY,
+        token: &Token::new(TOKEN),
+        pace: 0.0,
+    };
+    let error = wait_for(async {
+        let client = Github::new(settings).await.unwrap();
+        client.get_json::<Value>("pulls/7").await.unwrap_err()
+    });
+    assert!(matches!(error, GithubError::NotReachable { .. }), "{error}");
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+#[test]
+fn the_token_is_in_no_text() {
+    let secret = "ghp_SECRETsecretSECRETsecretSECRETsecret12";
+    let (fake, ..) = adding(1);
+    for fault in [
+        None,
+        Some(Fault::Dropped),
+        Some(Fault::Status(502)),
+        Some(Fault::PrimaryLimit(9999)),
+    ] {
+        fake.recover();
+        if let Some(fault) = fault {
+            fake.fail("GET", "/pulls/7").with(fault);
+        }
+        wait_for(async {
+            let client = with_token(&fake, secret).await;
+            let error = client.get_json::<Value>("pulls/7").await.unwrap_err();
+            let text = format!("{error} {error:?} {} {client:?}", error.help());
+            assert!(!text.contains("SECRET"), "{text}");
+        });
+    }
+    assert!(
+        fake.requests()
+            .iter()
+            .all(|said| !format!("{said:?}").contains("SECRET"))
+    );
+}
