@@ -59,6 +59,10 @@ pub enum Command {
     Completions(CompletionsArguments),
     /// Run a command, sample its process tree, print one JSON line at the end.
     Probe(ProbeArguments),
+    /// What the GitHub Action starts: the gate on an event, told in a comment.
+    ///
+    /// It is told everything by the runner's variables and by the inputs of action.yml.
+    Action,
 }
 
 #[derive(Debug, Args)]
@@ -109,7 +113,7 @@ pub struct ChangeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Policy")]
 pub struct PolicyArguments {
-    /// What canaries of one job may cost at most that the spec of `--base` does not know.
+    /// What canaries of the jobs that the spec of `--base` does not know may cost at most, all together.
     #[arg(
         long,
         value_name = "USD",
@@ -242,7 +246,7 @@ pub struct ForecastArguments {
     /// Only this job; repeatable.
     #[arg(long = "job", value_name = "NAME", value_delimiter = ',')]
     pub jobs: Vec<String>,
-    /// Price region where no spec says one [default: AWS_REGION, else us-east-1].
+    /// Price region [default: the spec's, else AWS_REGION, else us-east-1].
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
     #[command(flatten)]

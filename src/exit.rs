@@ -57,6 +57,26 @@ pub fn code_of_all(verdicts: impl IntoIterator<Item = Verdict>, strictness: Stri
     worst(&codes)
 }
 
+/// The code of a whole run: of its outcomes, and of what kept it from others. Trouble that may be gone tomorrow is an outcome
+/// that is unknown.
+pub fn code_of_run(
+    verdicts: impl IntoIterator<Item = Verdict>,
+    troubles: impl IntoIterator<Item = u8>,
+    strictness: Strictness,
+) -> u8 {
+    let trouble = |of: u8| match of {
+        UNKNOWN => code(Verdict::Unknown, strictness),
+        of => of,
+    };
+    let outcomes = code_of_all(verdicts, strictness);
+    let codes: Vec<u8> = troubles
+        .into_iter()
+        .map(trouble)
+        .chain([outcomes])
+        .collect();
+    worst(&codes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +119,22 @@ mod tests {
             (vec![TOOL_FAILED, EXCEEDED], EXCEEDED),
         ] {
             assert_eq!(worst(&codes), expected);
+        }
+    }
+
+    #[test]
+    fn trouble_that_passes_hides_no_outcome_and_no_other_trouble() {
+        use Verdict::{Exceeded, Within};
+        for (verdict, troubles, strict, lenient) in [
+            (Within, vec![], 0, 0),
+            (Within, vec![UNKNOWN], 14, 0),
+            (Exceeded, vec![UNKNOWN], 10, 10),
+            (Within, vec![TOOL_FAILED, UNKNOWN], 14, 1),
+            (Exceeded, vec![TOOL_FAILED], 10, 10),
+            (Within, vec![USAGE], 2, 2),
+        ] {
+            let code = |strictness| code_of_run([verdict], troubles.clone(), strictness);
+            assert_eq!((code(STRICT), code(LENIENT)), (strict, lenient));
         }
     }
 

@@ -24,6 +24,8 @@ pub enum GitError {
     Refused { said: String },
     #[error("`{base}` and `{head}` have no common commit")]
     NoMergeBase { base: String, head: String },
+    #[error("{0} is a symbolic link there, which is not followed")]
+    Link(String),
     #[error("git {command} failed: {said}")]
     Failed { command: String, said: String },
 }
@@ -47,6 +49,7 @@ impl GitError {
             Self::Refused { .. } => {
                 "if you trust it: `git config --global --add safe.directory DIR`, as git says above"
             }
+            Self::Link(_) => "put the file itself in its place",
             Self::Failed { .. } => "say what changed with `--changed-files FILE` or `--all`",
         }
     }
@@ -208,7 +211,7 @@ impl Checkout {
     }
 
     /// The first `limit` bytes of a file as a commit has it; `path` is relative to the root. `None` where there is no
-    /// such file, a link among them: nothing is followed.
+    /// such file; a link is an error, for nothing is followed.
     pub fn file_at(
         &self,
         commit: &str,
@@ -237,7 +240,10 @@ impl Checkout {
             .iter()
             .find_map(|plain| kind.split_once(plain))
         else {
-            return Ok(None);
+            return match kind.starts_with("120000 ") {
+                true => Err(GitError::Link(path.to_owned())),
+                false => Ok(None),
+            };
         };
         let mut child = git_command(&self.root, ["cat-file", "blob", id])
             .stdout(Stdio::piped())

@@ -97,6 +97,24 @@ impl Measurement {
         self.outcome == Outcome::Completed
     }
 
+    /// Whether its times and amounts of money are numbers that a run can have: finite, and not below 0. A stored report may be
+    /// anybody's.
+    pub fn has_sound_amounts(&self) -> bool {
+        let times = [
+            self.training_seconds,
+            self.billable_seconds,
+            self.step_seconds,
+        ];
+        let times = times.into_iter().flatten().map(|time| time.0);
+        let saved = self.reused.and_then(|reused| reused.saved_usd);
+        let money = self.cost.into_iter().chain(saved).map(|usd| usd.0);
+        let price = self.price.iter().map(|price| price.usd_per_hour.0);
+        times
+            .chain(money)
+            .chain(price)
+            .all(|amount| amount.is_finite() && amount >= 0.0)
+    }
+
     /// A run of which only the outcome is known.
     pub fn without_figures(
         job: String,

@@ -115,7 +115,13 @@ impl AnyBackend {
         }
         let files = project.code_files(job)?;
         sagemaker
-            .prepare(job, dataset, &files, &probe_program()?)
+            .prepare(
+                job,
+                project.as_written(job),
+                dataset,
+                &files,
+                &probe_program()?,
+            )
             .await?;
         for alternative in &mut plan.alternatives {
             if alternative.runs.is_ok() && !sagemaker.has_quota(job, &alternative.instance) {
@@ -273,7 +279,7 @@ pub(super) async fn sagemaker(
 }
 
 /// What every wait for AWS is multiplied by: 1, but for tests that play AWS with a clock of their own.
-fn pace() -> Result<f64, AppError> {
+pub(super) fn pace() -> Result<f64, AppError> {
     let Some(written) = std::env::var_os("CANARY_GATE_PACE") else {
         return Ok(1.0);
     };

@@ -6,6 +6,7 @@ use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
 use crate::git::Head;
 
+use super::checkout::Checkout;
 use super::project::Project;
 use super::{AppError, files, printable, say};
 
@@ -53,7 +54,7 @@ pub(super) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
             between: format!("the list {}", file.display()),
         });
     }
-    let Some(checkout) = &project.checkout else {
+    let Some(checkout) = project.checkout.as_ref().and_then(Checkout::git) else {
         if arguments.base.is_some() || arguments.head.is_some() {
             return Err(AppError::usage(
                 "`--base` and `--head` need a git checkout, and git knows none here",
@@ -88,16 +89,23 @@ pub(super) fn select<'a>(
     project: &'a Project,
     change: &Change,
 ) -> Result<Vec<AffectedJob<'a>>, AppError> {
-    check_names(&arguments.jobs, project)?;
+    select_jobs(&arguments.jobs, project, change)
+}
+
+/// The same, among those with these names; without names, among all.
+pub(super) fn select_jobs<'a>(
+    names: &[String],
+    project: &'a Project,
+    change: &Change,
+) -> Result<Vec<AffectedJob<'a>>, AppError> {
+    check_names(names, project)?;
     let mut jobs = affected_jobs(
         &project.spec,
         &project.place,
         project.policy.base.as_ref(),
         change,
     );
-    jobs.retain(|affected| {
-        arguments.jobs.is_empty() || arguments.jobs.contains(&affected.job.name)
-    });
+    jobs.retain(|affected| names.is_empty() || names.contains(&affected.job.name));
     Ok(jobs)
 }
 
@@ -123,7 +131,8 @@ pub(super) fn refuse_another_head(
     arguments: &ChangeArguments,
     project: &Project,
 ) -> Result<(), AppError> {
-    let (Some(head), Some(checkout)) = (&arguments.head, &project.checkout) else {
+    let checkout = project.checkout.as_ref().and_then(Checkout::git);
+    let (Some(head), Some(checkout)) = (&arguments.head, checkout) else {
         return Ok(());
     };
     if Some(checkout.resolve(head)?) == checkout.commit() {
@@ -146,11 +155,11 @@ pub(super) fn note(change: &Change, arguments: &ChangeArguments) -> Option<Strin
 }
 
 /// Why no job is affected, for the report.
-pub(super) fn nothing_affected(change: &Change, arguments: &ChangeArguments) -> String {
-    let among = if arguments.jobs.is_empty() {
+pub(super) fn nothing_affected(change: &Change, names: &[String]) -> String {
+    let among = if names.is_empty() {
         String::new()
     } else {
-        format!(" among {}", arguments.jobs.join(", "))
+        format!(" among {}", names.join(", "))
     };
     match change {
         Change::Everything { .. } => format!("no job{among} to look at"),

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use crate::backend::{BackendError, Remedy};
 use crate::exit;
 use crate::git::GitError;
+use crate::github::error::GithubError;
 use crate::probe::ProbeError;
-use crate::report::words;
+use crate::report::{Failure, words};
 use crate::spec::SpecErrors;
 
 use super::{indented, printable};
@@ -17,6 +18,8 @@ use super::{indented, printable};
 pub struct AppError {
     kind: Kind,
     code: u8,
+    /// What was being done, e.g. `listing the data`; `None` where nobody said.
+    phase: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -48,6 +51,7 @@ impl AppError {
                 origin: Origin::Gate,
             },
             code,
+            phase: None,
         }
     }
 
@@ -70,6 +74,47 @@ impl AppError {
     pub(super) fn ending_with(mut self, code: u8) -> Self {
         self.code = code;
         self
+    }
+
+    /// Says what was being done, unless it is known already.
+    pub(super) fn during(mut self, phase: &'static str) -> Self {
+        self.phase.get_or_insert(phase);
+        self
+    }
+
+    /// The same as a part of a report.
+    pub(super) fn failure(&self, job: Option<&str>) -> Failure {
+        let failure = |what: String, causes, help| Failure {
+            job: job.map(str::to_owned),
+            phase: self.phase.unwrap_or("checking").to_owned(),
+            what,
+            causes,
+            help,
+        };
+        match &self.kind {
+            Kind::Message {
+                what, causes, help, ..
+            } => failure(what.clone(), causes.clone(), help.clone()),
+            Kind::Spec(errors) => {
+                let causes = errors.problems().iter().map(|problem| {
+                    let place = problem
+                        .place
+                        .map_or(String::new(), |place| format!("line {}: ", place.line));
+                    let help = problem.help.as_ref();
+                    let help = help.map_or(String::new(), |help| format!(" ({help})"));
+                    format!("{place}{problem}{help}")
+                });
+                failure(errors.to_string(), causes.collect(), None)
+            }
+        }
+    }
+
+    /// The problems of a spec, where that is what went wrong, with the spec's file as its reader named it.
+    pub(super) fn spec_errors(&self) -> Option<&SpecErrors> {
+        match &self.kind {
+            Kind::Spec(errors) => Some(errors),
+            Kind::Message { .. } => None,
+        }
     }
 
     /// Says which job it is about, unless it does already.
@@ -147,8 +192,12 @@ impl AppError {
                         let _ = writeln!(text, "  {red}{start}{reset} {}", indented(line));
                     }
                 }
-                if let Some(help) = help {
-                    let _ = writeln!(text, "  {cyan}help:{reset} {}", printable(help));
+                // Lines to paste stay lines.
+                let help = help.as_deref().unwrap_or_default();
+                for (row, line) in help.lines().enumerate() {
+                    let start = if row == 0 { "help:" } else { "     " };
+                    let line = format!("  {cyan}{start}{reset} {}", indented(line));
+                    let _ = writeln!(text, "{}", line.trim_end());
                 }
                 text
             }
@@ -182,6 +231,7 @@ impl From<SpecErrors> for AppError {
         Self {
             kind: Kind::Spec(Box::new(errors)),
             code: exit::USAGE,
+            phase: Some("reading the spec"),
         }
     }
 }
@@ -197,6 +247,22 @@ impl From<BackendError> for AppError {
             mapped = mapped.caused_by(source);
         }
         mapped
+    }
+}
+
+impl From<GithubError> for AppError {
+    /// What GitHub cannot do today leaves the outcome unknown; the rest is for a person to mend.
+    fn from(error: GithubError) -> Self {
+        let code = match error {
+            GithubError::NotReachable { .. }
+            | GithubError::RateLimited { .. }
+            | GithubError::ServerTrouble { .. }
+            | GithubError::Unsure { .. } => exit::UNKNOWN,
+            _ => exit::TOOL_FAILED,
+        };
+        Self::message(error.to_string(), code)
+            .help(error.help())
+            .during("asking GitHub")
     }
 }
 
@@ -227,5 +293,27 @@ impl From<GitError> for AppError {
             causes.push(source.to_string());
         }
         mapped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::github::error::Permission;
+
+    #[test]
+    fn lines_to_paste_stay_lines() {
+        let error = AppError::from(GithubError::NotFound {
+            request: "GET git/trees/3f9c2e1d".to_owned(),
+            needed: Permission::ContentsRead,
+        });
+        let text = error
+            .help("look here:\n\n    a\n      b\n::error::c")
+            .render(false);
+        assert_eq!(
+            text,
+            "  × GitHub has nothing at GET git/trees/3f9c2e1d (404)\n  help: look here:\n\n            a\n              b\n        \
+             : :error::c\n\nexit 1: the tool failed, or a person must mend something first\n"
+        );
     }
 }

@@ -12,7 +12,7 @@ use crate::spec::{Budget, Job, OnInconclusive};
 use super::files::{self, Outputs};
 use super::judge::{self, JobInput};
 use super::project::{DEFAULT_REGION, Project, environment_region};
-use super::{AppError, policy, recorded, report, run};
+use super::{AppError, gate, policy, recorded, report, run};
 
 /// Why a configuration of the spec has no runs here.
 const NOT_IN_FILE: &str = "no run of it in the file";
@@ -53,7 +53,7 @@ pub(super) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
         })
         .collect();
     let report = match &project {
-        Some(project) => run::assemble(
+        Some(project) => gate::assemble(
             project,
             jobs,
             Vec::new(),

@@ -1,12 +1,15 @@
 //! The story, told by each command as a short function over the stages. Only here do the pure core and the edges meet.
 
+mod action;
 mod actuals;
 mod backend;
 mod canaries;
 mod change;
+mod checkout;
 mod error;
 mod files;
 mod forecast;
+mod gate;
 mod gate_run;
 mod iam_policy;
 mod init;
@@ -55,6 +58,7 @@ pub fn execute(cli: &Cli) -> u8 {
         Command::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
         Command::Completions(arguments) => schema::completions(arguments),
         Command::Probe(arguments) => probe::probe(arguments),
+        Command::Action => in_runtime(action::action(loudness)),
     };
     match result {
         Ok(code) => code,

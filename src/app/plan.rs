@@ -13,7 +13,7 @@ use crate::units::Bytes;
 
 use super::backend::AnyBackend;
 use super::project::Project;
-use super::{AppError, change, policy, print, printable, run, validate};
+use super::{AppError, change, gate, policy, print, printable, validate};
 
 pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
@@ -32,7 +32,7 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         validate::warn_of_idle_globs(&project)?;
         print(&format!(
             "{}\n",
-            printable(&change::nothing_affected(&change, &arguments.change))
+            printable(&change::nothing_affected(&change, &arguments.change.jobs))
         ))?;
         return Ok(0);
     }
@@ -83,7 +83,7 @@ pub(super) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                     job.name
                 );
             }
-            Err(error) => return Err(run::unplannable(&error)),
+            Err(error) => return Err(gate::unplannable(&error)),
         }
     }
     print(&text)?;

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::change::{AffectedJob, BaseSpec, SpecPlace};
 use crate::cli::{ChangeArguments, SpecArguments};
 use crate::exit::Strictness;
+use crate::git::GitError;
 use crate::instance::tables;
 use crate::report::{Policy, Report};
 use crate::spec::policy::{self, PolicyError};
-use crate::spec::{self, MAX_SPEC_BYTES, OverrideState, Spec, SpecSource};
+use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, SpecSource};
 use crate::units::Usd;
 
+use super::checkout::Checkout;
 use super::project::{DEFAULT_PLACES, Project};
-use super::{AppError, judge, run, warn};
+use super::{AppError, gate, judge, warn};
 
 /// What is said of a work tree whose own policy counts.
 const WORK_TREE: &str = "work tree";
@@ -38,8 +40,9 @@ pub(super) struct Base {
 pub(super) struct BaseFile {
     /// Relative to the checkout root.
     pub(super) place: String,
-    /// Absent where the base has no such file; of one larger than [`MAX_SPEC_BYTES`] one byte more than that is enough.
-    pub(super) bytes: Option<Vec<u8>>,
+    /// `None` where the base has no such file; an error, in a few words, where it has one that cannot be read. Of a file
+    /// larger than [`MAX_SPEC_BYTES`] one byte more than that is enough.
+    pub(super) bytes: Option<Result<Vec<u8>, String>>,
 }
 
 /// Whose policy a project is held against, and what is to be said of it.
@@ -78,14 +81,18 @@ impl ProjectPolicy {
 
 /// Where the base's spec is looked for, relative to the checkout root, in this order; moving the spec must not dodge its
 /// policy. A spec that nobody named counts where the base itself would find it; a named one under its name, else where
-/// it may have been moved from.
+/// it may have been moved from. The name as it is written comes first, then where links in it lead: whoever makes a folder
+/// of it a link must not choose the place that is looked at.
 pub(super) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     // A folder that the change removed is still one of the base.
     let [beside, below] = DEFAULT_PLACES;
-    let beside = project.relative(std::iter::once(&PathBuf::from(beside)));
-    let defaults: Vec<String> = beside
+    let beside = PathBuf::from(beside);
+    let resolved = project.relative(std::iter::once(&beside));
+    let defaults: Vec<String> = project
+        .relative_as_written(&beside)
         .into_iter()
+        .chain(resolved)
         .flat_map(|place| {
             let folder = place.rsplit_once('/').map(|(folder, _)| folder.to_owned());
             let other = match folder {
@@ -101,6 +108,7 @@ pub(super) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
             places.push(project.place.file.clone());
         }
         Some(named) => {
+            places.extend(project.relative_as_written(named));
             places.extend(project.relative(std::iter::once(named)));
             places.push(project.place.file.clone());
             let is_gone = |place: &String| project.root.join(place).symlink_metadata().is_err();
@@ -125,7 +133,7 @@ pub(super) fn base_of(
     let Some(name) = &change.base else {
         return Ok(None);
     };
-    let Some(checkout) = &project.checkout else {
+    let Some(checkout) = project.checkout.as_ref().and_then(Checkout::git) else {
         return Err(AppError::usage(
             "`--base` takes policy from a commit, and git knows no checkout here",
         )
@@ -135,7 +143,11 @@ pub(super) fn base_of(
     let files = places(project, spec)
         .into_iter()
         .map(|place| {
-            let bytes = checkout.file_at(&commit, &place, MAX_SPEC_BYTES + 1)?;
+            let bytes = match checkout.file_at(&commit, &place, MAX_SPEC_BYTES + 1) {
+                Ok(bytes) => bytes.map(Ok),
+                Err(error @ GitError::Link(_)) => Some(Err(error.to_string())),
+                Err(error) => return Err(error.into()),
+            };
             Ok(BaseFile { place, bytes })
         })
         .collect::<Result<_, AppError>>()?;
@@ -147,9 +159,9 @@ pub(super) fn base_of(
 }
 
 /// Lays the base's policy over the project's spec, if there is a base, and puts the overrides of today into the budgets.
-/// To be done once, before jobs are chosen. Canaries of a job that the base does not know may cost at most `cap`.
+/// To be done once, before jobs are chosen. Canaries of the jobs that the base does not know may cost at most `cap` together.
 ///
-/// Where the base's backend is another one, the project's policy says why nothing can be judged
+/// Where the base's spec cannot be read or its backend is another one, the project's policy says why nothing can be judged
 /// ([`ProjectPolicy::undecidable`]).
 ///
 /// # Errors
@@ -159,7 +171,10 @@ pub(super) fn settle(project: &mut Project, base: Option<Base>, cap: Usd) -> Res
     if let Some(base) = base {
         lay(project, base, cap)?;
     }
-    apply_overrides(project);
+    // Where nothing is judged, the overrides are still the change's own.
+    if project.policy.undecidable.is_none() {
+        apply_overrides(project);
+    }
     Ok(())
 }
 
@@ -196,6 +211,7 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
     let found = files
         .into_iter()
         .find_map(|file| Some((file.place, file.bytes?)));
+    let mut unreadable = None;
     let spec = match &found {
         None => {
             policy.notes.push(format!(
@@ -203,11 +219,15 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
             ));
             None
         }
-        Some((place, bytes)) => match read(place, bytes) {
+        Some((place, bytes)) => match bytes
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|bytes| read(place, bytes))
+        {
             Ok(spec) => Some(spec),
             Err(why) => {
-                policy.notes.push(format!(
-                    "The spec {place} on {shown} cannot be read ({why}), so this pull request's own policy stands in."
+                unreadable = Some(format!(
+                    "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by; mend that spec and merge the change by itself, the next change is judged again"
                 ));
                 None
             }
@@ -221,10 +241,24 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
             project.place.file
         ));
     }
-    let laid = policy::lay(&project.spec, spec.as_ref(), cap);
-    if spec.is_some() {
+    if found.is_some() {
         policy.source = Some(Policy { source: name, sha });
     }
+    policy.base = found.map(|(file, _)| BaseSpec {
+        place: SpecPlace {
+            folder: folder_of(&file),
+            file,
+        },
+        spec: spec.clone(),
+    });
+    // Whether it fails the check that nothing can be judged is not for the change to say.
+    if let Some(reason) = unreadable {
+        policy.undecidable = Some(reason);
+        project.spec.strict = false;
+        project.spec.on_inconclusive = OnInconclusive::Fail;
+        return Ok(());
+    }
+    let laid = policy::lay(&project.spec, spec.as_ref(), cap, &tables::is_listed);
     match laid {
         Ok(laid) => {
             policy.notes.extend(laid.notes);
@@ -235,11 +269,10 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
                 ));
             }
             policy.job_notes.extend(laid.job_notes);
-            project.spec = laid.spec;
+            project.own_spec = Some(std::mem::replace(&mut project.spec, laid.spec));
         }
         Err(error @ PolicyError::BackendChanged { .. }) => {
             policy.undecidable = Some(format!("{error}; {}", error.help()));
-            // Whether that fails the check is not for the change to say.
             if let Some(base) = &spec {
                 project.spec.strict = base.strict;
                 project.spec.on_inconclusive = base.on_inconclusive;
@@ -249,13 +282,6 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
             return Err(AppError::usage(format!("{error}; nothing was run")).help(error.help()));
         }
     }
-    policy.base = found.map(|(file, _)| BaseSpec {
-        place: SpecPlace {
-            folder: folder_of(&file),
-            file,
-        },
-        spec,
-    });
     Ok(())
 }
 
@@ -271,7 +297,7 @@ pub(super) fn undecidable_report(
         judge::unknown_report(affected.job, &affected.by, reason, Vec::new())
     };
     let jobs: Vec<_> = affected.iter().map(unknown).collect();
-    (!jobs.is_empty()).then(|| run::assemble(project, jobs, Vec::new(), strictness))
+    (!jobs.is_empty()).then(|| gate::assemble(project, jobs, Vec::new(), strictness))
 }
 
 /// The base's spec, or why it is none, in a few words.

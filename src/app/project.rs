@@ -4,22 +4,24 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::canary::CodeFile;
 use crate::change::{PathGlobs, SpecPlace};
 use crate::cli::SpecArguments;
-use crate::git::Checkout;
+use crate::git;
+use crate::github::tree;
 use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
 use crate::spec::{self, BackendKind, Job, NotYetEffect, Spec, SpecSource};
 
+use super::checkout::{self, Checkout, CommitCheckout};
 use super::policy::ProjectPolicy;
-use super::{AppError, Loudness, warn};
+use super::{AppError, Loudness, printable, say, warn};
 
 /// Where a spec is looked for, in this order.
 pub(super) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
 /// The gate's own folder, beside the spec.
-const STATE_FOLDER: &str = ".canary-gate";
+pub(super) const STATE_FOLDER: &str = ".canary-gate";
 /// Prices are for this region where nobody says one.
 pub(super) const DEFAULT_REGION: &str = "us-east-1";
 
@@ -36,6 +38,8 @@ pub(super) struct Project {
     pub(super) folder: PathBuf,
     /// What `--region` says.
     pub(super) region_flag: Option<String>,
+    /// The spec of the commit itself, before policy was laid over it; `None` where it is the same.
+    pub(super) own_spec: Option<Spec>,
     /// Whose policy counts; until it is settled, the spec's own.
     pub(super) policy: ProjectPolicy,
     /// Asked of git once.
@@ -45,32 +49,47 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Finds, reads and checks the spec.
+    /// Finds, reads and checks the spec; the checkout is what git knows.
     pub(super) fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
-        let file = find(arguments)?;
-        if let Ok(real) = file.canonicalize() {
-            refuse_link_from_elsewhere(&file, &real)?;
-        }
-        let bytes = read_limited(&file)?;
-        let name = file.to_string_lossy();
-        let spec = spec::read(
-            SpecSource {
-                name: &name,
-                bytes: &bytes,
-            },
-            &tables::listed_types().collect::<Vec<_>>(),
-        )?;
-        let real = file.canonicalize().map_err(|source| {
-            AppError::failed(format!("{name} cannot be read")).caused_by(source)
-        })?;
-        let beside = real.parent().unwrap_or(Path::new("/")).to_owned();
-        // A spec in .github speaks of the checkout, not of .github.
-        let folder = match beside.file_name() {
-            Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
-            _ => beside,
-        };
-        let checkout = Checkout::find(&folder)?;
+        let written = WrittenSpec::find(arguments, None)?;
+        let checkout = git::Checkout::find(&written.folder)?.map(Checkout::Git);
+        Self::of(written, checkout)
+    }
 
+    /// The same in a checkout without git, of whose commit `files_of` tells the files; `head` stands in where the checkout
+    /// does not tell its commit.
+    pub(super) async fn load_commit(
+        arguments: &SpecArguments,
+        head: &str,
+        files_of: impl AsyncFnOnce(&str) -> Result<Vec<String>, AppError>,
+    ) -> Result<Self, AppError> {
+        let workspace = std::env::current_dir()
+            .and_then(|folder| folder.canonicalize())
+            .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?;
+        let written = WrittenSpec::find(arguments, Some(&workspace))?;
+        let root = checkout::root_of(&written.folder, &workspace).unwrap_or(workspace);
+        let commit = checkout::checked_out_commit(&root).unwrap_or_else(|| {
+            say(&format!(
+                "warning: .git does not tell which commit is checked out; GITHUB_SHA is taken for it: {}",
+                printable(head)
+            ));
+            head.to_owned()
+        });
+        let files = files_of(&commit).await?;
+        let checkout = CommitCheckout {
+            root,
+            commit,
+            files,
+        };
+        Self::of(written, Some(Checkout::Commit(checkout)))
+    }
+
+    fn of(written: WrittenSpec, checkout: Option<Checkout>) -> Result<Self, AppError> {
+        let WrittenSpec {
+            spec,
+            file: real,
+            folder,
+        } = written;
         let root = checkout
             .as_ref()
             .map_or_else(|| folder.clone(), |checkout| checkout.root().to_owned());
@@ -90,6 +109,7 @@ impl Project {
             root,
             folder,
             region_flag: None,
+            own_spec: None,
             policy: ProjectPolicy::default(),
             files: OnceCell::new(),
             prices: RefCell::default(),
@@ -109,6 +129,19 @@ impl Project {
                 Some(relative.to_string_lossy().into_owned())
             })
             .collect()
+    }
+
+    /// A path as somebody wrote it, relative to the checkout root and with no link resolved; `None` where it lies elsewhere.
+    pub(super) fn relative_as_written(&self, path: &Path) -> Option<String> {
+        let whole = without_dots(&folder_as_written()?.join(path));
+        // The root may itself be reached through a link, which is none of the checkout's.
+        let mut above: Vec<&Path> = whole.ancestors().skip(1).collect();
+        above.reverse();
+        let root = above
+            .into_iter()
+            .find(|folder| folder.canonicalize().is_ok_and(|real| real == self.root))?;
+        let inside = whole.strip_prefix(root).ok()?;
+        Some(inside.to_string_lossy().into_owned())
     }
 
     /// Loads a spec that nobody named if there is one.
@@ -150,37 +183,81 @@ impl Project {
         Ok(files.is_some_and(|files| files.iter().any(|file| *file == relative)))
     }
 
-    /// The files that a job's `paths` match, and those of its source that no pattern speaks of, each with git's id of its content as it lies there; without git none.
+    /// The files that a job's code is known by, each with git's id of its content as it lies there; without git none. They are
+    /// those that its `paths` match, here or on the base, and those of its source, unless `!` leaves them out in both.
     pub(super) fn code_files(&self, job: &Job) -> Result<Vec<CodeFile>, AppError> {
         let (Some(checkout), Some(files)) = (&self.checkout, self.known_files()?) else {
             return Ok(Vec::new());
         };
-        let globs = PathGlobs::new(&job.paths, &self.place.folder);
-        // What is run counts even where a change to it would not start the gate; what `!` leaves out does not.
-        let source = job.training.source_dir.as_ref().and_then(|written| {
-            let joined = match written.strip_prefix('/') {
+        let mut globs = vec![PathGlobs::new(&job.paths, &self.place.folder)];
+        let base = self.policy.base.as_ref();
+        globs.extend(base.and_then(|base| {
+            let job = base.spec.as_ref()?.job(&job.name)?;
+            Some(PathGlobs::new(&job.paths, &base.place.folder))
+        }));
+        let source = self.source_folders(job, files);
+        // What is run counts even where a change to it would not start the gate. A change that leaves its own code out by `!`
+        // would be taken for an earlier one.
+        let is_code = |file: &&String| {
+            let is_source = source
+                .iter()
+                .any(|folder| Path::new(file).starts_with(folder));
+            globs.iter().any(|globs| globs.matches(file))
+                || (is_source && !globs.iter().all(|globs| globs.speaks_of(file)))
+        };
+        let matched: Vec<String> = files.iter().filter(is_code).cloned().collect();
+        let blobs = checkout.blobs(&matched)?.into_iter();
+        let mut code: Vec<CodeFile> = blobs.map(|(path, blob)| CodeFile { path, blob }).collect();
+        // A link to a folder is no blob of its own there; where it leads counts all the same.
+        for path in matched {
+            let link = self.root.join(&path);
+            if let Ok(target) = link.read_link()
+                && link.is_dir()
+            {
+                let blob = tree::blob_id(target.as_os_str().as_encoded_bytes());
+                code.push(CodeFile { path, blob });
+            }
+        }
+        Ok(code)
+    }
+
+    /// The folders that a job's source is packed from, relative to the root: its own, and those that links in it lead to.
+    fn source_folders(&self, job: &Job, files: &[String]) -> Vec<PathBuf> {
+        let within = |path: PathBuf| {
+            let real = path.canonicalize().ok()?;
+            Some(real.strip_prefix(&self.root).ok()?.to_owned())
+        };
+        let own = job.training.source_dir.as_ref().and_then(|written| {
+            within(match written.strip_prefix('/') {
                 Some(rooted) => self.root.join(rooted),
                 None => self.folder.join(written),
-            };
-            let real = joined.canonicalize().ok()?;
-            Some(real.strip_prefix(&self.root).ok()?.to_owned())
+            })
         });
-        let is_unspoken_source = |file: &String| {
-            source
-                .as_ref()
-                .is_some_and(|source| Path::new(file).starts_with(source))
-                && !globs.speaks_of(file)
-        };
-        let matched: Vec<String> = files
+        let mut folders: Vec<PathBuf> = own.into_iter().collect();
+        let links: Vec<&String> = files
             .iter()
-            .filter(|file| globs.matches(file) || is_unspoken_source(file))
-            .cloned()
+            .filter(|file| self.root.join(file).is_symlink())
             .collect();
-        Ok(checkout
-            .blobs(&matched)?
-            .into_iter()
-            .map(|(path, blob)| CodeFile { path, blob })
-            .collect())
+        // Behind a link there may be another.
+        let mut looked_at = 0;
+        while let Some(folder) = folders.get(looked_at).cloned() {
+            looked_at += 1;
+            let inside = links
+                .iter()
+                .filter(|link| Path::new(link).starts_with(&folder));
+            for link in inside {
+                let target = within(self.root.join(link));
+                let target = target.filter(|target| self.root.join(target).is_dir());
+                folders.extend(target.filter(|target| !folders.contains(target)));
+            }
+        }
+        folders
+    }
+
+    /// A job as the commit itself writes it: what it is known by must not change when it is merged.
+    pub(super) fn as_written<'a>(&'a self, job: &'a Job) -> &'a Job {
+        let own = self.own_spec.as_ref();
+        own.and_then(|spec| spec.job(&job.name)).unwrap_or(job)
     }
 
     /// The gate's own folder, where measurements and workspaces lie.
@@ -205,12 +282,11 @@ impl Project {
         tables::price(kind, self.region().as_deref().unwrap_or(DEFAULT_REGION))
     }
 
-    /// Spec, then flag, then environment.
+    /// Flag, then spec, then environment.
     pub(super) fn region(&self) -> Option<String> {
-        self.spec
-            .region
+        self.region_flag
             .clone()
-            .or_else(|| self.region_flag.clone())
+            .or_else(|| self.spec.region.clone())
             .or_else(environment_region)
     }
 
@@ -301,6 +377,56 @@ impl Project {
     }
 }
 
+/// A valid spec where it lies.
+struct WrittenSpec {
+    spec: Spec,
+    /// Links resolved.
+    file: PathBuf,
+    /// The folder that its paths are relative to; links resolved.
+    folder: PathBuf,
+}
+
+impl WrittenSpec {
+    /// `within` is the folder that it may not lie outside of, links resolved.
+    fn find(arguments: &SpecArguments, within: Option<&Path>) -> Result<Self, AppError> {
+        let file = find(arguments)?;
+        if let Ok(real) = file.canonicalize() {
+            refuse_link_from_elsewhere(&file, &real)?;
+            // Errors quote what they read, so nothing is read before.
+            if within.is_some_and(|folder| !real.starts_with(folder)) {
+                return Err(AppError::usage(format!(
+                    "the spec {} lies outside of the workspace",
+                    file.display()
+                ))
+                .help("name a spec of the checkout, relative to the workspace"));
+            }
+        }
+        let bytes = read_limited(&file)?;
+        let name = file.to_string_lossy();
+        let spec = spec::read(
+            SpecSource {
+                name: &name,
+                bytes: &bytes,
+            },
+            &tables::listed_types().collect::<Vec<_>>(),
+        )?;
+        let real = file.canonicalize().map_err(|source| {
+            AppError::failed(format!("{name} cannot be read")).caused_by(source)
+        })?;
+        let beside = real.parent().unwrap_or(Path::new("/")).to_owned();
+        // A spec in .github speaks of the checkout, not of .github.
+        let folder = match beside.file_name() {
+            Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
+            _ => beside,
+        };
+        Ok(Self {
+            spec,
+            file: real,
+            folder,
+        })
+    }
+}
+
 /// A pull request can commit a spec that is a link; it may not lead out of the checkout, and errors quote what they read.
 fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> {
     if !file.is_symlink() {
@@ -310,10 +436,12 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-    let root = folder.ok().map(|folder| match Checkout::find(&folder) {
-        Ok(Some(checkout)) => checkout.root().to_owned(),
-        _ => folder,
-    });
+    let root = folder
+        .ok()
+        .map(|folder| match git::Checkout::find(&folder) {
+            Ok(Some(checkout)) => checkout.root().to_owned(),
+            _ => folder,
+        });
     if root.is_some_and(|root| real.starts_with(root)) {
         return Ok(());
     }
@@ -322,6 +450,34 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
         file.display()
     ))
     .help("replace it by the file itself"))
+}
+
+/// The current folder as the shell knows it, where that is the current folder.
+fn folder_as_written() -> Option<PathBuf> {
+    let real = std::env::current_dir().ok()?;
+    let written = std::env::var_os("PWD")
+        .map(PathBuf::from)
+        .filter(|written| written.is_absolute());
+    let is_here = |folder: &PathBuf| {
+        let real = real.canonicalize().ok();
+        real.is_some() && folder.canonicalize().ok() == real
+    };
+    Some(written.filter(is_here).unwrap_or(real))
+}
+
+/// A path without `.` and `..`, by its text alone.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
 }
 
 /// AWS's own variable; empty is as good as unset.
@@ -347,6 +503,17 @@ fn find(arguments: &SpecArguments) -> Result<PathBuf, AppError> {
             ))
             .help("write one with `canary-gate init`, or name it with `--spec FILE`")
         })
+}
+
+/// The spec's path as one would name it from here, whether it can be read or not.
+pub(super) fn named_or_found(named: Option<&str>) -> String {
+    let found = || {
+        DEFAULT_PLACES
+            .into_iter()
+            .find(|place| Path::new(place).exists())
+    };
+    let path = named.or_else(found).unwrap_or(DEFAULT_PLACES[0]);
+    path.trim_start_matches("./").to_owned()
 }
 
 /// Reads a spec without reading more than one may hold.

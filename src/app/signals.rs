@@ -42,6 +42,19 @@ pub(super) fn watch() -> Result<Interruption, AppError> {
 }
 
 impl Interruption {
+    /// Does what may be dropped half-way, unless a signal comes.
+    pub(super) async fn unless_interrupted<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, AppError> {
+        tokio::select! {
+            done = work => Ok(done),
+            code = self.signals.next() => {
+                Err(AppError::interrupted("interrupted before the first canary", code))
+            }
+        }
+    }
+
     /// Does `work`; a first signal cancels its canaries and lets it end, a second one drops it.
     pub(super) async fn unless_impatient<T>(
         mut self,

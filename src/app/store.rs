@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::measurement::{Measurement, table};
+use crate::units::Usd;
 
 use super::AppError;
 use super::files;
@@ -133,6 +134,14 @@ impl Store {
         }
         self.measurements.push(measurement.clone());
         Ok(measurement)
+    }
+
+    /// What the canaries cost until now; `None` where none has ended, or without a price.
+    pub(super) fn spent(&self) -> Option<Usd> {
+        self.measurements
+            .iter()
+            .filter_map(|measurement| measurement.cost)
+            .reduce(|sum, cost| sum + cost)
     }
 
     /// Writes the table, of what was measured until now.

@@ -10,8 +10,33 @@ use crate::spec::BackendKind;
 use super::project::Project;
 use super::{AppError, backend, print, printable};
 
+/// Whether anything is stopped and removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sweeping {
+    ForReal,
+    OnlyShown,
+}
+
 pub(super) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
+    let sweep = match &arguments.run {
+        Some(run) => Sweep::Run { id: run, jobs: &[] },
+        None => Sweep::Expired(jiff::Timestamp::now()),
+    };
+    let sweeping = if arguments.dry_run {
+        Sweeping::OnlyShown
+    } else {
+        Sweeping::ForReal
+    };
+    of(&project, &sweep, sweeping).await
+}
+
+/// Stops and removes what `sweep` takes, and says so; gives back the exit code.
+pub(super) async fn of(
+    project: &Project,
+    sweep: &Sweep<'_>,
+    sweeping: Sweeping,
+) -> Result<u8, AppError> {
     if project.spec.backend != BackendKind::Sagemaker {
         return Err(AppError::usage(format!(
             "the {} backend leaves nothing behind to sweep",
@@ -19,25 +44,21 @@ pub(super) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
         ))
         .help("name a spec with `backend: sagemaker`: `--spec FILE`"));
     }
-    let backend = backend::sagemaker(&project, RunTags::of_nobody()).await?;
-    let sweep = match &arguments.run {
-        Some(run) => Sweep::Run(run),
-        None => Sweep::Expired(jiff::Timestamp::now()),
-    };
+    let backend = backend::sagemaker(project, RunTags::of_nobody()).await?;
     let running = backend.running().await?;
     let (left, others): (Vec<Leftover>, Vec<Leftover>) = running
         .into_iter()
         .partition(|leftover| sweep.takes(leftover));
     let jobs = &project.spec.jobs;
     let mut trouble = None;
-    let places = match &arguments.run {
+    let places = match sweep {
         // Only what that run's own jobs left.
-        Some(_) => {
+        Sweep::Run { .. } => {
             let names: Vec<&str> = left.iter().map(|job| job.training_job.as_str()).collect();
             backend.places_of(jobs, &names)?
         }
         // What lies in S3 costs less than what runs, so trouble with it comes last.
-        None => match backend.left_in_s3(jobs).await {
+        Sweep::Expired(_) => match backend.left_in_s3(jobs).await {
             Ok(places) => places,
             Err(error) => {
                 trouble = Some(error);
@@ -53,9 +74,9 @@ pub(super) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
         let _ = writeln!(text, "{}", printable(&place.to_string()));
     }
     if left.is_empty() && places.is_empty() && trouble.is_none() {
-        text.push_str(&match &arguments.run {
-            Some(run) => format!("no job of run {} is in progress\n", printable(run)),
-            None => "nothing is left behind\n".to_owned(),
+        text.push_str(&match sweep {
+            Sweep::Run { id, .. } => format!("no job of run {} is in progress\n", printable(id)),
+            Sweep::Expired(_) => "nothing is left behind\n".to_owned(),
         });
     }
     if !others.is_empty() {
@@ -67,7 +88,7 @@ pub(super) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
         let _ = writeln!(text, "{}", line(other));
     }
     print(&text)?;
-    if arguments.dry_run {
+    if sweeping == Sweeping::OnlyShown {
         return trouble.map_or(Ok(0), |error| Err(error.into()));
     }
     let mut code = 0;

@@ -51,22 +51,13 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
         .iter()
         .filter_map(|channel| place.resolve(&channel.uri).ok())
         .collect();
-    let known = match &place.known_files {
-        Some(files) => files
-            .iter()
-            .filter_map(|file| {
-                place
-                    .checkout
-                    .join(file)
-                    .strip_prefix(&folder)
-                    .ok()
-                    .map(Path::to_owned)
-            })
-            .collect(),
-        None => walk(&folder)?,
-    };
     let mut files = Vec::new();
-    for file in known {
+    let mut pending = below(place, &folder)?;
+    // Links may lead round in a circle.
+    let mut behind_links: Vec<PathBuf> = Vec::new();
+    let mut next = 0;
+    while let Some(file) = pending.get(next).cloned() {
+        next += 1;
         let path = folder.join(&file);
         // A channel that is the source folder itself is no reason to copy nothing.
         let is_data = data
@@ -75,26 +66,15 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
         if is_data || is_private(&file) {
             continue;
         }
-        match path.canonicalize() {
-            Ok(real) if !real.starts_with(&place.checkout) => tracing::warn!(
-                "{} is a link that leaves the checkout; it is left out of the source",
-                path.display()
-            ),
-            Ok(real) if real.is_dir() => {
-                // git knows a link to a folder, or a submodule, as one path.
-                if path.is_symlink() {
-                    files.extend(walk(&real)?.into_iter().map(|below| file.join(below)));
-                }
+        let real = match path.canonicalize() {
+            Ok(real) => real,
+            Err(error) if path.is_symlink() => {
+                tracing::warn!(
+                    "{} is a link that leads nowhere ({error}); it is left out of the source",
+                    path.display()
+                );
+                continue;
             }
-            Ok(real) => {
-                if real.is_file() {
-                    files.push(file);
-                }
-            }
-            Err(error) if path.is_symlink() => tracing::warn!(
-                "{} is a link that leads nowhere ({error}); it is left out of the source",
-                path.display()
-            ),
             Err(source) => {
                 return Err(BackendError::io(
                     format!("{} cannot be read", path.display()),
@@ -102,8 +82,36 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
                     source,
                 ));
             }
+        };
+        // A link is as private as what it leads to: the checkout's token lies in .git.
+        let is_open = |inside: &Path| real == path || !is_private(inside);
+        match real.strip_prefix(&place.checkout) {
+            Ok(inside) if is_open(inside) => {}
+            Ok(_) => {
+                tracing::warn!(
+                    "{} is a link to what is never handed to training code; it is left out of the source",
+                    path.display()
+                );
+                continue;
+            }
+            Err(_) => {
+                tracing::warn!(
+                    "{} is a link that leaves the checkout; it is left out of the source",
+                    path.display()
+                );
+                continue;
+            }
+        }
+        if real.is_file() {
+            files.push(file);
+        } else if real.is_dir() && path.is_symlink() && !behind_links.contains(&real) {
+            // git knows a link to a folder, or a submodule, as one path.
+            let names = below(place, &real)?;
+            pending.extend(names.into_iter().map(|name| file.join(name)));
+            behind_links.push(real);
         }
     }
+    files.sort();
     if files.is_empty() {
         return Err(BackendError::new(
             format!(
@@ -114,6 +122,18 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
         ));
     }
     Ok(Source { folder, files })
+}
+
+/// The files below `folder` that git knows, relative to it; without git all of them.
+fn below(place: &Place, folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
+    let Some(files) = &place.known_files else {
+        return walk(folder);
+    };
+    let inside = files.iter().filter_map(|file| {
+        let path = place.checkout.join(file);
+        Some(path.strip_prefix(folder).ok()?.to_owned())
+    });
+    Ok(inside.collect())
 }
 
 /// What is never handed to training code.

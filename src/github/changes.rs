@@ -1,61 +1,44 @@
 //! The files that a change touches, by the API.
 //!
-//! GitHub's listings are cut, a comparison at 300 files and a pull request at 3,000, and do not say so. Where one may have
-//! been cut the two trees are compared instead.
+//! GitHub's comparison is cut at 300 files and does not say so. Where one may have been cut the two trees are compared
+//! instead. A submodule is told as a folder, with a `/` at its end, where that can be known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::client::{Github, Listing};
+use super::client::Github;
 use super::commit::{Named, object_id};
 use super::error::GithubError;
-use super::pull_request::PullRequest;
-use super::tree::Tree;
+use super::tree::{Kind, Tree};
 
 /// Files that GitHub gives of a comparison at most.
 /// <https://docs.github.com/en/rest/commits/commits#compare-two-commits>
 const MOST_OF_A_COMPARISON: usize = 300;
-/// Files that GitHub gives of a pull request at most.
-/// <https://docs.github.com/en/rest/pulls/pulls#list-pull-requests-files>
-const MOST_OF_A_PULL_REQUEST: usize = 3_000;
-/// The pages that these are on.
-const PAGES: usize = 30;
+/// A larger list of submodules is not read.
+const MOST_OF_SUBMODULES: usize = 1 << 20;
 
 /// What a change touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
-    /// The paths that differ, from the repository's root; a file that was renamed under both names.
+    /// The paths that differ, from the repository's root; a file that was renamed under both names. A submodule has a `/`
+    /// at its end, unless GitHub's comparison told of it and it is still there: only the checkout can tell it from a file.
     Files(BTreeSet<String>),
     /// It cannot be told, so every file counts as changed.
     Everything { why: String },
 }
 
 impl Github {
-    /// What a pull request changes since it left its base.
-    pub async fn changed_files_of_pull_request(
+    /// What a merge brings to its first parent: both are known, so no comparison is needed to find where they part.
+    pub async fn changed_files_of_merge(
         &self,
-        pull_request: &PullRequest,
+        first_parent: &str,
+        merge: &str,
     ) -> Result<Changes, GithubError> {
-        let path = format!("pulls/{}/files", pull_request.number);
-        let mut paths = BTreeSet::new();
-        let mut files = 0_usize;
-        let listing = self
-            .pages(&path, PAGES, |file: File| {
-                files += 1;
-                file.add_to(&mut paths);
-            })
-            .await?;
-        let says_more = pull_request
-            .changed_files
-            .is_some_and(|count| usize::try_from(count).map_or(true, |count| count > files));
-        if listing == Listing::Whole && files < MOST_OF_A_PULL_REQUEST && !says_more {
-            return Ok(Changes::Files(paths));
-        }
-        let (base, head) = (&pull_request.base.sha, &pull_request.head.sha);
-        match self.comparison(base, head).await {
-            Ok(comparison) => self.compared_trees(&comparison.merge_base(), head).await,
-            Err(error) => unrelated(base, head, error),
+        match self.comparison(first_parent, merge).await {
+            Ok(comparison) => self.listed(comparison, merge).await,
+            Err(error) if is_about_size(&error) => self.compared_trees(first_parent, merge).await,
+            Err(error) => everything(first_parent, merge, error),
         }
     }
 
@@ -70,21 +53,55 @@ impl Github {
             let why = "there is no commit to compare with: the branch is new".to_owned();
             return Ok(Changes::Everything { why });
         }
-        let comparison = match self.comparison(base, head).await {
-            Ok(comparison) => comparison,
-            Err(error) => return unrelated(base, head, error),
-        };
-        match &comparison.files {
-            Some(files) if files.len() < MOST_OF_A_COMPARISON => {
-                let mut paths = BTreeSet::new();
-                files
-                    .iter()
-                    .cloned()
-                    .for_each(|file| file.add_to(&mut paths));
-                Ok(Changes::Files(paths))
-            }
-            _ => self.compared_trees(&comparison.merge_base(), head).await,
+        match self.comparison(base, head).await {
+            Ok(comparison) => self.listed(comparison, head).await,
+            Err(error) => everything(base, head, error),
         }
+    }
+
+    /// The files of a comparison, by the trees where it may have been cut.
+    async fn listed(&self, comparison: Comparison, head: &str) -> Result<Changes, GithubError> {
+        let merge_base = comparison.merge_base_commit.sha;
+        let Some(files) = comparison.files else {
+            return self.compared_trees(&merge_base, head).await;
+        };
+        if files.len() >= MOST_OF_A_COMPARISON {
+            return self.compared_trees(&merge_base, head).await;
+        }
+        let mut paths = BTreeSet::new();
+        let mut gone = BTreeSet::new();
+        for file in files {
+            if file.status == "removed" {
+                gone.insert(file.filename);
+            } else {
+                paths.insert(file.filename);
+            }
+            gone.extend(file.previous_filename);
+        }
+        if !gone.is_empty() {
+            let submodules = self.submodules(&merge_base).await?;
+            paths.extend(
+                gone.into_iter()
+                    .map(|path| match submodules.contains(&path) {
+                        true => format!("{path}/"),
+                        false => path,
+                    }),
+            );
+        }
+        Ok(Changes::Files(paths))
+    }
+
+    /// The paths of a commit's submodules as its `.gitmodules` names them; what cannot be read names none.
+    async fn submodules(&self, commit: &str) -> Result<BTreeSet<String>, GithubError> {
+        let file = self
+            .file_at(".gitmodules", commit, MOST_OF_SUBMODULES)
+            .await;
+        let content = match file {
+            Ok(content) => content.unwrap_or_default(),
+            Err(GithubError::TooLarge { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(submodules_of(&String::from_utf8_lossy(&content)))
     }
 
     /// Of a comparison its first page, on which the files are; its commits are of no interest.
@@ -111,24 +128,43 @@ impl Github {
     }
 }
 
-/// GitHub answers 404 for commits that have nothing in common, and for one that it has forgotten.
-fn unrelated(base: &str, head: &str, error: GithubError) -> Result<Changes, GithubError> {
-    match error {
-        GithubError::NotFound { .. } => Ok(Changes::Everything {
-            why: format!(
-                "GitHub cannot compare {base} with {head}: they have no common past, or one is gone"
-            ),
-        }),
-        error => Err(error),
-    }
+/// Whether a listing failed in a way that a large one does: GitHub answers 422 or 500 when it takes too long to make.
+fn is_about_size(error: &GithubError) -> bool {
+    matches!(
+        error,
+        GithubError::TooLarge { .. }
+            | GithubError::Unprocessable { .. }
+            | GithubError::ServerTrouble { .. }
+    )
+}
+
+/// What is known when two commits cannot be compared: GitHub answers 404 when they have no common past, and for one that
+/// it has forgotten.
+fn everything(base: &str, head: &str, error: GithubError) -> Result<Changes, GithubError> {
+    let why = match error {
+        GithubError::NotFound { .. } => format!(
+            "GitHub cannot compare {base} with {head}: they have no common past, or one is gone"
+        ),
+        error if is_about_size(&error) => {
+            format!("GitHub cannot compare {base} with {head}: {error}")
+        }
+        error => return Err(error),
+    };
+    Ok(Changes::Everything { why })
 }
 
 /// The paths that are not the same in both.
 fn differing(before: &Tree, after: &Tree) -> BTreeSet<String> {
-    let by_path = |tree: &'_ Tree| -> BTreeMap<String, (String, super::tree::Kind)> {
+    let by_path = |tree: &'_ Tree| -> BTreeMap<String, (String, Kind)> {
         let files = tree.files.iter();
         files
-            .map(|file| (file.path.clone(), (file.blob.clone(), file.kind)))
+            .map(|file| {
+                let path = match file.kind {
+                    Kind::Submodule => format!("{}/", file.path),
+                    _ => file.path.clone(),
+                };
+                (path, (file.blob.clone(), file.kind))
+            })
             .collect()
     };
     let (before, after) = (by_path(before), by_path(after));
@@ -139,17 +175,21 @@ fn differing(before: &Tree, after: &Tree) -> BTreeSet<String> {
     changed.map(|(path, _)| path).chain(gone).cloned().collect()
 }
 
-#[derive(Clone, Deserialize)]
-struct File {
-    filename: String,
-    previous_filename: Option<String>,
+/// The values of `path = …`.
+fn submodules_of(gitmodules: &str) -> BTreeSet<String> {
+    let values = gitmodules
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .filter(|(key, _)| key.trim() == "path")
+        .map(|(_, value)| value.trim().trim_matches('"').to_owned());
+    values.collect()
 }
 
-impl File {
-    fn add_to(self, paths: &mut BTreeSet<String>) {
-        paths.insert(self.filename);
-        paths.extend(self.previous_filename);
-    }
+#[derive(Deserialize)]
+struct File {
+    filename: String,
+    status: String,
+    previous_filename: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -158,15 +198,9 @@ struct Comparison {
     files: Option<Vec<File>>,
 }
 
-impl Comparison {
-    fn merge_base(&self) -> String {
-        self.merge_base_commit.sha.clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tree::{Kind, TreeFile};
+    use super::super::tree::TreeFile;
     use super::*;
 
     fn tree(files: &[(&str, &str, Kind)]) -> Tree {
@@ -187,18 +221,33 @@ mod tests {
             ("edited", "1", Kind::File),
             ("made-executable", "1", Kind::File),
             ("old-name", "2", Kind::File),
+            ("vendor/lib", "3", Kind::Submodule),
         ]);
         let after = tree(&[
             ("same", "1", Kind::File),
             ("edited", "3", Kind::File),
             ("made-executable", "1", Kind::Executable),
             ("new-name", "2", Kind::File),
+            ("vendor/lib", "4", Kind::Submodule),
         ]);
-        let expected = ["edited", "made-executable", "new-name", "old-name"];
+        let expected = [
+            "edited",
+            "made-executable",
+            "new-name",
+            "old-name",
+            "vendor/lib/",
+        ];
         assert_eq!(
             differing(&before, &after),
             expected.map(str::to_owned).into()
         );
         assert_eq!(differing(&after, &after), BTreeSet::new());
+    }
+
+    #[test]
+    fn submodules_are_where_gitmodules_says() {
+        let text = "[submodule \"a\"]\n\tpath = vendor/a\n\turl = ../a=b\n[submodule \"b\"]\n\tpath=\"deep/b c\"\n";
+        let expected = ["deep/b c", "vendor/a"].map(str::to_owned);
+        assert_eq!(submodules_of(text), expected.into());
     }
 }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::address::{is_repository, split};
 use super::error::{GithubError, Permission};
+use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
 
@@ -195,11 +196,19 @@ impl Github {
         body: &Value,
     ) -> Result<T, GithubError> {
         let call = self.call(Method::POST, path, Some(body));
-        let answer = self.send(&call).await?;
-        read(&call, &answer.body).map_err(|error| GithubError::Unsure {
-            request: call.name(),
-            reason: error.to_string(),
-        })
+        let answer = self.send(&call).await;
+        // What cannot be read was carried out nonetheless.
+        answer
+            .and_then(|answer| read(&call, &answer.body))
+            .map_err(|error| match error {
+                GithubError::Malformed { .. } | GithubError::TooLarge { .. } => {
+                    GithubError::Unsure {
+                        request: call.name(),
+                        reason: error.to_string(),
+                    }
+                }
+                error => error,
+            })
     }
 
     /// Changes what is there.
@@ -356,40 +365,12 @@ impl Call<'_> {
             Failure::Broken(reason) => return GithubError::Unsure { request, reason },
             Failure::Refused(refusal) => refusal,
         };
-        let status = refusal.status;
-        let needed = Permission::needed(self.method.as_str(), self.path);
-        let until = refusal.until();
-        let is_rate_limit = refusal.is_rate_limit();
-        let message = refusal.message;
-        match status {
-            _ if is_rate_limit => GithubError::RateLimited {
-                request,
-                message,
-                until,
-            },
-            401 => GithubError::Unauthorized { request, message },
-            403 => GithubError::Forbidden {
-                request,
-                message,
-                needed,
-            },
-            404 => GithubError::NotFound { request, needed },
-            422 => GithubError::Unprocessable { request, message },
-            500..=599 if self.is_repeatable() => GithubError::ServerTrouble {
-                request,
-                status,
-                tries,
-            },
-            500..=599 => GithubError::Unsure {
-                request,
-                reason: format!("the answer was {status}"),
-            },
-            _ => GithubError::Unexpected {
-                request,
-                status,
-                message,
-            },
+        if refusal.is_server_trouble() && !self.is_repeatable() {
+            let reason = format!("the answer was {}", refusal.status);
+            return GithubError::Unsure { request, reason };
         }
+        let needed = Permission::needed(self.method.as_str(), self.path);
+        GithubError::refused(request, refusal, needed, tries)
     }
 }
 
@@ -428,48 +409,7 @@ fn refusal(status: u16, headers: &HeaderMap, body: &[u8]) -> Refusal {
     }
 }
 
-/// What an error says: its message, and the first of the finer ones below it.
-fn message(body: &[u8]) -> String {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let first = &body["errors"][0];
-    let finer = first.as_str().or_else(|| first["message"].as_str());
-    match (body["message"].as_str(), finer) {
-        (Some(message), Some(finer)) => line(&format!("{message}: {finer}")),
-        (Some(message), None) => line(message),
-        (None, _) => "without a message".to_owned(),
-    }
-}
-
 fn has_next(headers: &HeaderMap) -> bool {
     let links = headers.get("link").and_then(|links| links.to_str().ok());
     links.is_some_and(|links| links.contains("rel=\"next\""))
-}
-
-/// An error with its causes, outermost first; a cause that its effect already tells is not told again.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(below) = cause {
-        let told = below.to_string();
-        if !text.contains(&told) {
-            text = format!("{text}: {told}");
-        }
-        cause = below.source();
-    }
-    line(&text)
-}
-
-/// A text from outside as one line of bounded length.
-fn line(text: &str) -> String {
-    const LONGEST: usize = 300;
-    let mut line: String = text
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .take(LONGEST + 1)
-        .collect();
-    if line.chars().count() > LONGEST {
-        line.pop();
-        line.push('…');
-    }
-    line
 }

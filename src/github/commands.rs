@@ -10,7 +10,6 @@ use crate::report::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_terminal};
 pub enum Level {
     Error,
     Warning,
-    Notice,
 }
 
 /// Where an annotation stands: a file of the repository, lines and columns counted from 1.
@@ -29,7 +28,6 @@ pub fn annotation(level: Level, place: Option<Place<'_>>, title: &str, message: 
     let level = match level {
         Level::Error => "error",
         Level::Warning => "warning",
-        Level::Notice => "notice",
     };
     let mut properties = Vec::new();
     if let Some(Place { file, line, column }) = place {
@@ -42,13 +40,6 @@ pub fn annotation(level: Level, place: Option<Place<'_>>, title: &str, message: 
     properties.push(format!("title={}", as_property(&title)));
     let message = for_terminal(message, PARAGRAPH_LIMIT);
     format!("::{level} {}::{}", properties.join(","), as_data(&message))
-}
-
-/// Makes the runner print stars where a log would show `value`. `None` for an empty one, which it refuses.
-///
-/// The value itself stands in the command, so this is for the runner's eyes only, before anything else is printed.
-pub fn add_mask(value: &str) -> Option<String> {
-    (!value.trim().is_empty()).then(|| format!("::add-mask::{}", as_data(value)))
 }
 
 /// The lines between which the runner takes no orders: a job's log may hold any.
@@ -110,8 +101,8 @@ mod tests {
             "::error file=canary-gate.yml,line=12,col=5,title=churn%3A over budget::cost 126%25, 63 USD"
         );
         assert_eq!(
-            annotation(Level::Notice, None, "no base yet", "compared with nothing"),
-            "::notice title=no base yet::compared with nothing"
+            annotation(Level::Warning, None, "no base yet", "compared with nothing"),
+            "::warning title=no base yet::compared with nothing"
         );
     }
 
@@ -145,15 +136,6 @@ mod tests {
             quiet.end(),
             "::canary-gate-00000000000000000000000000000abc::"
         );
-    }
-
-    #[test]
-    fn a_mask_is_one_line() {
-        assert_eq!(
-            add_mask("50%\r\nsecret").as_deref(),
-            Some("::add-mask::50%25%0D%0Asecret")
-        );
-        assert_eq!(add_mask(" "), None);
     }
 
     /// As the runner reads a command: its properties, and its data.

@@ -6,7 +6,7 @@
 
 use std::fmt::{self, Write as _};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +14,9 @@ mod tests;
 const OPENING: &str = "<!-- canary-gate v1 spec=";
 const CLOSING: &str = " -->";
 const RUNNING: &str = " state=running";
+
+/// How far clocks may differ: a marker that is further ahead was not written by a run of ours.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_hours(1);
 
 /// Which of two comments is newer: by the time of the event, then by the run's number, then by its attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +34,8 @@ impl fmt::Display for Order {
 }
 
 impl Order {
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads what [`Display`](fmt::Display) wrote.
+    pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '/');
         Some(Self {
             time: parts.next()?.parse().ok()?,
@@ -138,6 +142,8 @@ fn decoded(field: &str) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
     pub login: String,
+    /// Stays when the login changes, and is given to nobody else; absent where the answer lacks it.
+    pub id: Option<u64>,
     pub is_bot: bool,
 }
 
@@ -158,15 +164,34 @@ pub struct Comment {
 pub struct Identity {
     /// As GraphQL names the viewer; an app's may lack the `[bot]` that its login has elsewhere.
     pub login: String,
+    /// GraphQL's `databaseId`, which is the REST API's `id`.
+    pub id: Option<u64>,
 }
 
 impl Identity {
-    /// Exact to the letter. A person cannot be called `…[bot]`: their names hold no bracket.
+    /// By their ids where both are known, else by their logins, exact to the letter. A person cannot be called `…[bot]`:
+    /// their names hold no bracket.
     pub fn wrote(&self, comment: &Comment) -> bool {
-        comment.author.as_ref().is_some_and(|author| {
-            author.login == self.login
-                || author.is_bot && author.login.strip_suffix("[bot]") == Some(&self.login)
-        })
+        let Some(author) = &comment.author else {
+            return false;
+        };
+        match self.id.zip(author.id) {
+            Some((ours, theirs)) => ours == theirs,
+            None => {
+                author.login == self.login
+                    || author.is_bot && author.login.strip_suffix("[bot]") == Some(&self.login)
+            }
+        }
+    }
+}
+
+/// Who wrote a comment of ours is who we are.
+impl From<&Author> for Identity {
+    fn from(author: &Author) -> Self {
+        Self {
+            login: author.login.clone(),
+            id: author.id,
+        }
     }
 }
 
@@ -176,22 +201,27 @@ pub enum Choice<'a> {
     /// None is ours and about this spec.
     Create,
     /// A newer run has told already: nothing is written.
-    Superseded { by: &'a Comment },
+    Superseded { by: &'a Comment, order: Order },
     /// Ours, to be written over: the oldest, to which links may exist.
     Update { kept: &'a Comment },
 }
 
-/// Our own comments about `spec`, oldest first.
+/// Our own comments about `spec` as of `now`, oldest first.
+///
+/// All workflows of a repository write as one bot, and one of them may repeat what a pull request's author wrote. A marker
+/// from the future would silence every run until then, so it is nobody's.
 pub fn own_comments<'a>(
     comments: &'a [Comment],
     identity: &Identity,
     spec: &str,
+    now: Timestamp,
 ) -> Vec<(&'a Comment, Marker)> {
     let mut own: Vec<_> = comments
         .iter()
         .filter(|comment| identity.wrote(comment))
         .filter_map(|comment| Some((comment, Marker::of(&comment.body)?)))
         .filter(|(_, marker)| marker.spec == spec)
+        .filter(|(_, marker)| marker.order.time.duration_since(now) <= CLOCKS_DIFFER)
         .collect();
     own.sort_by_key(|(comment, _)| comment.id);
     own.dedup_by_key(|(comment, _)| comment.id);
@@ -206,7 +236,10 @@ pub fn choose<'a>(own: &[(&'a Comment, Marker)], marker: &Marker) -> Choice<'a> 
         return Choice::Create;
     };
     match newest(own) {
-        Some((newest, theirs)) if theirs.age() > marker.age() => Choice::Superseded { by: newest },
+        Some((newest, theirs)) if theirs.age() > marker.age() => Choice::Superseded {
+            by: newest,
+            order: theirs.order,
+        },
         _ => Choice::Update { kept },
     }
 }

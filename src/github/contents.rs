@@ -9,7 +9,7 @@ const MOST_FOLDERS: usize = 20;
 
 impl Github {
     /// The content of the file at a path from the root, as it stands at a commit. None where there is no file: nothing at
-    /// all, a folder, a submodule, or a symbolic link, which is not followed. A file of more than `limit` bytes is an error.
+    /// all, a folder, or a submodule. A symbolic link is an error, for it is not followed, and so is a file of more than `limit` bytes.
     ///
     /// The path is looked up folder by folder in Git's own trees and is not put into any address: the contents endpoint
     /// follows links by itself, and does not say that it did.
@@ -41,8 +41,14 @@ impl Github {
         let Some(file) = entries.into_iter().find(|entry| entry.path == *name) else {
             return Ok(None);
         };
-        if !matches!(file.kind(), Some(Kind::File | Kind::Executable)) {
-            return Ok(None);
+        match file.kind() {
+            Some(Kind::File | Kind::Executable) => {}
+            Some(Kind::Link) => {
+                return Err(GithubError::Link {
+                    path: path.to_owned(),
+                });
+            }
+            _ => return Ok(None),
         }
         self.blob(&file.sha, file.size, limit).await.map(Some)
     }

@@ -1,1 +1,162 @@
 //! What the runner of GitHub Actions tells a step by its variables.
+//!
+//! Source: "Variables reference" and "Workflow commands" in GitHub's documentation of Actions.
+
+use std::path::PathBuf;
+
+use super::comment::Order;
+
+/// The variables that count here. Files are those that the runner reads when the step has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// Where the API is, e.g. `https://api.github.com`, or an Enterprise server's `https://HOST/api/v3`.
+    pub api_url: String,
+    pub graphql_url: String,
+    /// Where people look, e.g. `https://github.com`.
+    pub server_url: String,
+    /// `owner/name`.
+    pub repository: String,
+    pub event_name: String,
+    /// The file of the event that started the workflow.
+    pub event_path: PathBuf,
+    /// The commit that started the workflow; on a pull request GitHub's own merge of it.
+    pub sha: String,
+    pub run_id: u64,
+    /// Counts from 1; a workflow that is run again keeps its run id.
+    pub run_attempt: u32,
+    /// Absent where the runner asks for none.
+    pub output: Option<PathBuf>,
+    pub state: Option<PathBuf>,
+    pub step_summary: Option<PathBuf>,
+}
+
+/// A variable that every step has is not there, or not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvironmentError {
+    #[error("{0} is not set")]
+    Missing(&'static str),
+    #[error("{0} is not a number")]
+    NotANumber(&'static str),
+}
+
+impl EnvironmentError {
+    pub fn help(&self) -> &'static str {
+        "`canary-gate action` is what the GitHub Action starts; anywhere else it is `canary-gate run`"
+    }
+}
+
+impl Environment {
+    /// Reads the variables that `variable` knows; an empty one is as good as unset.
+    ///
+    /// # Errors
+    ///
+    /// The first that a step of GitHub Actions always has and that is not there.
+    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
+        let optional = |name| variable(name).filter(|value| !value.is_empty());
+        let required = |name| optional(name).ok_or(EnvironmentError::Missing(name));
+        let or = |name, default: &str| optional(name).unwrap_or_else(|| default.to_owned());
+        let api_url = required("GITHUB_API_URL")?;
+        Ok(Self {
+            graphql_url: or("GITHUB_GRAPHQL_URL", &beside(&api_url)),
+            api_url,
+            server_url: or("GITHUB_SERVER_URL", "https://github.com"),
+            repository: required("GITHUB_REPOSITORY")?,
+            event_name: required("GITHUB_EVENT_NAME")?,
+            event_path: required("GITHUB_EVENT_PATH")?.into(),
+            sha: required("GITHUB_SHA")?,
+            run_id: number(&required("GITHUB_RUN_ID")?, "GITHUB_RUN_ID")?,
+            run_attempt: number(&or("GITHUB_RUN_ATTEMPT", "1"), "GITHUB_RUN_ATTEMPT")?,
+            output: optional("GITHUB_OUTPUT").map(PathBuf::from),
+            state: optional("GITHUB_STATE").map(PathBuf::from),
+            step_summary: optional("GITHUB_STEP_SUMMARY").map(PathBuf::from),
+        })
+    }
+
+    /// The page of this workflow run.
+    pub fn run_url(&self) -> String {
+        format!(
+            "{}/{}/actions/runs/{}",
+            self.server_url.trim_end_matches('/'),
+            self.repository,
+            self.run_id
+        )
+    }
+
+    /// This run's place in the order of runs: `time` is that of the event, so that a run that is started again stays behind
+    /// the runs of later pushes.
+    pub fn order(&self, time: jiff::Timestamp) -> Order {
+        Order {
+            time,
+            run: self.run_id,
+            attempt: self.run_attempt,
+        }
+    }
+}
+
+/// GraphQL's address, where the runner does not say it: `/graphql` beside the REST API, `/api/graphql` on Enterprise.
+fn beside(api_url: &str) -> String {
+    let base = api_url.trim_end_matches('/');
+    format!("{}/graphql", base.strip_suffix("/v3").unwrap_or(base))
+}
+
+fn number<T: std::str::FromStr>(text: &str, name: &'static str) -> Result<T, EnvironmentError> {
+    text.parse().map_err(|_| EnvironmentError::NotANumber(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: [(&str, &str); 7] = [
+        ("GITHUB_API_URL", "https://api.github.com"),
+        ("GITHUB_REPOSITORY", "example/models"),
+        ("GITHUB_EVENT_NAME", "pull_request"),
+        ("GITHUB_EVENT_PATH", "/github/workflow/event.json"),
+        ("GITHUB_SHA", "3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2"),
+        ("GITHUB_RUN_ID", "4821"),
+        ("GITHUB_OUTPUT", ""),
+    ];
+
+    fn read(changed: &[(&str, &str)]) -> Result<Environment, EnvironmentError> {
+        Environment::read(&|name| {
+            let value = changed
+                .iter()
+                .chain(&STEP)
+                .find(|(known, _)| *known == name);
+            value.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_step_is_told_by_its_variables() {
+        let step = read(&[]).unwrap();
+        assert_eq!(
+            step.run_url(),
+            "https://github.com/example/models/actions/runs/4821"
+        );
+        assert_eq!(step.graphql_url, "https://api.github.com/graphql");
+        assert_eq!((step.run_attempt, step.output), (1, None));
+    }
+
+    #[test]
+    fn an_enterprise_server_has_addresses_of_its_own() {
+        let step = read(&[
+            ("GITHUB_API_URL", "https://ghe.example/api/v3"),
+            ("GITHUB_SERVER_URL", "https://ghe.example/"),
+        ])
+        .unwrap();
+        assert_eq!(step.graphql_url, "https://ghe.example/api/graphql");
+        assert_eq!(
+            step.run_url(),
+            "https://ghe.example/example/models/actions/runs/4821"
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_step_says_what_is_missing() {
+        let missing = Environment::read(&|_| None).unwrap_err();
+        assert_eq!(missing.to_string(), "GITHUB_API_URL is not set");
+        let odd = read(&[("GITHUB_RUN_ID", "many")]).unwrap_err();
+        assert_eq!(odd.to_string(), "GITHUB_RUN_ID is not a number");
+    }
+}

@@ -2,6 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::retry::Refusal;
+
+/// What a job that comments needs in all: a job that grants one permission loses all that it does not name.
+const PERMISSIONS: &str = "    permissions:\n      contents: read\n      pull-requests: write";
+
 /// A permission that a workflow grants its token.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#permissions>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +83,8 @@ pub enum GithubError {
     Unsure { request: String, reason: String },
     #[error("GitHub's answer to {request} could not be read: {reason}")]
     Malformed { request: String, reason: String },
+    #[error("{path} is a symbolic link there, which is not followed")]
+    Link { path: String },
     #[error("GitHub's answer to {request} is too large: over {limit} {unit}")]
     TooLarge {
         request: String,
@@ -87,6 +94,45 @@ pub enum GithubError {
 }
 
 impl GithubError {
+    /// What a refusal means, by its status.
+    pub(super) fn refused(
+        request: String,
+        refusal: Refusal,
+        needed: Permission,
+        tries: u32,
+    ) -> Self {
+        let until = refusal.until();
+        let is_rate_limit = refusal.is_rate_limit();
+        let Refusal {
+            status, message, ..
+        } = refusal;
+        match status {
+            _ if is_rate_limit => Self::RateLimited {
+                request,
+                message,
+                until,
+            },
+            401 => Self::Unauthorized { request, message },
+            403 => Self::Forbidden {
+                request,
+                message,
+                needed,
+            },
+            404 => Self::NotFound { request, needed },
+            422 => Self::Unprocessable { request, message },
+            500..=599 => Self::ServerTrouble {
+                request,
+                status,
+                tries,
+            },
+            _ => Self::Unexpected {
+                request,
+                status,
+                message,
+            },
+        }
+    }
+
     /// What a person can do.
     pub fn help(&self) -> String {
         match self {
@@ -103,12 +149,12 @@ impl GithubError {
                     .to_owned()
             }
             Self::Forbidden { needed, .. } => format!(
-                "grant the job's token what it needs, in the workflow:\n\n    permissions:\n      {}\n\nOn a pull request from a fork, \
+                "the job's token lacks `{}`; grant it, with what else the gate needs:\n\n{PERMISSIONS}\n\nOn a pull request from a fork, \
                  and from Dependabot, the token only reads; a locked conversation and a rule of the organization refuse too.",
                 needed.line()
             ),
             Self::NotFound { needed, .. } => format!(
-                "see that it is still there; a private repository also answers so when the job lacks:\n\n    permissions:\n      {}",
+                "see that it is still there; a private repository also answers so when the job lacks `{}`:\n\n{PERMISSIONS}",
                 needed.line()
             ),
             Self::Unprocessable { .. } | Self::Unexpected { .. } => {
@@ -126,6 +172,7 @@ impl GithubError {
             Self::Unsure { .. } => {
                 "look at the pull request; the next run mends what stands there twice".to_owned()
             }
+            Self::Link { .. } => "put the file itself in its place".to_owned(),
             Self::Malformed { .. } => {
                 "see that GITHUB_API_URL is the address of GitHub's API, not of a page or a proxy; run the job again".to_owned()
             }
@@ -149,7 +196,7 @@ mod tests {
         };
         let help = error.help();
         assert!(
-            help.contains("permissions:\n      pull-requests: write\n"),
+            help.contains("permissions:\n      contents: read\n      pull-requests: write\n"),
             "{help}"
         );
     }

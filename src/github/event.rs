@@ -1,1 +1,161 @@
 //! The event that started the workflow.
+//!
+//! Its file holds text of the pull request; only what is named here is read. Source: "Webhook events and payloads" in
+//! GitHub's documentation.
+
+use serde::Deserialize;
+
+use super::pull_request::{PullRequest, Told};
+
+/// Larger than any event: GitHub caps them at 25 MB.
+pub const LARGEST_EVENT: u64 = 32 << 20;
+
+/// What started the workflow, as far as it matters here.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    PullRequest(Box<PullRequest>),
+    /// `before` is absent where the branch is new.
+    Push {
+        before: Option<String>,
+        after: String,
+    },
+    /// A merge queue's trial: `head` is the base with the change in it.
+    MergeGroup {
+        base: String,
+        head: String,
+    },
+    /// A person, or a program of theirs, who may name a pull request.
+    Dispatch,
+    /// No change to speak of.
+    Schedule,
+    /// Anything else, of which it is not known whose code it would run.
+    Other,
+}
+
+/// The event's file is not what GitHub writes.
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    #[error("the event is no JSON that GitHub writes")]
+    Malformed(#[from] serde_json::Error),
+    #[error(
+        "the gate is never run on pull_request_target: anybody's pull request would run with this repository's secrets"
+    )]
+    PullRequestTarget,
+    #[error("the event `{event}` lacks `{field}`")]
+    Lacks { event: String, field: &'static str },
+}
+
+#[derive(Deserialize)]
+struct RawEvent {
+    pull_request: Option<Told>,
+    before: Option<String>,
+    after: Option<String>,
+    merge_group: Option<RawMergeGroup>,
+}
+
+#[derive(Deserialize)]
+struct RawMergeGroup {
+    base_sha: String,
+    head_sha: String,
+}
+
+impl EventError {
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::PullRequestTarget => {
+                "use `on: pull_request`; for a fork see docs/action.md, \"Forks\""
+            }
+            Self::Malformed(_) | Self::Lacks { .. } => {
+                "GITHUB_EVENT_PATH names the file that GitHub wrote of what started the workflow; this is none"
+            }
+        }
+    }
+}
+
+impl Event {
+    /// Reads an event of this name.
+    pub fn read(name: &str, json: &[u8]) -> Result<Self, EventError> {
+        // Refused by its name alone, whatever it holds.
+        if name == "pull_request_target" {
+            return Err(EventError::PullRequestTarget);
+        }
+        let lacks = |field| EventError::Lacks {
+            event: name.to_owned(),
+            field,
+        };
+        let raw = || serde_json::from_slice::<RawEvent>(json);
+        match name {
+            "pull_request" | "pull_request_review" | "pull_request_review_comment" => {
+                let pull_request = raw()?.pull_request.ok_or_else(|| lacks("pull_request"))?;
+                Ok(Self::PullRequest(Box::new(pull_request.into())))
+            }
+            "push" => {
+                let raw = raw()?;
+                Ok(Self::Push {
+                    before: raw.before.filter(|before| !is_nothing(before)),
+                    after: raw.after.ok_or_else(|| lacks("after"))?,
+                })
+            }
+            "merge_group" => {
+                let group = raw()?.merge_group.ok_or_else(|| lacks("merge_group"))?;
+                Ok(Self::MergeGroup {
+                    base: group.base_sha,
+                    head: group.head_sha,
+                })
+            }
+            "workflow_dispatch" | "repository_dispatch" => Ok(Self::Dispatch),
+            "schedule" => Ok(Self::Schedule),
+            _ => Ok(Self::Other),
+        }
+    }
+}
+
+/// All zeros stand for a branch that was not there.
+fn is_nothing(commit: &str) -> bool {
+    commit.bytes().all(|digit| digit == b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_push_to_a_new_branch_has_nothing_before_it() {
+        let push = |before: &str| {
+            let json = format!(r#"{{"before": "{before}", "after": "3f9c2e1"}}"#);
+            Event::read("push", json.as_bytes()).unwrap()
+        };
+        assert_eq!(
+            push("a1b2c3d"),
+            Event::Push {
+                before: Some("a1b2c3d".to_owned()),
+                after: "3f9c2e1".to_owned()
+            }
+        );
+        assert_eq!(
+            push("0000000000000000000000000000000000000000"),
+            Event::Push {
+                before: None,
+                after: "3f9c2e1".to_owned()
+            }
+        );
+    }
+
+    #[test]
+    fn pull_request_target_is_known_by_its_name_alone() {
+        let refused = Event::read("pull_request_target", b"not JSON").unwrap_err();
+        assert!(matches!(refused, EventError::PullRequestTarget));
+    }
+
+    #[test]
+    fn what_lacks_its_own_part_says_so() {
+        let error = Event::read("pull_request", b"{}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the event `pull_request` lacks `pull_request`"
+        );
+        assert!(Event::read("merge_group", b"[").is_err());
+        assert_eq!(Event::read("schedule", b"[").unwrap(), Event::Schedule);
+        assert_eq!(Event::read("workflow_run", b"[").unwrap(), Event::Other);
+    }
+}

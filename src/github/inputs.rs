@@ -1,1 +1,248 @@
-//! The inputs of the action.
+//! The inputs of the action: what a workflow writes under `with`.
+//!
+//! The runner hands them over as `INPUT_` and the name in capitals, hyphens kept; what is not written is empty.
+
+use crate::spec::OnInconclusive;
+use crate::units::Usd;
+
+use super::token::Token;
+
+/// What canaries of a job may cost that the base branch does not know.
+pub const DEFAULT_MAX_SPEND: Usd = Usd(5.0);
+
+/// What the action is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionCommand {
+    Run,
+    Sweep,
+    Report,
+}
+
+/// Whether the comment on the pull request is kept up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommentPolicy {
+    Update,
+    Off,
+}
+
+/// What a pull request from a fork ends with: nothing of it is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFork {
+    Pass,
+    Fail,
+}
+
+/// All inputs, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inputs {
+    pub command: ActionCommand,
+    /// The spec's path from the workspace; `None`: where specs are looked for.
+    pub spec: Option<String>,
+    /// Only these jobs; empty: all that are affected.
+    pub jobs: Vec<String>,
+    pub token: Option<Token>,
+    pub aws_region: Option<String>,
+    pub comment: CommentPolicy,
+    /// `None`: the spec says it.
+    pub strict: Option<bool>,
+    pub on_inconclusive: Option<OnInconclusive>,
+    pub on_fork: OnFork,
+    pub max_spend: Usd,
+    /// Patterns of files with parts of a report, relative to the workspace; empty: the gate runs here.
+    pub report_from: Vec<String>,
+    /// The pull request, where the event names none.
+    pub pull_request: Option<u64>,
+    pub fresh: bool,
+}
+
+/// An input that is not what it can be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("input `{name}` is `{found}`; it can be {expected}")]
+pub struct InputError {
+    pub name: &'static str,
+    pub found: String,
+    pub expected: &'static str,
+}
+
+impl Inputs {
+    /// Reads the inputs that `variable` knows; beside them every one that is wrong, so that all can be mended at once. Each
+    /// of those has its default, which is good for saying so and for nothing else.
+    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<InputError>) {
+        let mut reader = Reader {
+            variable,
+            errors: Vec::new(),
+        };
+        let inputs = Self {
+            command: reader
+                .parsed(
+                    "command",
+                    "`run`, `sweep` or `report`; `drift` is not served yet",
+                    |text| match text {
+                        "run" => Some(ActionCommand::Run),
+                        "sweep" => Some(ActionCommand::Sweep),
+                        "report" => Some(ActionCommand::Report),
+                        _ => None,
+                    },
+                )
+                .unwrap_or(ActionCommand::Run),
+            spec: reader.text("spec"),
+            jobs: reader.list("jobs", &[',', '\n']),
+            token: reader.text("github-token").map(|text| Token::new(&text)),
+            aws_region: reader.text("aws-region"),
+            comment: reader
+                .parsed("comment", "`update` or `off`", |text| match text {
+                    "update" => Some(CommentPolicy::Update),
+                    "off" => Some(CommentPolicy::Off),
+                    _ => None,
+                })
+                .unwrap_or(CommentPolicy::Update),
+            strict: reader.truth("strict"),
+            on_inconclusive: reader.parsed(
+                "on-inconclusive",
+                "`fail` or `pass`",
+                |text| match text {
+                    "fail" => Some(OnInconclusive::Fail),
+                    "pass" => Some(OnInconclusive::Pass),
+                    _ => None,
+                },
+            ),
+            on_fork: reader
+                .parsed("on-fork", "`pass` or `fail`", |text| match text {
+                    "pass" => Some(OnFork::Pass),
+                    "fail" => Some(OnFork::Fail),
+                    _ => None,
+                })
+                .unwrap_or(OnFork::Pass),
+            max_spend: reader
+                .parsed("max-spend", "an amount such as `5 USD`", |text| {
+                    text.parse().ok()
+                })
+                .unwrap_or(DEFAULT_MAX_SPEND),
+            report_from: reader.list("report-from", &['\n']),
+            pull_request: reader.parsed("pull-request", "the number of a pull request", |text| {
+                let digits = text.strip_prefix('#').unwrap_or(text);
+                let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+                let number = is_number.then(|| digits.parse().ok()).flatten();
+                number.filter(|number| *number > 0)
+            }),
+            fresh: reader.truth("fresh").unwrap_or(false),
+        };
+        (inputs, reader.errors)
+    }
+}
+
+struct Reader<'a> {
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    errors: Vec<InputError>,
+}
+
+impl Reader<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        let text = (self.variable)(&format!("INPUT_{}", name.to_uppercase()))?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    fn list(&self, name: &str, separators: &[char]) -> Vec<String> {
+        let text = self.text(name).unwrap_or_default();
+        let parts = text.split(separators).map(str::trim);
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn parsed<T>(
+        &mut self,
+        name: &'static str,
+        expected: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let found = self.text(name)?;
+        let value = parse(&found);
+        if value.is_none() {
+            self.errors.push(InputError {
+                name,
+                found,
+                expected,
+            });
+        }
+        value
+    }
+
+    fn truth(&mut self, name: &'static str) -> Option<bool> {
+        self.parsed(name, "`true` or `false`", |text| {
+            match text.to_ascii_lowercase().as_str() {
+                "true" => Some(true),
+                "false" => Some(false),
+                _ => None,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(written: &[(&str, &str)]) -> (Inputs, Vec<InputError>) {
+        Inputs::read(&|name| {
+            let value = written.iter().find(|(known, _)| *known == name);
+            value.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn what_is_not_written_has_its_default() {
+        // The runner sets every input that `action.yml` knows.
+        let (inputs, errors) = read(&[("INPUT_COMMAND", ""), ("INPUT_STRICT", " ")]);
+        assert_eq!(errors, []);
+        assert_eq!(inputs.command, ActionCommand::Run);
+        assert_eq!(inputs.comment, CommentPolicy::Update);
+        assert_eq!(inputs.on_fork, OnFork::Pass);
+        assert_eq!(inputs.max_spend, Usd(5.0));
+        assert_eq!((inputs.strict, inputs.fresh), (None, false));
+        assert_eq!(inputs.spec, None);
+    }
+
+    #[test]
+    fn lists_are_written_as_people_write_them() {
+        let (inputs, errors) = read(&[
+            ("INPUT_JOBS", "churn, digits\n"),
+            ("INPUT_REPORT-FROM", "parts/*.json\nmore, odd.json\n"),
+            ("INPUT_PULL-REQUEST", "#12"),
+            ("INPUT_MAX-SPEND", "2.50 USD"),
+        ]);
+        assert_eq!(errors, []);
+        assert_eq!(inputs.jobs, ["churn", "digits"]);
+        assert_eq!(inputs.report_from, ["parts/*.json", "more, odd.json"]);
+        assert_eq!(inputs.pull_request, Some(12));
+        assert_eq!(inputs.max_spend, Usd(2.5));
+    }
+
+    #[test]
+    fn every_wrong_input_is_named_at_once() {
+        let (_, errors) = read(&[
+            ("INPUT_COMMAND", "gate"),
+            ("INPUT_STRICT", "yes"),
+            ("INPUT_MAX-SPEND", "5"),
+            ("INPUT_PULL-REQUEST", "0"),
+        ]);
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "input `command` is `gate`; it can be `run`, `sweep` or `report`; `drift` is not served yet",
+                "input `strict` is `yes`; it can be `true` or `false`",
+                "input `max-spend` is `5`; it can be an amount such as `5 USD`",
+                "input `pull-request` is `0`; it can be the number of a pull request",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_token_is_never_printed() {
+        let (inputs, _) = read(&[("INPUT_GITHUB-TOKEN", "ghs_secret")]);
+        assert!(!format!("{inputs:?}").contains("secret"));
+    }
+}

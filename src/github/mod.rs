@@ -8,12 +8,14 @@ pub mod changes;
 pub mod client;
 pub mod commands;
 pub mod comment;
+mod comments;
 pub mod commit;
 pub mod contents;
 pub mod environment;
 pub mod error;
 pub mod event;
 pub mod inputs;
+mod line;
 #[expect(
     clippy::disallowed_methods,
     reason = "an edge: appends to the files that the runner names"

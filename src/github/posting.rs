@@ -7,18 +7,16 @@
 //! One gap stays: of two runs that write within the same second, an older one that has looked can still write last.
 //! A workflow's concurrency group closes it.
 
-use serde::Deserialize;
+use jiff::Timestamp;
 use serde_json::json;
 
-use super::client::{Github, Listing};
+use super::client::Github;
 use super::comment::{
-    Author, Choice, Comment, Identity, Marker, MarkerState, Order, choose, fold, own_comments,
+    Choice, Comment, Identity, Marker, MarkerState, Order, choose, fold, own_comments,
     says_the_same,
 };
+use super::comments::Listed;
 use super::error::GithubError;
-
-/// Whom a workflow's own token writes as.
-const ACTIONS: &str = "github-actions[bot]";
 
 /// How often a comment is sent whose answers are lost.
 const ATTEMPTS: usize = 4;
@@ -26,8 +24,11 @@ const ATTEMPTS: usize = 4;
 /// How often it is looked whether the report stands there, while other runs write too.
 const ROUNDS: usize = 12;
 
-/// The most pages of comments that are read, 100 on each.
-const PAGES: usize = 100;
+/// How often a comment is looked for that GitHub has taken and does not list.
+const LOOKS: usize = 4;
+
+/// Waits between two looks become no longer from here on.
+const LONGEST_PAUSE: usize = 3;
 
 /// What became of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,16 +51,27 @@ pub enum Change {
     Superseded,
 }
 
+/// What became of the comment of a run that ended without a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Where it stands; `None` where there is no such comment: the run has told its end, or another has told since.
+    pub url: Option<String>,
+    /// What may be why it was not found, one sentence each.
+    pub notes: Vec<String>,
+}
+
 impl Github {
     /// Posts a report as the one comment of its spec: over ours where there is one.
     ///
     /// `bodies` are the same report in at least one length, longest first, without their marker; each is tried only
-    /// when GitHub will not take the one before it. The token needs `pull-requests: write`.
+    /// when GitHub will not take the one before it. A comment whose marker is ahead of `now` by more than clocks differ
+    /// is not ours. The token needs `pull-requests: write`.
     pub async fn post_comment(
         &self,
         pull_request: u64,
         marker: &Marker,
         bodies: &[String],
+        now: Timestamp,
     ) -> Result<Posted, GithubError> {
         let mut notes = Vec::new();
         let identity = self.identity(&mut notes).await;
@@ -68,8 +80,11 @@ impl Github {
             pull_request,
             identity,
             marker,
+            // A clock that is behind does not make our own comment a stranger's.
+            now: now.max(marker.order.time),
             texts: bodies.iter().map(|body| marker.above(body)).collect(),
             created: None,
+            looked: 0,
             tried: 0,
             written: None,
             trouble: None,
@@ -85,90 +100,36 @@ impl Github {
     }
 
     /// Ends the comment of a run that said it was at work and ended without another word: `body` takes its place.
-    ///
-    /// Gives where it stands, `None` where there is no such comment: the run has told its end, or another has told since.
     pub async fn finish_stub(
         &self,
         pull_request: u64,
         run: (&str, &Order),
         body: &str,
-    ) -> Result<Option<String>, GithubError> {
+    ) -> Result<Finished, GithubError> {
         let (spec, order) = run;
         let marker = |state| Marker {
             spec: spec.to_owned(),
             order: *order,
             state,
         };
-        let identity = self.identity(&mut Vec::new()).await;
+        let mut notes = Vec::new();
+        let identity = self.identity(&mut notes).await;
         let comments = self.comments(pull_request).await?;
         let stub = marker(MarkerState::Running);
-        let own = own_comments(&comments, &identity, spec);
-        let Some((comment, _)) = own.into_iter().find(|(_, theirs)| *theirs == stub) else {
-            return Ok(None);
-        };
-        let text = marker(MarkerState::Final).above(body);
-        match self.write_over(comment, &text).await {
-            Ok(written) => Ok(Some(written.url)),
-            Err(GithubError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whose comments are ours. The token of a workflow is not always its own: an app's and a person's write as another.
-    async fn identity(&self, notes: &mut Vec<String>) -> Identity {
-        #[derive(Deserialize)]
-        struct Data {
-            viewer: Viewer,
-        }
-        #[derive(Deserialize)]
-        struct Viewer {
-            login: String,
-        }
-        let login = match self.graphql::<Data>("query { viewer { login } }").await {
-            Ok(data) => data.viewer.login,
-            Err(error) => {
-                notes.push(format!(
-                    "GitHub did not say whose token this is, so comments of {ACTIONS} were taken as ours: {error}"
-                ));
-                ACTIONS.to_owned()
+        let own = own_comments(&comments, &identity, spec, order.time);
+        let stub = own.into_iter().find(|(_, theirs)| *theirs == stub);
+        let url = match stub {
+            None => None,
+            Some((comment, _)) => {
+                let text = marker(MarkerState::Final).above(body);
+                match self.write_over(comment, &text).await {
+                    Ok(written) => Some(written.url),
+                    Err(GithubError::NotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                }
             }
         };
-        Identity { login }
-    }
-
-    /// All comments of a pull request; only of those that begin with a marker the body.
-    async fn comments(&self, pull_request: u64) -> Result<Vec<Comment>, GithubError> {
-        let path = format!("issues/{pull_request}/comments");
-        let mut comments = Vec::new();
-        let listing = self
-            .pages(&path, PAGES, |Listed(comment)| comments.push(comment))
-            .await?;
-        match listing {
-            Listing::Whole => Ok(comments),
-            // Ours may be among those that were not read; a new one each time would be worse than none.
-            Listing::Cut => Err(GithubError::TooLarge {
-                request: format!("GET {path}"),
-                limit: PAGES * 100,
-                unit: "comments",
-            }),
-        }
-    }
-
-    async fn write_over(&self, comment: &Comment, text: &str) -> Result<Comment, GithubError> {
-        let path = format!("issues/comments/{}", comment.id);
-        let Listed(written) = self.patch_json(&path, &json!({ "body": text })).await?;
-        Ok(written)
-    }
-
-    async fn delete_comment(&self, comment: &Comment) -> Result<(), GithubError> {
-        match self
-            .delete(&format!("issues/comments/{}", comment.id))
-            .await
-        {
-            // Somebody else was faster.
-            Err(GithubError::NotFound { .. }) => Ok(()),
-            result => result,
-        }
+        Ok(Finished { url, notes })
     }
 }
 
@@ -176,12 +137,16 @@ impl Github {
 struct Posting<'a> {
     github: &'a Github,
     pull_request: u64,
+    /// As far as is known; the first comment that we write tells it for sure.
     identity: Identity,
     marker: &'a Marker,
+    now: Timestamp,
     /// Marker and body, longest first.
     texts: Vec<String>,
     /// The comment that this run made, though it may not be the one that stays.
-    created: Option<u64>,
+    created: Option<Comment>,
+    /// How often that one was not among the comments.
+    looked: usize,
     /// How often a comment was sent.
     tried: usize,
     /// What was written, and where: from then on nothing that goes wrong is an error.
@@ -197,7 +162,11 @@ impl Posting<'_> {
     /// Rounds of looking and writing, until a look shows that nothing is left to write.
     async fn post(&mut self) -> Result<(Change, String), GithubError> {
         let mut trouble = None;
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            if round > 0 {
+                // A list may lag behind what was written.
+                self.github.pause(round.min(LONGEST_PAUSE)).await;
+            }
             match self.round().await {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) => {}
@@ -228,17 +197,53 @@ impl Posting<'_> {
         let comments = self.github.comments(self.pull_request).await?;
         let own = self.own(&comments);
         match choose(&own, self.marker) {
-            Choice::Superseded { by } if self.created.is_none() => {
-                Ok(Some((Change::Superseded, by.url.clone())))
+            Choice::Superseded { by, order } if self.created.is_none() => {
+                Ok(Some(self.superseded(by, order)))
             }
-            Choice::Superseded { .. } => self.give_way(&own).await,
+            Choice::Superseded { order, .. } => self.give_way(&own, order).await,
             Choice::Update { kept } => self.update(kept, &own[1..]).await,
-            Choice::Create => self.create().await.map(|()| None),
+            Choice::Create => match self.standing() {
+                Some(created) => Ok(self.await_created(&created, &comments)),
+                None => self.create().await.map(|()| None),
+            },
         }
     }
 
+    /// The comment that this run made, unless it is known to be gone.
+    fn standing(&self) -> Option<Comment> {
+        let created = self.created.as_ref();
+        let standing = created.filter(|created| !self.gone.contains(&created.id));
+        standing.cloned()
+    }
+
+    /// What was created and is not recognised is never created again: it is listed with another text, or not listed yet.
+    fn await_created(
+        &mut self,
+        created: &Comment,
+        comments: &[Comment],
+    ) -> Option<(Change, String)> {
+        self.looked += 1;
+        let is_listed = comments.iter().any(|comment| comment.id == created.id);
+        if !is_listed && self.looked < LOOKS {
+            return None;
+        }
+        self.notes.push(match is_listed {
+            true => "the comment was created, and somebody has changed it since".to_owned(),
+            false => "the comment was created, and GitHub does not list it yet".to_owned(),
+        });
+        Some((Change::Created, created.url.clone()))
+    }
+
+    fn superseded(&mut self, by: &Comment, order: Order) -> (Change, String) {
+        let Order { time, run, attempt } = order;
+        self.notes.push(format!(
+            "the comment tells of a newer run, and was left: run {run}, attempt {attempt}, of {time}"
+        ));
+        (Change::Superseded, by.url.clone())
+    }
+
     fn own<'c>(&self, comments: &'c [Comment]) -> Vec<(&'c Comment, Marker)> {
-        let mut own = own_comments(comments, &self.identity, &self.marker.spec);
+        let mut own = own_comments(comments, &self.identity, &self.marker.spec, self.now);
         own.retain(|(comment, _)| !self.gone.contains(&comment.id));
         own
     }
@@ -261,14 +266,16 @@ impl Posting<'_> {
         };
         match result {
             Ok(Listed(comment)) => {
-                self.created = Some(comment.id);
-                self.written = Some((Change::Created, comment.url));
+                if let Some(author) = &comment.author {
+                    self.identity = Identity::from(author);
+                }
+                self.written = Some((Change::Created, comment.url.clone()));
+                self.created = Some(comment);
                 Ok(())
             }
             // The next look tells.
             Err(error @ GithubError::Unsure { .. }) => {
                 self.trouble = Some(error);
-                self.github.pause(self.tried).await;
                 Ok(())
             }
             Err(error) => Err(error),
@@ -286,8 +293,8 @@ impl Posting<'_> {
         let result = loop {
             let text = texts.next().expect("a report has a length");
             if says_the_same(&kept.body, text) {
-                self.delete_all(others.iter().map(|(comment, _)| *comment))
-                    .await;
+                let others = others.iter().map(|(comment, _)| *comment);
+                self.delete_all(kept, others.collect()).await;
                 return Ok(Some((self.change(kept), kept.url.clone())));
             }
             match self.github.write_over(kept, text).await {
@@ -312,7 +319,7 @@ impl Posting<'_> {
     /// What this run did to the comment that says its word.
     fn change(&self, kept: &Comment) -> Change {
         match &self.written {
-            _ if self.created == Some(kept.id) => Change::Created,
+            _ if self.has_created(kept) => Change::Created,
             Some(_) => Change::Updated,
             // Sent, and the answer lost.
             None if self.tried > 0 => Change::Created,
@@ -325,13 +332,14 @@ impl Posting<'_> {
     async fn give_way(
         &mut self,
         own: &[(&Comment, Marker)],
+        newest: Order,
     ) -> Result<Option<(Change, String)>, GithubError> {
         let Some(folding) = fold(own) else {
             return Ok(None);
         };
         let Some(body) = folding.body else {
-            self.delete_all(folding.duplicates).await;
-            return Ok(Some((Change::Superseded, folding.kept.url.clone())));
+            self.delete_all(folding.kept, folding.duplicates).await;
+            return Ok(Some(self.superseded(folding.kept, newest)));
         };
         match self.github.write_over(folding.kept, body).await {
             Err(GithubError::NotFound { .. }) => self.gone.push(folding.kept.id),
@@ -342,9 +350,18 @@ impl Posting<'_> {
         Ok(None)
     }
 
-    /// A duplicate that stays is a blemish: the next run finds it again.
-    async fn delete_all(&mut self, duplicates: impl IntoIterator<Item = &Comment>) {
-        for duplicate in duplicates {
+    fn has_created(&self, comment: &Comment) -> bool {
+        let created = self.created.as_ref();
+        created.is_some_and(|created| created.id == comment.id)
+    }
+
+    /// Deletes all but the one that stays; also what this run made, though it may not be listed yet. A duplicate that stays
+    /// is a blemish: the next run finds it again.
+    async fn delete_all(&mut self, kept: &Comment, mut duplicates: Vec<&Comment>) {
+        let created = self.standing();
+        duplicates.retain(|duplicate| !self.has_created(duplicate));
+        let created = created.as_ref().filter(|created| created.id != kept.id);
+        for duplicate in duplicates.into_iter().chain(created) {
             if let Err(error) = self.github.delete_comment(duplicate).await {
                 self.notes.push(format!(
                     "an older comment of ours could not be deleted ({}): {error}",
@@ -352,45 +369,5 @@ impl Posting<'_> {
                 ));
             }
         }
-    }
-}
-
-/// A comment as GitHub gives it. A body without a marker is dropped at once: other people's may be many and long.
-#[derive(Deserialize)]
-#[serde(from = "Answered")]
-struct Listed(Comment);
-
-#[derive(Deserialize)]
-struct Answered {
-    id: u64,
-    /// Null for an account that is gone.
-    user: Option<User>,
-    body: Option<String>,
-    html_url: String,
-}
-
-#[derive(Deserialize)]
-struct User {
-    login: String,
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-impl From<Answered> for Listed {
-    fn from(answered: Answered) -> Self {
-        let body = answered.body.unwrap_or_default();
-        Self(Comment {
-            id: answered.id,
-            author: answered.user.map(|user| Author {
-                is_bot: user.kind == "Bot",
-                login: user.login,
-            }),
-            body: if Marker::of(&body).is_some() {
-                body
-            } else {
-                String::new()
-            },
-            url: answered.html_url,
-        })
     }
 }

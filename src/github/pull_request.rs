@@ -12,11 +12,6 @@ pub struct PullRequest {
     pub number: u64,
     pub base: Side,
     pub head: Side,
-    /// Of an open one the merge that GitHub tried, of a merged one the merge itself; none while GitHub has not tried.
-    pub merge_commit_sha: Option<String>,
-    /// How many files it changes, as GitHub counts them.
-    pub changed_files: Option<u64>,
-    pub is_open: bool,
     pub updated_at: Timestamp,
 }
 
@@ -31,9 +26,10 @@ pub struct Side {
 }
 
 impl PullRequest {
-    /// Whether the change comes from another repository, also one that is gone.
-    pub fn is_from_fork(&self) -> bool {
-        self.head.repository.is_none() || self.head.repository != self.base.repository
+    /// Whether the change comes from another repository than `own`, also one that is gone.
+    pub fn is_from_fork(&self, own: &str) -> bool {
+        let is_own = |head: &String| head.eq_ignore_ascii_case(own);
+        !self.head.repository.as_ref().is_some_and(is_own)
     }
 }
 
@@ -41,25 +37,15 @@ impl Github {
     /// A pull request by its number.
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, GithubError> {
         let told: Told = self.get_json(&format!("pulls/{number}")).await?;
-        Ok(PullRequest {
-            number: told.number,
-            base: told.base.into(),
-            head: told.head.into(),
-            merge_commit_sha: told.merge_commit_sha,
-            changed_files: told.changed_files,
-            is_open: told.state == "open",
-            updated_at: told.updated_at,
-        })
+        Ok(told.into())
     }
 }
 
+/// A pull request as answers and events hold it.
 #[derive(Deserialize)]
-struct Told {
+pub(super) struct Told {
     number: u64,
-    state: String,
     updated_at: Timestamp,
-    merge_commit_sha: Option<String>,
-    changed_files: Option<u64>,
     base: ToldSide,
     head: ToldSide,
 }
@@ -75,6 +61,17 @@ struct ToldSide {
 #[derive(Deserialize)]
 struct ToldRepository {
     full_name: String,
+}
+
+impl From<Told> for PullRequest {
+    fn from(told: Told) -> Self {
+        Self {
+            number: told.number,
+            base: told.base.into(),
+            head: told.head.into(),
+            updated_at: told.updated_at,
+        }
+    }
 }
 
 impl From<ToldSide> for Side {

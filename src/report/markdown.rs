@@ -16,12 +16,15 @@ use super::escape::{
 };
 use super::failures::{self, CAUSES_SHOWN};
 use super::footer::footer;
+use super::help;
 use super::recommendation;
 use super::{Failure, JobReport, Report, words};
 use crate::verdict::Verdict;
 
 pub use super::length::render_within;
-pub use super::status::{Ended, InProgress, JobInProgress, Leftovers, ended, in_progress};
+pub use super::status::{
+    Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, unposted,
+};
 
 const TEMPLATE: &str = include_str!("../../templates/report.md.hbs");
 
@@ -225,19 +228,13 @@ fn failure_blocks(report: &Report, extent: Extent) -> Vec<String> {
                 after = Some(cause_list(failure, causes));
             }
         }
-        let help = failure.help.as_deref().map(words::capitalized);
-        let help = help.map(|help| format!("**What to do.** {}", sentence(&help)));
-        match (after, help) {
-            (Some(after), help) => {
-                blocks.push(lines.join("\\\n"));
-                blocks.push(after);
-                blocks.extend(help);
-            }
-            (None, help) => {
-                lines.extend(help);
-                blocks.push(lines.join("\\\n"));
-            }
+        let mut help = help::in_markdown(failure.help.as_deref().unwrap_or_default());
+        if after.is_none() && !help.is_empty() {
+            lines.push(help.remove(0));
         }
+        blocks.push(lines.join("\\\n"));
+        blocks.extend(after);
+        blocks.extend(help);
     }
     blocks.push(format!(
         "**What it has cost.** {}\\\n**What it means.** {}",

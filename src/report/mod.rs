@@ -15,6 +15,7 @@ pub mod csv;
 pub mod escape;
 mod failures;
 mod footer;
+mod help;
 mod json;
 mod length;
 pub mod markdown;
@@ -22,7 +23,7 @@ mod merge;
 mod recommendation;
 #[cfg(test)]
 mod samples;
-pub mod status;
+mod status;
 pub mod terminal;
 pub mod words;
 

@@ -30,6 +30,7 @@ pub(super) fn all() -> Vec<(&'static str, Report)> {
         ("hostile", hostile()),
         ("invalid_spec", invalid_spec()),
         ("one_failed", one_failed()),
+        ("forbidden", forbidden()),
     ]
 }
 
@@ -580,6 +581,25 @@ pub(super) fn one_failed() -> Report {
             "access denied for arn:aws:sts::123456789012:assumed-role/ci/run-4821".to_owned(),
         ],
         help: Some("allow it: `canary-gate iam-policy` prints what is needed".to_owned()),
+    }];
+    report
+}
+
+/// What to do, with lines to paste.
+pub(super) const GRANT: &str = "grant the job's token what it needs, in the workflow:\n\n    permissions:\n      contents: read\n\n\
+    On a pull request from a fork, and from Dependabot, the token only reads; a locked conversation and a rule of the organization refuse too.";
+
+/// GitHub does not let the token read: what to do has lines to paste.
+pub(super) fn forbidden() -> Report {
+    let mut report = invalid_spec();
+    report.exit_code = 1;
+    report.failures = vec![Failure {
+        job: None,
+        phase: "asking GitHub".to_owned(),
+        what: "GitHub refused GET git/trees/3f9c2e1d: 403, Resource not accessible by integration"
+            .to_owned(),
+        causes: Vec::new(),
+        help: Some(GRANT.to_owned()),
     }];
     report
 }

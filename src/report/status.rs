@@ -1,10 +1,10 @@
 //! What a comment says while there is no report: that canaries run, and that a run ended before its verdict.
 
-use super::escape::for_markdown;
-use super::escape::{LINE_LIMIT, NAME_LIMIT, as_code};
+use super::escape::{LINE_LIMIT, NAME_LIMIT, as_code, for_markdown};
 use super::footer::{commit_reference, run_link};
+use super::help;
 use super::words::Quantity;
-use super::{Policy, words};
+use super::{Failure, Policy, words};
 use crate::units::Usd;
 
 /// Jobs beyond this are counted.
@@ -131,6 +131,16 @@ pub fn ended(run: &Ended) -> String {
     text
 }
 
+/// What the step summary says beside the report where the comment could not be posted.
+pub fn unposted(failure: &Failure) -> String {
+    let what = help::sentence(&failure.what);
+    let mut text = format!("\n**The comment could not be posted.** {what}\n");
+    for paragraph in help::in_markdown(failure.help.as_deref().unwrap_or_default()) {
+        text.push_str(&format!("\n{paragraph}\n"));
+    }
+    text
+}
+
 fn footer(commit: &Option<String>, policy: Option<&Policy>, run_url: &Option<String>) -> String {
     let mut parts = Vec::new();
     parts.extend(commit.as_deref().map(commit_reference));
@@ -143,6 +153,7 @@ fn footer(commit: &Option<String>, policy: Option<&Policy>, run_url: &Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::samples::GRANT;
 
     const ATTACK: &str = "x` | @everyone <img src=x>\n\n# y";
 
@@ -199,6 +210,27 @@ mod tests {
             ..killed()
         });
         assert!(left.contains("`cg-churn-1` could not be stopped"), "{left}");
+    }
+
+    #[test]
+    fn when_the_comment_was_refused() {
+        let failure = |what: &str, help: &str| Failure {
+            job: None,
+            phase: "posting the comment".to_owned(),
+            what: what.to_owned(),
+            causes: Vec::new(),
+            help: Some(help.to_owned()),
+        };
+        let what =
+            "GitHub refused POST issues/7/comments: 403, Resource not accessible by integration";
+        insta::assert_snapshot!("unposted", unposted(&failure(what, GRANT)));
+        let hostile = unposted(&failure(ATTACK, &format!("{ATTACK}\n\n    ```\n    # y")));
+        assert!(!hostile.contains("<img"), "{hostile}");
+        assert!(!hostile.contains("@everyone"), "{hostile}");
+        assert!(
+            hostile.ends_with("\n````text\n```\n# y\n````\n"),
+            "{hostile}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::canaries;
 use super::comparison::{self, Column, Comparison, Figure, Row};
 use super::escape::{LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, for_terminal, lines_for_terminal};
 use super::failures::{self, CAUSES_SHOWN};
+use super::help::{self, Piece};
 use super::recommendation;
 use super::{Failure, JobReport, Report, words};
 use crate::verdict::Verdict;
@@ -215,10 +216,26 @@ fn push_failure(text: &mut String, failure: &Failure, style: TerminalStyle) {
     if let Some(further) = failures::further_causes(failure) {
         push_labelled(text, "why", &further, style);
     }
-    if let Some(help) = &failure.help {
-        push_labelled(text, "do", &prose(help), style);
+    for (index, piece) in help::pieces(failure.help.as_deref().unwrap_or_default())
+        .iter()
+        .enumerate()
+    {
+        let label = if index == 0 { "do" } else { "" };
+        match piece {
+            Piece::Sentences(sentences) => push_labelled(text, label, &prose(sentences), style),
+            Piece::Pasted(lines) => push_pasted(text, label, lines),
+        }
     }
     text.push('\n');
+}
+
+/// Lines to paste stand further in, each in a line of its own however long it is.
+fn push_pasted(text: &mut String, label: &str, lines: &[String]) {
+    for (index, line) in lines.iter().take(EXCERPT_LINES).enumerate() {
+        let label = if index == 0 { label } else { "" };
+        let line: String = lines_for_terminal(line, LINE_LIMIT).collect();
+        text.push_str(&format!("{INDENT}{label:LABEL_WIDTH$}    {line}\n"));
+    }
 }
 
 /// The widest form of the table that fits: intervals beside their numbers, else below them, else without the columns

@@ -95,6 +95,11 @@ impl SpecErrors {
         }
     }
 
+    /// The file as a reader knows it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// In the order of the file.
     pub fn problems(&self) -> &[SpecProblem] {
         &self.problems

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{BackendKind, Job, Spec};
+use crate::instance::InstanceType;
 use crate::units::Usd;
 use difference::Differences;
 
@@ -90,15 +91,21 @@ fn sentence(problems: &[PolicyProblem]) -> String {
 
 /// The head's spec under the base's policy. Both are as they were read, without overrides put into their budgets.
 ///
-/// Where there is no base, or it does not know a job, the head's own policy stands in, and a canary's spend limit is
-/// at most `cap`.
+/// Where there is no base, or it does not know a job, the head's own policy stands in, and canaries of all such jobs
+/// together may cost at most `cap`. Without a base, the head's prices of machines that are listed (`is_listed`) do not count:
+/// a price of next to nothing would make any amount of machine time fit under the cap.
 ///
 /// # Errors
 ///
 /// Where the backend changes, or the head asks for what the base's policy does not allow.
-pub fn lay(head: &Spec, base: Option<&Spec>, cap: Usd) -> Result<Laid, PolicyError> {
+pub fn lay(
+    head: &Spec,
+    base: Option<&Spec>,
+    cap: Usd,
+    is_listed: &dyn Fn(&InstanceType) -> bool,
+) -> Result<Laid, PolicyError> {
     let Some(base) = base else {
-        return Ok(stand_in(head, cap));
+        return Ok(stand_in(head, cap, is_listed));
     };
     if base.backend != head.backend {
         return Err(PolicyError::BackendChanged {
@@ -109,6 +116,8 @@ pub fn lay(head: &Spec, base: Option<&Spec>, cap: Usd) -> Result<Laid, PolicyErr
     let mut whole = Differences::default();
     let top = lay_top(head, base, &mut whole);
     let known: BTreeMap<&str, &Job> = by_name(base);
+    let is_new = |job: &&Job| !known.contains_key(job.name.as_str());
+    let share = share(cap, head.jobs.iter().filter(is_new).count());
     let mut laid = Laid {
         spec: top,
         notes: whole.into_notes(),
@@ -125,7 +134,7 @@ pub fn lay(head: &Spec, base: Option<&Spec>, cap: Usd) -> Result<Laid, PolicyErr
             Some(base) => *job = job::lay(job, base, &mut differences),
             None => {
                 laid.new_jobs.push(job.name.clone());
-                differences.say(cap_spend(job, cap));
+                differences.say(cap_spend(job, share));
             }
         }
         let of_job = |overrides: &BTreeMap<&str, _>| -> Vec<_> {
@@ -212,19 +221,46 @@ fn lay_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
 }
 
 /// The head's own policy, with a cap on what canaries may cost.
-fn stand_in(head: &Spec, cap: Usd) -> Laid {
+fn stand_in(head: &Spec, cap: Usd, is_listed: &dyn Fn(&InstanceType) -> bool) -> Laid {
     let mut spec = head.clone();
+    let mut dropped = Vec::new();
+    spec.prices.retain(|kind, _| {
+        let is_dropped = is_listed(kind);
+        if is_dropped {
+            dropped.push(kind.to_string());
+        }
+        !is_dropped
+    });
+    let notes = if dropped.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!(
+            "No spec of the base vouches for the prices that this pull request writes for {}; AWS's own count.",
+            difference::list(&dropped)
+        )]
+    };
     let mut job_notes = BTreeMap::new();
+    let share = share(cap, spec.jobs.len());
     for job in &mut spec.jobs {
-        job_notes.insert(job.name.clone(), vec![cap_spend(job, cap)]);
+        job_notes.insert(job.name.clone(), vec![cap_spend(job, share)]);
     }
     Laid {
-        notes: Vec::new(),
+        notes,
         job_notes,
         removed_jobs: Vec::new(),
         new_jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),
         spec,
     }
+}
+
+/// What each of some jobs may cost where all of them together may cost so much: more jobs are no way to more money.
+fn share(together: Usd, jobs: usize) -> Usd {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a spec has far fewer jobs than 2^52"
+    )]
+    let jobs = jobs.max(1) as f64;
+    Usd(together.0 / jobs)
 }
 
 /// Caps what canaries of a job may cost that the base does not know, and says so.

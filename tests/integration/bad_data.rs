@@ -121,3 +121,24 @@ fn a_full_disk_says_what_could_not_be_written_and_what_to_do() {
         .complained("could not")
         .complained("free some space");
 }
+
+/// The checkout's own token lies in `.git/config`, and secrets in `.env`.
+#[test]
+fn links_in_the_source_lead_to_nothing_private() {
+    let project = Project::with_script(
+        "if [ -e token ] || [ -e g/config ] || [ -e deep/x ]; then exit 9; fi\n",
+    )
+    .file(".env", "SECRET=1\n")
+    .file("hidden/plain.txt", "1\n");
+    let link = |target: &str, name: &str| symlink(target, project.path(name)).unwrap();
+    link(".env", "token");
+    link(".git", "g");
+    link("hidden", "deep");
+    link("../.env", "hidden/x");
+    let project = project.committed();
+    project
+        .run(&["run", "--all"])
+        .ended_with(0)
+        .complained("token is a link to what is never handed to training code")
+        .complained("g is a link to what is never handed to training code");
+}

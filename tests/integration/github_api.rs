@@ -52,14 +52,12 @@ fn paths(changes: Changes) -> BTreeSet<String> {
     }
 }
 
-fn changed_in(fake: &FakeGithub, number: u64) -> Changes {
+/// What a merge of the head into the base brings.
+fn changed_by_merging(fake: &FakeGithub, base: &str, head: &str, files: &Files) -> Changes {
+    let merge = fake.commit(&[base, head], files);
     wait_for(async {
         let client = client(fake).await;
-        let pull_request = client.pull_request(number).await.unwrap();
-        client
-            .changed_files_of_pull_request(&pull_request)
-            .await
-            .unwrap()
+        client.changed_files_of_merge(base, &merge).await.unwrap()
     })
 }
 
@@ -78,15 +76,21 @@ fn adding(files: usize) -> (FakeGithub, String, String) {
     let fake = FakeGithub::start();
     let old = Files::new().with("README.md", "models");
     let base = fake.commit(&[], &old);
-    let new = (0..files).fold(old, |new, number| {
+    let new = with_data(files);
+    let head = fake.commit(&[&base], &new);
+    fake.open_pull_request(7, &base, &head);
+    (fake, base, head)
+}
+
+/// What lies there then.
+fn with_data(files: usize) -> Files {
+    let old = Files::new().with("README.md", "models");
+    (0..files).fold(old, |new, number| {
         new.with(
             &format!("data/{:02}/{number:04}.csv", number % 50),
             number.to_string(),
         )
-    });
-    let head = fake.commit(&[&base], &new);
-    fake.open_pull_request(7, &base, &head);
-    (fake, base, head)
+    })
 }
 
 fn added(files: usize) -> BTreeSet<String> {
@@ -117,23 +121,16 @@ fn a_pull_request_tells_its_two_sides() {
         assert_eq!(told.head.sha, head);
         assert_eq!(told.head.branch, "<b>feature</b>");
         assert_eq!(told.head.repository.as_deref(), Some("mallory/models"));
-        assert_eq!(told.changed_files, Some(2));
         assert_eq!(told.updated_at, "2026-09-01T09:00:00Z".parse().unwrap());
-        assert!(told.is_open && told.is_from_fork());
-        let commit = client
-            .commit(told.merge_commit_sha.as_deref().unwrap())
-            .await
-            .unwrap();
+        assert!(told.is_from_fork("example/models"));
+        let commit = client.commit(&merge).await.unwrap();
         assert_eq!(commit.parents, [base.clone(), head.clone()]);
         assert_eq!(Some(commit.tree), fake.tree_of(&merge, ""));
     });
-    let closed = |pull: &mut crate::github::Pull| {
-        pull.is_open = false;
-        pull.head_repository = Some(REPOSITORY.to_owned());
-    };
-    fake.change_pull_request(7, closed);
+    let own = Some(REPOSITORY.to_owned());
+    fake.change_pull_request(7, |pull| pull.head_repository = own);
     let told = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
-    assert!(!told.is_open && !told.is_from_fork());
+    assert!(!told.is_from_fork("example/models"));
 }
 
 #[test]
@@ -145,53 +142,54 @@ fn a_deleted_fork_is_a_fork() {
     fake.change_pull_request(7, |pull| pull.head_repository = None);
     let told = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
     assert_eq!(told.head.repository, None);
-    assert!(told.is_from_fork());
+    assert!(told.is_from_fork("example/models"));
 }
 
 #[test]
-fn files_of_a_pull_request_are_read_from_all_pages() {
-    let (fake, ..) = adding(250);
-    assert_eq!(paths(changed_in(&fake, 7)), added(250));
-    assert_eq!(fake.calls("GET", "/pulls/7/files"), 3);
-    assert_eq!(fake.calls("GET", "/git/trees"), 0);
+fn a_merge_of_any_size_tells_all_its_files() {
+    for (files, trees) in [(250, 0), (350, 2), (3_500, 2)] {
+        let (fake, base, head) = adding(files);
+        let changes = changed_by_merging(&fake, &base, &head, &with_data(files));
+        assert_eq!(paths(changes), added(files));
+        assert_eq!(fake.calls("GET", "/git/trees"), trees, "of {files} files");
+        assert_eq!(fake.calls("GET", "/pulls/7/files"), 0);
+    }
 }
 
 #[test]
-fn a_pull_request_of_350_files_is_listed_whole() {
-    let (fake, ..) = adding(350);
-    assert_eq!(paths(changed_in(&fake, 7)), added(350));
-    assert_eq!(fake.calls("GET", "/compare/"), 0);
-}
-
-#[test]
-fn over_3000_files_of_a_pull_request_come_from_the_trees() {
-    let (fake, ..) = adding(3500);
-    assert_eq!(paths(changed_in(&fake, 7)), added(3500));
-    assert_eq!(fake.calls("GET", "/pulls/7/files"), 30);
-    assert_eq!(fake.calls("GET", "/git/trees"), 2);
-}
-
-#[test]
-fn fewer_files_than_the_pull_request_counts_come_from_the_trees() {
-    let (fake, ..) = adding(4);
-    fake.change_pull_request(7, |pull| pull.changed_files = Some(5));
-    assert_eq!(paths(changed_in(&fake, 7)), added(4));
-    assert_eq!(fake.calls("GET", "/git/trees"), 2);
+fn a_submodule_that_is_gone_or_among_many_files_is_a_folder() {
+    let fake = FakeGithub::start();
+    let gitmodules = "[submodule \"library\"]\n\tpath = vendor/library\n\turl = ../library\n";
+    let plain = Files::new().with("README.md", "models");
+    let old = plain
+        .clone()
+        .with(".gitmodules", gitmodules)
+        .with_submodule("vendor/library", &"c".repeat(40));
+    let base = fake.commit(&[], &old);
+    let gone = fake.commit(&[&base], &plain);
+    let expected = [".gitmodules", "vendor/library/"].map(str::to_owned);
+    assert_eq!(paths(changed_between(&fake, &base, &gone)), expected.into());
+    let many = with_data(350)
+        .with(".gitmodules", gitmodules)
+        .with_submodule("vendor/library", &"d".repeat(40));
+    let many = fake.commit(&[&base], &many);
+    let mut expected = added(350);
+    expected.insert("vendor/library/".to_owned());
+    assert_eq!(paths(changed_between(&fake, &base, &many)), expected);
 }
 
 #[test]
 fn a_comparison_counts_from_where_the_head_left_the_base() {
     let fake = FakeGithub::start();
-    let old = Files::new().with("train.py", "1").with("data.py", "1");
+    let old = Files::new()
+        .with("train.py", "1")
+        .with("data.py", "1")
+        .with("gone.py", "1");
     let shared = fake.commit(&[], &old);
     let base = fake.commit(&[&shared], &old.clone().with("data.py", "on main since"));
-    let head = fake.commit(&[&shared], &old.with("train.py", "2"));
-    let expected = BTreeSet::from(["train.py".to_owned()]);
+    let head = fake.commit(&[&shared], &old.with("train.py", "2").without("gone.py"));
+    let expected = BTreeSet::from(["gone.py".to_owned(), "train.py".to_owned()]);
     assert_eq!(paths(changed_between(&fake, &base, &head)), expected);
-    fake.open_pull_request(7, &base, &head);
-    // The trees are compared from there, too.
-    fake.change_pull_request(7, |pull| pull.changed_files = Some(9));
-    assert_eq!(paths(changed_in(&fake, 7)), expected);
 }
 
 #[test]
@@ -209,13 +207,11 @@ fn a_renamed_file_counts_under_both_names() {
     let fake = FakeGithub::start();
     let old = Files::new().with("train/old name.py", "1").with("a", "2");
     let base = fake.commit(&[], &old);
-    let head = fake.commit(
-        &[&base],
-        &old.renamed("train/old name.py", "train/größe.py"),
-    );
-    fake.open_pull_request(7, &base, &head);
+    let new = old.renamed("train/old name.py", "train/größe.py");
+    let head = fake.commit(&[&base], &new);
     let both = BTreeSet::from(["train/old name.py".to_owned(), "train/größe.py".to_owned()]);
-    assert_eq!(paths(changed_in(&fake, 7)), both);
+    let merged = changed_by_merging(&fake, &base, &head, &new);
+    assert_eq!(paths(merged), both);
     assert_eq!(paths(changed_between(&fake, &base, &head)), both);
 }
 
@@ -229,6 +225,24 @@ fn commits_without_a_common_past_change_everything() {
             panic!("the files of {base} are known");
         };
         assert!(why.contains("compare"), "{why}");
+    }
+}
+
+#[test]
+fn a_comparison_that_github_cannot_make_comes_from_the_trees() {
+    for fault in [
+        Fault::Status(500),
+        Fault::Unprocessable("Sorry, this diff is taking too long to generate."),
+    ] {
+        let (fake, base, head) = adding(4);
+        fake.fail("GET", "/compare/").with(fault);
+        let merged = changed_by_merging(&fake, &base, &head, &with_data(4));
+        assert_eq!(paths(merged), added(4));
+        // Where both parted is not known without it.
+        let Changes::Everything { why } = changed_between(&fake, &base, &head) else {
+            panic!("its files are known");
+        };
+        assert!(why.contains("cannot compare"), "{why}");
     }
 }
 
@@ -338,7 +352,6 @@ fn what_is_not_a_file_is_not_read_and_no_path_leaves_its_commit() {
     let commit = fake.commit(&[], &files);
     let many = "a/".repeat(100_000);
     for path in [
-        "linked.yml",
         "linked/gate.yml",
         "specs",
         "specs/",
@@ -365,6 +378,13 @@ fn what_is_not_a_file_is_not_read_and_no_path_leaves_its_commit() {
         });
         assert_eq!(content, None, "{path}");
     }
+    let link = wait_for(async {
+        client(&fake)
+            .await
+            .file_at("linked.yml", &commit, 1000)
+            .await
+    });
+    assert!(matches!(link, Err(GithubError::Link { .. })), "{link:?}");
     assert!(
         fake.requests()
             .iter()
@@ -446,6 +466,34 @@ fn comments_are_read_page_by_page_created_changed_and_deleted() {
         let error = client.delete(&own).await.unwrap_err();
         assert!(matches!(error, GithubError::NotFound { .. }), "{error}");
     });
+}
+
+#[test]
+fn a_failure_in_the_middle_of_a_list_is_waited_for_and_what_others_do_is_seen() {
+    let (fake, ..) = adding(1);
+    let ids: Vec<u64> = (0..120)
+        .map(|number| fake.comment(7, &User::bot("dependabot[bot]"), &number.to_string()))
+        .collect();
+    fake.edit_comment(ids[0], "edited");
+    fake.delete_comment(ids[1]);
+    fake.fail("GET", "/comments")
+        .after(1)
+        .times(1)
+        .with(Fault::Dropped);
+    let mut bodies = Vec::new();
+    wait_for(async {
+        let visit = |comment: Comment| bodies.push(comment.body);
+        client(&fake)
+            .await
+            .pages("issues/7/comments", 30, visit)
+            .await
+            .unwrap()
+    });
+    assert_eq!(
+        (bodies.len(), bodies[0].as_str(), bodies[1].as_str()),
+        (119, "edited", "2")
+    );
+    assert_eq!(fake.calls("GET", "/comments"), 3);
 }
 
 #[test]
@@ -657,7 +705,7 @@ fn what_a_person_must_mend_is_told_at_once() {
     assert!(
         error
             .help()
-            .contains("permissions:\n      pull-requests: write"),
+            .contains("permissions:\n      contents: read\n      pull-requests: write"),
         "{}",
         error.help()
     );
@@ -705,6 +753,15 @@ fn what_may_have_been_created_is_not_created_again() {
         assert!(matches!(error, GithubError::Unsure { .. }), "{error}");
         assert_eq!(fake.comments(7).len(), 1);
     }
+}
+
+#[test]
+fn a_creation_whose_answer_cannot_be_read_may_have_been_done() {
+    let (fake, ..) = adding(1);
+    fake.fail("POST", "/comments")
+        .with(Fault::Text("<html>".to_owned()));
+    let error = post(&fake).unwrap_err();
+    assert!(matches!(error, GithubError::Unsure { .. }), "{error}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::comment::{Marker, MarkerState, Order};
 use canary_gate::github::error::GithubError;
-use canary_gate::github::posting::{Change, Posted};
+use canary_gate::github::posting::{Change, Finished, Posted};
 use canary_gate::github::token::Token;
 use serde_json::json;
 
@@ -31,6 +31,11 @@ fn report_of(run: u64) -> Marker {
         },
         state: MarkerState::Final,
     }
+}
+
+/// When all of them look.
+fn now() -> jiff::Timestamp {
+    report_of(1).order.time
 }
 
 /// What the same run says while it is at work.
@@ -65,7 +70,7 @@ fn try_to_post(
 ) -> Result<Posted, GithubError> {
     let bodies: Vec<String> = bodies.iter().map(|body| (*body).to_owned()).collect();
     with_client(github, async |client| {
-        client.post_comment(7, marker, &bodies).await
+        client.post_comment(7, marker, &bodies, now()).await
     })
 }
 
@@ -73,7 +78,7 @@ fn post(github: &FakeGithub, marker: &Marker, body: &str) -> Posted {
     try_to_post(github, marker, &[body]).unwrap()
 }
 
-fn finish(github: &FakeGithub, run: u64, body: &str) -> Option<String> {
+fn finish(github: &FakeGithub, run: u64, body: &str) -> Finished {
     let marker = report_of(run);
     with_client(github, async |client| {
         client
@@ -161,7 +166,36 @@ fn an_older_run_does_not_overwrite_a_newer_one() {
     let posted = post(&github, &report_of(1), "### red");
     assert_eq!(posted.change, Change::Superseded);
     assert!(ends_with_id(&posted, newer));
+    let [note] = &posted.notes[..] else {
+        panic!("{:?}", posted.notes)
+    };
+    assert!(note.contains("run 2, attempt 1"), "{note}");
     assert_eq!(writes(&github), [""; 0]);
+}
+
+#[test]
+fn a_marker_from_the_future_that_another_workflow_repeated_silences_nobody() {
+    let github = github();
+    let mut forged = report_of(1);
+    forged.order.time = "9999-12-30T00:00:00Z".parse().unwrap();
+    let forged_id = earlier(&github, &forged);
+    assert_eq!(
+        post(&github, &report_of(1), "### red").change,
+        Change::Created
+    );
+    assert_eq!(
+        post(&github, &report_of(2), "### green").change,
+        Change::Updated
+    );
+    let [(first, body), (_, ours)] = &shown(&github)[..] else {
+        panic!("two comments")
+    };
+    assert_eq!(
+        (*first, body),
+        (forged_id, &forged.above("earlier")),
+        "it is nobody's"
+    );
+    assert_eq!(*ours, report_of(2).above("### green"));
 }
 
 #[test]
@@ -324,7 +358,7 @@ fn a_token_that_may_not_write_is_told_with_the_lines_to_grant_it() {
         assert!(
             error
                 .help()
-                .contains("permissions:\n      pull-requests: write"),
+                .contains("permissions:\n      contents: read\n      pull-requests: write"),
             "{}",
             error.help()
         );
@@ -536,18 +570,139 @@ fn a_token_that_does_not_say_whose_it_is_is_taken_as_the_workflows_own() {
     );
 }
 
+/// A token of one's own, and GitHub does not say whose.
+fn without_a_name(github: &FakeGithub) {
+    github.sign_in_as(&User::person("octocat"));
+    github
+        .fail("POST", "/graphql")
+        .with(Fault::Forbidden("metadata=read"));
+}
+
+#[test]
+fn who_does_not_know_its_name_writes_one_comment_all_the_same() {
+    let github = github();
+    without_a_name(&github);
+    let first = post(&github, &report_of(1), "### red");
+    assert_eq!(first.change, Change::Created);
+    assert_eq!(writes(&github), ["POST"]);
+    let [(id, _)] = shown(&github)[..] else {
+        panic!("one comment")
+    };
+    // The next run finds out with its own comment which was ours.
+    let second = post(&github, &report_of(2), "### green");
+    assert_eq!(second.change, Change::Updated);
+    assert!(ends_with_id(&second, id));
+    assert_eq!(shown(&github), [(id, report_of(2).above("### green"))]);
+    assert_eq!(writes(&github), ["POST", "POST", "PATCH", "DELETE"]);
+}
+
+#[test]
+fn who_does_not_know_its_name_and_is_late_gives_way() {
+    let github = github();
+    without_a_name(&github);
+    post(&github, &report_of(2), "### green");
+    let late = post(&github, &report_of(1), "### red");
+    assert_eq!(late.change, Change::Superseded);
+    assert!(late.notes.iter().any(|note| note.contains("run 2")));
+    let bodies: Vec<String> = shown(&github).into_iter().map(|(_, body)| body).collect();
+    assert_eq!(bodies, [report_of(2).above("### green")]);
+}
+
+#[test]
+fn a_comment_that_is_not_listed_yet_is_not_written_twice() {
+    for (looks, notes) in [(2, 0), (u64::MAX, 1)] {
+        let github = github();
+        github
+            .fail("GET", "/issues/7/comments")
+            .after(1)
+            .times(looks)
+            .with(Fault::Text("[]".to_owned()));
+        let posted = post(&github, &report_of(1), "### red");
+        assert_eq!(
+            (posted.change, posted.notes.len()),
+            (Change::Created, notes)
+        );
+        assert_eq!(writes(&github), ["POST"]);
+    }
+}
+
+#[test]
+fn a_comment_that_somebody_changed_at_once_is_not_written_twice() {
+    let github = github();
+    github
+        .fail("GET", "/issues/7/comments")
+        .after(1)
+        .with(list_with(2_400_000_001, "not what we wrote"));
+    let posted = post(&github, &report_of(1), "### red");
+    assert_eq!((posted.change, posted.notes.len()), (Change::Created, 1));
+    assert_eq!(writes(&github), ["POST"]);
+}
+
+#[test]
+fn our_duplicate_that_is_not_listed_yet_is_deleted_too() {
+    let github = github();
+    let theirs = earlier(&github, &report_of(1));
+    hide_comments_once(&github);
+    github
+        .fail("GET", "/issues/7/comments")
+        .times(1)
+        .with(list_with(theirs, &report_of(2).above("### green")));
+    post(&github, &report_of(2), "### green");
+    assert_eq!(
+        shown(&github).iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        [theirs]
+    );
+}
+
+#[test]
+fn an_account_is_known_by_its_id_when_its_name_has_changed() {
+    let github = github();
+    let before = User::person("octocat");
+    let ours = github.comment(7, &before, &report_of(1).above("earlier"));
+    let after = User {
+        login: "hexacat".to_owned(),
+        ..before
+    };
+    github.sign_in_as(&after);
+    let another = User {
+        id: 1,
+        ..after.clone()
+    };
+    github.comment(7, &another, &report_of(1).above("of another"));
+    let posted = post(&github, &report_of(2), "### green");
+    assert_eq!(posted.change, Change::Updated);
+    assert!(ends_with_id(&posted, ours));
+    assert_eq!(github.comments(7).len(), 2);
+}
+
+#[test]
+fn a_post_step_that_does_not_know_its_name_says_so() {
+    let github = github();
+    without_a_name(&github);
+    github.comment(7, &User::person("octocat"), &stub_of(1).above("at work"));
+    let finished = finish(&github, 1, "cancelled");
+    assert_eq!(finished.url, None);
+    assert!(
+        finished.notes[0].contains("github-actions[bot]"),
+        "{:?}",
+        finished.notes
+    );
+}
+
 #[test]
 fn a_stub_is_ended_by_the_post_step_of_its_run_only() {
     let github = github();
     let stub = earlier(&github, &stub_of(2));
     github.comment(7, &User::person("mallory"), &stub_of(1).above("edit me"));
     for other in [1, 3] {
-        assert_eq!(finish(&github, other, "cancelled"), None);
+        assert_eq!(finish(&github, other, "cancelled").url, None);
     }
     assert_eq!(writes(&github), [""; 0]);
-    let url = finish(&github, 2, "cancelled").unwrap();
+    let finished = finish(&github, 2, "cancelled");
+    assert_eq!(finished.notes.len(), 0);
+    let url = finished.url.unwrap();
     assert!(url.ends_with(&format!("#issuecomment-{stub}")));
     assert_eq!(shown(&github)[0], (stub, report_of(2).above("cancelled")));
-    assert_eq!(finish(&github, 2, "again"), None);
+    assert_eq!(finish(&github, 2, "again").url, None);
     assert_eq!(writes(&github), ["PATCH"]);
 }

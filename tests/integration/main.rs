@@ -7,6 +7,8 @@
 )]
 
 mod accuracy;
+mod action;
+mod action_yml;
 mod actuals;
 mod adaptive;
 mod architecture;
@@ -16,13 +18,14 @@ mod bad_data;
 mod bad_scripts;
 mod bad_specs;
 mod cancellation;
+mod chain;
 mod change;
 mod command_line;
 mod container;
 mod from_job;
 mod github;
-mod github_comment;
 mod github_api;
+mod github_comment;
 mod iam_policy;
 mod offline;
 mod outcomes;

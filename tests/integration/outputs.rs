@@ -194,7 +194,8 @@ fn one_job_that_cannot_be_checked_does_not_lose_the_others() {
         .ended_with(1)
         .complained("job `bb`: the command could not be run");
     assert!(
-        run.stdout.contains("job bb could not be checked"),
+        run.stdout
+            .contains("✗ could not check bb: the command could not be run"),
         "{}",
         run.seen()
     );

@@ -192,25 +192,127 @@ fn the_base_is_asked_for_the_spec_that_it_would_use_itself() {
 }
 
 #[test]
-fn without_a_usable_spec_at_the_base_the_changes_own_stands_in() {
-    let missing = Project::empty().file("README.md", "").committed();
-    let invalid = on_main("version: 1\nbackend: nowhere\njobs: {}\n");
-    let too_large = on_main(&"#".repeat((1 << 20) + 1));
-    for (project, said) in [
-        (missing, "There is no spec on main ("),
-        (invalid, "The spec canary-gate.yml on main ("),
+fn without_a_spec_at_the_base_the_changes_own_stands_in() {
+    let project = Project::empty()
+        .file("README.md", "")
+        .committed()
+        .file("train.sh", "true")
+        .file("canary-gate.yml", &sums("    budget: {time: 1h}\n"))
+        .data("data", 100);
+    let report = judged(&project).ended_with(0).json();
+    says(&report, "There is no spec on main (");
+    says(&report, "so this pull request's own policy stands in");
+    says(&report, "its canaries may cost at most 5 USD");
+    assert_eq!(report["policy"]["source"], "work tree");
+}
+
+/// A change must not take its own policy because the base's broke.
+#[test]
+fn a_spec_of_the_base_that_cannot_be_read_is_unknown() {
+    let invalid = "version: 1\nbackend: nowhere\njobs: {}\n".to_owned();
+    let too_large = "#".repeat((1 << 20) + 1);
+    for (spec, why) in [
+        (invalid, "nowhere"),
         (too_large, "the file is larger than 1 MiB"),
     ] {
-        let project = project
-            .file("train.sh", "true")
-            .file("canary-gate.yml", &sums("    budget: {time: 1h}\n"))
-            .data("data", 100);
-        let report = judged(&project).ended_with(0).json();
-        says(&report, said);
-        says(&report, "so this pull request's own policy stands in");
-        says(&report, "its canaries may cost at most 5 USD");
-        assert_eq!(report["policy"]["source"], "work tree");
+        let project = on_main(&spec);
+        let own = overridden("9999-12-31").replace("jobs:", "on_inconclusive: pass\njobs:");
+        project.write("canary-gate.yml", &own);
+        let report = judged(&project).ended_with(14).json();
+        assert_eq!(report["verdict"], "unknown");
+        let reason = report["jobs"][0]["reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with("the spec canary-gate.yml on main ("),
+            "{reason}"
+        );
+        assert!(reason.contains(why), "{reason}");
+        assert!(reason.contains("merge the change by itself"), "{reason}");
+        assert_eq!(report["policy"]["source"], "main");
+        assert!(!project.path(".canary-gate").exists(), "nothing is run");
+        let notes = notes(&report).concat();
+        assert!(!notes.contains("override"), "{notes}");
+        // Whoever starts the gate may say otherwise.
+        let lenient = ["run", "--base", "main", "--on-inconclusive", "pass"];
+        project.run(&lenient).ended_with(0);
     }
+}
+
+/// A price of next to nothing would make any number of hours fit under the cap.
+#[test]
+fn without_a_spec_at_the_base_listed_machines_cost_what_aws_says() {
+    let spec = sums("").replace(
+        "jobs:",
+        "prices: {local: 1 USD/h, ml.p4d.24xlarge: 0.001 USD/h}\njobs:",
+    );
+    let project = Project::empty()
+        .file("README.md", "")
+        .committed()
+        .file("train.sh", "true")
+        .file("canary-gate.yml", &spec)
+        .data("data", 100);
+    let planned = project.run(&["run", "--base", "main", "--format", "json"]);
+    says(
+        &planned.json(),
+        "No spec of the base vouches for the prices that this pull request writes for ml.p4d.24xlarge; AWS's own count.",
+    );
+}
+
+/// `ml` becomes a link to where the change's own spec lies.
+#[test]
+fn a_folder_that_becomes_a_link_keeps_its_policy() {
+    let in_ml = |budget: &str| {
+        let spec = sums(budget).replace("uri: data", "uri: /data");
+        spec.replace("train.sh]", "train.sh]\n      source_dir: .")
+    };
+    let project = Project::empty()
+        .file("ml/train.sh", "true")
+        .file("ml/canary-gate.yml", &in_ml("    budget: {time: 1h}\n"))
+        .data("data", 100)
+        .committed();
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    project.git(&["mv", "ml", "ml2"]);
+    std::os::unix::fs::symlink("ml2", project.path("ml")).unwrap();
+    project.write("ml2/canary-gate.yml", &in_ml("    budget: {time: 9h}\n"));
+    project.commit("a link");
+    let whole = project.path("ml/canary-gate.yml");
+    for named in [
+        "ml/canary-gate.yml",
+        "./ml/../ml//canary-gate.yml",
+        "ml2/../ml/canary-gate.yml",
+        whole.to_str().unwrap(),
+    ] {
+        project
+            .run(&["plan", "--base", "main", "--spec", named])
+            .ended_with(0)
+            .reported("raises the time budget from 1h to 9h");
+    }
+    // From within the folder, by the name that the shell has for it.
+    project
+        .run_with(&["plan", "--base", "main"], |command| {
+            let folder = project.path("ml");
+            command.env("PWD", &folder).current_dir(folder);
+        })
+        .ended_with(0)
+        .reported("raises the time budget from 1h to 9h");
+}
+
+#[test]
+fn a_new_job_on_machines_without_a_price_of_the_base_is_unknown() {
+    let project = on_main(&sums("    budget: {time: 1h}\n"));
+    let more = sums("    budget: {time: 1h}\n").replace("jobs:", "prices: {local: 1 USD/h}\njobs:");
+    let (_, job) = Project::SPEC.split_once("jobs:\n").unwrap();
+    let job = job.replace("sums:", "totals:");
+    project.write(
+        "canary-gate.yml",
+        &format!("{more}{job}    budget: {{cost: 1 USD}}\n"),
+    );
+    project.commit("another job, and a price for it");
+    let report = judged(&project).ended_with(14).json();
+    let totals = &report["jobs"][1];
+    assert_eq!(totals["name"], "totals");
+    assert_eq!(totals["verdict"], "unknown");
+    let reason = totals["reason"].as_str().unwrap();
+    assert!(reason.contains("price"), "{reason}");
 }
 
 #[test]
@@ -226,7 +328,7 @@ fn a_link_at_the_base_is_not_followed() {
     project
         .run(&["plan", "--base", "main"])
         .ended_with(0)
-        .reported("There is no spec on main");
+        .reported("is a symbolic link there");
 }
 
 #[test]
@@ -270,12 +372,12 @@ fn what_the_base_does_not_allow_is_refused() {
     project.run(&["plan", "--base", "main"]).ended_with(0);
 
     let closed = on_main(&sums("").replace("jobs:", "allowed_instances: [\"ml.*\"]\njobs:"));
-    // Its own list refused it before; the base is not valid either, so the change's own stands in.
+    // Its own list refused it before: the base is not valid, so nothing can be judged.
     closed.write("canary-gate.yml", &sums(""));
     closed
         .run(&["plan", "--base", "main"])
         .ended_with(0)
-        .reported("cannot be read");
+        .reported("sums · unknown: the spec canary-gate.yml on main (");
 }
 
 #[test]

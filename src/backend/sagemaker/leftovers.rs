@@ -13,7 +13,7 @@ use super::name::JobName;
 use super::placing::output;
 use super::s3_uri::S3Uri;
 use super::staging::{self, Stage};
-use super::tags::{EXPIRES_TAG, REPOSITORY_TAG, RUN_TAG};
+use super::tags::{EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::backend::{BackendError, Cancellation, Watcher};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Seconds;
@@ -36,6 +36,8 @@ pub struct Leftover {
     pub training_job: String,
     /// The run of the gate that it belongs to.
     pub run: String,
+    /// The job of the spec that it is a canary of.
+    pub job: Option<String>,
     pub repository: Option<String>,
     /// After this its gate is dead.
     pub expires: Option<Timestamp>,
@@ -51,8 +53,8 @@ pub struct Swept {
 /// Which leftovers are swept.
 #[derive(Debug, Clone, Copy)]
 pub enum Sweep<'a> {
-    /// Those of one run of the gate, whether it lives or not.
-    Run(&'a str),
+    /// Those of one run of the gate, whether it lives or not, for these jobs of the spec; without any, for all.
+    Run { id: &'a str, jobs: &'a [String] },
     /// Those whose run should be over.
     Expired(Timestamp),
 }
@@ -61,7 +63,10 @@ impl Sweep<'_> {
     /// Whether it is to be stopped.
     pub fn takes(&self, leftover: &Leftover) -> bool {
         match self {
-            Self::Run(run) => leftover.run == *run,
+            Self::Run { id, jobs } => {
+                let is_of = |job: &String| leftover.job.as_ref() == Some(job);
+                leftover.run == *id && (jobs.is_empty() || jobs.iter().any(is_of))
+            }
             Self::Expired(now) => leftover.expires.is_some_and(|expires| expires < *now),
         }
     }
@@ -242,7 +247,10 @@ impl SagemakerBackend {
                 stopped += 1;
             }
             if self.tags.is_exclusive {
-                let sweep = Sweep::Run(&self.tags.run);
+                let sweep = Sweep::Run {
+                    id: &self.tags.run,
+                    jobs: &[],
+                };
                 let mut left = self.running().await?;
                 left.retain(|leftover| sweep.takes(leftover));
                 for swept in self.stop_all(left).await {
@@ -314,6 +322,7 @@ impl SagemakerBackend {
                 found.push(Leftover {
                     training_job: name.to_owned(),
                     run,
+                    job: tag(JOB_TAG),
                     repository: tag(REPOSITORY_TAG),
                     expires: tag(EXPIRES_TAG).and_then(|time| time.parse().ok()),
                 });

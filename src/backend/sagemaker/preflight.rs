@@ -131,10 +131,12 @@ impl SagemakerBackend {
 
     /// Makes a job ready: its keys, its source in S3, and how many canaries its quota takes.
     ///
-    /// `files` are those that the job's `paths` match.
+    /// `as_written` is the job as the commit itself has it, which its code is known by; `files` are those that its `paths`
+    /// match.
     pub async fn prepare(
         &self,
         job: &Job,
+        as_written: &Job,
         dataset: &Dataset,
         files: &[CodeFile],
         program: &Path,
@@ -152,8 +154,8 @@ impl SagemakerBackend {
             blob: script.archive.clone(),
         });
         let code = match files {
-            [] => code_key(job, packed.as_slice()),
-            files => code_key(job, files),
+            [] => code_key(as_written, packed.as_slice()),
+            files => code_key(as_written, files),
         };
         let too_large_to_copy = self.too_large_to_copy(job, dataset);
         let prepared = Prepared {

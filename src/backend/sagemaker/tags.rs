@@ -9,6 +9,7 @@ use crate::units::Seconds;
 
 /// The tags that canary-gate sets itself.
 pub(super) const RUN_TAG: &str = "canary-gate:run";
+pub(super) const JOB_TAG: &str = "canary-gate:job";
 pub(super) const REPOSITORY_TAG: &str = "canary-gate:repository";
 pub(super) const EXPIRES_TAG: &str = "canary-gate:expires";
 
@@ -26,6 +27,8 @@ impl SagemakerBackend {
             .unwrap_or(jiff::Timestamp::MAX);
         let mut tags = vec![
             (RUN_TAG.to_owned(), self.tags.run.clone()),
+            // Its name in the spec, of which the training job's name holds the beginning only.
+            (JOB_TAG.to_owned(), run.job.clone()),
             (EXPIRES_TAG.to_owned(), format!("{expires:.0}")),
         ];
         tags.extend(

@@ -29,7 +29,17 @@ const SPEC: &str = "canary-gate.yml";
 fn us() -> Identity {
     Identity {
         login: "github-actions[bot]".to_owned(),
+        id: None,
     }
+}
+
+/// When the runs of these tests look.
+fn now() -> Timestamp {
+    order(SECOND).time
+}
+
+fn own<'a>(comments: &'a [Comment], spec: &str) -> Vec<(&'a Comment, Marker)> {
+    own_comments(comments, &us(), spec, now())
 }
 
 fn written_by(login: &str, id: u64, body: &str) -> Comment {
@@ -37,6 +47,7 @@ fn written_by(login: &str, id: u64, body: &str) -> Comment {
         id,
         author: Some(Author {
             login: login.to_owned(),
+            id: None,
             is_bot: login.ends_with("[bot]"),
         }),
         body: body.to_owned(),
@@ -49,7 +60,7 @@ fn ours(id: u64, marker: &Marker) -> Comment {
 }
 
 fn chosen<'a>(comments: &'a [Comment], marker: &Marker) -> Choice<'a> {
-    choose(&own_comments(comments, &us(), &marker.spec), marker)
+    choose(&own(comments, &marker.spec), marker)
 }
 
 #[test]
@@ -130,7 +141,10 @@ fn a_newer_run_is_left_alone_also_when_it_says_running() {
         let comments = [ours(7, &marker(SPEC, FIRST)), ours(8, &later)];
         assert_eq!(
             chosen(&comments, &marker(SPEC, FIRST)),
-            Choice::Superseded { by: &comments[1] }
+            Choice::Superseded {
+                by: &comments[1],
+                order: order(SECOND)
+            }
         );
     }
 }
@@ -145,7 +159,10 @@ fn a_run_ends_its_own_stub_and_does_not_return_to_it() {
     let ended = [ours(7, &marker(SPEC, FIRST))];
     assert_eq!(
         chosen(&ended, &running(SPEC, FIRST)),
-        Choice::Superseded { by: &ended[0] }
+        Choice::Superseded {
+            by: &ended[0],
+            order: order(FIRST)
+        }
     );
 }
 
@@ -176,11 +193,43 @@ fn a_strangers_marker_is_no_comment_of_ours() {
 fn an_app_is_known_with_or_without_its_suffix() {
     let app = Identity {
         login: "our-app".to_owned(),
+        id: None,
     };
     assert!(app.wrote(&written_by("our-app[bot]", 1, "")));
     let mut person = written_by("our-app[bot]", 1, "");
     person.author.as_mut().unwrap().is_bot = false;
     assert!(!app.wrote(&person));
+}
+
+#[test]
+fn an_account_is_known_by_its_id_where_both_are_told() {
+    let app = Identity {
+        login: "our-app".to_owned(),
+        id: Some(41),
+    };
+    let with_id = |login: &str, id| {
+        let mut comment = written_by(login, 1, "");
+        comment.author.as_mut().unwrap().id = id;
+        comment
+    };
+    assert!(app.wrote(&with_id("renamed[bot]", Some(41))));
+    assert!(!app.wrote(&with_id("our-app[bot]", Some(42))));
+    assert!(app.wrote(&with_id("our-app[bot]", None)));
+}
+
+#[test]
+fn a_marker_from_the_future_silences_nobody() {
+    let forged = [
+        ours(7, &marker(SPEC, "9999-12-30T00:00:00Z/4821/1")),
+        ours(8, &running(SPEC, "2026-11-21T10:20:01Z/4821/1")),
+    ];
+    assert_eq!(chosen(&forged, &marker(SPEC, SECOND)), Choice::Create);
+    // Clocks differ.
+    let ahead = [ours(7, &marker(SPEC, "2026-11-21T10:20:00Z/4821/1"))];
+    assert!(matches!(
+        chosen(&ahead, &marker(SPEC, SECOND)),
+        Choice::Superseded { .. }
+    ));
 }
 
 #[test]
@@ -190,7 +239,7 @@ fn duplicates_fold_into_the_oldest_with_the_newest_word() {
         ours(7, &marker(SPEC, FIRST)),
         ours(8, &running(SPEC, FIRST)),
     ];
-    let folding = fold(&own_comments(&comments, &us(), SPEC)).unwrap();
+    let folding = fold(&own(&comments, SPEC)).unwrap();
     assert_eq!(folding.kept.id, 7);
     assert_eq!(folding.body, Some(comments[0].body.as_str()));
     let duplicates: Vec<u64> = folding
@@ -296,13 +345,13 @@ proptest! {
     #[test]
     fn nothing_of_a_stranger_is_ever_chosen(comments in comments(), attempt in 0_u32..4, state in any_state()) {
         let marker = Marker { state, ..marker("prod", &format!("2026-11-21T09:14:07Z/1/{attempt}")) };
-        let own = own_comments(&comments, &us(), "prod");
+        let own = own(&comments, "prod");
         let is_ours = |comment: &Comment| {
             us().wrote(comment) && Marker::of(&comment.body).is_some_and(|marker| marker.spec == "prod")
         };
         match choose(&own, &marker) {
             Choice::Create => prop_assert!(!comments.iter().any(is_ours)),
-            Choice::Superseded { by } => prop_assert!(is_ours(by)),
+            Choice::Superseded { by, .. } => prop_assert!(is_ours(by)),
             Choice::Update { kept } => prop_assert!(is_ours(kept)),
         }
         if let Some(folding) = fold(&own) {
@@ -313,7 +362,7 @@ proptest! {
 
     #[test]
     fn folding_twice_changes_nothing_more_and_nothing_becomes_older(comments in comments()) {
-        let own = own_comments(&comments, &us(), "prod");
+        let own = own(&comments, "prod");
         let Some(folding) = fold(&own) else { return Ok(()) };
         let mut after = comments.clone();
         after.retain(|comment| !folding.duplicates.iter().any(|duplicate| duplicate.id == comment.id));
@@ -322,7 +371,7 @@ proptest! {
             kept.body = body.to_owned();
         }
         let newest = own.iter().map(|(_, marker)| marker.age()).max();
-        let again = own_comments(&after, &us(), "prod");
+        let again = own_comments(&after, &us(), "prod", now());
         prop_assert_eq!(again.first().map(|(_, marker)| marker.age()), newest);
         let again = fold(&again).unwrap();
         prop_assert_eq!(again.body, None);
@@ -332,13 +381,13 @@ proptest! {
     #[test]
     fn writing_twice_chooses_the_same_comment(comments in comments(), attempt in 0_u32..4) {
         let marker = marker("prod", &format!("2026-11-21T09:14:07Z/1/{attempt}"));
-        let own = own_comments(&comments, &us(), "prod");
+        let own = own(&comments, "prod");
         let Choice::Update { kept } = choose(&own, &marker) else { return Ok(()) };
         let mut after = comments.clone();
         let written = after.iter_mut().find(|comment| comment.id == kept.id).unwrap();
         written.body = marker.above("the report");
         prop_assert_eq!(
-            choose(&own_comments(&after, &us(), "prod"), &marker),
+            choose(&own_comments(&after, &us(), "prod", now()), &marker),
             Choice::Update { kept: after.iter().find(|comment| comment.id == kept.id).unwrap() }
         );
     }

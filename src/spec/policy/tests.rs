@@ -35,7 +35,7 @@ jobs:
 }
 
 fn laid(head: &Spec, base: &Spec) -> Laid {
-    lay(head, Some(base), CAP).unwrap()
+    lay(head, Some(base), CAP, &|_| false).unwrap()
 }
 
 /// What is said of job `churn`.
@@ -154,10 +154,27 @@ fn a_job_that_the_base_does_not_know_is_capped() {
     );
 }
 
+/// More jobs are no way to more money.
+#[test]
+fn jobs_that_the_base_does_not_know_share_the_cap() {
+    let text = sagemaker_text("", "");
+    let (_, job) = text.split_once("jobs:\n").unwrap();
+    let mut two = text.clone();
+    two.push_str(&job.replace("churn:", "churn2:"));
+    let laid = lay(&spec(&two), None, CAP, &|_| false).unwrap();
+    let limits: Vec<Usd> = laid
+        .spec
+        .jobs
+        .iter()
+        .map(|job| job.canary.spend_limit)
+        .collect();
+    assert_eq!(limits, [Usd(2.5), Usd(2.5)]);
+}
+
 #[test]
 fn without_a_base_every_job_is_capped_and_nothing_else_changes() {
     let head = sagemaker("    canary: {spend_limit: 3 USD}\n", "strict: true\n");
-    let laid = lay(&head, None, CAP).unwrap();
+    let laid = lay(&head, None, CAP, &|_| false).unwrap();
     assert_eq!(laid.spec, head);
     assert_eq!(laid.new_jobs, ["churn"]);
     assert_eq!(
@@ -211,7 +228,7 @@ fn an_instance_that_the_base_does_not_allow_is_refused() {
         "allowed_instances: [\"ml.*\"]\n",
     );
     let head = spec(&text.replace("instance: ml.m5.xlarge", "instance: ml.p3.2xlarge"));
-    let error = lay(&head, Some(&base), CAP).unwrap_err();
+    let error = lay(&head, Some(&base), CAP, &|_| false).unwrap_err();
     assert_eq!(
         error.to_string(),
         "jobs.churn.instance: `ml.p3.2xlarge` is not among the base's `allowed_instances`; jobs.churn.alternatives[1]: `ml.p4d.24xlarge` is not among the base's `allowed_instances`"
@@ -239,7 +256,9 @@ fn data_that_do_not_go_with_the_bases_network_or_output_are_refused() {
             "jobs.churn.training.channels.train.uri: the base's `output` lies within these data",
         ),
     ] {
-        let error = lay(&spec(&text), Some(&base), CAP).unwrap_err().to_string();
+        let error = lay(&spec(&text), Some(&base), CAP, &|_| false)
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with(said), "{error}");
     }
 }
@@ -249,7 +268,7 @@ fn another_backend_is_told_apart() {
     let local = spec(
         "version: 1\nbackend: local\njobs:\n  churn:\n    training: {command: [sh], channels: {train: {uri: data}}}\n    instance: local\n",
     );
-    let error = lay(&local, Some(&sagemaker("", "")), CAP).unwrap_err();
+    let error = lay(&local, Some(&sagemaker("", "")), CAP, &|_| false).unwrap_err();
     assert_eq!(
         error,
         PolicyError::BackendChanged {

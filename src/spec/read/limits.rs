@@ -21,7 +21,7 @@ pub(super) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
 pub(super) const ENVIRONMENT: usize = 100;
 pub(super) const ENVIRONMENT_TEXT: usize = 512;
 /// SageMaker takes 50; canary-gate sets three of its own.
-pub(super) const TAGS: usize = 47;
+pub(super) const TAGS: usize = 46;
 pub(super) const TAG_NAME: usize = 128;
 pub(super) const TAG_VALUE: usize = 256;
 pub(super) const METRICS: usize = 40;

@@ -322,7 +322,7 @@ impl Reader<'_> {
             self.findings.wrong(
                 &raw.at,
                 format!(
-                    "{count} tags; SageMaker takes 50, three of which canary-gate sets itself, so at most {}",
+                    "{count} tags; SageMaker takes 50, four of which canary-gate sets itself, so at most {}",
                     limits::TAGS
                 ),
             );

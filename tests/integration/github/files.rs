@@ -86,6 +86,15 @@ impl Files {
         self
     }
 
+    /// Each plain file's path and text, to be checked out.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = (&str, &str)> {
+        let plain = self.0.iter().filter(|(_, file)| file.kind == Kind::File);
+        plain.filter_map(|(path, file)| {
+            let text = std::str::from_utf8(&file.content).ok()?;
+            Some((path.as_str(), text))
+        })
+    }
+
     fn put(mut self, path: &str, kind: Kind, content: Vec<u8>) -> Self {
         self.0.insert(path.to_owned(), File { kind, content });
         self

@@ -31,17 +31,17 @@ use tokio::sync::oneshot;
 
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
-pub(crate) use pull::Pull;
 pub(crate) use state::{Comment, Said, User};
 
 use exchanges::Exchanges;
 use fault::FaultBuilder;
+use pull::Pull;
 use state::{Core, State};
 
 /// The repository that the fake has.
 pub(crate) const REPOSITORY: &str = "example/models";
 /// The only token that the fake lets in.
-pub(crate) const TOKEN: &str = "ghs_EXAMPLEexampleEXAMPLEexample0123456789";
+pub(crate) const TOKEN: &str = "ghs_token_of_the_fake_github_0123456789";
 
 /// The fake. It ends when it is dropped.
 pub(crate) struct FakeGithub {
@@ -125,12 +125,6 @@ impl FakeGithub {
         self.state().commit(parents, files)
     }
 
-    /// Lets a branch point at a commit.
-    pub(crate) fn branch(&self, name: &str, commit: &str) {
-        let mut state = self.state();
-        state.branches.insert(name.to_owned(), commit.to_owned());
-    }
-
     /// The SHA-1 of the folder (`""`: the root) of a commit.
     pub(crate) fn tree_of(&self, commit: &str, folder: &str) -> Option<String> {
         self.state().tree_at(commit, folder)
@@ -149,10 +143,15 @@ impl FakeGithub {
         self.state().pulls.insert(number, pull);
     }
 
-    /// Changes what a pull request says, for example to let it come from a fork or to close it.
+    /// Changes what a pull request says, for example to let it come from a fork.
     pub(crate) fn change_pull_request(&self, number: u64, change: impl FnOnce(&mut Pull)) {
         let mut state = self.state();
         change(state.pulls.get_mut(&number).expect("it was opened"));
+    }
+
+    /// What a pull request says.
+    pub(crate) fn pull_request(&self, number: u64) -> Pull {
+        self.state().pulls[&number].clone()
     }
 
     // Comments.

@@ -15,7 +15,6 @@ pub(crate) struct Pull {
     /// Where the head is; none when the fork was deleted.
     pub(crate) head_repository: Option<String>,
     pub(crate) merge_commit: Option<String>,
-    pub(crate) is_open: bool,
     pub(crate) updated_at: String,
     /// How many files it says that it changes, where that is not what it changes.
     pub(crate) changed_files: Option<u64>,
@@ -32,7 +31,6 @@ impl Pull {
             head: head.to_owned(),
             head_repository: Some(REPOSITORY.to_owned()),
             merge_commit: None,
-            is_open: true,
             updated_at: "2026-09-01T09:00:00Z".to_owned(),
             changed_files: None,
         }

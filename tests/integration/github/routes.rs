@@ -143,10 +143,11 @@ fn graphql(state: &State, said: &Said) -> Answer {
         let error = json!({"message": "the fake only knows who is viewing"});
         return Answer::json(200, &json!({"errors": [error]}));
     }
-    Answer::json(
-        200,
-        &json!({"data": {"viewer": {"login": state.viewer.login}}}),
-    )
+    let mut viewer = json!({"login": state.viewer.login});
+    if query.contains("databaseId") {
+        viewer["databaseId"] = json!(state.viewer.id);
+    }
+    Answer::json(200, &json!({"data": {"viewer": viewer}}))
 }
 
 // Comments.

@@ -82,7 +82,6 @@ pub(super) struct Commit {
 pub(super) struct State {
     pub(super) commits: HashMap<String, Commit>,
     pub(super) trees: BTreeMap<String, Vec<Node>>,
-    pub(super) branches: BTreeMap<String, String>,
     pub(super) tree_limit: usize,
     pub(super) pulls: BTreeMap<u64, Pull>,
     pub(super) comments: Vec<Comment>,
@@ -98,7 +97,6 @@ impl State {
         Self {
             commits: HashMap::new(),
             trees: BTreeMap::new(),
-            branches: BTreeMap::new(),
             tree_limit: 100_000,
             pulls: BTreeMap::new(),
             comments: Vec::new(),
@@ -135,9 +133,8 @@ impl State {
         id
     }
 
-    /// A commit by its id or a branch.
-    pub(super) fn commit_at(&self, reference: &str) -> Option<&Commit> {
-        let id = self.branches.get(reference).map_or(reference, |id| id);
+    /// A commit by its id.
+    pub(super) fn commit_at(&self, id: &str) -> Option<&Commit> {
         self.commits.get(id)
     }
 

@@ -30,12 +30,12 @@ fn kill_in_mid_canary(project: &Project, aws: &FakeAws) {
     child.wait().unwrap();
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
 
 /// Waits until the fake was asked for as much; a gate that never asks makes the test fail.
-fn wait_for(mut what: impl FnMut() -> bool) {
+pub(crate) fn wait_for(mut what: impl FnMut() -> bool) {
     for _ in 0..3000 {
         if what() {
             return;

@@ -1,7 +1,7 @@
 //! The gate on SageMaker, played by the fake AWS: the real binary, from the spec to the report.
 
 mod adoption;
-mod clean_up;
+pub(crate) mod clean_up;
 mod gate;
 mod preflight;
 mod scripts;
@@ -31,13 +31,24 @@ jobs:
     budget: {time: 2h, cost: 5 USD, memory: 90%}
 ";
 
-const FIXED: &str = "{design: fixed, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m}";
+pub(crate) const FIXED: &str =
+    "{design: fixed, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m}";
 
 /// A project on SageMaker whose canaries follow `canary`, and an AWS with its data.
 fn project(canary: &str) -> (Project, FakeAws) {
     let project = Project::empty()
-        .file("canary-gate.yml", &SPEC.replace("CANARY", canary))
+        .file("canary-gate.yml", &spec(canary))
         .file("code/train.py", "print('trained')\n");
+    (project, with_data())
+}
+
+/// The spec of job `churn` whose canaries follow `canary`.
+pub(crate) fn spec(canary: &str) -> String {
+    SPEC.replace("CANARY", canary)
+}
+
+/// An AWS with the data of job `churn`.
+pub(crate) fn with_data() -> FakeAws {
     let aws = FakeAws::start();
     for index in 0..100 {
         let line = format!("{index}\n");
@@ -54,7 +65,7 @@ fn project(canary: &str) -> (Project, FakeAws) {
         let bytes = job.bytes() as f64;
         Timeline::completed().training(10.0 + 0.06 * bytes)
     });
-    (project, aws)
+    aws
 }
 
 /// `canary-gate ARGUMENTS` with no waits.

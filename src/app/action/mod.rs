@@ -1,0 +1,326 @@
+//! `action`: what the GitHub Action starts. Event -> change -> policy -> gate -> comment, and the check fails last.
+//!
+//! The image holds neither git nor Python: files, changes and the base's spec come from GitHub's API, and canaries run on
+//! SageMaker or are replayed.
+
+mod annotations;
+mod desk;
+mod parts;
+mod post_step;
+mod step_files;
+mod subject;
+
+use std::path::PathBuf;
+
+use crate::backend::sagemaker::{ReusePolicy, Sweep};
+use crate::change::{AffectedJob, Change};
+use crate::cli::SpecArguments;
+use crate::exit::{self, Strictness};
+use crate::github::client::{Github, Settings};
+use crate::github::environment::Environment;
+use crate::github::inputs::{ActionCommand, InputError, Inputs, OnFork};
+use crate::plan::Alternatives;
+use crate::report::Report;
+use crate::spec::{BackendKind, OnInconclusive};
+use crate::units::Usd;
+
+use super::gate::{self, Broken, Left};
+use super::project::Project;
+use super::signals::{self, Interruption};
+use super::sweep::{self, Sweeping};
+use super::{AppError, Loudness, backend, change, judge, policy, validate};
+use desk::Desk;
+use post_step::Stage;
+use subject::Subject;
+
+pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
+    // What is no text is not as good as unset: its error shows what there was.
+    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+    let stage = Stage::of(std::env::args_os().next().as_deref(), &variable);
+    if let Stage::Post(None) = stage {
+        return Ok(0);
+    }
+    let environment = Environment::read(&variable).map_err(|error| {
+        AppError::usage("this is no step of a GitHub workflow")
+            .help(error.help())
+            .caused_by(error)
+    })?;
+    if let Stage::Post(Some(main)) = stage {
+        return Ok(post_step::run(&environment, &main, &variable).await);
+    }
+    // From the first moment: the first process of a container is not ended by a signal that it does not listen for.
+    let interruption = signals::watch()?;
+    let mut desk = Desk::open(environment);
+    let checked = check(&mut desk, &variable, interruption, loudness).await;
+    Ok(desk.publish(checked).await)
+}
+
+/// What the story found.
+struct Checked {
+    report: Report,
+    /// For the places of budget lines; `None` where no spec was read.
+    project: Option<Project>,
+    /// What ended it before its time, or kept a job from being checked.
+    error: Option<AppError>,
+    left: Left,
+}
+
+impl Checked {
+    /// A report that no canary was started for.
+    fn without_canaries(report: Report, project: Option<Project>) -> Self {
+        Self {
+            report,
+            project,
+            error: None,
+            left: Left::Nothing,
+        }
+    }
+}
+
+/// All that is known before the first canary.
+struct Ready {
+    project: Project,
+    inputs: Inputs,
+    change: Change,
+}
+
+/// What comes before the first canary.
+enum Prepared {
+    Ready(Box<Ready>),
+    /// There is nothing to run.
+    Told(Box<Checked>),
+}
+
+/// The story until there is something to tell. It tells `desk` where, as soon as that is known.
+async fn check(
+    desk: &mut Desk,
+    variable: &dyn Fn(&str) -> Option<String>,
+    mut interruption: Interruption,
+    loudness: Loudness,
+) -> Result<Checked, Broken> {
+    let prepared = interruption.unless_interrupted(prepare(desk, variable));
+    let Ready {
+        project,
+        inputs,
+        change,
+    } = match prepared.await?? {
+        Prepared::Ready(ready) => *ready,
+        Prepared::Told(checked) => return Ok(*checked),
+    };
+    let affected = change::select_jobs(&inputs.jobs, &project, &change)?;
+    project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
+    let strictness = strictness(&inputs, &project);
+    let notes = notes(&inputs, &project, &change, &affected)?;
+    if let Some(report) = policy::undecidable_report(&project, &affected, strictness) {
+        return Ok(Checked::without_canaries(report, Some(project)));
+    }
+    if !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report {
+        let report = parts::report(&project, &affected, &inputs, notes, strictness)?;
+        return Ok(Checked::without_canaries(report, Some(project)));
+    }
+    refuse_local(&project, &affected)?;
+    let begun = desk.begin(&project, &affected);
+    interruption.unless_interrupted(begun).await?;
+    let asked = gate::Asked {
+        affected: &affected,
+        alternatives: Alternatives::Measure,
+        reuse: if inputs.fresh {
+            ReusePolicy::Own
+        } else {
+            ReusePolicy::Young
+        },
+        measurements: None,
+        pass_env: &[],
+    };
+    let gated = gate::run(&project, &asked, interruption, loudness).await?;
+    let left = gated.left;
+    let (report, error) = gated.report(&project, notes, strictness);
+    Ok(Checked {
+        report,
+        project: Some(project),
+        error,
+        left,
+    })
+}
+
+/// Event, files, change and policy: everything that GitHub is asked for.
+async fn prepare(
+    desk: &mut Desk,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Prepared, AppError> {
+    let (inputs, wrong) = Inputs::read(variable);
+    desk.on_inconclusive = inputs.on_inconclusive;
+    let event = subject::read_event(&desk.environment)?;
+    let github = client(&desk.environment, &inputs).await;
+    // What is wrong is told in the comment too, where there is one to tell it in.
+    let (github, subject) = match github {
+        Ok(github) => {
+            let subject = Subject::of(&github, event, &inputs).await;
+            if let Ok(subject) = &subject {
+                desk.comment_on(&github, subject, &inputs);
+            }
+            refuse_wrong(&wrong)?;
+            (github, subject?)
+        }
+        Err(error) => {
+            refuse_wrong(&wrong)?;
+            return Err(error);
+        }
+    };
+    let told = |checked| Ok(Prepared::Told(Box::new(checked)));
+    if inputs.command == ActionCommand::Sweep {
+        return told(sweep_all(&subject, &inputs).await?);
+    }
+    if subject.is_from_fork(&desk.environment.repository) {
+        return told(from_fork(&subject, &inputs));
+    }
+    let spec = SpecArguments {
+        spec: inputs.spec.as_ref().map(PathBuf::from),
+    };
+    let mut project = load(&github, &desk.environment, &spec).await?;
+    project.region_flag.clone_from(&inputs.aws_region);
+    desk.about(&project);
+    subject.refuse_another_commit(&github, &project).await?;
+    let change = subject.change(&github, &project).await?;
+    let base = subject.base(&github, &project, &spec).await?;
+    policy::settle(&mut project, base, inputs.max_spend)?;
+    desk.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
+    Ok(Prepared::Ready(Box::new(Ready {
+        project,
+        inputs,
+        change,
+    })))
+}
+
+fn refuse_wrong(errors: &[InputError]) -> Result<(), AppError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Err(AppError::usage(all.join("; "))
+        .help("correct it under `with` of the step; the inputs are described in docs/action.md")
+        .during("reading the inputs"))
+}
+
+/// The client of the repository's API.
+async fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError> {
+    let Some(token) = &inputs.token else {
+        return Err(AppError::usage("the input `github-token` is empty")
+            .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
+            .during("reading the inputs"));
+    };
+    let pace = backend::pace()?;
+    let settings = Settings {
+        api_url: &environment.api_url,
+        graphql_url: &environment.graphql_url,
+        repository: &environment.repository,
+        token,
+        pace,
+    };
+    Ok(Github::new(settings).await?)
+}
+
+/// The spec of the checked-out commit, in its checkout.
+async fn load(
+    github: &Github,
+    environment: &Environment,
+    spec: &SpecArguments,
+) -> Result<Project, AppError> {
+    let files_of = async |commit: &str| {
+        let tree = github.tree(commit).await?;
+        Ok(tree.files.into_iter().map(|file| file.path).collect())
+    };
+    let loaded = Project::load_commit(spec, &environment.sha, files_of).await;
+    loaded.map_err(|error| error.during("reading the spec"))
+}
+
+/// Input, then spec.
+fn strictness(inputs: &Inputs, project: &Project) -> Strictness {
+    Strictness {
+        strict: inputs.strict.unwrap_or(project.spec.strict),
+        on_inconclusive: inputs
+            .on_inconclusive
+            .unwrap_or(project.spec.on_inconclusive),
+    }
+}
+
+/// What a reader must know of how the change was found.
+fn notes(
+    inputs: &Inputs,
+    project: &Project,
+    change: &Change,
+    affected: &[AffectedJob<'_>],
+) -> Result<Vec<String>, AppError> {
+    let mut notes = Vec::new();
+    if let Change::Everything { why } = change {
+        notes.push(format!("every job counts as changed: {why}"));
+    }
+    if affected.is_empty() {
+        validate::warn_of_idle_globs(project)?;
+        notes.push(change::nothing_affected(change, &inputs.jobs));
+    }
+    Ok(notes)
+}
+
+/// The image has nothing that could run training code.
+fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), AppError> {
+    if project.spec.backend != BackendKind::Local || affected.is_empty() {
+        return Ok(());
+    }
+    Err(AppError::usage("the action's image cannot run local canaries: it holds this program and nothing else")
+        .help("run the release binary in a step of its own, `canary-gate run --output part.json`, and then this action with `report-from: part.json`; see docs/action.md")
+        .during("choosing the backend"))
+}
+
+/// Nothing of a fork's pull request is run, and nobody's money is spent on it.
+fn from_fork(subject: &Subject, inputs: &Inputs) -> Checked {
+    let on_inconclusive = OnInconclusive::Fail;
+    let strictness = Strictness {
+        strict: false,
+        on_inconclusive,
+    };
+    let mut report = judge::report(
+        Vec::new(),
+        vec![subject.how_to_run_a_fork()],
+        strictness,
+        jiff::Timestamp::now(),
+    );
+    if inputs.on_fork == OnFork::Fail {
+        report.exit_code = exit::UNKNOWN;
+    }
+    Checked::without_canaries(report, None)
+}
+
+/// `command: sweep`: what dead runs left, by the spec that is checked out.
+async fn sweep_all(subject: &Subject, inputs: &Inputs) -> Result<Checked, AppError> {
+    if subject.pull_request().is_some() {
+        return Err(AppError::usage(
+            "a sweep goes by the spec that is checked out, and is not run for a pull request",
+        )
+        .help("run it on a schedule, as examples/workflows/sweep.yml does")
+        .during("reading the event"));
+    }
+    let arguments = SpecArguments {
+        spec: inputs.spec.as_ref().map(PathBuf::from),
+    };
+    let mut project = Project::load(&arguments)?;
+    project.region_flag.clone_from(&inputs.aws_region);
+    let now = Sweep::Expired(jiff::Timestamp::now());
+    let code = sweep::of(&project, &now, Sweeping::ForReal).await?;
+    let strictness = strictness(inputs, &project);
+    let note = "swept what dead runs of the gate left; the log says what".to_owned();
+    let mut report = judge::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
+    report.exit_code = code;
+    Ok(Checked::without_canaries(report, None))
+}
+
+/// What canaries of these jobs may cost at most; `None` where one has no price.
+fn worst_case(project: &Project, affected: &[AffectedJob<'_>]) -> Option<Usd> {
+    affected
+        .iter()
+        .map(|one| {
+            project.price(&one.job.instance)?;
+            Some(one.job.canary.spend_limit)
+        })
+        .sum()
+}

@@ -1,0 +1,71 @@
+//! Texts from outside as one line of bounded length, for messages.
+
+use serde_json::Value;
+
+/// An error with its causes, outermost first; a cause that its effect already tells is not told again.
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(below) = cause {
+        let told = below.to_string();
+        if !text.contains(&told) {
+            text = format!("{text}: {told}");
+        }
+        cause = below.source();
+    }
+    line(&text)
+}
+
+/// A text from outside as one line of bounded length.
+pub(super) fn line(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let mut line: String = text
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(LONGEST + 1)
+        .collect();
+    if line.chars().count() > LONGEST {
+        line.pop();
+        line.push('…');
+    }
+    line
+}
+
+/// What an error says: its message, and the first of the finer ones below it.
+pub(super) fn message(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let first = &body["errors"][0];
+    let finer = first.as_str().or_else(|| first["message"].as_str());
+    match (body["message"].as_str(), finer) {
+        (Some(message), Some(finer)) => line(&format!("{message}: {finer}")),
+        (Some(message), None) => line(message),
+        (None, _) => "without a message".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_from_outside_is_one_line_and_not_long() {
+        assert_eq!(line("one\r\ntwo\u{1b}[31m"), "one  two [31m");
+        assert_eq!(line(&"ä".repeat(300)), "ä".repeat(300));
+        assert_eq!(
+            line(&"ä".repeat(1_000_000)),
+            format!("{}…", "ä".repeat(300))
+        );
+    }
+
+    #[test]
+    fn an_error_says_its_message_and_the_first_finer_one() {
+        assert_eq!(message(br#"{"message": "Not Found"}"#), "Not Found");
+        let finer = br#"{"message": "Validation Failed", "errors": [{"message": "Body cannot be blank"}, {}]}"#;
+        assert_eq!(message(finer), "Validation Failed: Body cannot be blank");
+        let text = br#"{"message": "Validation Failed", "errors": ["too long"]}"#;
+        assert_eq!(message(text), "Validation Failed: too long");
+        for nothing in [&b""[..], b"<html>", b"[]", b"7", b"{\"errors\": 7}"] {
+            assert_eq!(message(nothing), "without a message");
+        }
+    }
+}

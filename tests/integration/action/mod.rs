@@ -1,0 +1,9 @@
+//! `canary-gate action`: the gate on an event of GitHub, told in a comment.
+
+mod forks;
+mod parts;
+mod policy;
+mod pull_request;
+mod sagemaker;
+mod trouble;
+pub(crate) mod workflow;

@@ -1,0 +1,172 @@
+//! The Action on SageMaker: what it started is stopped however the step ends, and the comment says so.
+
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::Signal;
+
+use super::workflow::Workflow;
+use crate::aws::{FakeAws, Fault, Operation, Polls};
+use crate::github::Files;
+use crate::project::Finished;
+use crate::sagemaker::clean_up::{signal, wait_for};
+use crate::sagemaker::{FIXED, spec, with_data};
+
+fn on_sagemaker() -> (Workflow, FakeAws) {
+    let files = |script: &str| {
+        Files::new()
+            .with("canary-gate.yml", spec(FIXED))
+            .with("code/train.py", script)
+    };
+    (
+        Workflow::between(&files("print(1)"), &files("print(2)")),
+        with_data(),
+    )
+}
+
+fn started(workflow: &Workflow, aws: &FakeAws) -> Child {
+    let mut command = workflow.command();
+    aws.reach(&mut command);
+    command
+        .env("CANARY_GATE_PACE", "0.001")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn ended(workflow: &Workflow, child: Child) -> super::workflow::Step {
+    let output = child.wait_with_output().unwrap();
+    workflow.step(Finished::new(&output, workflow.project.root()))
+}
+
+#[test]
+fn a_pull_request_is_measured_without_git() {
+    let (workflow, aws) = on_sagemaker();
+    let step = ended(&workflow, started(&workflow, &aws)).ended_with(0);
+    assert_eq!(step.output("verdict"), "within");
+    assert_eq!(aws.jobs().len(), 3);
+    let comment = workflow.comment();
+    assert!(comment.contains("✅ `churn` within budget"), "{comment}");
+    // The run is GitHub's own, so that the post step and a sweep find its jobs.
+    assert!(
+        aws.jobs()
+            .iter()
+            .all(|job| job.tag("canary-gate:run") == Some("4821"))
+    );
+}
+
+#[test]
+fn a_cancelled_step_stops_its_jobs_and_says_so_in_the_comment() {
+    let (workflow, aws) = on_sagemaker();
+    aws.polls(Polls::Nothing);
+    let child = started(&workflow, &aws);
+    wait_for(|| !aws.in_progress().is_empty());
+    assert!(workflow.comment().contains("state=running"));
+    signal(&child, Signal::SIGINT);
+    let step = ended(&workflow, child).ended_with(130);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    let comment = workflow.comment();
+    assert!(!comment.contains("state=running"), "{comment}");
+    for text in [&comment, &step.summary] {
+        for said in [
+            "### ❌ could not check: the run was cancelled before it had a verdict",
+            "**What it has cost.** ",
+            "**What may still cost.** Nothing: no job of this run is at work.",
+            "**What to do.** Run the workflow again",
+        ] {
+            assert!(text.contains(said), "{text}");
+        }
+    }
+    assert_eq!(step.output("exit-code"), "130");
+}
+
+#[test]
+fn a_killed_step_is_cleaned_up_by_the_post_step() {
+    let (workflow, aws) = on_sagemaker();
+    aws.polls(Polls::Nothing);
+    let mut child = started(&workflow, &aws);
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    let step = ended(&workflow, child);
+    assert!(!step.state.contains_key("swept"));
+    assert_eq!(aws.in_progress().len(), 1);
+
+    let reached = |command: &mut Command| aws.reach(command);
+    workflow.post_step_with(&step, reached).ended_with(0);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    let comment = workflow.comment();
+    assert!(
+        comment.contains("no job of this run is at work"),
+        "{comment}"
+    );
+}
+
+#[test]
+fn the_post_step_leaves_other_steps_of_the_workflow_run_alone() {
+    let (workflow, aws) = on_sagemaker();
+    aws.polls(Polls::Nothing);
+    let mut child = started(&workflow, &aws);
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    let step = ended(&workflow, child);
+
+    // That was a leg for another job whose name begins alike.
+    let another = |command: &mut Command| {
+        aws.reach(command);
+        command.env("STATE_jobs", "churn-but-another-one");
+    };
+    workflow.post_step_with(&step, another).ended_with(0);
+    assert_eq!(aws.in_progress().len(), 1);
+}
+
+#[test]
+fn a_job_that_could_not_be_stopped_is_not_called_stopped() {
+    let (workflow, aws) = on_sagemaker();
+    aws.polls(Polls::Nothing);
+    let child = started(&workflow, &aws);
+    wait_for(|| !aws.in_progress().is_empty());
+    let refused = Fault::AccessDenied;
+    aws.fail(Operation::StopTrainingJob).with(refused);
+    signal(&child, Signal::SIGINT);
+    let step = ended(&workflow, child).ended_with(130);
+    assert_eq!(aws.in_progress().len(), 1);
+    let comment = workflow.comment();
+    assert!(
+        !comment.contains("no job of this run is at work"),
+        "{comment}"
+    );
+    // The net below is still there.
+    aws.recover();
+    let reached = |command: &mut Command| aws.reach(command);
+    workflow.post_step_with(&step, reached).ended_with(0);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+/// The jobs that two pushes of a pull request launch together; `files` are those of each push.
+fn launched(base: &Files, pushes: [Files; 2]) -> usize {
+    let aws = with_data();
+    let [first, second] = pushes;
+    let mut workflow = Workflow::between(base, &first);
+    ended(&workflow, started(&workflow, &aws)).ended_with(0);
+    workflow.push(&second);
+    workflow.later();
+    ended(&workflow, started(&workflow, &aws)).ended_with(0);
+    aws.jobs().len()
+}
+
+#[test]
+fn code_that_the_pull_request_leaves_out_of_its_paths_is_measured_all_the_same() {
+    let files = |spec: &str, script: &str| {
+        Files::new()
+            .with("canary-gate.yml", spec)
+            .with("code/train.py", script)
+    };
+    let own = spec(FIXED);
+    let paths = "  churn:\n    paths: [\"**\", \"!code/train.py\"]\n";
+    let hiding = own.replace("  churn:\n", paths);
+    let pushes = [files(&hiding, "fast"), files(&hiding, "slow")];
+    assert_eq!(launched(&files(&own, "1"), pushes), 6);
+    // The same code is the same canary, which is not paid for twice.
+    let same = || files(&own, "2");
+    assert_eq!(launched(&files(&own, "1"), [same(), same()]), 3);
+}
