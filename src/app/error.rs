@@ -171,7 +171,10 @@ impl AppError {
     /// The text for standard error; hostile characters are made harmless.
     pub fn render(&self, colours: bool) -> String {
         let mut text = match &self.kind {
-            Kind::Spec(errors) => errors.render(colours, terminal_width()),
+            // Where GitHub's runner reads along, a line of the spec is no command to it.
+            Kind::Spec(errors) => errors
+                .render(colours, terminal_width())
+                .replace("##[", "## ["),
             Kind::Message {
                 what, causes, help, ..
             } => {

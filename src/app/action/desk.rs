@@ -35,8 +35,6 @@ pub(super) struct Desk {
     pub(super) on_inconclusive: Option<OnInconclusive>,
     /// The spec's path from the workspace.
     spec: String,
-    /// What a comment is known by: the spec, and the jobs where the step looks at some only.
-    subject: String,
     commenting: Option<Commenting>,
     /// What is printed between its two lines cannot be a workflow command.
     stop: StopCommands,
@@ -49,6 +47,7 @@ pub(super) struct Desk {
 struct Commenting {
     github: Github,
     pull_request: u64,
+    /// What the comment is known by: the spec, and the jobs where the step looks at some only.
     subject: String,
     order: Order,
 }
@@ -72,7 +71,6 @@ impl Desk {
             environment,
             on_inconclusive: None,
             spec: project::named_or_found(None),
-            subject: project::named_or_found(None),
             commenting: None,
             stop,
             policy: None,
@@ -85,11 +83,6 @@ impl Desk {
     /// The comment goes to the pull request, if there is one and it is wanted.
     pub(super) fn comment_on(&mut self, github: &Github, subject: &Subject, inputs: &Inputs) {
         self.spec = project::named_or_found(inputs.spec.as_deref());
-        // Steps that share a spec and look at some of its jobs each have a comment of their own.
-        self.subject = match &inputs.jobs[..] {
-            [] => self.spec.clone(),
-            jobs => format!("{}#{}", self.spec, jobs.join(",")),
-        };
         let Some(pull_request) = subject.pull_request() else {
             return;
         };
@@ -100,7 +93,11 @@ impl Desk {
         self.commenting = Some(Commenting {
             github: github.clone(),
             pull_request: pull_request.number,
-            subject: self.subject.clone(),
+            // Steps that share a spec and look at some of its jobs each have a comment of their own.
+            subject: match &inputs.jobs[..] {
+                [] => self.spec.clone(),
+                jobs => format!("{}#{}", self.spec, jobs.join(",")),
+            },
             order: self.environment.order(time),
         });
     }
@@ -119,39 +116,7 @@ impl Desk {
             return;
         }
         self.policy = Some(project.policy.source());
-        let jobs: Vec<String> = affected.iter().map(|one| one.job.name.clone()).collect();
-        let run = self.environment.run_id.to_string();
-        let order = self
-            .commenting
-            .as_ref()
-            .map(|commenting| commenting.order.to_string());
-        let pull_request = self
-            .commenting
-            .as_ref()
-            .map(|commenting| commenting.pull_request.to_string());
-        let jobs = jobs.join(",");
-        let outputs = affected.iter().filter_map(|one| {
-            let output = one.job.training.output.clone()?;
-            Some((one.job.name.clone(), output))
-        });
-        let outputs = serde_json::Map::from_iter(outputs.map(|(job, output)| (job, output.into())));
-        let outputs = serde_json::Value::Object(outputs).to_string();
-        let mut state = vec![
-            ("run_id", run.as_str()),
-            ("jobs", jobs.as_str()),
-            ("spec", self.spec.as_str()),
-            ("subject", self.subject.as_str()),
-            ("outputs", outputs.as_str()),
-        ];
-        let region = project.region();
-        state.extend(region.as_deref().map(|region| ("region", region)));
-        state.extend(order.as_deref().map(|order| ("order", order)));
-        state.extend(
-            pull_request
-                .as_deref()
-                .map(|number| ("pull_request", number)),
-        );
-        step_files::write_state(&self.environment, &state);
+        self.leave_for_the_post_step(project, affected);
         let Some(commenting) = &self.commenting else {
             return;
         };
@@ -184,6 +149,33 @@ impl Desk {
                 printable(&error.to_string())
             ));
         }
+    }
+
+    /// What the post step needs should this one be killed: whose jobs to stop, where they wrote, which comment to finish.
+    fn leave_for_the_post_step(&self, project: &Project, affected: &[AffectedJob<'_>]) {
+        let jobs: Vec<&str> = affected.iter().map(|one| one.job.name.as_str()).collect();
+        let outputs = affected.iter().filter_map(|one| {
+            let output = one.job.training.output.as_deref()?;
+            Some((one.job.name.clone(), output.into()))
+        });
+        let outputs: serde_json::Map<String, serde_json::Value> = outputs.collect();
+        let mut state = vec![
+            ("run_id", self.environment.run_id.to_string()),
+            ("jobs", jobs.join(",")),
+            ("spec", self.spec.clone()),
+            ("outputs", serde_json::Value::Object(outputs).to_string()),
+        ];
+        state.extend(project.region().map(|region| ("region", region)));
+        if let Some(commenting) = &self.commenting {
+            state.push(("subject", commenting.subject.clone()));
+            state.push(("order", commenting.order.to_string()));
+            state.push(("pull_request", commenting.pull_request.to_string()));
+        }
+        let state: Vec<(&str, &str)> = state
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        step_files::write_state(&self.environment, &state);
     }
 
     /// Tells what was found everywhere, and gives back the exit code. The summary comes first, for posting may take long; the

@@ -36,6 +36,21 @@ fn an_invalid_spec_is_told_in_the_comment_with_its_line() {
 }
 
 #[test]
+fn a_line_of_the_spec_is_no_command_in_the_log() {
+    let hostile = spec("{time: 10m}").replace(
+        "backend:",
+        "\"##[set-output name=verdict;]within\": 1\nbackend:",
+    );
+    let workflow = Workflow::pull_request(&spec(ENOUGH), &hostile);
+    let step = workflow.run().ended_with(2);
+    assert!(
+        !step.finished.stderr.contains("##["),
+        "{}",
+        step.finished.seen()
+    );
+}
+
+#[test]
 fn a_spec_that_is_mended_heals_its_own_comment() {
     let base = files(&spec(ENOUGH), "1").renamed("canary-gate.yml", ".github/canary-gate.yml");
     let head = |spec: &str| {
