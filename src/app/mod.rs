@@ -6,6 +6,7 @@ mod backend;
 mod canaries;
 mod change;
 mod checkout;
+mod code;
 mod error;
 mod files;
 mod forecast;
@@ -29,6 +30,7 @@ mod store;
 mod sweep;
 mod unmeasured;
 mod validate;
+mod written_spec;
 
 use std::io::{IsTerminal, Write};
 

@@ -14,7 +14,8 @@ use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, Spe
 use crate::units::Usd;
 
 use super::checkout::Checkout;
-use super::project::{DEFAULT_PLACES, Project};
+use super::project::Project;
+use super::written_spec::DEFAULT_PLACES;
 use super::{AppError, gate, judge, warn};
 
 /// What is said of a work tree whose own policy counts.

@@ -2,24 +2,19 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use crate::canary::CodeFile;
-use crate::change::{PathGlobs, SpecPlace};
+use crate::change::SpecPlace;
 use crate::cli::SpecArguments;
 use crate::git;
-use crate::github::tree;
 use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
-use crate::spec::{self, BackendKind, Job, NotYetEffect, Spec, SpecSource};
+use crate::spec::{BackendKind, Job, NotYetEffect, Spec};
 
 use super::checkout::{self, Checkout, CommitCheckout};
 use super::policy::ProjectPolicy;
+use super::written_spec::{DEFAULT_PLACES, WrittenSpec};
 use super::{AppError, Loudness, printable, say, warn};
 
-/// Where a spec is looked for, in this order.
-pub(super) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
 /// The gate's own folder, beside the spec.
 pub(super) const STATE_FOLDER: &str = ".canary-gate";
 /// Prices are for this region where nobody says one.
@@ -183,77 +178,6 @@ impl Project {
         Ok(files.is_some_and(|files| files.iter().any(|file| *file == relative)))
     }
 
-    /// The files that a job's code is known by, each with git's id of its content as it lies there; without git none. They are
-    /// those that its `paths` match, here or on the base, and those of its source, unless `!` leaves them out in both.
-    pub(super) fn code_files(&self, job: &Job) -> Result<Vec<CodeFile>, AppError> {
-        let (Some(checkout), Some(files)) = (&self.checkout, self.known_files()?) else {
-            return Ok(Vec::new());
-        };
-        let mut globs = vec![PathGlobs::new(&job.paths, &self.place.folder)];
-        let base = self.policy.base.as_ref();
-        globs.extend(base.and_then(|base| {
-            let job = base.spec.as_ref()?.job(&job.name)?;
-            Some(PathGlobs::new(&job.paths, &base.place.folder))
-        }));
-        let source = self.source_folders(job, files);
-        // What is run counts even where a change to it would not start the gate. A change that leaves its own code out by `!`
-        // would be taken for an earlier one.
-        let is_code = |file: &&String| {
-            let is_source = source
-                .iter()
-                .any(|folder| Path::new(file).starts_with(folder));
-            globs.iter().any(|globs| globs.matches(file))
-                || (is_source && !globs.iter().all(|globs| globs.speaks_of(file)))
-        };
-        let matched: Vec<String> = files.iter().filter(is_code).cloned().collect();
-        let blobs = checkout.blobs(&matched)?.into_iter();
-        let mut code: Vec<CodeFile> = blobs.map(|(path, blob)| CodeFile { path, blob }).collect();
-        // A link to a folder is no blob of its own there; where it leads counts all the same.
-        for path in matched {
-            let link = self.root.join(&path);
-            if let Ok(target) = link.read_link()
-                && link.is_dir()
-            {
-                let blob = tree::blob_id(target.as_os_str().as_encoded_bytes());
-                code.push(CodeFile { path, blob });
-            }
-        }
-        Ok(code)
-    }
-
-    /// The folders that a job's source is packed from, relative to the root: its own, and those that links in it lead to.
-    fn source_folders(&self, job: &Job, files: &[String]) -> Vec<PathBuf> {
-        let within = |path: PathBuf| {
-            let real = path.canonicalize().ok()?;
-            Some(real.strip_prefix(&self.root).ok()?.to_owned())
-        };
-        let own = job.training.source_dir.as_ref().and_then(|written| {
-            within(match written.strip_prefix('/') {
-                Some(rooted) => self.root.join(rooted),
-                None => self.folder.join(written),
-            })
-        });
-        let mut folders: Vec<PathBuf> = own.into_iter().collect();
-        let links: Vec<&String> = files
-            .iter()
-            .filter(|file| self.root.join(file).is_symlink())
-            .collect();
-        // Behind a link there may be another.
-        let mut looked_at = 0;
-        while let Some(folder) = folders.get(looked_at).cloned() {
-            looked_at += 1;
-            let inside = links
-                .iter()
-                .filter(|link| Path::new(link).starts_with(&folder));
-            for link in inside {
-                let target = within(self.root.join(link));
-                let target = target.filter(|target| self.root.join(target).is_dir());
-                folders.extend(target.filter(|target| !folders.contains(target)));
-            }
-        }
-        folders
-    }
-
     /// A job as the commit itself writes it: what it is known by must not change when it is merged.
     pub(super) fn as_written<'a>(&'a self, job: &'a Job) -> &'a Job {
         let own = self.own_spec.as_ref();
@@ -377,81 +301,6 @@ impl Project {
     }
 }
 
-/// A valid spec where it lies.
-struct WrittenSpec {
-    spec: Spec,
-    /// Links resolved.
-    file: PathBuf,
-    /// The folder that its paths are relative to; links resolved.
-    folder: PathBuf,
-}
-
-impl WrittenSpec {
-    /// `within` is the folder that it may not lie outside of, links resolved.
-    fn find(arguments: &SpecArguments, within: Option<&Path>) -> Result<Self, AppError> {
-        let file = find(arguments)?;
-        if let Ok(real) = file.canonicalize() {
-            refuse_link_from_elsewhere(&file, &real)?;
-            // Errors quote what they read, so nothing is read before.
-            if within.is_some_and(|folder| !real.starts_with(folder)) {
-                return Err(AppError::usage(format!(
-                    "the spec {} lies outside of the workspace",
-                    file.display()
-                ))
-                .help("name a spec of the checkout, relative to the workspace"));
-            }
-        }
-        let bytes = read_limited(&file)?;
-        let name = file.to_string_lossy();
-        let spec = spec::read(
-            SpecSource {
-                name: &name,
-                bytes: &bytes,
-            },
-            &tables::listed_types().collect::<Vec<_>>(),
-        )?;
-        let real = file.canonicalize().map_err(|source| {
-            AppError::failed(format!("{name} cannot be read")).caused_by(source)
-        })?;
-        let beside = real.parent().unwrap_or(Path::new("/")).to_owned();
-        // A spec in .github speaks of the checkout, not of .github.
-        let folder = match beside.file_name() {
-            Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
-            _ => beside,
-        };
-        Ok(Self {
-            spec,
-            file: real,
-            folder,
-        })
-    }
-}
-
-/// A pull request can commit a spec that is a link; it may not lead out of the checkout, and errors quote what they read.
-fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> {
-    if !file.is_symlink() {
-        return Ok(());
-    }
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-    let root = folder
-        .ok()
-        .map(|folder| match git::Checkout::find(&folder) {
-            Ok(Some(checkout)) => checkout.root().to_owned(),
-            _ => folder,
-        });
-    if root.is_some_and(|root| real.starts_with(root)) {
-        return Ok(());
-    }
-    Err(AppError::usage(format!(
-        "the spec {} is a link that leaves the checkout",
-        file.display()
-    ))
-    .help("replace it by the file itself"))
-}
-
 /// The current folder as the shell knows it, where that is the current folder.
 fn folder_as_written() -> Option<PathBuf> {
     let real = std::env::current_dir().ok()?;
@@ -485,65 +334,4 @@ pub(super) fn environment_region() -> Option<String> {
     std::env::var("AWS_REGION")
         .ok()
         .filter(|region| !region.is_empty())
-}
-
-/// The spec file to read.
-fn find(arguments: &SpecArguments) -> Result<PathBuf, AppError> {
-    if let Some(file) = &arguments.spec {
-        return Ok(file.clone());
-    }
-    DEFAULT_PLACES
-        .iter()
-        .map(PathBuf::from)
-        .find(|file| file.exists())
-        .ok_or_else(|| {
-            AppError::usage(format!(
-                "there is no spec: looked for {}",
-                DEFAULT_PLACES.join(" and ")
-            ))
-            .help("write one with `canary-gate init`, or name it with `--spec FILE`")
-        })
-}
-
-/// The spec's path as one would name it from here, whether it can be read or not.
-pub(super) fn named_or_found(named: Option<&str>) -> String {
-    let found = || {
-        DEFAULT_PLACES
-            .into_iter()
-            .find(|place| Path::new(place).exists())
-    };
-    let path = named.or_else(found).unwrap_or(DEFAULT_PLACES[0]);
-    path.trim_start_matches("./").to_owned()
-}
-
-/// Reads a spec without reading more than one may hold.
-fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
-    let name = file.display();
-    let refuse = |source: std::io::Error| {
-        let error = match source.kind() {
-            std::io::ErrorKind::NotFound => AppError::usage(format!("there is no spec at {name}"))
-                .help("write one with `canary-gate init`, or correct `--spec FILE`"),
-            std::io::ErrorKind::IsADirectory => {
-                AppError::usage(format!("{name} is a folder, not a spec"))
-                    .help("name the file in it: `--spec DIR/canary-gate.yml`")
-            }
-            _ => AppError::usage(format!("the spec {name} cannot be read")),
-        };
-        error.caused_by(source)
-    };
-    // A pipe would block for ever, and a device has no end.
-    if file
-        .metadata()
-        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-    {
-        return Err(AppError::usage(format!(
-            "the spec {name} is not a plain file"
-        )));
-    }
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(spec::MAX_SPEC_BYTES).unwrap_or(u64::MAX);
-    File::open(file)
-        .and_then(|opened| opened.take(limit.saturating_add(1)).read_to_end(&mut bytes))
-        .map_err(refuse)?;
-    Ok(bytes)
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::client::Github;
-use super::commit::{Named, object_id};
+use super::commit::{Named, is_no_commit, object_id};
 use super::error::GithubError;
 use super::tree::{Kind, Tree};
 
@@ -49,7 +49,7 @@ impl Github {
         head: &str,
     ) -> Result<Changes, GithubError> {
         // A push that makes a branch has no commit before it.
-        if !base.is_empty() && base.bytes().all(|digit| digit == b'0') {
+        if is_no_commit(base) {
             let why = "there is no commit to compare with: the branch is new".to_owned();
             return Ok(Changes::Everything { why });
         }
@@ -98,7 +98,7 @@ impl Github {
             .await;
         let content = match file {
             Ok(content) => content.unwrap_or_default(),
-            Err(GithubError::TooLarge { .. }) => Vec::new(),
+            Err(GithubError::TooLarge { .. } | GithubError::Link { .. }) => Vec::new(),
             Err(error) => return Err(error),
         };
         Ok(submodules_of(&String::from_utf8_lossy(&content)))

@@ -28,6 +28,11 @@ impl Github {
     }
 }
 
+/// Whether an event means by it that there is no commit: all zeros stand for a branch that was not there.
+pub(super) fn is_no_commit(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|digit| digit == b'0')
+}
+
 /// A text that is put into a path must be an object's id.
 pub(super) fn object_id(text: &str) -> Result<&str, GithubError> {
     match is_object_id(text) {

@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use super::commit::is_no_commit;
 use super::pull_request::{PullRequest, Told};
 
 /// Larger than any event: GitHub caps them at 25 MB.
@@ -92,7 +93,7 @@ impl Event {
             "push" => {
                 let raw = raw()?;
                 Ok(Self::Push {
-                    before: raw.before.filter(|before| !is_nothing(before)),
+                    before: raw.before.filter(|before| !is_no_commit(before)),
                     after: raw.after.ok_or_else(|| lacks("after"))?,
                 })
             }
@@ -108,11 +109,6 @@ impl Event {
             _ => Ok(Self::Other),
         }
     }
-}
-
-/// All zeros stand for a branch that was not there.
-fn is_nothing(commit: &str) -> bool {
-    commit.bytes().all(|digit| digit == b'0')
 }
 
 #[cfg(test)]

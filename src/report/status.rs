@@ -43,15 +43,13 @@ pub struct Ended {
 }
 
 /// What is known to be left of a run that could cost money.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Leftovers {
     /// All its jobs were stopped, or none was started.
     Nothing,
     /// Nobody could look: what to type to have the run's leftovers stopped.
     #[default]
     Unknown,
-    /// These training jobs could not be stopped.
-    Jobs(Vec<String>),
 }
 
 /// The comment while canaries run.
@@ -104,23 +102,8 @@ pub fn ended(run: &Ended) -> String {
     let left = match &run.leftovers {
         Leftovers::Nothing => "Nothing: no job of this run is at work.".to_owned(),
         Leftovers::Unknown => {
-            "Every job ends by itself at its limit of time. `canary-gate sweep`, or the post step of the Action, stops what is left at once."
+            "Every job ends by itself at its limit of time. The Action's post step, or `canary-gate sweep --run ID` with the number of this run, stops what is left at once."
                 .to_owned()
-        }
-        Leftovers::Jobs(jobs) => {
-            let names: Vec<String> = jobs
-                .iter()
-                .take(JOBS_SHOWN)
-                .map(|job| as_code(job, NAME_LIMIT))
-                .collect();
-            let more = match jobs.len().saturating_sub(JOBS_SHOWN) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!(
-                "{}{more} could not be stopped, and end at their limit of time. `canary-gate sweep` stops them at once.",
-                names.join(", ")
-            )
         }
     };
     text.push_str(&format!("**What may still cost.** {left}\\\n"));
@@ -204,12 +187,7 @@ mod tests {
             ..Ended::default()
         });
         assert!(unknown.contains("**What it has cost.** Not known."));
-        assert!(unknown.contains("canary-gate sweep"));
-        let left = ended(&Ended {
-            leftovers: Leftovers::Jobs(vec!["cg-churn-1".to_owned()]),
-            ..killed()
-        });
-        assert!(left.contains("`cg-churn-1` could not be stopped"), "{left}");
+        assert!(unknown.contains("canary-gate sweep --run ID"));
     }
 
     #[test]
@@ -243,7 +221,6 @@ mod tests {
         hostile.run_url = Some("javascript:alert(1)".to_owned());
         let ended = ended(&Ended {
             how: ATTACK.to_owned(),
-            leftovers: Leftovers::Jobs(vec![ATTACK.to_owned()]),
             ..killed()
         });
         for text in [in_progress(&hostile), ended] {

@@ -169,6 +169,17 @@ fn a_submodule_that_is_gone_or_among_many_files_is_a_folder() {
     let gone = fake.commit(&[&base], &plain);
     let expected = [".gitmodules", "vendor/library/"].map(str::to_owned);
     assert_eq!(paths(changed_between(&fake, &base, &gone)), expected.into());
+    // A list of submodules behind a link names none, and is no reason to stop.
+    let linked = old
+        .without(".gitmodules")
+        .with_link(".gitmodules", "README.md");
+    let linked = fake.commit(&[&base], &linked);
+    let gone = fake.commit(&[&linked], &plain);
+    let expected = [".gitmodules", "vendor/library"].map(str::to_owned);
+    assert_eq!(
+        paths(changed_between(&fake, &linked, &gone)),
+        expected.into()
+    );
     let many = with_data(350)
         .with(".gitmodules", gitmodules)
         .with_submodule("vendor/library", &"d".repeat(40));

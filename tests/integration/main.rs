@@ -22,6 +22,7 @@ mod chain;
 mod change;
 mod command_line;
 mod container;
+mod fake;
 mod from_job;
 mod github;
 mod github_api;

@@ -14,8 +14,8 @@ use crate::units::Usd;
 use crate::verdict::Verdict;
 
 use super::super::gate::{Broken, Left};
-use super::super::project::{self, Project};
-use super::super::{judge, printable, say};
+use super::super::project::Project;
+use super::super::{judge, printable, say, written_spec};
 use super::subject::Subject;
 use super::{AppError, Checked, annotations, step_files, worst_case};
 
@@ -70,7 +70,7 @@ impl Desk {
         let desk = Self {
             environment,
             on_inconclusive: None,
-            spec: project::named_or_found(None),
+            spec: written_spec::named_or_found(None),
             commenting: None,
             stop,
             policy: None,
@@ -82,7 +82,7 @@ impl Desk {
 
     /// The comment goes to the pull request, if there is one and it is wanted.
     pub(super) fn comment_on(&mut self, github: &Github, subject: &Subject, inputs: &Inputs) {
-        self.spec = project::named_or_found(inputs.spec.as_deref());
+        self.spec = written_spec::named_or_found(inputs.spec.as_deref());
         let Some(pull_request) = subject.pull_request() else {
             return;
         };

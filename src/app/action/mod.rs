@@ -151,22 +151,18 @@ async fn prepare(
     let (inputs, wrong) = Inputs::read(variable);
     desk.on_inconclusive = inputs.on_inconclusive;
     let event = subject::read_event(&desk.environment)?;
-    let github = client(&desk.environment, &inputs).await;
-    // What is wrong is told in the comment too, where there is one to tell it in.
-    let (github, subject) = match github {
-        Ok(github) => {
-            let subject = Subject::of(&github, event, &inputs).await;
-            if let Ok(subject) = &subject {
-                desk.comment_on(&github, subject, &inputs);
-            }
-            refuse_wrong(&wrong)?;
-            (github, subject?)
-        }
-        Err(error) => {
-            refuse_wrong(&wrong)?;
-            return Err(error);
-        }
+    let known = async {
+        let github = client(&desk.environment, &inputs).await?;
+        let subject = Subject::of(&github, event, &inputs).await?;
+        Ok::<_, AppError>((github, subject))
     };
+    let known = known.await;
+    // A wrong input is told in the comment too, where there is one to tell it in.
+    if let Ok((github, subject)) = &known {
+        desk.comment_on(github, subject, &inputs);
+    }
+    refuse_wrong(&wrong)?;
+    let (github, subject) = known?;
     let told = |checked| Ok(Prepared::Told(Box::new(checked)));
     if inputs.command == ActionCommand::Sweep {
         return told(sweep_all(&subject, &inputs).await?);
@@ -274,10 +270,9 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
 
 /// Nothing of a fork's pull request is run, and nobody's money is spent on it.
 fn from_fork(subject: &Subject, inputs: &Inputs) -> Checked {
-    let on_inconclusive = OnInconclusive::Fail;
     let strictness = Strictness {
         strict: false,
-        on_inconclusive,
+        on_inconclusive: OnInconclusive::Fail,
     };
     let mut report = judge::report(
         Vec::new(),

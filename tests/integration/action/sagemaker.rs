@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
 
-use super::workflow::Workflow;
+use super::workflow::{Step, Workflow};
 use crate::aws::{FakeAws, Fault, Operation, Polls};
 use crate::github::Files;
 use crate::project::Finished;
@@ -34,7 +34,7 @@ fn started(workflow: &Workflow, aws: &FakeAws) -> Child {
         .unwrap()
 }
 
-fn ended(workflow: &Workflow, child: Child) -> super::workflow::Step {
+fn ended(workflow: &Workflow, child: Child) -> Step {
     let output = child.wait_with_output().unwrap();
     workflow.step(Finished::new(&output, workflow.project.root()))
 }
@@ -80,14 +80,20 @@ fn a_cancelled_step_stops_its_jobs_and_says_so_in_the_comment() {
     assert_eq!(step.output("exit-code"), "130");
 }
 
-#[test]
-fn a_killed_step_is_cleaned_up_by_the_post_step() {
+/// A step that had no last word.
+fn killed_in_mid_canary() -> (Workflow, FakeAws, Step) {
     let (workflow, aws) = on_sagemaker();
     aws.polls(Polls::Nothing);
     let mut child = started(&workflow, &aws);
     wait_for(|| !aws.in_progress().is_empty());
     child.kill().unwrap();
     let step = ended(&workflow, child);
+    (workflow, aws, step)
+}
+
+#[test]
+fn a_killed_step_is_cleaned_up_by_the_post_step() {
+    let (workflow, aws, step) = killed_in_mid_canary();
     assert!(!step.state.contains_key("swept"));
     assert_eq!(aws.in_progress().len(), 1);
 
@@ -103,12 +109,7 @@ fn a_killed_step_is_cleaned_up_by_the_post_step() {
 
 #[test]
 fn the_post_step_leaves_other_steps_of_the_workflow_run_alone() {
-    let (workflow, aws) = on_sagemaker();
-    aws.polls(Polls::Nothing);
-    let mut child = started(&workflow, &aws);
-    wait_for(|| !aws.in_progress().is_empty());
-    child.kill().unwrap();
-    let step = ended(&workflow, child);
+    let (workflow, aws, step) = killed_in_mid_canary();
 
     // That was a leg for another job whose name begins alike.
     let another = |command: &mut Command| {

@@ -1,44 +1,22 @@
 //! Every request and every answer, written down to be judged by AWS's own model (`tests/aws/check_exchanges.py`).
 
-use std::collections::HashSet;
-use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use serde_json::{Value, json};
 
 use super::operation::Operation;
+use crate::fake::Record;
 
-static FAKES: AtomicU64 = AtomicU64::new(0);
-
-/// A file of JSON lines of one fake; what is said again is not written again.
+/// What one fake was asked and answered.
 #[derive(Debug)]
-pub(super) struct Exchanges(Option<Mutex<Written>>);
-
-#[derive(Debug)]
-struct Written {
-    file: File,
-    lines: HashSet<u64>,
-}
+pub(super) struct Exchanges(Record);
 
 impl Exchanges {
     pub(super) fn start() -> Self {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("aws-exchanges");
-        fs::create_dir_all(&folder).unwrap();
-        let number = FAKES.fetch_add(1, Ordering::SeqCst);
-        let name = format!("{}-{number}.jsonl", std::process::id());
-        Self(Some(Mutex::new(Written {
-            file: File::create(folder.join(name)).unwrap(),
-            lines: HashSet::new(),
-        })))
+        Self(Record::start("aws-exchanges"))
     }
 
     /// Writes nothing down.
     pub(super) fn unjudged() -> Self {
-        Self(None)
+        Self(Record::nothing())
     }
 
     /// Writes a request down, keys as on the wire.
@@ -54,19 +32,10 @@ impl Exchanges {
     }
 
     fn write(&self, operation: Operation, direction: &str, value: &Value) {
-        let line = json!({
+        self.0.write(&json!({
             "service": operation.service(),
             "operation": operation.name(),
             direction: value,
-        });
-        let Some(written) = &self.0 else { return };
-        let line = format!("{line}\n");
-        let mut written = written.lock().unwrap();
-        let mut hasher = DefaultHasher::new();
-        line.hash(&mut hasher);
-        if written.lines.insert(hasher.finish()) {
-            // A line in one write, so that none is torn when the process is ended.
-            written.file.write_all(line.as_bytes()).unwrap();
-        }
+        }));
     }
 }

@@ -34,11 +34,9 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use axum::body::Bytes;
 use tempfile::TempDir;
-use tokio::sync::oneshot;
 
 pub(crate) use cloudwatch::Metrics;
 pub(crate) use fault::Fault;
@@ -53,6 +51,8 @@ use fault::FaultBuilder;
 use s3::Store;
 use state::{Clock, Core, State, page, size, wrong_token};
 
+use crate::fake::Server;
+
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
@@ -61,9 +61,7 @@ const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 /// The fake and its scripts. It ends when it is dropped, with every script that still runs.
 pub(crate) struct FakeAws {
     core: Arc<Core>,
-    url: String,
-    end: Option<oneshot::Sender<()>>,
-    server: Option<JoinHandle<()>>,
+    server: Server,
 }
 
 impl FakeAws {
@@ -106,29 +104,22 @@ impl FakeAws {
             folder: TempDir::with_prefix("canary-gate-fake-aws-").unwrap(),
             started: Mutex::new(Vec::new()),
         });
-        let (end, ended) = oneshot::channel();
-        let (listening, address) = std::sync::mpsc::channel();
-        let served = core.clone();
-        let server = std::thread::spawn(move || server::serve(served, listening, ended));
-        let address = address.recv().expect("the fake listens");
         Self {
+            server: Server::start(server::router(core.clone())),
             core,
-            url: format!("http://{address}"),
-            end: Some(end),
-            server: Some(server),
         }
     }
 
     // How it is reached.
 
     pub(crate) fn url(&self) -> &str {
-        &self.url
+        self.server.address()
     }
 
     /// What a program needs to find the fake, and to find nothing else.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("AWS_ENDPOINT_URL", self.url.clone()),
+            ("AWS_ENDPOINT_URL", self.url().to_owned()),
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
             ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
             ("AWS_REGION", REGION.to_owned()),
@@ -299,12 +290,7 @@ impl FakeAws {
 
 impl Drop for FakeAws {
     fn drop(&mut self) {
-        if let Some(end) = self.end.take() {
-            let _ = end.send(());
-        }
-        if let Some(server) = self.server.take() {
-            let _ = server.join();
-        }
+        self.server.end();
         for run in self.core.started.lock().unwrap().iter() {
             run.kill();
         }

@@ -1,6 +1,5 @@
 //! The one HTTP port: which service a request is for, and how that service writes answers and errors.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -8,8 +7,6 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 
 use super::fault::{Fault, Refusal};
 use super::operation::Operation;
@@ -40,25 +37,9 @@ impl Call {
     }
 }
 
-/// Listens, tells where, and serves until it is told to end.
-pub(super) fn serve(
-    core: Arc<Core>,
-    listening: std::sync::mpsc::Sender<SocketAddr>,
-    end: oneshot::Receiver<()>,
-) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async move {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listening.send(listener.local_addr().unwrap()).unwrap();
-        let router = Router::new().fallback(answer).with_state(core);
-        tokio::select! {
-            result = axum::serve(listener, router) => result.unwrap(),
-            _ = end => {}
-        }
-    });
+/// Every request to the fake.
+pub(super) fn router(core: Arc<Core>) -> Router {
+    Router::new().fallback(answer).with_state(core)
 }
 
 async fn answer(State(core): State<Arc<Core>>, request: Request<Body>) -> Response<Body> {

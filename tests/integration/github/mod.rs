@@ -12,10 +12,9 @@
 //! assert_eq!(github.comments(7).len(), 2);
 //! ```
 //!
-//! What was said is judged later by GitHub's own description, see [`exchanges`].
+//! What was said is judged later by GitHub's own description, see `tests/github/judge.mjs`.
 
 mod answers;
-mod exchanges;
 mod fault;
 mod files;
 mod pull;
@@ -25,18 +24,16 @@ mod state;
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::JoinHandle;
-
-use tokio::sync::oneshot;
 
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
 pub(crate) use state::{Comment, Said, User};
 
-use exchanges::Exchanges;
 use fault::FaultBuilder;
 use pull::Pull;
 use state::{Core, State};
+
+use crate::fake::{Record, Server};
 
 /// The repository that the fake has.
 pub(crate) const REPOSITORY: &str = "example/models";
@@ -46,44 +43,35 @@ pub(crate) const TOKEN: &str = "ghs_token_of_the_fake_github_0123456789";
 /// The fake. It ends when it is dropped.
 pub(crate) struct FakeGithub {
     core: Arc<Core>,
-    address: String,
-    end: Option<oneshot::Sender<()>>,
-    server: Option<JoinHandle<()>>,
+    server: Server,
 }
 
 impl FakeGithub {
     /// Like github.com: the API at the root, GraphQL at `/graphql`.
     pub(crate) fn start() -> Self {
-        Self::with("", "/graphql", Exchanges::start())
+        Self::with("", "/graphql", Record::start("github-exchanges"))
     }
 
     /// Like GitHub Enterprise Server: the API at `/api/v3`, GraphQL at `/api/graphql`.
     pub(crate) fn enterprise() -> Self {
-        Self::with("/api/v3", "/api/graphql", Exchanges::start())
+        Self::with("/api/v3", "/api/graphql", Record::start("github-exchanges"))
     }
 
     /// A fake for answers that GitHub's description does not have: it does not judge them.
     pub(crate) fn unjudged() -> Self {
-        Self::with("", "/graphql", Exchanges::unjudged())
+        Self::with("", "/graphql", Record::nothing())
     }
 
-    fn with(api_path: &'static str, graphql_path: &'static str, exchanges: Exchanges) -> Self {
+    fn with(api_path: &'static str, graphql_path: &'static str, exchanges: Record) -> Self {
         let core = Arc::new(Core {
             state: Mutex::new(State::new()),
             api_path,
             graphql_path,
             exchanges,
         });
-        let (end, ended) = oneshot::channel();
-        let (listening, address) = std::sync::mpsc::channel();
-        let served = core.clone();
-        let server = std::thread::spawn(move || server::serve(served, listening, ended));
-        let address = address.recv().expect("the fake listens");
         Self {
+            server: Server::start(server::router(core.clone())),
             core,
-            address: format!("http://{address}"),
-            end: Some(end),
-            server: Some(server),
         }
     }
 
@@ -91,12 +79,12 @@ impl FakeGithub {
 
     /// What `GITHUB_API_URL` says.
     pub(crate) fn api_url(&self) -> String {
-        format!("{}{}", self.address, self.core.api_path)
+        format!("{}{}", self.server.address(), self.core.api_path)
     }
 
     /// What `GITHUB_GRAPHQL_URL` says.
     pub(crate) fn graphql_url(&self) -> String {
-        format!("{}{}", self.address, self.core.graphql_path)
+        format!("{}{}", self.server.address(), self.core.graphql_path)
     }
 
     /// What the runner tells a step about where GitHub is.
@@ -104,7 +92,7 @@ impl FakeGithub {
         vec![
             ("GITHUB_API_URL", self.api_url()),
             ("GITHUB_GRAPHQL_URL", self.graphql_url()),
-            ("GITHUB_SERVER_URL", self.address.clone()),
+            ("GITHUB_SERVER_URL", self.server.address().to_owned()),
             ("GITHUB_REPOSITORY", REPOSITORY.to_owned()),
         ]
     }
@@ -212,16 +200,5 @@ impl FakeGithub {
         let state = self.state();
         let matching = |said: &&Said| said.method == method && said.path.contains(path);
         state.requests.iter().filter(matching).count()
-    }
-}
-
-impl Drop for FakeGithub {
-    fn drop(&mut self) {
-        if let Some(end) = self.end.take() {
-            let _ = end.send(());
-        }
-        if let Some(server) = self.server.take() {
-            let _ = server.join();
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! The HTTP port: reads a request, lets it fail where a test says so, else answers, and writes both down.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,8 +8,6 @@ use axum::body::{Body, to_bytes};
 use axum::extract::State as Extracted;
 use axum::http::{HeaderMap, Request, Response};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 
 use super::TOKEN;
 use super::answers::{Answer, failure};
@@ -18,25 +15,9 @@ use super::fault::Fault;
 use super::routes;
 use super::state::{Core, Said};
 
-/// Listens, tells where, and serves until it is told to end.
-pub(super) fn serve(
-    core: Arc<Core>,
-    listening: std::sync::mpsc::Sender<SocketAddr>,
-    end: oneshot::Receiver<()>,
-) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async move {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listening.send(listener.local_addr().unwrap()).unwrap();
-        let router = Router::new().fallback(answer).with_state(core);
-        tokio::select! {
-            result = axum::serve(listener, router) => result.unwrap(),
-            _ = end => {}
-        }
-    });
+/// Every request to the fake.
+pub(super) fn router(core: Arc<Core>) -> Router {
+    Router::new().fallback(answer).with_state(core)
 }
 
 async fn answer(Extracted(core): Extracted<Arc<Core>>, request: Request<Body>) -> Response<Body> {

@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use serde_json::Value;
 
-use super::exchanges::Exchanges;
 use super::fault::{Fault, Rule};
 use super::files::{File, Files, Kind, Node, grow, object_id};
 use super::pull::Pull;
+use crate::fake::Record;
 
 /// Who writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,7 +252,7 @@ pub(super) struct Core {
     pub(super) state: Mutex<State>,
     pub(super) api_path: &'static str,
     pub(super) graphql_path: &'static str,
-    pub(super) exchanges: Exchanges,
+    pub(super) exchanges: Record,
 }
 
 impl Core {
