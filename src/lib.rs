@@ -36,6 +36,8 @@ pub mod exit;
 
 pub mod plan;
 
+pub mod drift;
+
 pub mod report;
 
 // The edges: files, processes, clock, environment.

@@ -74,7 +74,7 @@ pub(super) fn peak_bytes(run: &Measurement) -> Option<f64> {
     Some(run.usage.memory.as_ref()?.bytes?.as_f64())
 }
 
-fn peak_percent(run: &Measurement) -> Option<f64> {
+pub(super) fn peak_percent(run: &Measurement) -> Option<f64> {
     Some(run.usage.memory.as_ref()?.percent?.0)
 }
 

@@ -10,6 +10,7 @@
 //! (`prior`).
 
 mod canary_time;
+pub mod change;
 mod law;
 #[cfg(test)]
 mod leave_one_out;
@@ -23,9 +24,9 @@ mod prior;
 mod runs;
 pub mod scale_out;
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use canary_time::CanaryTime;
 pub use law::Shape;
@@ -179,8 +180,15 @@ impl Estimate {
     pub fn of(predictive: &Predictive, certainty: Fraction) -> Self {
         Self {
             point: predictive.median(),
-            lower: predictive.quantile(1.0 - certainty.0),
-            upper: predictive.quantile(certainty.0),
+            ..Self::of_quantiles(|p| predictive.quantile(p), certainty)
+        }
+    }
+
+    fn of_quantiles(quantile: impl Fn(f64) -> f64, certainty: Fraction) -> Self {
+        Self {
+            point: quantile(0.5),
+            lower: quantile(1.0 - certainty.0),
+            upper: quantile(certainty.0),
             level: round_level(2.0 * certainty.0 - 1.0),
         }
     }

@@ -40,6 +40,12 @@ pub(super) fn weigh(
     prior: &Prior,
     fewest: Fewest,
 ) -> Result<Posterior, Unknown> {
+    check(points, subject, fewest)?;
+    Ok(Posterior::fit(&observations(points, prior), prior))
+}
+
+/// Whether the points are enough for a law.
+pub(super) fn check(points: &[Point], subject: &str, fewest: Fewest) -> Result<(), Unknown> {
     let (runs, least_sizes) = match fewest {
         Fewest::ForAForecast => (FEWEST_RUNS, FEWEST_SIZES),
         Fewest::One => (1, 1),
@@ -58,7 +64,7 @@ pub(super) fn weigh(
             "every completed run did the same part of the full run's work; the rest needs a second level".to_owned(),
         ));
     }
-    Ok(Posterior::fit(&observations(points, prior), prior))
+    Ok(())
 }
 
 /// The points as a posterior sees them. A value of 0 has no logarithm and counts as the least one that was measured.

@@ -16,8 +16,9 @@
 mod evidence;
 mod odd_runs;
 
-use evidence::Evidence;
-use odd_runs::{MAD_TO_DEVIATION, ROBUST_FROM, median, without_odd_replicates};
+pub(super) use evidence::Evidence;
+use odd_runs::ROBUST_FROM;
+pub(super) use odd_runs::{MAD_TO_DEVIATION, median, without_odd_replicates};
 
 use super::Law;
 use super::law::{FamilyWeights, Growth, Shape};
@@ -60,7 +61,7 @@ pub(super) struct Observation {
 }
 
 /// Candidates that are less probable than this beside the best one are dropped.
-const NEGLIGIBLE: f64 = 1e-6;
+pub(super) const NEGLIGIBLE: f64 = 1e-6;
 
 /// A run that was ended before it was done: it would have had more than `value`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,23 +74,35 @@ pub(super) struct LowerBound {
     pub(super) value: f64,
 }
 
+/// Rising in work, and in share within it. Sums of floats depend on their order; the forecast must not.
+pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
+    let mut ordered = observations.to_vec();
+    ordered.sort_by(|a, b| {
+        (a.work.total_cmp(&b.work))
+            .then(a.share.total_cmp(&b.share))
+            .then(a.value.total_cmp(&b.value))
+            .then(a.weight.total_cmp(&b.weight))
+    });
+    ordered
+}
+
 /// One (f, u, k) with its probability and what it says of ln S.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+pub(super) struct Candidate {
     shape: Shape,
     fixed: f64,
-    work_part: f64,
+    pub(super) work_part: f64,
     /// The logarithm of its probability, up to a constant; then the probability.
-    weight: f64,
+    pub(super) weight: f64,
     /// Of ln S.
-    center: f64,
+    pub(super) center: f64,
     /// The sum of weighted squared residuals.
-    squares: f64,
+    pub(super) squares: f64,
 }
 
 impl Candidate {
     /// u + (1 - u) f(x) h(q), and the part of it that grows.
-    fn relative(&self, share: f64, work: f64) -> (f64, f64) {
+    pub(super) fn relative(&self, share: f64, work: f64) -> (f64, f64) {
         let growing = (1.0 - self.fixed)
             * self.shape.at(share)
             * (1.0 - self.work_part + self.work_part * work);
@@ -116,31 +129,37 @@ pub(super) struct Posterior {
 impl Posterior {
     /// Weighs the laws by the runs, in any order. At least one run; values are positive.
     pub(super) fn fit(observations: &[Observation], prior: &Prior) -> Self {
+        Self::settle(observations, prior).0
+    }
+
+    /// The same, and the runs in a fixed order with the weights that were left to them: less for those far from the others.
+    pub(super) fn settle(observations: &[Observation], prior: &Prior) -> (Self, Vec<Observation>) {
         debug_assert!(!observations.is_empty());
-        let mut ordered = observations.to_vec();
-        // Sums of floats depend on their order; the forecast must not.
-        ordered.sort_by(|a, b| {
-            (a.work.total_cmp(&b.work))
-                .then(a.share.total_cmp(&b.share))
-                .then(a.value.total_cmp(&b.value))
-                .then(a.weight.total_cmp(&b.weight))
-        });
+        let ordered = in_order(observations);
         if ordered.len() < ROBUST_FROM {
-            return Self::fit_once(&ordered, prior);
+            return (Self::fit_once(&ordered, prior), ordered);
         }
         // One odd run among the smallest can bend the laws so far that it looks like all others; its own size tells.
         let guess = without_odd_replicates(&ordered, prior.noise);
         let first = Self::fit_once(&guess, prior);
         let reweighed = first.without_outliers(&ordered);
         if reweighed == guess {
-            first
+            (first, guess)
         } else {
-            Self::fit_once(&reweighed, prior)
+            (Self::fit_once(&reweighed, prior), reweighed)
         }
     }
 
+    /// The squares of the residuals from the law that comes closest to the runs.
+    pub(super) fn least_squares(&self) -> f64 {
+        self.candidates
+            .iter()
+            .map(|one| one.squares)
+            .fold(f64::INFINITY, f64::min)
+    }
+
     fn fit_once(observations: &[Observation], prior: &Prior) -> Self {
-        let runs = Evidence::new(observations, prior);
+        let runs = Evidence::new(&[observations], prior);
         let parts = runs.work_parts();
         let mut candidates: Vec<Candidate> = prior
             .laws
@@ -164,7 +183,7 @@ impl Posterior {
             prior: *prior,
             candidates,
             degrees_of_freedom: runs.degrees_of_freedom(),
-            weight_total: runs.weight_total,
+            weight_total: runs.weight_totals().iter().sum(),
             largest_share: observations.iter().map(|run| run.share).fold(0.0, f64::max),
             largest_work: observations.iter().map(|run| run.work).fold(0.0, f64::max),
         }

@@ -4,7 +4,8 @@ mod mixture;
 mod spread;
 
 pub(super) use mixture::Component;
-use mixture::{MOST_COMPONENTS, below_and_above, false_position, merged, mixture_quantile};
+pub(super) use mixture::merged;
+use mixture::{MOST_COMPONENTS, below_and_above, false_position, mixture_quantile};
 pub(super) use spread::Spread;
 
 /// The quantile of the standard normal that leaves 5 % above it: half of a central 90 % interval.
@@ -65,6 +66,14 @@ impl Predictive {
     /// An amount whose ln y is the mixture of `components`, of which there is at least one; weights sum to 1.
     pub(super) fn mixture(components: Vec<Component>) -> Self {
         Self::centered(1.0, merged(components))
+    }
+
+    /// The same where only the components of one list may be taken together: a narrow one and a broad one about one centre would
+    /// else become a middling one. Every list has at least one component, and the weights of all sum to 1.
+    pub(super) fn mixture_of(lists: Vec<Vec<Component>>) -> Self {
+        let mut components: Vec<Component> = lists.into_iter().flat_map(merged).collect();
+        components.sort_by(|a, b| a.center.total_cmp(&b.center));
+        Self::centered(1.0, components)
     }
 
     /// `components` are of ln(y / `unit`); moves them so that they are of ln(y / median).
@@ -139,7 +148,7 @@ impl Predictive {
     }
 
     /// An amount in parts with their probabilities, each the quantile in its middle; `None` for a level.
-    fn parts(&self) -> Option<Vec<(f64, f64)>> {
+    pub(super) fn parts(&self) -> Option<Vec<(f64, f64)>> {
         let Kind::Amount { median, components } = &self.kind else {
             return None;
         };

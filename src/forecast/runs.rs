@@ -156,6 +156,41 @@ impl<'a> Runs<'a> {
             .any(|run| matches!(run.outcome, Outcome::OutOfMemory { .. }))
     }
 
+    /// The bytes of the whole data; `None` unless every run that entered says so, and all the same.
+    pub(super) fn full_bytes(&self) -> Option<f64> {
+        self.of_all(|run| {
+            let bytes = run.bytes_total?.as_f64();
+            has_bytes(run).then_some(bytes)
+        })
+    }
+
+    /// The full run's level of work; `None` unless every run that entered says so, and all the same.
+    pub(super) fn full_work(&self) -> Option<f64> {
+        self.of_all(|run| run.work.and(run.work_total))
+    }
+
+    /// Whether some run that entered has a level of work.
+    pub(super) fn has_work(&self) -> bool {
+        self.entered.iter().any(|run| run.work_total.is_some())
+    }
+
+    /// A positive value that all runs that entered have in common.
+    fn of_all(&self, value: impl Fn(&Measurement) -> Option<f64>) -> Option<f64> {
+        let first = value(self.entered.first()?)?;
+        let is_sound = first.is_finite() && first > 0.0;
+        (is_sound && self.all_have(|run| value(run) == Some(first))).then_some(first)
+    }
+
+    /// The runs that entered, in the order given.
+    pub(super) fn entered(&self) -> &[&'a Measurement] {
+        &self.entered
+    }
+
+    /// Whether a run was ended at its time limit.
+    pub(super) fn some_timed_out(&self) -> bool {
+        self.timed_out().next().is_some()
+    }
+
     /// How many runs have only the fraction asked for as their share of the data.
     pub(super) fn without_bytes(&self) -> usize {
         self.entered.iter().filter(|run| !has_bytes(run)).count()

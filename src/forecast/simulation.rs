@@ -14,7 +14,7 @@ use super::{Predictive, count_as_float, prior};
 use random::Random;
 
 #[path = "../../benches/coverage/random.rs"]
-mod random;
+pub(crate) mod random;
 
 /// Shares of the data, the first run first.
 const DESIGNS: [&[f64]; 3] = [

@@ -10,7 +10,7 @@ use crate::units::{Bytes, Percent, UsdPerHour};
 const TOTAL: u64 = 100 * Bytes::GIB;
 
 /// A completed run at `percent` of 100 GiB.
-pub(super) fn run(percent: f64, seconds: f64) -> Measurement {
+pub(crate) fn run(percent: f64, seconds: f64) -> Measurement {
     Measurement {
         bytes: Some(Bytes::from_f64(Bytes(TOTAL).as_f64() * percent / 100.0)),
         bytes_total: Some(Bytes(TOTAL)),
@@ -24,7 +24,7 @@ pub(super) fn run(percent: f64, seconds: f64) -> Measurement {
     }
 }
 
-fn with_memory(mut run: Measurement, bytes: u64) -> Measurement {
+pub(super) fn with_memory(mut run: Measurement, bytes: u64) -> Measurement {
     run.usage.memory = Some(PeakMemory {
         bytes: Some(Bytes(bytes)),
         percent: None,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The pure core in story order: each may import those before it. An edge or `app` may not be imported by any.
-const CORE: [&str; 11] = [
+const CORE: [&str; 12] = [
     "units",
     "instance",
     "spec",
@@ -15,6 +15,7 @@ const CORE: [&str; 11] = [
     "verdict",
     "exit",
     "plan",
+    "drift",
     "report",
 ];
 
@@ -44,6 +45,7 @@ const HOMES: [(&str, &[&str]); 18] = [
             "measurement.rs",
             "forecast/",
             "verdict/",
+            "drift/",
             "report/",
             "probe/mod.rs",
         ],

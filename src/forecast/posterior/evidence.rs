@@ -1,5 +1,7 @@
 //! How well each candidate explains the runs: the grid over the fixed part and the part that goes with the work.
 
+use std::collections::HashMap;
+
 use super::super::count_as_float;
 use super::super::law::Shape;
 use super::{Candidate, Observation, Prior};
@@ -18,38 +20,126 @@ const FINE_ENOUGH: f64 = 0.5;
 /// many more between the neighbours of the best of them.
 const WORK_STEPS: u32 = 16;
 const FINER_WORK_STEPS: u32 = 8;
-/// The runs, prepared for many candidates.
-pub(super) struct Evidence<'a> {
-    observations: &'a [Observation],
+/// The runs, prepared for many candidates: one group, or several that share the law and the noise but have each its own S.
+pub(in crate::forecast) struct Evidence<'a> {
     prior: &'a Prior,
-    logarithms: Vec<f64>,
-    pub(super) weight_total: f64,
+    groups: Vec<Group>,
+    /// Every share and work that a run has, once.
+    places: Vec<(f64, f64)>,
+    /// What is known of s^2 beside the residuals of these runs: squares, and degrees of freedom after the runs.
+    known_squares: f64,
+    degrees_of_freedom: f64,
+}
+
+/// Runs with one S.
+struct Group {
+    runs: Vec<Run>,
+    weight_total: f64,
+}
+
+struct Run {
+    /// Where its share and work stand among the places.
+    place: usize,
+    logarithm: f64,
+    weight: f64,
 }
 
 impl<'a> Evidence<'a> {
-    pub(super) fn new(observations: &'a [Observation], prior: &'a Prior) -> Self {
+    /// At least one group, none of them empty.
+    pub(in crate::forecast) fn new(groups: &[&[Observation]], prior: &'a Prior) -> Self {
+        debug_assert!(!groups.is_empty() && groups.iter().all(|group| !group.is_empty()));
+        let mut places = Vec::new();
+        let mut known = HashMap::new();
+        let mut place = |run: &Observation| {
+            *known
+                .entry((run.share.to_bits(), run.work.to_bits()))
+                .or_insert_with(|| {
+                    places.push((run.share, run.work));
+                    places.len() - 1
+                })
+        };
+        let groups: Vec<Group> = groups
+            .iter()
+            .map(|group| Group {
+                runs: group
+                    .iter()
+                    .map(|run| Run {
+                        place: place(run),
+                        logarithm: run.value.ln(),
+                        weight: run.weight,
+                    })
+                    .collect(),
+                weight_total: group.iter().map(|run| run.weight).sum(),
+            })
+            .collect();
+        let runs: usize = groups.iter().map(|group| group.runs.len()).sum();
         Self {
-            observations,
             prior,
-            logarithms: observations.iter().map(|run| run.value.ln()).collect(),
-            weight_total: observations.iter().map(|run| run.weight).sum(),
+            known_squares: prior.noise_degrees_of_freedom * prior.noise.powi(2),
+            // Those of the prior and one for each run, less the one that ln S takes in each group.
+            degrees_of_freedom: prior.noise_degrees_of_freedom + count_as_float(runs)
+                - count_as_float(groups.len()),
+            groups,
+            places,
         }
     }
 
-    /// Of s^2 after the runs: those of its prior and one for each run, less the one that ln S takes.
-    pub(super) fn degrees_of_freedom(&self) -> f64 {
-        self.prior.noise_degrees_of_freedom + count_as_float(self.observations.len()) - 1.0
+    /// The same where other runs say something of the noise too: the squares of their residuals, on so many degrees of freedom.
+    pub(in crate::forecast) fn beside(self, squares: f64, degrees_of_freedom: f64) -> Self {
+        Self {
+            known_squares: self.known_squares + squares,
+            degrees_of_freedom: self.degrees_of_freedom + degrees_of_freedom,
+            ..self
+        }
+    }
+
+    /// Of s^2 after the runs.
+    pub(in crate::forecast) fn degrees_of_freedom(&self) -> f64 {
+        self.degrees_of_freedom
+    }
+
+    /// What s^2 times its degrees of freedom is without the residuals of these runs.
+    pub(in crate::forecast) fn known_squares(&self) -> f64 {
+        self.known_squares
+    }
+
+    /// The weight of the runs of each group.
+    pub(in crate::forecast) fn weight_totals(&self) -> Vec<f64> {
+        self.groups.iter().map(|group| group.weight_total).collect()
+    }
+
+    /// What a candidate says of ln S in each group.
+    pub(in crate::forecast) fn centers(&self, candidate: &Candidate) -> Vec<f64> {
+        let relative: Vec<f64> = self
+            .places
+            .iter()
+            .map(|(share, work)| candidate.relative(*share, *work).0.ln())
+            .collect();
+        self.groups
+            .iter()
+            .map(|group| group.center_and_squares(&relative).0)
+            .collect()
+    }
+
+    /// The prior probability of a candidate of this evidence.
+    pub(in crate::forecast) fn prior_probability(&self, candidate: &Candidate) -> f64 {
+        (candidate.weight + self.penalty(candidate.squares)).exp()
+    }
+
+    /// What so many squares of residuals take from the logarithm of the evidence.
+    fn penalty(&self, squares: f64) -> f64 {
+        self.degrees_of_freedom / 2.0 * (self.known_squares + squares).ln()
     }
 
     /// The values of k with the logarithms of their prior probabilities; only 0 where the work does not differ.
     ///
     /// Between the masses on none and all, every factor h = 1 - k + k q that the least work q may have is as likely as
     /// another on a logarithmic scale: even steps of k itself would leave a gap of many times before k = 1.
-    pub(super) fn work_parts(&self) -> Vec<(f64, f64)> {
+    pub(in crate::forecast) fn work_parts(&self) -> Vec<(f64, f64)> {
         let least = self
-            .observations
+            .places
             .iter()
-            .map(|run| run.work)
+            .map(|(_, work)| *work)
             .fold(1.0, f64::min);
         if least >= 1.0 {
             return vec![(0.0, 0.0)];
@@ -99,7 +189,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The grid over u and k for one law, each point with the logarithm of its probability.
-    pub(super) fn candidates(
+    pub(in crate::forecast) fn candidates(
         &self,
         shape: Shape,
         parts: &[(f64, f64)],
@@ -111,11 +201,17 @@ impl<'a> Evidence<'a> {
             .collect()
     }
 
-    fn with_work_part(&self, shape: Shape, work_part: f64, log_prior: f64) -> Vec<Candidate> {
+    /// The grid over u for one law and one part that goes with the work.
+    pub(in crate::forecast) fn with_work_part(
+        &self,
+        shape: Shape,
+        work_part: f64,
+        log_prior: f64,
+    ) -> Vec<Candidate> {
         let growth: Vec<f64> = self
-            .observations
+            .places
             .iter()
-            .map(|run| shape.at(run.share) * (1.0 - work_part + work_part * run.work))
+            .map(|(share, work)| shape.at(*share) * (1.0 - work_part + work_part * work))
             .collect();
         self.over_fixed_part(shape, &growth, work_part, log_prior)
     }
@@ -199,29 +295,43 @@ impl<'a> Evidence<'a> {
             .collect()
     }
 
-    /// The evidence of one candidate and what it says of ln S; `growth` holds f(x) h(q) of each run.
+    /// The evidence of one candidate and what it says of ln S in the first group; `growth` holds f(x) h(q) of each place.
     fn weigh(&self, candidate: Candidate, growth: &[f64]) -> Candidate {
         let fixed = candidate.fixed;
+        let relative: Vec<f64> = growth
+            .iter()
+            .map(|growth| (fixed + (1.0 - fixed) * growth).max(f64::MIN_POSITIVE).ln())
+            .collect();
+        let mut centers = self
+            .groups
+            .iter()
+            .map(|group| group.center_and_squares(&relative));
+        let (center, mut squares) = centers.next().expect("there is at least one group");
+        squares += centers.map(|(_, squares)| squares).sum::<f64>();
+        Candidate {
+            center,
+            squares,
+            weight: candidate.weight - self.penalty(squares),
+            ..candidate
+        }
+    }
+}
+
+impl Group {
+    /// The location of ln S, and the sum of weighted squared residuals; `relative` holds ln(u + (1 - u) f(x) h(q)) of each
+    /// place.
+    fn center_and_squares(&self, relative: &[f64]) -> (f64, f64) {
         let (mut sum, mut squares) = (0.0, 0.0);
         // The sum of squares about the first residual loses no digits where all are nearly equal.
         let mut origin = None;
-        for ((run, logarithm), growth) in self.observations.iter().zip(&self.logarithms).zip(growth)
-        {
-            let relative = (fixed + (1.0 - fixed) * growth).max(f64::MIN_POSITIVE);
-            let residual = logarithm - relative.ln();
+        for run in &self.runs {
+            let residual = run.logarithm - relative[run.place];
             let distance = residual - *origin.get_or_insert(residual);
             sum += run.weight * distance;
             squares += run.weight * distance * distance;
         }
         let mean = sum / self.weight_total;
         let squares = (squares - self.weight_total * mean * mean).max(0.0);
-        let prior = self.prior.noise_degrees_of_freedom * self.prior.noise.powi(2);
-        let exponent = self.degrees_of_freedom() / 2.0;
-        Candidate {
-            center: origin.unwrap_or_default() + mean,
-            squares,
-            weight: candidate.weight - exponent * (prior + squares).ln(),
-            ..candidate
-        }
+        (origin.unwrap_or_default() + mean, squares)
     }
 }

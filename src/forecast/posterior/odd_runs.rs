@@ -12,11 +12,11 @@ const FEWEST_REPLICATES: usize = 3;
 /// Samples of one size differ in their bytes by less than this.
 const ONE_SIZE: f64 = 1.1;
 /// The median absolute deviation of normal errors times this is their standard deviation (ibid., section 1.1).
-pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
+pub(in crate::forecast) const MAD_TO_DEVIATION: f64 = 1.4826;
 
 impl Observation {
     /// With less weight where its residual lies beyond [`HUBER`] times the scale of residuals.
-    pub(super) fn doubted(&self, residual: f64, scale: f64) -> Self {
+    pub(in crate::forecast) fn doubted(&self, residual: f64, scale: f64) -> Self {
         Self {
             weight: self.weight * (HUBER * scale / residual.abs()).min(1.0),
             ..*self
@@ -42,7 +42,10 @@ fn of_one_size(runs: &[Observation]) -> Vec<&[Observation]> {
 
 /// The runs with less weight for those that lie far from the median of at least [`FEWEST_REPLICATES`] of their size; `runs`
 /// rise in share. The scale is that of all such distances but those of the medians themselves, which are 0.
-pub(super) fn without_odd_replicates(runs: &[Observation], least_scale: f64) -> Vec<Observation> {
+pub(in crate::forecast) fn without_odd_replicates(
+    runs: &[Observation],
+    least_scale: f64,
+) -> Vec<Observation> {
     let sizes = of_one_size(runs);
     let residuals: Vec<f64> = sizes
         .iter()
@@ -78,7 +81,7 @@ pub(super) fn without_odd_replicates(runs: &[Observation], least_scale: f64) -> 
 }
 
 /// Of values in any order; the upper one of the two in the middle.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
+pub(in crate::forecast) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }

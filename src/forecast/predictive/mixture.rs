@@ -20,7 +20,7 @@ pub(super) const MOST_COMPONENTS: usize = 24;
 pub(super) const QUANTILE_TOLERANCE: f64 = 1e-10;
 
 /// Sorted by centre, and neighbours that cannot be told apart as one, with mean and variance kept.
-pub(super) fn merged(mut components: Vec<Component>) -> Vec<Component> {
+pub(in crate::forecast) fn merged(mut components: Vec<Component>) -> Vec<Component> {
     components.sort_by(|a, b| a.center.total_cmp(&b.center));
     let mut within = MERGE_WITHIN;
     loop {

@@ -1,0 +1,282 @@
+//! The **control chart** over the last checks: whether the level changed at all, since when, and by how much.
+//!
+//! It is the change-point model with unknown parameters (Hawkins, Qiu and Kang, The Changepoint Model for Statistical Process
+//! Control, Journal of Quality Technology 35, 2003). Every split of the checks into earlier and later ones is tried; the
+//! largest standardised difference of the two means is held against a limit. Nothing has to be known of the level or of its
+//! noise beforehand, so it works from the second check on, and a slow rise is found as soon as its ends differ enough. Both
+//! parts of a split are then looked at in the same way (binary segmentation: Scott and Knott, A Cluster Analysis Method for
+//! Grouping Means in the Analysis of Variance, Biometrics 30, 1974): the first segment is the reference's level, the last one
+//! today's.
+
+mod limits;
+
+use crate::forecast::Predictive;
+
+pub use limits::{FALSE_ALARMS, MOST_CHECKS, limit};
+
+/// How far checks are taken to lie apart beyond what their canaries' noise explains, before the series is looked at: another
+/// day, another machine. The standard deviation of ln y.
+const SESSION_NOISE: f64 = 0.03;
+
+/// How many checks' worth that guess is. Three are soon outvoted: the first ten checks of a noisy machine must not alarm.
+const SESSION_NOISE_DEGREES_OF_FREEDOM: f64 = 3.0;
+
+/// How many times as far a last check that stands alone must be from the others as two that agree: one odd machine is no change
+/// of level.
+const ODD_CHECK: f64 = 1.7;
+
+/// The limit within the parts of a series that is known to have changed. No alarm hangs on it that the whole series does not
+/// raise, so it may be lower: a slow rise is cut where its ends are, and a return is seen at once. Much lower, and rises below
+/// the policy's limit are cut until a part of them lies above it.
+const PART_LIMIT: f64 = 3.5;
+
+/// Beyond this a standard error of ln y says nothing: e^10 is a factor of 22,000.
+const LARGEST_STANDARD_ERROR: f64 = 10.0;
+
+/// One check.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    ln_level: f64,
+    /// 1 / variance, before the series' own noise is known.
+    weight: f64,
+}
+
+impl Point {
+    /// The logarithm of a level, and its standard error from canary noise alone. `None` unless both are finite and the error
+    /// is one that says something.
+    pub fn new(ln_level: f64, standard_error: f64) -> Option<Self> {
+        let is_told =
+            ln_level.is_finite() && (0.0..=LARGEST_STANDARD_ERROR).contains(&standard_error);
+        is_told.then(|| Self {
+            ln_level,
+            weight: 1.0 / (standard_error.powi(2) + SESSION_NOISE.powi(2)),
+        })
+    }
+}
+
+/// A series of checks, cut where its level changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// In time's order, at least one; each with at least one check.
+    segments: Vec<Segment>,
+    noise: Noise,
+    /// The last check beside all the earlier ones, taken to be on one level.
+    last_alone: Option<Change>,
+}
+
+/// Checks in a row that are on one level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Segment {
+    first: usize,
+    mean: f64,
+    weight: f64,
+}
+
+/// How much the checks scatter about their levels: the factor on the variance that their weights say, with an inverse-gamma
+/// prior about 1, so that means are Student-t (Gelman et al., Bayesian Data Analysis, 3rd ed., 2013, 3.2-3.3).
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Noise {
+    factor: f64,
+    degrees_of_freedom: f64,
+}
+
+/// How one level differs from another: ln(after / before) is Student-t.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Change {
+    center: f64,
+    scale: f64,
+    degrees_of_freedom: f64,
+}
+
+/// What the chart sees.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shift {
+    /// The index of the first check on today's level.
+    pub since: usize,
+    /// Today's level as a multiple of the level before.
+    pub of_the_level_before: Predictive,
+    /// Today's level as a multiple of the reference's. The same as the other after one change.
+    pub of_the_reference: Predictive,
+}
+
+impl Chart {
+    /// `points` are the checks, oldest first, the first of them the reference; at least one. No more than [`MOST_CHECKS`]
+    /// should be given: the limits were found for so many.
+    pub fn of(points: &[Point]) -> Self {
+        let starts = cuts(points);
+        let ends = starts.iter().skip(1).copied().chain([points.len()]);
+        let segments: Vec<Segment> = starts
+            .iter()
+            .zip(ends)
+            .map(|(first, end)| Segment::of(*first, &points[*first..end]))
+            .collect();
+        let scatter = segments
+            .iter()
+            .enumerate()
+            .map(|(index, segment)| {
+                let end = segments
+                    .get(index + 1)
+                    .map_or(points.len(), |next| next.first);
+                segment.scatter(&points[segment.first..end])
+            })
+            .sum();
+        let last_alone = points.split_last().and_then(|(last, earlier)| {
+            let before = (!earlier.is_empty()).then(|| Segment::of(0, earlier))?;
+            let noise = Noise::learned(before.scatter(earlier), earlier.len() - 1);
+            let after = Segment::of(earlier.len(), std::slice::from_ref(last));
+            Some(noise.change(&before, &after))
+        });
+        Self {
+            noise: Noise::learned(scatter, points.len() - segments.len()),
+            segments,
+            last_alone,
+        }
+    }
+
+    /// The last change of level; `None` where all checks may be on one.
+    pub fn shift(&self) -> Option<Shift> {
+        let (newest, earlier) = self.segments.split_last()?;
+        let before = earlier.last()?;
+        Some(Shift {
+            since: newest.first,
+            of_the_level_before: self.noise.change(before, newest).as_multiple(),
+            of_the_reference: self.noise.change(&self.segments[0], newest).as_multiple(),
+        })
+    }
+
+    /// The last check alone as a multiple of the level of all earlier ones: what can be said where there is no shift. `None`
+    /// for a single check.
+    pub fn last_check(&self) -> Option<Predictive> {
+        self.last_alone.map(Change::as_multiple)
+    }
+}
+
+/// The places where the level changes, in order.
+fn cuts(points: &[Point]) -> Vec<usize> {
+    let mut starts = vec![0];
+    if let Some(split) = Split::best(points).filter(|split| split.statistic > limit(points.len())) {
+        cut(points, split, 0, &mut starts);
+    }
+    starts
+}
+
+/// Cuts at a split, and then the two parts; `offset` is the index of the first point in the series.
+fn cut(points: &[Point], split: Split, offset: usize, starts: &mut Vec<usize>) {
+    let again = |part: &[Point]| {
+        let split = Split::best(part)?;
+        (split.statistic > PART_LIMIT.min(limit(part.len()))).then_some(split)
+    };
+    let (earlier, later) = points.split_at(split.at);
+    if let Some(split) = again(earlier) {
+        cut(earlier, split, offset, starts);
+    }
+    let offset = offset + split.at;
+    starts.push(offset);
+    if let Some(split) = again(later) {
+        cut(later, split, offset, starts);
+    }
+}
+
+/// Whether the whole series is more than one level: what raises an alarm first of all. The same as `Chart::shift` being there,
+/// for less work.
+pub fn signals(points: &[Point]) -> bool {
+    statistic(points).is_some_and(|statistic| statistic > limit(points.len()))
+}
+
+/// The largest standardised difference over all splits, to be held against [`limit`]; `None` for fewer than two points.
+pub fn statistic(points: &[Point]) -> Option<f64> {
+    Split::best(points).map(|split| split.statistic)
+}
+
+/// A series in two parts.
+#[derive(Debug, Clone, Copy)]
+struct Split {
+    /// The index of the first point of the later part.
+    at: usize,
+    /// The difference of the two means over its standard error, without its sign.
+    statistic: f64,
+}
+
+impl Split {
+    /// The split whose statistic is largest; `None` for fewer than two points. One pass over the points.
+    fn best(points: &[Point]) -> Option<Self> {
+        let degrees_of_freedom = points.len().checked_sub(2)?;
+        let all = Segment::of(0, points);
+        let scatter = all.scatter(points);
+        let (mut weight, mut sum) = (0.0, 0.0);
+        let splits = points.iter().enumerate().take(points.len() - 1);
+        splits
+            .map(|(index, point)| {
+                let at = index + 1;
+                weight += point.weight;
+                // About the mean of all, so that no large number is taken from another.
+                sum += point.weight * (point.ln_level - all.mean);
+                // The sums of squares between the two parts and within them.
+                let between = sum * sum * all.weight / (weight * (all.weight - weight));
+                let noise = Noise::learned((scatter - between).max(0.0), degrees_of_freedom);
+                let is_last_alone = at + 1 == points.len();
+                let odd = if is_last_alone { ODD_CHECK } else { 1.0 };
+                Self {
+                    at,
+                    statistic: (between / noise.factor).sqrt() / odd,
+                }
+            })
+            .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
+    }
+}
+
+impl Segment {
+    fn of(first: usize, points: &[Point]) -> Self {
+        let weight: f64 = points.iter().map(|point| point.weight).sum();
+        // From the first value on, so that equal levels have exactly themselves as their mean.
+        let origin = points.first().map_or(0.0, |point| point.ln_level);
+        let sum: f64 = points
+            .iter()
+            .map(|point| point.weight * (point.ln_level - origin))
+            .sum();
+        Self {
+            first,
+            mean: origin + sum / weight,
+            weight,
+        }
+    }
+
+    /// The weighted sum of squares about the mean.
+    fn scatter(&self, points: &[Point]) -> f64 {
+        points
+            .iter()
+            .map(|point| point.weight * (point.ln_level - self.mean).powi(2))
+            .sum()
+    }
+}
+
+impl Noise {
+    /// From a weighted sum of squares on so many degrees of freedom, and the prior.
+    fn learned(scatter: f64, degrees_of_freedom: usize) -> Self {
+        let degrees_of_freedom =
+            SESSION_NOISE_DEGREES_OF_FREEDOM + super::count_as_float(degrees_of_freedom);
+        Self {
+            factor: (SESSION_NOISE_DEGREES_OF_FREEDOM + scatter) / degrees_of_freedom,
+            degrees_of_freedom,
+        }
+    }
+
+    fn change(&self, before: &Segment, after: &Segment) -> Change {
+        Change {
+            center: after.mean - before.mean,
+            scale: (self.factor * (1.0 / before.weight + 1.0 / after.weight)).sqrt(),
+            degrees_of_freedom: self.degrees_of_freedom,
+        }
+    }
+}
+
+impl Change {
+    fn as_multiple(self) -> Predictive {
+        // A hostile record may be at any level: what is beyond a float is put at its end.
+        let multiple = self.center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
+        Predictive::log_student_t(multiple, self.scale, self.degrees_of_freedom)
+    }
+}
+
+#[cfg(test)]
+mod tests;

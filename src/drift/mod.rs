@@ -1,0 +1,254 @@
+//! **Drift**: the same training takes more than it did, and why.
+//!
+//! The door is [`check`]: the records of a job since its reference go in, what drifted and why comes out. What the full run of
+//! each check takes is told by one law for all (`forecast::change::levels`). What prices, bytes and work make of it is known;
+//! the rest is measured, and a control chart ([`chart`]) says whether it changed at all. The alarm asks more ([`rule`]): that
+//! today's level is surely above what the policy allows. `docs/drift.md` shows by simulation how often that is wrong.
+
+pub mod causes;
+pub mod chart;
+mod pair;
+pub mod rule;
+#[cfg(test)]
+mod simulation;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::forecast::change::{Level, levels};
+use crate::forecast::{Estimate, Predictive, Unknown};
+use crate::measurement::Measurement;
+use crate::spec::DriftPolicy;
+use crate::units::{Fraction, Percent, Usd, UsdPerHour};
+use chart::{Chart, MOST_CHECKS, Point};
+use pair::Pair;
+use rule::Rule;
+
+/// What the difference between two forecasts is made of.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// There is more, or less, of the data.
+    Data,
+    /// A machine costs another price.
+    Price,
+    /// The full run does more, or less, work per datum: `work.full` is another.
+    Work,
+    /// The same work on the same data takes longer, or less long.
+    CodeOrPlatform,
+}
+
+/// The part of a difference that one cause has.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseShare {
+    pub cause: Cause,
+    /// Of the full run's billed time; 0 for a price.
+    pub seconds: f64,
+    /// Absent without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+}
+
+/// What a check for drift found about one job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// Larger than the policy allows, and certainly so.
+    pub drifted: bool,
+    /// From the baseline to this check.
+    pub change: DriftChange,
+    /// What `change` is made of; its parts add up to the difference of the points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CauseShare>,
+    /// P(the level is above what the policy allows), 0-1; absent where it cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance_over_limit: Option<f64>,
+    /// The policy: more than this share of the baseline, and more than this amount.
+    pub limit_percent: Percent,
+    pub at_least_usd: Usd,
+    /// The shift that the control chart sees in the last checks; absent where it sees none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<Shift>,
+    /// Every check since the baseline, that included, oldest first; this one is the last.
+    pub checks: Vec<Check>,
+}
+
+/// How much a full run takes more than with the baseline; less is negative.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DriftChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_seconds: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_percent: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_percent: Option<Estimate>,
+}
+
+/// A lasting change of level, apart from what data, work and price make of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shift {
+    /// When the first check on the new level was made.
+    pub since: jiff::Timestamp,
+    /// In percent of the level before.
+    pub percent: Estimate,
+}
+
+/// One check of a series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    pub at: jiff::Timestamp,
+    /// Absent where the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// What the full run takes, in percent of the baseline's: 100 for the baseline itself. Cost where prices are known, else
+    /// time.
+    pub level_percent: f64,
+}
+
+/// One record of a series.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    pub at: jiff::Timestamp,
+    pub commit: Option<&'a str>,
+    /// All runs on the job's instance configuration.
+    pub measurements: &'a [Measurement],
+    /// Of all machines, at the time; absent where it is not known.
+    pub price: Option<UsdPerHour>,
+}
+
+/// A record whose level can be told.
+#[derive(Debug, Clone, Copy)]
+struct Told<'a> {
+    record: Record<'a>,
+    level: Level,
+    point: Point,
+    /// The logarithm of the price of all machines for a second; the one before it where this record has none, and 0 where no
+    /// earlier one has either.
+    ln_price: f64,
+}
+
+/// What the checks of a job since its reference say. `series` is oldest first: the reference, then every check, today's last.
+///
+/// `None` where there is nothing to compare today's check with. Unknown, with the reason, where today's own canaries do not say
+/// what a full run takes; an earlier record of which that cannot be told is left out. Of more than [`MOST_CHECKS`] records the
+/// reference and the newest are looked at.
+pub fn check(
+    series: &[Record<'_>],
+    policy: &DriftPolicy,
+    certainty: Fraction,
+) -> Result<Option<Drift>, Unknown> {
+    let (Some(newest), true) = (series.last(), series.len() > 1) else {
+        return Ok(None);
+    };
+    // Its own reason, where it has one.
+    levels(&[newest.measurements])?;
+    let told = told(&in_window(series))?;
+    let (Some(reference), Some(today)) = (told.first(), told.last().filter(|_| told.len() > 1))
+    else {
+        return Ok(None);
+    };
+    let pair = Pair::of(&reference.record, &today.record)?;
+    let chart = Chart::of(&told.iter().map(|one| one.point).collect::<Vec<_>>());
+    let rule = Rule {
+        limit: pair.limit(policy),
+        certainty,
+    };
+    let finding = rule.judge(
+        &chart,
+        pair.known_multiple(reference.level.ln_size, today.level.ln_size),
+    );
+    let change = pair.change(certainty);
+    Ok(Some(Drift {
+        drifted: finding.drifted,
+        causes: pair.causes(),
+        change,
+        chance_over_limit: finding.chance_over_limit,
+        limit_percent: policy.max,
+        at_least_usd: policy.at_least,
+        shift: chart.shift().map(|shift| Shift {
+            since: told[shift.since].record.at,
+            percent: as_percent(&shift.of_the_level_before, certainty),
+        }),
+        checks: told.iter().map(|one| one.check(reference, &pair)).collect(),
+    }))
+}
+
+fn in_window<'a>(series: &[Record<'a>]) -> Vec<Record<'a>> {
+    let Some((reference, checks)) = series.split_first() else {
+        return Vec::new();
+    };
+    let newest = &checks[checks.len().saturating_sub(MOST_CHECKS - 1)..];
+    [std::slice::from_ref(reference), newest].concat()
+}
+
+fn told<'a>(series: &[Record<'a>]) -> Result<Vec<Told<'a>>, Unknown> {
+    let measurements: Vec<&[Measurement]> = series.iter().map(|one| one.measurements).collect();
+    let mut ln_price = 0.0;
+    let told = series
+        .iter()
+        .zip(levels(&measurements)?)
+        .filter_map(|(record, level)| {
+            ln_price = record.usd_per_second().map_or(ln_price, f64::ln);
+            let level = level?;
+            let measured = level.ln_seconds - level.ln_size;
+            Some(Told {
+                record: *record,
+                level,
+                point: Point::new(measured, level.standard_error)?,
+                ln_price,
+            })
+        });
+    Ok(told.collect())
+}
+
+impl Record<'_> {
+    /// Of all machines; `None` unless it is positive and finite.
+    fn usd_per_second(&self) -> Option<f64> {
+        let price = self.price?.0 / 3600.0;
+        (price.is_finite() && price > 0.0).then_some(price)
+    }
+}
+
+impl Told<'_> {
+    fn check(&self, reference: &Self, pair: &Pair) -> Check {
+        let price = if pair.is_priced() {
+            self.ln_price - reference.ln_price
+        } else {
+            0.0
+        };
+        let multiple = (self.level.ln_seconds - reference.level.ln_seconds + price).exp();
+        Check {
+            at: self.record.at,
+            commit: self.record.commit.map(str::to_owned),
+            level_percent: 100.0 * multiple,
+        }
+    }
+}
+
+/// A multiple as the percent that it is more.
+fn as_percent(multiple: &Predictive, certainty: Fraction) -> Estimate {
+    let Estimate {
+        point,
+        lower,
+        upper,
+        level,
+    } = Estimate::of(multiple, certainty);
+    let [point, lower, upper] = [point, lower, upper].map(|multiple| 100.0 * (multiple - 1.0));
+    Estimate {
+        point,
+        lower,
+        upper,
+        level,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of checks is small")]
+fn count_as_float(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests;

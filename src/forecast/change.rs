@@ -1,0 +1,223 @@
+//! How what a full run takes **changed** between two sets of canaries of one job on one configuration.
+//!
+//! The model, for one run of `x` of the larger full run's data with `q` of the larger full run's work per datum:
+//!
+//! ```text
+//! ln y = ln S + delta [on the new side] + ln(u + (1 - u) f(x) (1 - k + k q)) + e
+//! ```
+//!
+//! with the laws, the priors and the noise of the forecast (`posterior`). Given the law this is two locations with one noise
+//! variance, and delta is Student-t. That the law may have changed as well is weighed too (`models`). What is compared are
+//! levels, what a full run takes on average, and not two single full runs.
+//!
+//! What is assumed:
+//!
+//! - What the base's full run takes and by how much it changed are independent ([`Growth`]): a doubt in the base's level, which
+//!   both sides share, says little of the ratio.
+//! - The canaries of one side were run together and share the luck of their day and machine, which no number of them shows;
+//!   it is added for each side, `LUCK_OF_TIME`. Where both sides are the very same runs nothing changed, exactly.
+//! - Beyond the largest canary growth drifts away from every law as in the forecast; where the form of the law is the same on
+//!   both sides they drift alike, and only what one goes further than the other is in doubt.
+//! - Where bytes or levels of work are not known on both sides, the full runs are taken to have the same; a note says so.
+
+mod growth;
+mod levels;
+mod models;
+mod sides;
+#[cfg(test)]
+mod tests;
+
+pub use growth::Growth;
+pub use levels::{Level, levels};
+
+use super::predictive::Spread;
+use super::runs::Runs;
+use super::{Estimate, Predictive, Unknown, memory, prior, seconds};
+use crate::measurement::{self, Measurement};
+use crate::units::Fraction;
+use models::Changed;
+use sides::{Axis, Quantity, Side};
+
+/// What the day and the machine add to ln y of all canaries of one side alike: the median over nine workloads of how far full
+/// runs on one shared machine vary, 0.03, and a little more, since two machines of one type differ too. That is a basis of 27
+/// runs on one machine; few degrees of freedom say so.
+const LUCK_OF_TIME: Spread = Spread {
+    scale: 0.035,
+    degrees_of_freedom: 6.0,
+};
+
+/// Peak memory depends little on the day: half its run-to-run noise, and more than that on the allocator and its threads.
+const LUCK_OF_MEMORY: Spread = Spread {
+    scale: 0.01,
+    degrees_of_freedom: 6.0,
+};
+
+const TIME: Quantity = Quantity {
+    subject: "time",
+    prior: &prior::TIME,
+    value: |run| seconds(run.time()).filter(|time| *time >= f64::MIN_POSITIVE),
+};
+
+/// How what one full run takes changed. The ratio is of levels: new over base.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// `None` where both sides are the very same runs.
+    changed: Option<Changed>,
+    /// What a reader must know, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// What the ratio is made of: the product of the three is its median.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factors {
+    /// More of the data, by the base's law.
+    pub data: f64,
+    /// More work per datum, by the base's law.
+    pub work: f64,
+    /// The rest: the same work on the same data takes so many times as much.
+    pub rate: f64,
+}
+
+impl Factors {
+    /// Nothing changed.
+    pub const NONE: Self = Self {
+        data: 1.0,
+        work: 1.0,
+        rate: 1.0,
+    };
+
+    /// The median of the ratio of the two full runs.
+    pub fn total(&self) -> f64 {
+        self.data * self.work * self.rate
+    }
+}
+
+/// How the billed time of the full run changed. Only completed runs count, as in a forecast; either side needs as many of them
+/// as a forecast does.
+pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<Comparison, Unknown> {
+    compare_by(base, new, TIME, LUCK_OF_TIME)
+}
+
+/// How peak memory changed, in percent of the host's memory, where `base_percent` is what the base's full run needs. Peaks that
+/// were measured in another way than most are left out.
+pub fn compare_memory(
+    base: &[Measurement],
+    new: &[Measurement],
+    base_percent: &Predictive,
+) -> Result<Growth, Unknown> {
+    let mut all: Vec<Measurement> = base.iter().chain(new).cloned().collect();
+    measurement::keep_one_memory_source(&mut all);
+    let (base, new) = all.split_at(base.len());
+    if [base, new]
+        .into_iter()
+        .any(|side| Runs::choose(side).out_of_memory())
+    {
+        return Err(Unknown("a canary ran out of memory".to_owned()));
+    }
+    let by = |value: fn(&Measurement) -> Option<f64>| Quantity {
+        subject: "memory",
+        prior: &prior::MEMORY,
+        value,
+    };
+    compare_by(base, new, by(memory::peak_bytes), LUCK_OF_MEMORY)
+        .or_else(|no_bytes| {
+            compare_by(base, new, by(memory::peak_percent), LUCK_OF_MEMORY).map_err(|_| no_bytes)
+        })
+        .map(|comparison| comparison.growth(base_percent))
+}
+
+fn compare_by(
+    base: &[Measurement],
+    new: &[Measurement],
+    quantity: Quantity,
+    luck: Spread,
+) -> Result<Comparison, Unknown> {
+    let (base, new) = (Runs::choose(base), Runs::choose(new));
+    let axis = Axis::of(&[&base, &new]);
+    let side = |runs: &Runs, name: &str| {
+        Side::of(runs, &axis, quantity)
+            .map_err(|Unknown(reason)| Unknown(format!("{name}: {reason}")))
+    };
+    let (of_base, of_new) = (side(&base, "on the base")?, side(&new, "now")?);
+    if are_the_same(&base, &new) {
+        return Ok(Comparison {
+            changed: None,
+            notes: Vec::new(),
+        });
+    }
+    let ((of_base, base_squares), (of_new, new_squares)) = (
+        of_base.settled(quantity.prior),
+        of_new.settled(quantity.prior),
+    );
+    Ok(Comparison {
+        changed: Some(models::weigh(
+            [&of_base, &of_new],
+            [base_squares, new_squares],
+            quantity.prior,
+            luck.and(luck),
+        )),
+        notes: axis.notes(&[&base, &new]),
+    })
+}
+
+/// Whether both sides are the same runs, all of them reused: by which run of the gate they belong to and when they ended, and
+/// with the same figures.
+fn are_the_same(base: &Runs, new: &Runs) -> bool {
+    let identity = |run: &&Measurement| {
+        let id = (run.run.clone()?, run.ended_at?, run.replicate, run.attempt);
+        let figures = [
+            Some(run.data_share()),
+            Some(run.work_share()),
+            run.bytes_total.map(|bytes| bytes.as_f64()),
+            run.work_total,
+            seconds(run.time()),
+            memory::peak_bytes(run),
+            memory::peak_percent(run),
+        ];
+        Some((id, figures.map(|figure| figure.map(f64::to_bits))))
+    };
+    let identities = |runs: &Runs| {
+        let mut all = runs
+            .entered()
+            .iter()
+            .map(identity)
+            .collect::<Option<Vec<_>>>()?;
+        all.sort();
+        Some(all)
+    };
+    identities(base).is_some_and(|base| identities(new) == Some(base))
+}
+
+impl Comparison {
+    /// What the full run takes now beside what it took on the base, where `base` is what it took there: in the unit of `base`.
+    pub fn growth(&self, base: &Predictive) -> Growth {
+        let parts = |of: &Predictive| of.parts().unwrap_or_else(|| vec![(of.median(), 1.0)]);
+        let ratios = match &self.changed {
+            Some(changed) => parts(&changed.total),
+            None => vec![(1.0, 1.0)],
+        };
+        Growth::new(&parts(base), &ratios)
+    }
+
+    /// The change at equal data and work, in percent: code or platform alone.
+    pub fn rate_percent(&self, certainty: Fraction) -> Estimate {
+        let percent = |p: f64| match &self.changed {
+            Some(changed) => 100.0 * (changed.rate.quantile(p) - 1.0),
+            None => 0.0,
+        };
+        Estimate::of_quantiles(percent, certainty)
+    }
+
+    /// What the ratio of the two full runs is made of.
+    pub fn factors(&self) -> Factors {
+        let Some(changed) = &self.changed else {
+            return Factors::NONE;
+        };
+        let (data, work) = (changed.data.exp(), changed.work.exp());
+        Factors {
+            data,
+            work,
+            rate: changed.total.median() / (data * work),
+        }
+    }
+}

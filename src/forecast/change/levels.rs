@@ -1,0 +1,205 @@
+//! The levels of many records under **one law**: a series for a control chart.
+
+use super::super::Unknown;
+use super::super::law::Shape;
+use super::super::posterior::{
+    Candidate, Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, median,
+    without_odd_replicates,
+};
+use super::super::runs::Runs;
+use super::sides::{Axis, Side};
+use crate::measurement::Measurement;
+
+/// What the full run of one record takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// The logarithm of its billed time in seconds, with the record's own full data and work.
+    pub ln_seconds: f64,
+    /// The part of `ln_seconds` that its full data and work make under the common law: how it differs between two records is
+    /// no matter of their noise.
+    pub ln_size: f64,
+    /// Of `ln_seconds`, given the law: the noise of the record's own canaries. The luck of the day and the machine comes on top.
+    pub standard_error: f64,
+}
+
+/// The level of each record, all with one law and one noise, and a location of their own: where all canaries are of the same
+/// sizes, doubt in the law moves all levels alike and does not show between them. `None` in the place of a record that has too
+/// few completed runs for a law of its own.
+///
+/// Unknown where no record has enough.
+pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<Level>>, Unknown> {
+    let runs: Vec<Runs> = records.iter().map(|record| Runs::choose(record)).collect();
+    let quantity = super::TIME;
+    let alone = Axis::of(&[]);
+    let is_enough = |runs: &&Runs| Side::of(runs, &alone, quantity).is_ok();
+    let axis = Axis::of(&runs.iter().filter(is_enough).collect::<Vec<_>>());
+    let sides: Vec<Result<Side, Unknown>> = runs
+        .iter()
+        .map(|runs| Side::of(runs, &axis, quantity))
+        .collect();
+    let enough: Vec<&Side> = sides.iter().flatten().collect();
+    if enough.is_empty() {
+        return Err(sides
+            .into_iter()
+            .find_map(Result::err)
+            .unwrap_or_else(|| Unknown("there is no record".to_owned())));
+    }
+    let mut found = of_sides(&enough, quantity.prior).into_iter();
+    Ok(sides
+        .iter()
+        .map(|side| if side.is_ok() { found.next() } else { None })
+        .collect())
+}
+
+fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<Level> {
+    let guess: Vec<Vec<Observation>> = sides
+        .iter()
+        .map(|side| without_odd_replicates(&side.observations, prior.noise))
+        .collect();
+    let first = Series::fit(&guess, prior);
+    let reweighed = first.without_outliers(sides, prior);
+    let series = if reweighed == guess {
+        first
+    } else {
+        Series::fit(&reweighed, prior)
+    };
+    series.levels(sides)
+}
+
+/// Every law that may matter, with its grid. Where work differs there are many; hundreds of runs leave few of them in question:
+/// parts that go with the work by the linear law, and forms by the best of these parts.
+fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<Candidate> {
+    let grid = |shape: Shape, weight: f64, (part, part_weight): (f64, f64)| {
+        evidence.with_work_part(shape, part, weight.ln() + part_weight)
+    };
+    let parts = in_question(evidence.work_parts(), |part| {
+        grid(Shape::linear(), 1.0, *part)
+    });
+    let shapes = match parts.as_slice() {
+        [_] => prior.laws.laws(),
+        [best, ..] => in_question(prior.laws.laws(), |(shape, weight)| {
+            grid(*shape, *weight, *best)
+        }),
+        [] => Vec::new(),
+    };
+    shapes
+        .into_iter()
+        .flat_map(|(shape, weight)| {
+            parts
+                .iter()
+                .flat_map(move |part| grid(shape, weight, *part))
+        })
+        .collect()
+}
+
+/// Those whose best candidate is not negligible beside the best of all, the best first.
+fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<Candidate>) -> Vec<T> {
+    let highest = |candidates: Vec<Candidate>| {
+        candidates
+            .into_iter()
+            .map(|one| one.weight)
+            .fold(f64::NEG_INFINITY, f64::max)
+    };
+    let mut weighed: Vec<(f64, T)> = all
+        .into_iter()
+        .map(|one| (highest(grid(&one)), one))
+        .collect();
+    weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let least = weighed
+        .first()
+        .map_or(0.0, |(best, _)| best + NEGLIGIBLE.ln());
+    weighed
+        .into_iter()
+        .filter(|(weight, _)| *weight > least)
+        .map(|(_, one)| one)
+        .collect()
+}
+
+/// The laws that all records may share.
+struct Series {
+    /// Each with its probability, and ln S of every record.
+    laws: Vec<(Candidate, f64, Vec<f64>)>,
+    weights: Vec<f64>,
+    known_squares: f64,
+    degrees_of_freedom: f64,
+}
+
+impl Series {
+    fn fit(groups: &[Vec<Observation>], prior: &Prior) -> Self {
+        let slices: Vec<&[Observation]> = groups.iter().map(Vec::as_slice).collect();
+        let evidence = Evidence::new(&slices, prior);
+        let candidates = laws_in_question(&evidence, prior);
+        let best = candidates
+            .iter()
+            .map(|one| one.weight)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let kept: Vec<(Candidate, f64)> = candidates
+            .into_iter()
+            .map(|one| (one, (one.weight - best).exp()))
+            .filter(|(_, weight)| *weight > NEGLIGIBLE)
+            .collect();
+        let total: f64 = kept.iter().map(|(_, weight)| weight).sum();
+        Self {
+            laws: kept
+                .into_iter()
+                .map(|(one, weight)| (one, weight / total, evidence.centers(&one)))
+                .collect(),
+            weights: evidence.weight_totals(),
+            known_squares: evidence.known_squares(),
+            degrees_of_freedom: evidence.degrees_of_freedom(),
+        }
+    }
+
+    /// The mean over the laws of what one of them says of a record.
+    fn mean(&self, of: impl Fn(&Candidate, &[f64]) -> f64) -> f64 {
+        self.laws
+            .iter()
+            .map(|(law, chance, centers)| chance * of(law, centers))
+            .sum()
+    }
+
+    /// The runs of every record with less weight for those that lie far from the common law, beside others of their record: a
+    /// record whose law is another is no outlier as a whole.
+    fn without_outliers(&self, sides: &[&Side], prior: &Prior) -> Vec<Vec<Observation>> {
+        let residuals: Vec<Vec<f64>> = sides
+            .iter()
+            .enumerate()
+            .map(|(record, side)| {
+                let residual = |run: &Observation| {
+                    let fitted = self.mean(|law, centers| {
+                        centers[record] + law.relative(run.share, run.work).0.ln()
+                    });
+                    run.value.ln() - fitted
+                };
+                let residuals: Vec<f64> = side.observations.iter().map(residual).collect();
+                let middle = median(residuals.clone());
+                residuals.iter().map(|one| one - middle).collect()
+            })
+            .collect();
+        let distances = residuals.iter().flatten().map(|one| one.abs()).collect();
+        let scale = (MAD_TO_DEVIATION * median(distances)).max(prior.noise);
+        sides
+            .iter()
+            .zip(residuals)
+            .map(|(side, residuals)| {
+                let runs = side.observations.iter().zip(residuals);
+                runs.map(|(run, residual)| run.doubted(residual, scale))
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn levels(&self, sides: &[&Side]) -> Vec<Level> {
+        let variance =
+            self.mean(|law, _| (self.known_squares + law.squares) / self.degrees_of_freedom);
+        let of_one = |(record, side): (usize, &&Side)| {
+            let ln_size = |law: &Candidate| law.relative(side.full.share, side.full.work).0.ln();
+            Level {
+                ln_seconds: self.mean(|law, centers| centers[record] + ln_size(law)),
+                ln_size: self.mean(|law, _| ln_size(law)),
+                standard_error: (variance / self.weights[record]).sqrt(),
+            }
+        };
+        sides.iter().enumerate().map(of_one).collect()
+    }
+}

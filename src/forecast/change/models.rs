@@ -1,0 +1,490 @@
+//! Three ways in which a change may come about, weighed by how well each explains both sides.
+//!
+//! With a law (f, u, k) as in `posterior`, and one noise variance for both sides:
+//!
+//! - **all**: both sides have the same law, and everything takes so many times as much;
+//! - **parts**: the form of the growth is the same, and its fixed and its growing part changed each by itself: the two sides
+//!   differ in u;
+//! - **form**: each side has a law of its own.
+//!
+//! All three have as many locations, each with a flat prior, and as many runs: the constants of their evidence are the same and
+//! cancel. What they do not share is the prior mass of their laws, which is what makes the simpler one win where all explain
+//! the runs as well (MacKay, Information Theory, Inference, and Learning Algorithms, 2003, chapter 28).
+
+use super::super::law::Shape;
+use super::super::posterior::{Candidate, Evidence, NEGLIGIBLE, Prior};
+use super::super::predictive::{Component, Predictive, Spread, merged};
+use super::sides::{Place, Side};
+
+/// How likely each way is before anything is measured. Most changes of a level touch everything alike or nothing: another
+/// machine, another library, more epochs. Next come those of the work on each datum, which leave the start of the program
+/// alone; seldom does code come to compare pairs that did not.
+const ALL: f64 = 0.7;
+const PARTS: f64 = 0.25;
+const FORM: f64 = 0.05;
+
+/// Sums of squares that differ by less than this part are one when two sides with laws of their own are put together.
+const SAME_SQUARES: f64 = 0.01;
+
+/// How the full run changed, as the logarithm of what it takes times as much.
+#[derive(Debug, Clone)]
+pub(super) struct Changed {
+    /// From the base's full run to the new one.
+    pub(super) total: Predictive,
+    /// At the data and the work of the new full run: what neither explains.
+    pub(super) rate: Predictive,
+    /// The median of the logarithm that is due to the data, by the base's law.
+    pub(super) data: f64,
+    /// The same of the work.
+    pub(super) work: f64,
+    /// The probabilities of the three ways.
+    #[cfg(test)]
+    pub(super) chances: [f64; 3],
+}
+
+/// Two laws of a form that weigh less than this beside all before them are left out.
+const NEGLIGIBLE_PAIR: f64 = 1e-7;
+
+/// What the three ways say of both sides. `squares` are those of each side's closest law; `luck` is what the two sides' days and
+/// machines add.
+pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: Spread) -> Changed {
+    let pair = Pair::new(sides, squares, prior);
+    let ways = [
+        (ALL, pair.all()),
+        (PARTS, pair.parts()),
+        (FORM, pair.form()),
+    ];
+    let whole: f64 = ways.iter().map(|(chance, way)| chance * way.evidence).sum();
+    let scaled = |of: fn(&Way) -> &Vec<Component>| {
+        let lists = ways.iter().map(|(chance, way)| {
+            let one = |one: &Component| Component {
+                weight: one.weight * chance / whole,
+                center: one.center,
+                spread: whole_degrees(one.spread.and(luck)),
+            };
+            of(way).iter().map(one).collect::<Vec<_>>()
+        });
+        Predictive::mixture_of(lists.filter(|list| !list.is_empty()).collect())
+    };
+    let median = |of: fn(&Cause) -> f64| {
+        let causes = ways.iter().flat_map(|(chance, way)| {
+            let one = move |cause: &Cause| (of(cause), cause.weight * chance / whole);
+            way.causes.iter().map(one)
+        });
+        weighted_median(causes.collect())
+    };
+    Changed {
+        total: scaled(|way| &way.total),
+        rate: scaled(|way| &way.rate),
+        data: median(|cause| cause.data),
+        work: median(|cause| cause.work),
+        #[cfg(test)]
+        chances: [0, 1, 2].map(|way: usize| ways[way].0 * ways[way].1.evidence / whole),
+    }
+}
+
+/// Both sides, prepared.
+struct Pair<'a> {
+    sides: [&'a Side; 2],
+    prior: &'a Prior,
+    /// Of the noise, after all runs of both sides.
+    degrees_of_freedom: f64,
+    /// The squares that stand for the noise's prior.
+    known: f64,
+    /// Those and the least that both sides' residuals may have.
+    least: f64,
+    /// The weight of the runs of each side.
+    weights: [f64; 2],
+    /// The laws of both sides together.
+    common: Vec<(f64, Candidate, f64)>,
+    /// For each form of law those of each side by itself.
+    apart: Vec<[Vec<Own>; 2]>,
+}
+
+/// A law of one side by itself.
+#[derive(Debug, Clone, Copy)]
+struct Own {
+    candidate: Candidate,
+    /// Its prior probability.
+    mass: f64,
+    /// Of the form, f and k, alone.
+    form: f64,
+}
+
+/// What one way says, each weight its prior probability times how well it explains the runs.
+#[derive(Debug, Default)]
+struct Way {
+    evidence: f64,
+    total: Vec<Component>,
+    rate: Vec<Component>,
+    causes: Vec<Cause>,
+}
+
+/// What a law of the base says of more data and more work.
+#[derive(Debug, Clone, Copy)]
+struct Cause {
+    weight: f64,
+    data: f64,
+    work: f64,
+}
+
+/// A law at a place: the logarithm of what a run takes there, and how much of it grows.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    logarithm: f64,
+    growing: f64,
+    work_part: f64,
+    place: Place,
+}
+
+impl<'a> Pair<'a> {
+    fn new(sides: [&'a Side; 2], squares: [f64; 2], prior: &'a Prior) -> Self {
+        let both = Evidence::new(&sides.map(|side| side.observations.as_slice()), prior);
+        let parts = both.work_parts();
+        let forms: Vec<(Shape, f64, f64)> = prior
+            .laws
+            .laws()
+            .into_iter()
+            .flat_map(|(shape, weight)| {
+                parts
+                    .iter()
+                    .map(move |(part, part_weight)| (shape, *part, weight.ln() + part_weight))
+            })
+            .collect();
+        let [own_of_base, own_of_new] = [0, 1].map(|side| {
+            let other = 1 - side;
+            let others = sides[other].observations.len();
+            Evidence::new(&[&sides[side].observations], prior)
+                .beside(squares[other], super::super::count_as_float(others) - 1.0)
+        });
+        let of_side = |own: &Evidence, (shape, part, form): (Shape, f64, f64)| -> Vec<Own> {
+            own.with_work_part(shape, part, form)
+                .into_iter()
+                .map(|candidate| Own {
+                    mass: own.prior_probability(&candidate),
+                    form: form.exp(),
+                    candidate,
+                })
+                .collect()
+        };
+        let mut apart: Vec<[Vec<Own>; 2]> = forms
+            .iter()
+            .map(|form| [of_side(&own_of_base, *form), of_side(&own_of_new, *form)])
+            .collect();
+        for side in [0, 1] {
+            let best = apart
+                .iter()
+                .flat_map(|laws| &laws[side])
+                .map(|own| own.candidate.weight)
+                .fold(f64::NEG_INFINITY, f64::max);
+            let least = best + NEGLIGIBLE.ln();
+            for laws in &mut apart {
+                laws[side].retain(|own| own.candidate.weight > least);
+            }
+        }
+        let centers = |candidate: Candidate| {
+            let centers = both.centers(&candidate);
+            (both.prior_probability(&candidate), candidate, centers[1])
+        };
+        let mut common: Vec<Candidate> = forms
+            .iter()
+            .flat_map(|(shape, part, weight)| both.with_work_part(*shape, *part, *weight))
+            .collect();
+        let best = common
+            .iter()
+            .map(|candidate| candidate.weight)
+            .fold(f64::NEG_INFINITY, f64::max);
+        common.retain(|candidate| candidate.weight > best + NEGLIGIBLE.ln());
+        let prior_squares = prior.noise_degrees_of_freedom * prior.noise.powi(2);
+        let weights = both.weight_totals();
+        Self {
+            sides,
+            prior,
+            degrees_of_freedom: both.degrees_of_freedom(),
+            known: prior_squares,
+            least: prior_squares + squares[0] + squares[1],
+            weights: [weights[0], weights[1]],
+            common: common.into_iter().map(centers).collect(),
+            apart,
+        }
+    }
+
+    /// How well residuals with these squares explain the runs, beside the least that they may have.
+    fn likelihood(&self, squares: f64) -> f64 {
+        ((self.known + squares) / self.least).powf(-self.degrees_of_freedom / 2.0)
+    }
+
+    /// The scale of s^2.
+    fn noise_variance(&self, squares: f64) -> f64 {
+        (self.known + squares) / self.degrees_of_freedom
+    }
+
+    /// Both sides' full runs, and the base's with the new side's data, and with its work too.
+    fn places(&self) -> [Place; 4] {
+        let [base, new] = self.sides.map(|side| side.full);
+        let more_data = Place {
+            share: new.share,
+            ..base
+        };
+        [base, more_data, new, new]
+    }
+
+    /// What a law of the base, and one of the new side, say of the places.
+    fn told_by_base(&self, law: &Candidate) -> [Told; 3] {
+        let [base, more_data, new, _] = self.places();
+        [base, more_data, new].map(|place| self.told(law, law.center, place))
+    }
+
+    fn told(&self, law: &Candidate, center: f64, place: Place) -> Told {
+        let (relative, growing) = law.relative(place.share, place.work);
+        Told {
+            logarithm: center + relative.ln(),
+            growing: growing.max(self.prior.least_growing),
+            work_part: law.work_part,
+            place,
+        }
+    }
+
+    /// The same law on both sides.
+    fn all(&self) -> Way {
+        let mut way = Way::default();
+        for (mass, law, center_of_new) in &self.common {
+            let weight = mass * self.likelihood(law.squares);
+            let base = self.told_by_base(law);
+            let new = self.told(law, *center_of_new, self.sides[1].full);
+            way.add_pair(self, weight, law.squares, base, new);
+            way.causes.push(Cause::of(weight, base));
+        }
+        way
+    }
+
+    /// The same form of growth, and fixed parts of their own.
+    fn parts(&self) -> Way {
+        let mut way = Way::default();
+        for [of_base, of_new] in &self.apart {
+            let mut of_form = Way::default();
+            let news: Vec<(Own, Told)> = of_new
+                .iter()
+                .map(|own| {
+                    let law = &own.candidate;
+                    (*own, self.told(law, law.center, self.sides[1].full))
+                })
+                .collect();
+            for own in of_base {
+                let base = self.told_by_base(&own.candidate);
+                let mut weight_of_base = 0.0;
+                for (other, new) in &news {
+                    let squares = own.candidate.squares + other.candidate.squares;
+                    let weight = own.mass * other.mass / own.form * self.likelihood(squares);
+                    if weight > NEGLIGIBLE_PAIR * (way.evidence + of_form.evidence) {
+                        of_form.add_pair(self, weight, squares, base, *new);
+                        weight_of_base += weight;
+                    }
+                }
+                way.causes.push(Cause::of(weight_of_base, base));
+            }
+            if of_form.total.is_empty() {
+                continue;
+            }
+            way.evidence += of_form.evidence;
+            way.total.extend(merged(of_form.total));
+            way.rate.extend(merged(of_form.rate));
+        }
+        way
+    }
+
+    /// Each side by itself: given the noise the two are independent, and so the change is the difference of two mixtures.
+    fn form(&self) -> Way {
+        let [bases, news] = [0, 1].map(|side| self.margin(side));
+        let evidence: f64 = bases.iter().map(|one| one.weight).sum();
+        let mixture = |side: usize, margin: &[Margin], at: &dyn Fn(&Candidate) -> Told| {
+            let of_one = |one: &Margin| {
+                let told = at(&one.law);
+                let noise = one.noise_variance / self.weights[side];
+                let doubt = self.doubt_beyond(told, self.sides[side].reach);
+                Component {
+                    weight: one.weight / evidence,
+                    center: told.logarithm,
+                    spread: self.spread(noise + doubt),
+                }
+            };
+            merged(margin.iter().map(of_one).collect())
+        };
+        let new = mixture(1, &news, &|law| {
+            self.told(law, law.center, self.sides[1].full)
+        });
+        let [base, with_all_of_new] =
+            [0, 2].map(|place: usize| mixture(0, &bases, &|law| self.told_by_base(law)[place]));
+        let difference = |base: &[Component]| {
+            let pairs = base.iter().flat_map(|base| {
+                new.iter().map(move |new| Component {
+                    weight: evidence * base.weight * new.weight,
+                    center: new.center - base.center,
+                    spread: base.spread.and(new.spread),
+                })
+            });
+            merged(pairs.collect())
+        };
+        Way {
+            evidence,
+            total: difference(&base),
+            rate: difference(&with_all_of_new),
+            causes: bases
+                .iter()
+                .map(|one| Cause::of(one.weight, self.told_by_base(&one.law)))
+                .collect(),
+        }
+    }
+
+    /// The laws of one side, each weighed over all laws of the other.
+    fn margin(&self, side: usize) -> Vec<Margin> {
+        let [own, other] = [side, 1 - side].map(|side| self.by_squares(side));
+        own.iter()
+            .flat_map(|(squares, laws)| {
+                let (mut weight, mut variance) = (0.0, 0.0);
+                for (others, their_laws) in &other {
+                    let mass: f64 = their_laws.iter().map(|own| own.mass).sum();
+                    let both = squares + others;
+                    let part = mass * self.likelihood(both);
+                    weight += part;
+                    variance += part * self.noise_variance(both);
+                }
+                laws.iter().map(move |own| Margin {
+                    law: own.candidate,
+                    weight: own.mass * weight,
+                    noise_variance: variance / weight,
+                })
+            })
+            .collect()
+    }
+
+    /// The laws of one side in lists of nearly the same squares, each with the mean of them.
+    fn by_squares(&self, side: usize) -> Vec<(f64, Vec<Own>)> {
+        let mut laws: Vec<Own> = self
+            .apart
+            .iter()
+            .flat_map(|laws| laws[side].clone())
+            .collect();
+        laws.sort_by(|a, b| a.candidate.squares.total_cmp(&b.candidate.squares));
+        let mut lists: Vec<(f64, Vec<Own>)> = Vec::new();
+        for own in laws {
+            let squares = own.candidate.squares;
+            match lists.last_mut() {
+                Some((first, list)) if squares - *first <= SAME_SQUARES * (self.known + *first) => {
+                    list.push(own);
+                }
+                _ => lists.push((squares, vec![own])),
+            }
+        }
+        for (squares, list) in &mut lists {
+            let mass: f64 = list.iter().map(|own| own.mass).sum();
+            let of_all: f64 = list
+                .iter()
+                .map(|own| own.mass * own.candidate.squares)
+                .sum();
+            *squares = of_all / mass;
+        }
+        lists
+    }
+
+    fn spread(&self, variance: f64) -> Spread {
+        Spread {
+            scale: variance.sqrt(),
+            degrees_of_freedom: self.degrees_of_freedom,
+        }
+    }
+
+    /// The variance that growth's drift beyond the largest run adds at a place (`Posterior::predict_at`).
+    fn doubt_beyond(&self, told: Told, reach: Place) -> f64 {
+        let [data, work] = distances(told.place, reach);
+        let walks = data.powi(3) + told.work_part.powi(2) * work.powi(3);
+        (self.prior.exponent_drift * told.growing).powi(2) * walks / 3.0
+    }
+
+    /// The same of the difference between two places where both sides' growth drifts alike: only what one of them goes further
+    /// along the same walk, or grows more, is in doubt. The canaries of either side show the law as far as they reach.
+    fn doubt_between(&self, base: Told, new: Told) -> f64 {
+        let [one, other] = self.sides.map(|side| side.reach);
+        let reach = Place {
+            share: one.share.max(other.share),
+            work: one.work.max(other.work),
+        };
+        let ([data, work], [new_data, new_work]) =
+            (distances(base.place, reach), distances(new.place, reach));
+        let walk = |at: f64, a: f64, new_at: f64, b: f64| {
+            (a * a * at.powi(3) + b * b * new_at.powi(3)) / 3.0
+                - 2.0 * a * b * covariance(at, new_at)
+        };
+        let (a, b) = (base.growing, new.growing);
+        let walks = walk(data, a, new_data, b)
+            + walk(work, a * base.work_part, new_work, b * new.work_part);
+        self.prior.exponent_drift.powi(2) * walks.max(0.0)
+    }
+}
+
+/// One law of one side, weighed over the other side's.
+#[derive(Debug, Clone, Copy)]
+struct Margin {
+    law: Candidate,
+    weight: f64,
+    noise_variance: f64,
+}
+
+impl Way {
+    fn add_pair(&mut self, pair: &Pair, weight: f64, squares: f64, base: [Told; 3], new: Told) {
+        self.evidence += weight;
+        let locations =
+            pair.noise_variance(squares) * (1.0 / pair.weights[0] + 1.0 / pair.weights[1]);
+        let difference = |base: Told| Component {
+            weight,
+            center: new.logarithm - base.logarithm,
+            spread: pair.spread(locations + pair.doubt_between(base, new)),
+        };
+        self.total.push(difference(base[0]));
+        self.rate.push(difference(base[2]));
+    }
+}
+
+impl Cause {
+    fn of(weight: f64, [base, more_data, new]: [Told; 3]) -> Self {
+        Self {
+            weight,
+            data: more_data.logarithm - base.logarithm,
+            work: new.logarithm - more_data.logarithm,
+        }
+    }
+}
+
+/// How far a place lies beyond the largest run, in ln of the data and of the work.
+fn distances(place: Place, reach: Place) -> [f64; 2] {
+    [
+        (place.share / reach.share).ln().max(0.0),
+        (place.work / reach.work).ln().max(0.0),
+    ]
+}
+
+/// Of the integral of a random walk at two distances: that of min(s, t) over both.
+fn covariance(a: f64, b: f64) -> f64 {
+    let (near, far) = (a.min(b), a.max(b));
+    near * near * (3.0 * far - near) / 6.0
+}
+
+/// Whole degrees of freedom, rounded down: tails no thinner, and the distribution function is a short series.
+fn whole_degrees(spread: Spread) -> Spread {
+    Spread {
+        degrees_of_freedom: spread.degrees_of_freedom.floor().max(1.0),
+        ..spread
+    }
+}
+
+/// Of values with weights; at least one.
+fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut reached = 0.0;
+    let middle = values.iter().find(|(_, weight)| {
+        reached += weight;
+        reached >= half
+    });
+    middle.or(values.last()).map_or(0.0, |(value, _)| *value)
+}

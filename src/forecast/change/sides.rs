@@ -1,0 +1,137 @@
+//! The sides of a comparison on **one axis**: shares of the larger full run's data, and of the larger full run's work.
+
+use super::super::posterior::{Observation, Posterior, Prior, in_order};
+use super::super::runs::Runs;
+use super::super::{Unknown, points};
+use crate::measurement::Measurement;
+
+/// Full runs that differ more than this many times are not compared.
+const FARTHEST: f64 = 1e9;
+
+/// What is compared.
+#[derive(Clone, Copy)]
+pub(super) struct Quantity {
+    /// `time`, `memory`.
+    pub(super) subject: &'static str,
+    pub(super) prior: &'static Prior,
+    pub(super) value: fn(&Measurement) -> Option<f64>,
+}
+
+/// A place on the common axis: of the larger full run's data, and of its work per datum; each in (0, 1].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Place {
+    pub(super) share: f64,
+    pub(super) work: f64,
+}
+
+/// The runs of one side on the common axis.
+#[derive(Debug, Clone)]
+pub(super) struct Side {
+    /// At least one, in a fixed order.
+    pub(super) observations: Vec<Observation>,
+    /// Where its full run is.
+    pub(super) full: Place,
+    /// The most data, and the most work, that one of its runs had.
+    pub(super) reach: Place,
+}
+
+impl Side {
+    /// Enough runs for a law of their own, or why not.
+    pub(super) fn of(runs: &Runs, axis: &Axis, quantity: Quantity) -> Result<Self, Unknown> {
+        let measured = runs.measured(quantity.value)?;
+        points::check(&measured, quantity.subject, runs.fewest)?;
+        let full = axis.full(runs)?;
+        let observations: Vec<Observation> = points::observations(&measured, quantity.prior)
+            .into_iter()
+            .map(|run| Observation {
+                share: run.share * full.share,
+                work: run.work * full.work,
+                ..run
+            })
+            .collect();
+        let most =
+            |part: fn(&Observation) -> f64| observations.iter().map(part).fold(0.0, f64::max);
+        Ok(Self {
+            full,
+            reach: Place {
+                share: most(|run| run.share),
+                work: most(|run| run.work),
+            },
+            observations: in_order(&observations),
+        })
+    }
+
+    /// With less weight for runs that lie far from the side's own law, and the squares of the residuals from the law that comes
+    /// closest.
+    pub(super) fn settled(self, prior: &Prior) -> (Self, f64) {
+        let (posterior, observations) = Posterior::settle(&self.observations, prior);
+        let side = Self {
+            observations,
+            ..self
+        };
+        (side, posterior.least_squares())
+    }
+}
+
+/// The larger full run of all sides.
+pub(super) struct Axis {
+    /// `None` where a side's bytes are not known: every side's data is then taken to be as large.
+    bytes: Option<f64>,
+    /// `None` where a side's levels of work are not known: every full run is then taken to do the same work.
+    work: Option<f64>,
+}
+
+impl Axis {
+    pub(super) fn of(sides: &[&Runs]) -> Self {
+        let largest = |full: fn(&Runs) -> Option<f64>| {
+            let all: Option<Vec<f64>> = sides.iter().map(|side| full(side)).collect();
+            all?.into_iter().max_by(f64::total_cmp)
+        };
+        Self {
+            bytes: largest(|side| side.full_bytes()),
+            work: largest(|side| side.full_work()),
+        }
+    }
+
+    fn full(&self, runs: &Runs) -> Result<Place, Unknown> {
+        let part = |full: Option<f64>, largest: Option<f64>| match (full, largest) {
+            (Some(full), Some(largest)) => full / largest,
+            _ => 1.0,
+        };
+        let full = Place {
+            share: part(runs.full_bytes(), self.bytes),
+            work: part(runs.full_work(), self.work),
+        };
+        if full.share * FARTHEST < 1.0 || full.work * FARTHEST < 1.0 {
+            return Err(Unknown(
+                "the two full runs are too far apart in their data or their work to be compared"
+                    .to_owned(),
+            ));
+        }
+        Ok(full)
+    }
+
+    /// What was taken for granted, as sentences.
+    pub(super) fn notes(&self, sides: &[&Runs]) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.bytes.is_none() {
+            notes.push(
+                "the bytes of the data are not known on both sides; the data is taken to be as large as on the base"
+                    .to_owned(),
+            );
+        }
+        if self.work.is_none() && sides.iter().any(|side| side.has_work()) {
+            notes.push(
+                "the levels of work are not known on both sides; the full run is taken to do the work that it did on the base"
+                    .to_owned(),
+            );
+        }
+        if sides.iter().any(|side| side.some_timed_out()) {
+            notes.push(
+                "runs that were ended at their time limit are left out of the comparison with the base"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}

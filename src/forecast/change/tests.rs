@@ -1,0 +1,359 @@
+use super::super::tests::{ended, run, with_memory};
+use super::*;
+use crate::measurement::Outcome;
+use crate::units::Bytes;
+
+const CERTAINTY: Fraction = Fraction(0.95);
+
+/// Three sizes, three runs each.
+fn canaries(percents: [f64; 3], seconds: impl Fn(f64) -> f64) -> Vec<Measurement> {
+    percents
+        .into_iter()
+        .flat_map(|percent| [0, 1, 2].map(|_| run(percent, seconds(percent))))
+        .collect()
+}
+
+/// 40 s, and 30 s for each per cent of the data: 3040 s in full.
+fn line(percent: f64) -> f64 {
+    40.0 + 30.0 * percent
+}
+
+fn measured(seconds: [f64; 9]) -> Vec<Measurement> {
+    let percents = [1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 10.0, 10.0, 10.0];
+    percents
+        .into_iter()
+        .zip(seconds)
+        .map(|(percent, seconds)| run(percent, seconds))
+        .collect()
+}
+
+/// The same runs where the whole data is `times` as much, and so is each sample.
+fn of_data(runs: Vec<Measurement>, times: f64) -> Vec<Measurement> {
+    let scaled = |bytes: Option<Bytes>| bytes.map(|bytes| Bytes::from_f64(bytes.as_f64() * times));
+    runs.into_iter()
+        .map(|run| Measurement {
+            bytes: scaled(run.bytes),
+            bytes_total: scaled(run.bytes_total),
+            ..run
+        })
+        .collect()
+}
+
+fn changed(base: &[Measurement], new: &[Measurement]) -> Changed {
+    compare(base, new).unwrap().changed.unwrap()
+}
+
+fn ratio(base: &[Measurement], new: &[Measurement]) -> f64 {
+    compare(base, new).unwrap().factors().total()
+}
+
+fn is_near(found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{found} is not {expected}"
+    );
+}
+
+/// A program of its own in numpy 2.4.6 and scipy 1.17.1: every law of the family on an even grid over logit u in steps of 0.1,
+/// all pairs of laws of the two sides written out, nothing left out and nothing taken together, and the quantiles of the whole
+/// mixture by bisection. What the comparison takes together moves quantiles by less than 0.02 in the logarithm.
+#[test]
+fn the_three_ways_are_weighed_as_a_sum_over_all_pairs_weighs_them() {
+    let base = measured([41.2, 39.6, 38.4, 61.2, 57.0, 60.0, 131.3, 126.1, 135.2]);
+    let new = measured([
+        43.43, 42.14, 43.86, 66.93, 71.76, 68.31, 160.0, 164.8, 156.8,
+    ]);
+    for (base, chances, quantiles) in [
+        (
+            base.clone(),
+            [0.8429, 0.1362, 0.0209],
+            [0.0629, 0.1638, 0.2916],
+        ),
+        (
+            of_data(base, 0.5),
+            [0.0193, 0.8493, 0.1314],
+            [0.0048, 0.2456, 0.4597],
+        ),
+    ] {
+        let changed = changed(&base, &new);
+        for (found, expected) in changed.chances.into_iter().zip(chances) {
+            is_near(found, expected, 0.005);
+        }
+        for (p, expected) in [0.05, 0.5, 0.95].into_iter().zip(quantiles) {
+            is_near(changed.total.quantile(p).ln(), expected, 0.02);
+        }
+    }
+}
+
+#[test]
+fn a_change_without_noise_is_found_as_it_is() {
+    for percents in [[1.0, 2.0, 3.0], [1.0, 3.0, 10.0]] {
+        for times in [0.5, 1.0, 1.3, 4.0] {
+            let new = canaries(percents, |percent| times * line(percent));
+            let comparison = compare(&canaries(percents, line), &new).unwrap();
+            let Factors { data, work, rate } = comparison.factors();
+            assert_eq!((data, work), (1.0, 1.0));
+            is_near(rate / times, 1.0, 1e-5);
+            let rate = comparison.rate_percent(CERTAINTY);
+            is_near(rate.point, 100.0 * (times - 1.0), 0.01);
+            assert!(rate.lower < rate.point && rate.point < rate.upper);
+        }
+    }
+}
+
+/// The canaries' own mean grows by half; the full run is nearly all slope.
+#[test]
+fn where_only_the_slope_doubled_the_full_run_nearly_doubles() {
+    let doubled = |percent: f64| 40.0 + 60.0 * percent;
+    for percents in [[1.0, 2.0, 3.0], [1.0, 3.0, 10.0]] {
+        let (base, new) = (canaries(percents, line), canaries(percents, doubled));
+        let changed = changed(&base, &new);
+        is_near(changed.total.median(), doubled(100.0) / line(100.0), 0.05);
+        assert!(changed.chances[1] > 0.5, "{:?}", changed.chances);
+        assert!(changed.total.quantile(0.05) > 1.4);
+    }
+}
+
+#[test]
+fn where_the_fixed_part_alone_grew_the_full_run_hardly_does() {
+    let base = canaries([1.0, 3.0, 10.0], line);
+    let new = canaries([1.0, 3.0, 10.0], |percent| 40.0 + line(percent));
+    is_near(ratio(&base, &new), 1.0, 0.06);
+}
+
+/// A new part that compares all pairs is a law of its own.
+#[test]
+fn a_new_quadratic_part_is_seen_and_the_doubt_is_wide() {
+    let new = canaries([1.0, 3.0, 10.0], |percent| {
+        line(percent) + 6.0 * percent * percent
+    });
+    let changed = changed(&canaries([1.0, 3.0, 10.0], line), &new);
+    assert!(changed.chances[2] > 0.9, "{:?}", changed.chances);
+    assert!(changed.total.median() > 5.0);
+    assert!(changed.total.quantile(0.95) > 1.8 * changed.total.quantile(0.05));
+}
+
+/// Runs with what noise does to them.
+fn noisy() -> [Vec<Measurement>; 2] {
+    [
+        measured([75.0, 69.0, 68.0, 128.0, 135.0, 127.0, 342.0, 350.0, 331.0]),
+        measured([88.0, 85.0, 91.0, 160.0, 149.0, 158.0, 420.0, 399.0, 428.0]),
+    ]
+}
+
+#[test]
+fn the_clocks_unit_and_the_order_of_the_runs_do_not_matter() {
+    let [base, new] = noisy();
+    let milliseconds = |runs: &[Measurement]| -> Vec<Measurement> {
+        let slower = |run: &Measurement| Measurement {
+            training_seconds: run
+                .training_seconds
+                .map(|time| crate::units::Seconds(1000.0 * time.0)),
+            ..run.clone()
+        };
+        runs.iter().rev().map(slower).collect()
+    };
+    is_near(
+        ratio(&milliseconds(&base), &milliseconds(&new)) / ratio(&base, &new),
+        1.0,
+        1e-6,
+    );
+}
+
+#[test]
+fn swapping_the_sides_gives_the_inverse() {
+    let [base, new] = noisy();
+    let (forward, backward) = (changed(&base, &new).total, changed(&new, &base).total);
+    is_near(forward.median() * backward.median(), 1.0, 0.005);
+    is_near(forward.quantile(0.05) * backward.quantile(0.95), 1.0, 0.01);
+}
+
+fn at(minute: i64, mut run: Measurement) -> Measurement {
+    run.run = Some("2026-11-21T05:30:00Z/1".to_owned());
+    run.ended_at = Some(jiff::Timestamp::from_second(60 * minute).unwrap());
+    run
+}
+
+#[test]
+fn the_very_same_runs_have_not_changed_and_other_runs_with_the_same_times_may_have() {
+    let base: Vec<Measurement> = (0..)
+        .zip(noisy()[0].clone())
+        .map(|(minute, run)| at(minute, run))
+        .collect();
+    let same = compare(&base, &base).unwrap();
+    assert_eq!(same.factors(), Factors::NONE);
+    let growth = same.growth(&Predictive::log_student_t(100.0, 0.2, 5.0));
+    let none =
+        |estimate: Estimate| (estimate.lower, estimate.point, estimate.upper) == (0.0, 0.0, 0.0);
+    assert!(none(growth.percent(CERTAINTY)) && none(growth.difference(CERTAINTY)));
+    assert!(none(same.rate_percent(CERTAINTY)));
+    assert_eq!(growth.chance_of_more(), 0.0);
+    let mut others = base.clone();
+    others[4].run = Some("2026-11-22T05:30:00Z/2".to_owned());
+    let percent = compare(&base, &others).unwrap().rate_percent(CERTAINTY);
+    assert!(percent.lower < -5.0 && percent.upper > 5.0);
+}
+
+#[test]
+fn the_growth_is_in_the_unit_of_the_base() {
+    let comparison = compare(
+        &canaries([1.0, 3.0, 10.0], line),
+        &canaries([1.0, 3.0, 10.0], |percent| 1.5 * line(percent)),
+    )
+    .unwrap();
+    let growth = comparison.growth(&Predictive::log_student_t(3000.0, 0.05, 10.0));
+    is_near(growth.difference(CERTAINTY).point, 1500.0, 60.0);
+    is_near(growth.percent(CERTAINTY).point, 50.0, 1.0);
+    assert!(growth.chance_above(Fraction(0.15), 5.0) > 0.99);
+}
+
+#[test]
+fn twice_the_data_is_what_the_data_does() {
+    let base = canaries([1.0, 3.0, 10.0], line);
+    let new = of_data(
+        canaries([1.0, 3.0, 10.0], |percent| line(2.0 * percent)),
+        2.0,
+    );
+    let factors = compare(&base, &new).unwrap().factors();
+    is_near(factors.data, line(200.0) / line(100.0), 0.02);
+    is_near(factors.rate, 1.0, 0.02);
+    assert_eq!(factors.work, 1.0);
+}
+
+/// By half of it the time goes with the work: 2 and 5 units of 10 before, of 20 now.
+#[test]
+fn twice_the_work_is_the_works_doing() {
+    let with_work = |full: f64| -> Vec<Measurement> {
+        [1.0, 3.0, 10.0]
+            .into_iter()
+            .flat_map(|percent| [2.0, 5.0, 2.0].map(|work| (percent, work)))
+            .map(|(percent, work)| Measurement {
+                work: Some(work),
+                work_total: Some(full),
+                ..run(percent, 20.0 + (10.0 + work) * percent)
+            })
+            .collect()
+    };
+    let factors = compare(&with_work(10.0), &with_work(20.0))
+        .unwrap()
+        .factors();
+    is_near(factors.work, 3020.0 / 2020.0, 0.08);
+    is_near(factors.rate, 1.0, 0.03);
+    assert_eq!(factors.data, 1.0);
+}
+
+#[test]
+fn what_is_not_known_on_both_sides_is_taken_to_be_the_same_and_a_note_says_so() {
+    let base = canaries([1.0, 3.0, 10.0], line);
+    let without_bytes: Vec<Measurement> = of_data(base.clone(), 2.0)
+        .into_iter()
+        .map(|run| Measurement {
+            bytes: None,
+            work: Some(1.0),
+            work_total: Some(1.0),
+            ..run
+        })
+        .collect();
+    let comparison = compare(&base, &without_bytes).unwrap();
+    is_near(comparison.factors().total(), 1.0, 1e-4);
+    assert_eq!(
+        comparison.notes,
+        [
+            "the bytes of the data are not known on both sides; the data is taken to be as large as on the base",
+            "the levels of work are not known on both sides; the full run is taken to do the work that it did on the base",
+        ]
+    );
+    assert_eq!(compare(&base, &base).unwrap().notes, Vec::<String>::new());
+}
+
+#[test]
+fn too_few_runs_on_either_side_are_unknown_with_the_reason() {
+    let base = canaries([1.0, 3.0, 10.0], line);
+    let reason = |base: &[Measurement], new: &[Measurement]| compare(base, new).unwrap_err().0;
+    assert_eq!(
+        reason(&base[..3], &base),
+        "on the base: 3 completed runs on 1 size; a law needs 3 on 2"
+    );
+    let stopped: Vec<Measurement> = base
+        .iter()
+        .map(|run| ended(run.clone(), Outcome::Stopped))
+        .collect();
+    assert_eq!(reason(&base, &stopped), "now: no canary run completed");
+    assert_eq!(reason(&base, &[]), "now: no canary run completed");
+    assert!(reason(&of_data(base.clone(), 1e-8), &of_data(base, 1e8)).contains("too far apart"));
+}
+
+#[test]
+fn memory_grows_in_percent_of_the_host_and_running_out_of_it_settles_that() {
+    let peaks = |times: f64| -> Vec<Measurement> {
+        let peak = |run: Measurement| {
+            let percent = 100.0 * run.data_share();
+            let bytes = Bytes::from_f64(times * (4e8 + 2e7 * percent));
+            with_memory(run, bytes.0)
+        };
+        canaries([1.0, 3.0, 10.0], line)
+            .into_iter()
+            .map(peak)
+            .collect()
+    };
+    let base_percent = Predictive::log_student_t(40.0, 0.05, 10.0);
+    let growth = compare_memory(&peaks(1.0), &peaks(1.25), &base_percent).unwrap();
+    is_near(growth.percent(CERTAINTY).point, 25.0, 0.5);
+    is_near(growth.difference(CERTAINTY).point, 10.0, 0.5);
+    let mut out = peaks(1.0);
+    out[8] = ended(out[8].clone(), Outcome::OutOfMemory { last_line: None });
+    assert_eq!(
+        compare_memory(&peaks(1.0), &out, &base_percent)
+            .unwrap_err()
+            .0,
+        "a canary ran out of memory"
+    );
+    assert_eq!(
+        compare_memory(&peaks(1.0), &canaries([1.0, 2.0, 3.0], line), &base_percent)
+            .unwrap_err()
+            .0,
+        "now: no completed run measured memory"
+    );
+}
+
+#[test]
+fn levels_are_those_of_the_records_own_full_runs_under_one_law() {
+    let base = canaries([1.0, 3.0, 10.0], line);
+    let slower = canaries([1.0, 3.0, 10.0], |percent| 1.2 * line(percent));
+    let more = of_data(
+        canaries([1.0, 3.0, 10.0], |percent| line(2.0 * percent)),
+        2.0,
+    );
+    let found = levels(&[&base, &base[..3], &slower, &[], &more]).unwrap();
+    let [Some(first), None, Some(second), None, Some(third)] = found[..] else {
+        panic!("{found:?}");
+    };
+    is_near(second.ln_seconds - first.ln_seconds, 1.2_f64.ln(), 1e-6);
+    is_near(
+        third.ln_seconds - first.ln_seconds,
+        (line(200.0) / line(100.0)).ln(),
+        0.02,
+    );
+    is_near(first.ln_seconds, line(100.0).ln(), 0.1);
+    // The prior's noise of 0.05 on 6 degrees of freedom, hardly a residual on 24 more, and 8.1 runs.
+    is_near(
+        first.standard_error,
+        0.05 * (6.0_f64 / 30.0 / 8.1).sqrt(),
+        5e-4,
+    );
+}
+
+#[test]
+fn levels_of_noisy_records_differ_as_their_comparison_says() {
+    let [base, new] = noisy();
+    let found = levels(&[&base, &new, &base]).unwrap();
+    let level = |record: usize| found[record].unwrap().ln_seconds;
+    is_near(level(1) - level(0), ratio(&base, &new).ln(), 0.02);
+    is_near(level(2), level(0), 1e-12);
+}
+
+#[test]
+fn no_record_with_enough_runs_is_unknown() {
+    assert_eq!(levels(&[]).unwrap_err().0, "there is no record");
+    assert_eq!(levels(&[&[]]).unwrap_err().0, "no canary run completed");
+}
