@@ -16,7 +16,7 @@ const CLOSING: &str = " -->";
 const RUNNING: &str = " state=running";
 
 /// How far clocks may differ: a marker that is further ahead was not written by a run of ours.
-const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_hours(1);
+pub(super) const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_hours(1);
 
 /// Which of two comments is newer: by the time of the event, then by the run's number, then by its attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +106,7 @@ impl Marker {
 }
 
 /// Percent-encoded, so that no path ends the HTML comment or the field that it stands in.
-fn encoded(path: &str) -> String {
+pub(super) fn encoded(path: &str) -> String {
     let mut shown = String::with_capacity(path.len());
     for byte in path.bytes() {
         let is_plain = match byte {
@@ -123,7 +123,7 @@ fn encoded(path: &str) -> String {
     shown
 }
 
-fn decoded(field: &str) -> Option<String> {
+pub(super) fn decoded(field: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field.bytes();
     while let Some(byte) = rest.next() {
@@ -159,7 +159,7 @@ pub struct Comment {
     pub url: String,
 }
 
-/// Whose comments are ours.
+/// Whose comments and issues are ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// As GraphQL names the viewer; an app's may lack the `[bot]` that its login has elsewhere.
@@ -172,9 +172,14 @@ impl Identity {
     /// By their ids where both are known, else by their logins, exact to the letter. A person cannot be called `…[bot]`:
     /// their names hold no bracket.
     pub fn wrote(&self, comment: &Comment) -> bool {
-        let Some(author) = &comment.author else {
-            return false;
-        };
+        comment
+            .author
+            .as_ref()
+            .is_some_and(|author| self.is(author))
+    }
+
+    /// Whether this author is the one.
+    pub(super) fn is(&self, author: &Author) -> bool {
         match self.id.zip(author.id) {
             Some((ours, theirs)) => ours == theirs,
             None => {

@@ -96,12 +96,23 @@ struct Answered {
     html_url: String,
 }
 
+/// An account as GitHub gives it.
 #[derive(Deserialize)]
-struct User {
+pub(super) struct User {
     login: String,
     id: Option<u64>,
     #[serde(rename = "type")]
     kind: String,
+}
+
+impl From<User> for Author {
+    fn from(user: User) -> Self {
+        Self {
+            is_bot: user.kind == "Bot",
+            id: user.id,
+            login: user.login,
+        }
+    }
 }
 
 impl From<Answered> for Listed {
@@ -109,11 +120,7 @@ impl From<Answered> for Listed {
         let body = answered.body.unwrap_or_default();
         Self(Comment {
             id: answered.id,
-            author: answered.user.map(|user| Author {
-                is_bot: user.kind == "Bot",
-                id: user.id,
-                login: user.login,
-            }),
+            author: answered.user.map(Author::from),
             body: if Marker::of(&body).is_some() {
                 body
             } else {

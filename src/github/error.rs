@@ -6,6 +6,8 @@ use super::retry::Refusal;
 
 /// What a job that comments needs in all: a job that grants one permission loses all that it does not name.
 const PERMISSIONS: &str = "    permissions:\n      contents: read\n      pull-requests: write";
+/// The same of a job that keeps a tracking issue.
+const PERMISSIONS_FOR_ISSUES: &str = "    permissions:\n      contents: read\n      issues: write";
 
 /// A permission that a workflow grants its token.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#permissions>
@@ -14,6 +16,8 @@ pub enum Permission {
     ContentsRead,
     PullRequestsRead,
     PullRequestsWrite,
+    IssuesRead,
+    IssuesWrite,
 }
 
 impl Permission {
@@ -23,15 +27,33 @@ impl Permission {
             Self::ContentsRead => "contents: read",
             Self::PullRequestsRead => "pull-requests: read",
             Self::PullRequestsWrite => "pull-requests: write",
+            Self::IssuesRead => "issues: read",
+            Self::IssuesWrite => "issues: write",
         }
+    }
+
+    /// The block to paste into a workflow that lacks it.
+    fn block(self) -> &'static str {
+        match self.is_of_issues() {
+            true => PERMISSIONS_FOR_ISSUES,
+            false => PERMISSIONS,
+        }
+    }
+
+    fn is_of_issues(self) -> bool {
+        matches!(self, Self::IssuesRead | Self::IssuesWrite)
     }
 
     /// What a request below the repository needs: comments of a pull request are reached as those of an issue.
     pub(super) fn needed(method: &str, path: &str) -> Self {
-        match path.starts_with("issues/") || path.starts_with("pulls/") {
-            true if method == "GET" => Self::PullRequestsRead,
-            true => Self::PullRequestsWrite,
-            false => Self::ContentsRead,
+        let (path, _) = path.split_once('?').unwrap_or((path, ""));
+        let is_read = method == "GET";
+        match path.split('/').collect::<Vec<_>>()[..] {
+            ["issues"] | ["issues", _] if is_read => Self::IssuesRead,
+            ["issues"] | ["issues", _] => Self::IssuesWrite,
+            ["issues" | "pulls", ..] if is_read => Self::PullRequestsRead,
+            ["issues" | "pulls", ..] => Self::PullRequestsWrite,
+            _ => Self::ContentsRead,
         }
     }
 }
@@ -57,6 +79,9 @@ pub enum GithubError {
     },
     #[error("GitHub has nothing at {request} (404)")]
     NotFound { request: String, needed: Permission },
+    /// Of a request for issues: the repository has none, or the one that was asked for was deleted.
+    #[error("GitHub has nothing at {request} any more: 410, {message}")]
+    Gone { request: String, message: String },
     #[error("GitHub could not use {request}: 422, {message}")]
     Unprocessable { request: String, message: String },
     #[error("GitHub's rate limit is used up ({request}: {message})")]
@@ -119,6 +144,7 @@ impl GithubError {
                 needed,
             },
             404 => Self::NotFound { request, needed },
+            410 if needed.is_of_issues() => Self::Gone { request, message },
             422 => Self::Unprocessable { request, message },
             500..=599 => Self::ServerTrouble {
                 request,
@@ -149,14 +175,21 @@ impl GithubError {
                     .to_owned()
             }
             Self::Forbidden { needed, .. } => format!(
-                "the job's token lacks `{}`; grant it, with what else the gate needs:\n\n{PERMISSIONS}\n\nOn a pull request from a fork, \
+                "the job's token lacks `{}`; grant it, with what else the gate needs:\n\n{}\n\nOn a pull request from a fork, \
                  and from Dependabot, the token only reads; a locked conversation and a rule of the organization refuse too.",
-                needed.line()
+                needed.line(),
+                needed.block()
             ),
             Self::NotFound { needed, .. } => format!(
-                "see that it is still there; a private repository also answers so when the job lacks `{}`:\n\n{PERMISSIONS}",
-                needed.line()
+                "see that it is still there; a private repository also answers so when the job lacks `{}`:\n\n{}",
+                needed.line(),
+                needed.block()
             ),
+            Self::Gone { .. } => {
+                "where issues are disabled in this repository, enable them in its settings under General, Features, or set the input \
+                 `issue: off`"
+                    .to_owned()
+            }
             Self::Unprocessable { .. } | Self::Unexpected { .. } => {
                 "see what GitHub says; if the request looks wrong, this is a bug in canary-gate: please report it".to_owned()
             }
@@ -170,7 +203,7 @@ impl GithubError {
                 "run the job again; https://www.githubstatus.com tells of larger trouble".to_owned()
             }
             Self::Unsure { .. } => {
-                "look at the pull request; the next run mends what stands there twice".to_owned()
+                "look at the repository's page; the next run mends what stands there twice".to_owned()
             }
             Self::Link { .. } => "put the file itself in its place".to_owned(),
             Self::Malformed { .. } => {
@@ -198,6 +231,26 @@ mod tests {
         assert!(
             help.contains("permissions:\n      contents: read\n      pull-requests: write\n"),
             "{help}"
+        );
+    }
+
+    #[test]
+    fn a_refused_issue_shows_a_block_of_its_own() {
+        for (method, path) in [("POST", "issues"), ("PATCH", "issues/12")] {
+            let error = GithubError::Forbidden {
+                request: format!("{method} {path}"),
+                message: "Resource not accessible by integration".to_owned(),
+                needed: Permission::needed(method, path),
+            };
+            let help = error.help();
+            assert!(
+                help.contains("permissions:\n      contents: read\n      issues: write\n"),
+                "{help}"
+            );
+        }
+        assert_eq!(
+            Permission::needed("GET", "issues?state=open"),
+            Permission::IssuesRead
         );
     }
 

@@ -1,4 +1,5 @@
-//! GitHub: what started the gate, what changed, and where the report goes. The only room that speaks to its API.
+//! GitHub: what started the gate, what changed, and where the report goes:
+//! a comment, or the tracking issue of a drift. The only room that speaks to its API.
 //!
 //! Reading what GitHub says is pure ([`event`], [`inputs`], [`comment`]); [`client`] sends, and everything that it gives
 //! back may be a pull request's own text.
@@ -15,6 +16,8 @@ pub mod environment;
 pub mod error;
 pub mod event;
 pub mod inputs;
+pub mod issue;
+mod issues;
 mod line;
 #[expect(
     clippy::disallowed_methods,
@@ -25,4 +28,5 @@ pub mod posting;
 pub mod pull_request;
 mod retry;
 pub mod token;
+pub mod tracking;
 pub mod tree;

@@ -27,6 +27,7 @@ mod from_job;
 mod github;
 mod github_api;
 mod github_comment;
+mod github_issue;
 mod iam_policy;
 mod offline;
 mod outcomes;

@@ -3,6 +3,7 @@
 mod comment;
 mod commit;
 mod contents;
+mod issue;
 mod pull_request;
 mod user;
 
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 pub(super) use comment::issue_comment;
 pub(super) use commit::{comparison, file_of_a_listing, git_commit, tree};
 pub(super) use contents::{At, blob, directory, stored_file};
+pub(super) use issue::{issue, issue_of_a_pull_request};
 pub(super) use pull_request::pull_request;
 
 /// When everything that a test does not speak of was made.

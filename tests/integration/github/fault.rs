@@ -83,6 +83,7 @@ fn by_status(status: u16) -> Answer {
         401 => failure(401, "Bad credentials"),
         403 => failure(403, "Resource not accessible by integration"),
         404 => failure(404, "Not Found"),
+        410 => failure(410, "Issues are disabled for this repo"),
         422 => {
             let mut answer = failure(422, "Validation Failed");
             answer.body_json(|body: &mut Value| {

@@ -1,5 +1,5 @@
-//! A small GitHub on 127.0.0.1: the repository `example/models` with its commits, pull requests and comments, and faults
-//! that a test asks for.
+//! A small GitHub on 127.0.0.1: the repository `example/models` with its commits, pull requests, comments and issues, and
+//! faults that a test asks for.
 //!
 //! ```ignore
 //! let github = FakeGithub::start();
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
-pub(crate) use state::{Comment, Said, User};
+pub(crate) use state::{Comment, Issue, Said, User};
 
 use fault::FaultBuilder;
 use pull::Pull;
@@ -168,6 +168,29 @@ impl FakeGithub {
     /// Deletes a comment as somebody else could.
     pub(crate) fn delete_comment(&self, id: u64) {
         self.state().comments.retain(|comment| comment.id != id);
+    }
+
+    // Issues.
+
+    /// An issue that somebody has opened; gives its number.
+    pub(crate) fn issue(&self, user: &User, title: &str, body: &str) -> u64 {
+        self.state().issue(user.clone(), title, body)
+    }
+
+    /// All issues, open or not, oldest first.
+    pub(crate) fn issues(&self) -> Vec<Issue> {
+        self.state().issues.clone()
+    }
+
+    /// Closes an issue as somebody else could.
+    pub(crate) fn close_issue(&self, number: u64) {
+        let mut state = self.state();
+        let now = state.now();
+        let mut issues = state.issues.iter_mut();
+        let issue = issues.find(|issue| issue.number == number);
+        let issue = issue.expect("it was opened");
+        issue.closed_as = Some("completed".to_owned());
+        issue.updated_at = now;
     }
 
     /// Whose token it is; at first that of `github-actions[bot]`.

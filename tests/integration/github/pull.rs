@@ -8,6 +8,8 @@ use super::state::User;
 pub(crate) struct Pull {
     pub(crate) number: u64,
     pub(crate) user: User,
+    /// What its author wrote about it.
+    pub(crate) body: Option<String>,
     pub(crate) base_branch: String,
     pub(crate) base: String,
     pub(crate) head_branch: String,
@@ -25,6 +27,7 @@ impl Pull {
         Self {
             number,
             user: User::person("octocat"),
+            body: None,
             base_branch: "main".to_owned(),
             base: base.to_owned(),
             head_branch: "feature".to_owned(),

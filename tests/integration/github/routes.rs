@@ -1,5 +1,7 @@
 //! Which request gets which answer.
 
+mod issues;
+
 use serde_json::{Value, json};
 
 use super::REPOSITORY;
@@ -60,6 +62,9 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
             state.comments.remove(index);
             Answer::empty(204)
         }),
+        ("GET", ["issues"]) => issues::list(state, &place, said, query),
+        ("POST", ["issues"]) => issues::create(state, &place, said),
+        ("PATCH", ["issues", number]) => issues::update(state, &place, number, said),
         ("GET", ["pulls", number]) => get_pull(state, &place, number),
         ("GET", ["pulls", number, "files"]) => pull_files(state, &place, number, said),
         ("GET", ["compare", range]) => compare(state, &place, range, query),

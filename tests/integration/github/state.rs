@@ -70,6 +70,19 @@ pub(crate) struct Said {
     pub(crate) body: Value,
 }
 
+/// An issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Issue {
+    pub(crate) number: u64,
+    pub(crate) user: User,
+    pub(crate) title: String,
+    pub(crate) body: String,
+    /// Why it is closed; none while it is open.
+    pub(crate) closed_as: Option<String>,
+    pub(crate) created_at: String,
+    pub(crate) updated_at: String,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
     pub(super) id: String,
@@ -85,6 +98,7 @@ pub(super) struct State {
     pub(super) tree_limit: usize,
     pub(super) pulls: BTreeMap<u64, Pull>,
     pub(super) comments: Vec<Comment>,
+    pub(super) issues: Vec<Issue>,
     pub(super) viewer: User,
     pub(super) faults: Vec<Rule>,
     pub(super) requests: Vec<Said>,
@@ -100,6 +114,7 @@ impl State {
             tree_limit: 100_000,
             pulls: BTreeMap::new(),
             comments: Vec::new(),
+            issues: Vec::new(),
             viewer: User::actions(),
             faults: Vec::new(),
             requests: Vec::new(),
@@ -164,6 +179,24 @@ impl State {
             updated_at: at,
         });
         id
+    }
+
+    /// Opens an issue; gives its number, which no pull request has.
+    pub(super) fn issue(&mut self, user: User, title: &str, body: &str) -> u64 {
+        let issues = self.issues.iter().map(|issue| issue.number);
+        let highest = issues.chain(self.pulls.keys().copied()).max();
+        let number = highest.unwrap_or(0) + 1;
+        let at = self.now();
+        self.issues.push(Issue {
+            number,
+            user,
+            title: title.to_owned(),
+            body: body.to_owned(),
+            closed_as: None,
+            created_at: at.clone(),
+            updated_at: at,
+        });
+        number
     }
 
     /// The fault that this request meets, if any.

@@ -174,8 +174,8 @@ pub(in crate::github) fn pull_request(
         "comments_url": format!("{issue}/comments"),
         "statuses_url": statuses,
     });
+    answer["body"] = json!(pull.body);
     for name in [
-        "body",
         "assignee",
         "milestone",
         "auto_merge",
