@@ -3,7 +3,9 @@
 mod key;
 mod objects;
 
-pub use key::{CodeFile, Key, canary_key, code_key, data_key};
+pub use key::{
+    CodeFile, Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine,
+};
 pub use objects::{Objects, ObjectsBuilder, TooManyObjects};
 
 use std::fmt;

@@ -26,6 +26,7 @@ Exit codes:
   2   usage, or an invalid spec
   10  a budget is exceeded
   11  at risk of a budget, under --strict
+  12  the training drifted from its baseline
   13  the training code failed in a canary
   14  unknown: it cannot be told today
   130, 143  interrupted";
@@ -47,6 +48,11 @@ pub enum Command {
     Forecast(ForecastArguments),
     /// Render stored reports, or merge parts into one.
     Report(ReportArguments),
+    /// Measure anew, and tell whether the same training takes more than it did, and why.
+    Drift(DriftArguments),
+    /// Look at what earlier runs of the gate found.
+    #[command(subcommand)]
+    History(HistoryCommand),
     /// Hold the last forecast against a real full run.
     Actuals(ActualsArguments),
     /// Stop the training jobs that dead runs of the gate left, and remove what they staged.
@@ -221,7 +227,7 @@ pub struct RunArguments {
     /// Only the job's instance, no alternatives.
     #[arg(long, help_heading = CANARIES)]
     pub only_instance: bool,
-    /// Take no training job of an earlier run for a canary of this one.
+    /// Take no canary of an earlier run for one of this run: measure everything anew.
     #[arg(long, env = "CANARY_GATE_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = CANARIES)]
     pub fresh: bool,
     /// Also keep the measurements here; .jsonl is appended to as each canary ends, .csv is written at the end.
@@ -260,6 +266,101 @@ pub struct ReportArguments {
     /// Stored reports (.json); several are merged into one.
     #[arg(long = "from", value_name = "FILE", required = true, num_args = 1..)]
     pub from: Vec<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum HistoryCommand {
+    /// List records, newest first.
+    List(HistoryListArguments),
+    /// Show one record.
+    Show(HistoryShowArguments),
+    /// Write records for other programs, oldest first.
+    Export(HistoryExportArguments),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RecordFormat {
+    Terminal,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct HistoryListArguments {
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// Only records of this job.
+    #[arg(long, value_name = "NAME")]
+    pub job: Option<String>,
+    /// At most so many.
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub limit: usize,
+    /// What the list on standard output looks like.
+    #[arg(long, value_name = "FORMAT", default_value = "terminal")]
+    pub format: RecordFormat,
+}
+
+#[derive(Debug, Args)]
+pub struct HistoryShowArguments {
+    /// Which record: its id, as `history list` shows it, or its file's name or path.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// The whole record, or a page to read.
+    #[arg(long, value_name = "FORMAT", default_value = "json")]
+    pub format: RecordFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// The forecasts: one line for each record and instance configuration.
+    Csv,
+    /// The canary runs as the table of the library canary_training, each once.
+    Seed,
+    /// The canary runs as measurements, one a line, each once; `forecast` reads them.
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub struct HistoryExportArguments {
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// Only records of this job.
+    #[arg(long, value_name = "NAME")]
+    pub job: Option<String>,
+    /// What is written; by default what the extension of --output says, else csv.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<ExportFormat>,
+    /// Write here rather than to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct DriftArguments {
+    #[command(flatten)]
+    pub spec: SpecArguments,
+    /// Only this job; repeatable.
+    #[arg(
+        long = "job",
+        value_name = "NAME",
+        env = "CANARY_GATE_JOB",
+        value_delimiter = ','
+    )]
+    pub jobs: Vec<String>,
+    /// Compare the records of the history, and measure nothing.
+    #[arg(long, conflicts_with = "accept")]
+    pub from_history: bool,
+    /// Make the newest check the baseline of those to come, and measure nothing: for a change that is meant to stay.
+    #[arg(long, conflicts_with_all = ["outputs", "pass_env"])]
+    pub accept: bool,
+    /// Hand this variable on to the training code; repeatable.
+    #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
+    pub pass_env: Vec<String>,
+    #[command(flatten)]
+    pub verdict: VerdictArguments,
     #[command(flatten)]
     pub output: OutputArguments,
 }

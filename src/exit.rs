@@ -9,7 +9,7 @@ pub const TOOL_FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 pub const EXCEEDED: u8 = 10;
 pub const AT_RISK: u8 = 11;
-/// The job has drifted from its baseline.
+/// The training drifted from its baseline.
 pub const DRIFT: u8 = 12;
 /// The training code failed in a canary.
 pub const FAILED: u8 = 13;
@@ -57,8 +57,8 @@ pub fn code_of_all(verdicts: impl IntoIterator<Item = Verdict>, strictness: Stri
     worst(&codes)
 }
 
-/// The code of a whole run: of its outcomes, and of what kept it from others. Trouble that may be gone tomorrow is an outcome
-/// that is unknown.
+/// The code of a whole run: of its outcomes, and of what else there is: what kept it from others, and [`DRIFT`]. Trouble that
+/// may be gone tomorrow is an outcome that is unknown.
 pub fn code_of_run(
     verdicts: impl IntoIterator<Item = Verdict>,
     troubles: impl IntoIterator<Item = u8>,
@@ -132,6 +132,9 @@ mod tests {
             (Within, vec![TOOL_FAILED, UNKNOWN], 14, 1),
             (Exceeded, vec![TOOL_FAILED], 10, 10),
             (Within, vec![USAGE], 2, 2),
+            (Within, vec![DRIFT], 12, 12),
+            (Within, vec![DRIFT, TOOL_FAILED], 12, 12),
+            (Within, vec![DRIFT, UNKNOWN], 14, 12),
         ] {
             let code = |strictness| code_of_run([verdict], troubles.clone(), strictness);
             assert_eq!((code(STRICT), code(LENIENT)), (strict, lenient));

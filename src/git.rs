@@ -22,6 +22,11 @@ pub enum GitError {
     UnknownReference { reference: String, said: String },
     #[error("git refuses this checkout: {said}")]
     Refused { said: String },
+    #[error("`{reference}` names {}: a branch and a tag, or two of a kind", names.join(" and "))]
+    Ambiguous {
+        reference: String,
+        names: Vec<String>,
+    },
     #[error("`{base}` and `{head}` have no common commit")]
     NoMergeBase { base: String, head: String },
     #[error("{0} is a symbolic link there, which is not followed")]
@@ -43,6 +48,9 @@ impl GitError {
             Self::UnknownReference { .. } => {
                 "fetch it first: `git fetch origin main`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
             }
+            Self::Ambiguous { .. } => {
+                "name it in full, such as `refs/remotes/origin/main`, or remove the one that should not be there"
+            }
             Self::NoMergeBase { .. } => {
                 "the history is cut off here; in GitHub Actions set `fetch-depth: 0` at actions/checkout"
             }
@@ -53,6 +61,17 @@ impl GitError {
             Self::Failed { .. } => "say what changed with `--changed-files FILE` or `--all`",
         }
     }
+}
+
+/// A path of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// From the root.
+    pub path: String,
+    /// git's id of its content.
+    pub id: String,
+    /// Not so of a symbolic link and of a submodule.
+    pub is_file: bool,
 }
 
 /// The new side of a comparison.
@@ -103,6 +122,12 @@ impl Checkout {
         self.resolve("HEAD").ok()
     }
 
+    /// The branch that is checked out; `None` on a detached HEAD.
+    pub fn branch(&self) -> Option<String> {
+        self.text(["symbolic-ref", "--quiet", "--short", "HEAD"])
+            .ok()
+    }
+
     /// Where origin's HEAD points, e.g. `origin/main`; `None` without such a remote.
     pub fn default_base(&self) -> Option<String> {
         let named = self
@@ -117,18 +142,12 @@ impl Checkout {
     /// The paths that differ between the merge base of both and `head`, relative to the root, sorted. A submodule is a
     /// path with a `/` at its end.
     pub fn changed_files(&self, base: &str, head: Head<'_>) -> Result<Vec<String>, GitError> {
-        let base_commit = self.resolve(base)?;
         let head_name = match head {
             Head::WorkTree => "HEAD",
             Head::Reference(reference) => reference,
         };
         let head_commit = self.resolve(head_name)?;
-        let fork = self
-            .text(["merge-base", &base_commit, &head_commit])
-            .map_err(|_| GitError::NoMergeBase {
-                base: base.to_owned(),
-                head: head_name.to_owned(),
-            })?;
+        let fork = self.merge_base(base, head_name)?;
         let mut arguments = vec![
             "diff",
             "--name-only",
@@ -160,6 +179,39 @@ impl Checkout {
         changed.sort();
         changed.dedup();
         Ok(changed)
+    }
+
+    /// The commit that both have come from.
+    pub fn merge_base(&self, base: &str, head: &str) -> Result<String, GitError> {
+        let (base_commit, head_commit) = (self.resolve(base)?, self.resolve(head)?);
+        self.text(["merge-base", &base_commit, &head_commit])
+            .map_err(|_| GitError::NoMergeBase {
+                base: base.to_owned(),
+                head: head.to_owned(),
+            })
+    }
+
+    /// Everything that a commit holds but folders, in order of the paths.
+    pub fn tree(&self, commit: &str) -> Result<Vec<TreeEntry>, GitError> {
+        let commit = self.resolve(commit)?;
+        let listed = self.paths(["ls-tree", "-r", "-z", "--full-tree", &commit])?;
+        // `100644 blob 3f9c…<TAB>path`
+        let entry = |line: &String| {
+            let (about, path) = line.split_once('\t')?;
+            let mut about = about.split(' ');
+            let (mode, _, id) = (about.next()?, about.next()?, about.next()?);
+            Some(TreeEntry {
+                path: path.to_owned(),
+                id: id.to_owned(),
+                is_file: matches!(mode, "100644" | "100755" | "100664"),
+            })
+        };
+        Ok(listed.iter().filter_map(entry).collect())
+    }
+
+    /// What git tracks, whether it is there or not; a submodule is one path.
+    pub fn tracked(&self) -> Result<Vec<String>, GitError> {
+        self.paths(["ls-files", "--cached", "--full-name", "-z"])
     }
 
     /// Every file that counts: tracked, or untracked and not ignored; relative to the root, sorted. A tracked file that
@@ -271,6 +323,7 @@ impl Checkout {
     /// The full commit id behind a reference.
     pub fn resolve(&self, reference: &str) -> Result<String, GitError> {
         check_reference(reference)?;
+        self.refuse_ambiguous(reference)?;
         self.text([
             "rev-parse",
             "--verify",
@@ -285,6 +338,37 @@ impl Checkout {
             },
             other => other,
         })
+    }
+
+    /// git takes a tag before a branch of the same name, with a warning that nobody reads: whoever may push a tag would choose
+    /// what a change is compared with. See "gitrevisions" of git for the places.
+    fn refuse_ambiguous(&self, reference: &str) -> Result<(), GitError> {
+        let end = reference
+            .find(['^', '~', '@', ':'])
+            .unwrap_or(reference.len());
+        let name = &reference[..end];
+        let is_commit = name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if name.is_empty() || name == "HEAD" || is_commit {
+            return Ok(());
+        }
+        let places = ["refs/", "refs/tags/", "refs/heads/", "refs/remotes/"];
+        let places = places.map(|place| format!("{place}{name}"));
+        let mut arguments = vec!["for-each-ref", "--format=%(refname)", "--"];
+        arguments.extend(places.iter().map(String::as_str));
+        let listed = self.text(arguments)?;
+        // A pattern matches what lies below it too.
+        let names: Vec<String> = listed
+            .lines()
+            .filter(|found| places.iter().any(|place| place == found))
+            .map(str::to_owned)
+            .collect();
+        match names.len() {
+            0 | 1 => Ok(()),
+            _ => Err(GitError::Ambiguous {
+                reference: reference.to_owned(),
+                names,
+            }),
+        }
     }
 
     /// What git says to `input` on standard input, which is written from a thread: both pipes may fill up.

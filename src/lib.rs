@@ -9,7 +9,7 @@
 //! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a [`plan`]
 //! asks for small [`canary`] runs; a [`backend`] runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
 //! to full size with a prediction interval; a [`verdict`] holds it against the budget; a [`report`] tells the pull
-//! request. [`app`] is the only module that sees both the pure core and the edges.
+//! request. A [`history`] keeps what was found, and [`drift`] tells when the same training takes more than it did. [`app`] is the only module that sees both the pure core and the edges.
 
 // Tests in the library include the pure part of a bench, which names the library as a user does.
 #[cfg(test)]
@@ -54,6 +54,8 @@ pub mod backend;
 #[expect(clippy::disallowed_methods, reason = "an edge: starts git")]
 pub mod git;
 pub mod github;
+#[expect(clippy::disallowed_methods, reason = "an edge: files and their times")]
+pub mod history;
 #[expect(
     clippy::disallowed_methods,
     reason = "an edge: /proc, processes, clock"

@@ -66,6 +66,7 @@ pub(super) async fn actuals(
                 store: &mut store,
                 progress: &progress,
                 cancellation: &cancellation,
+                records: None,
             };
             let dataset = backend.list(job).await?;
             let full = plan::full_run(job, &dataset);

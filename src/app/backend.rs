@@ -113,13 +113,13 @@ impl AnyBackend {
                 alternative.runs = Err(NotMeasured::NoPrice);
             }
         }
-        let files = project.code_files(job)?;
+        let code = project.code_key(job)?;
         sagemaker
             .prepare(
                 job,
                 project.as_written(job),
                 dataset,
-                &files,
+                code,
                 &probe_program()?,
             )
             .await?;
@@ -267,15 +267,19 @@ pub(super) async fn sagemaker(
     project: &Project,
     tags: RunTags,
 ) -> Result<SagemakerBackend, AppError> {
+    let aws = aws(project).await?;
+    Ok(SagemakerBackend::new(place(project)?, tags, aws, pace()?))
+}
+
+/// AWS in the project's region; nothing is sent.
+pub(super) async fn aws(project: &Project) -> Result<Aws, AppError> {
     let region = project.region().ok_or_else(|| {
         AppError::failed("no AWS region is named")
             .help("write `region: us-east-1` into the spec, or set AWS_REGION")
     })?;
-    let pace = pace()?;
-    let aws = Aws::load(&region, pace).await.map_err(|error| {
-        AppError::usage(error.to_string()).help("unset it, or name an endpoint")
-    })?;
-    Ok(SagemakerBackend::new(place(project)?, tags, aws, pace))
+    Aws::load(&region, pace()?)
+        .await
+        .map_err(|error| AppError::usage(error.to_string()).help("unset it, or name an endpoint"))
 }
 
 /// What every wait for AWS is multiplied by: 1, but for tests that play AWS with a clock of their own.

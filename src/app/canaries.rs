@@ -5,17 +5,20 @@ use std::ffi::OsString;
 
 use futures_util::stream::{self, StreamExt};
 
-use crate::backend::{Backend, Cancellation, Watcher};
+use crate::backend::{Backend, CanaryResult, Cancellation, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::Price;
 use crate::measurement::{Measurement, Reused};
 use crate::plan;
-use crate::spec::Job;
+use crate::spec::{BackendKind, Job};
 use crate::units::Usd;
 
+use super::keys::JobKeys;
+use super::past::Past;
 use super::progress::Progress;
+use super::project::Project;
 use super::store::Store;
-use super::{AppError, indented};
+use super::{AppError, indented, say};
 
 /// What running needs.
 pub(super) struct Runner<'a, B> {
@@ -23,6 +26,59 @@ pub(super) struct Runner<'a, B> {
     pub(super) store: &'a mut Store,
     pub(super) progress: &'a Progress,
     pub(super) cancellation: &'a Cancellation,
+    /// `None` where nothing is kept of the job's runs, and none is taken over.
+    pub(super) records: Option<Records<'a>>,
+}
+
+/// Where canaries of one job are looked for before they are run, and kept after.
+#[derive(Clone)]
+pub(super) struct Records<'a> {
+    pub(super) project: &'a Project,
+    pub(super) job: &'a Job,
+    pub(super) past: &'a Past,
+    pub(super) keys: JobKeys,
+    /// Whether canaries of earlier runs may stand for those of this one.
+    pub(super) reuse: Reuse,
+}
+
+/// Whether canaries of earlier runs may stand for those of this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reuse {
+    /// Those that are younger than the spec's `canary.reuse`.
+    Young,
+    /// None: everything is measured anew.
+    Never,
+}
+
+impl Records<'_> {
+    /// The canary of an earlier run that stands for this one.
+    async fn found(&self, job: &Job, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
+        let key = self.keys.canary(run);
+        match (self.reuse, key) {
+            (Reuse::Young, Some(key)) => {
+                self.past
+                    .canary(job, run, &key, jiff::Timestamp::now())
+                    .await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Keeps a measurement for runs to come, unless the code was edited meanwhile: then nobody knows what was measured.
+    async fn keep(&self, run: &CanaryRun, measurement: &Measurement) {
+        let Some(key) = self.keys.canary(run) else {
+            return;
+        };
+        // A training job has its own copy of the code from the beginning.
+        let is_local = self.project.spec.backend == BackendKind::Local;
+        if is_local && self.project.code_key(self.job).ok().flatten() != self.keys.code {
+            say(
+                "warning: the code was changed while a canary ran; what it measured is kept for no other run",
+            );
+            return;
+        }
+        self.past.keep_canary(&self.keys, &key, measurement).await;
+    }
 }
 
 /// What ran before on the same configuration, for progress lines.
@@ -31,6 +87,8 @@ pub(super) struct Earlier {
     pub(super) runs: usize,
     /// By all canaries of the job; `None` without a price.
     pub(super) spent: Option<Usd>,
+    /// The same with what canaries of earlier runs would cost: a run that takes them over goes no further than one that pays.
+    pub(super) counted: Option<Usd>,
     /// Whether it is open how many more will follow.
     pub(super) is_open: bool,
 }
@@ -40,6 +98,7 @@ impl Earlier {
         Self {
             runs: 0,
             spent: None,
+            counted: None,
             is_open: false,
         }
     }
@@ -68,14 +127,30 @@ pub(super) async fn run<B: Backend>(
     earlier: Earlier,
 ) -> Ran {
     let launching = Cell::new(true);
-    let money = Money::new(limit, price, earlier.spent);
+    let money = Money::new(limit, price, earlier.counted);
     let bars = runner.progress.canaries(job, runs, earlier);
     let (backend, cancellation) = (runner.backend, runner.cancellation);
+    let records = runner.records.clone();
+    let records = records.as_ref();
+    let run_id = runner.store.run().to_owned();
+    let run_id = run_id.as_str();
     let launches = runs.iter().enumerate().map(|(index, run)| {
         let (launching, bars, money) = (&launching, &bars, &money);
         async move {
             if !launching.get() || cancellation.is_cancelled() {
                 return None;
+            }
+            if let Some(records) = records {
+                match records.found(job, run).await {
+                    Ok(None) => {}
+                    Ok(Some(measurement)) => {
+                        return Some((index, Ok(Launched::Before(measurement))));
+                    }
+                    Err(error) => {
+                        launching.set(false);
+                        return Some((index, Err(error)));
+                    }
+                }
             }
             if !money.set_aside(run) {
                 return None;
@@ -93,7 +168,27 @@ pub(super) async fn run<B: Backend>(
             {
                 launching.set(false);
             }
-            Some((index, result))
+            let launched = match result {
+                Ok(CanaryResult {
+                    measurement,
+                    log_tail,
+                }) => {
+                    let measurement = Measurement {
+                        run: Some(run_id.to_owned()),
+                        ..priced(measurement, price)
+                    };
+                    // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
+                    if let Some(records) = records {
+                        records.keep(run, &measurement).await;
+                    }
+                    Ok(Launched::Now {
+                        measurement,
+                        log_tail,
+                    })
+                }
+                Err(error) => Err(error.into()),
+            };
+            Some((index, launched))
         }
     });
     let at_once = runs
@@ -113,24 +208,36 @@ pub(super) async fn run<B: Backend>(
             continue;
         };
         match result {
-            Ok(result) => {
-                let measurement = priced(result.measurement, price);
-                money.settle(&runs[index], measurement.cost);
-                bars.finish(index, &runs[index], &measurement);
-                for line in &result.log_tail {
+            Ok(launched) => {
+                let run = &runs[index];
+                let (measurement, log_tail) = match launched {
+                    Launched::Before(measurement) => {
+                        let measurement = priced(measurement, price);
+                        money.count(measurement.reused.and_then(|reused| reused.saved_usd));
+                        (measurement, Vec::new())
+                    }
+                    Launched::Now {
+                        measurement,
+                        log_tail,
+                    } => {
+                        money.settle(run, measurement.cost);
+                        (measurement, log_tail)
+                    }
+                };
+                bars.finish(index, run, &measurement);
+                for line in &log_tail {
                     runner.progress.say(&format!("  | {}", indented(line)));
                 }
-                // What was measured is kept also when keeping another one failed.
-                match runner.store.append(measurement) {
-                    Ok(measurement) => measured.push((index, measurement)),
-                    Err(error) => {
-                        launching.set(false);
-                        failure.get_or_insert(error);
-                    }
+                let (measurement, kept) = runner.store.append(measurement);
+                if let Err(error) = kept {
+                    launching.set(false);
+                    failure.get_or_insert(error);
                 }
+                // What was paid for is told also where it could not be kept.
+                measured.push((index, measurement));
             }
             Err(error) => {
-                failure.get_or_insert(error.into());
+                failure.get_or_insert(error);
             }
         }
     }
@@ -143,6 +250,17 @@ pub(super) async fn run<B: Backend>(
         failure,
         too_dear: money.refused.get(),
     }
+}
+
+/// Where a measurement comes from.
+enum Launched {
+    /// From an earlier run of the gate.
+    Before(Measurement),
+    Now {
+        measurement: Measurement,
+        /// The last lines that a failed run printed; hostile text.
+        log_tail: Vec<String>,
+    },
 }
 
 /// The spend limit of a job, kept run by run: what was billed, and what the running ones may cost at worst.
@@ -181,6 +299,12 @@ impl<'a> Money<'a> {
         }
         self.committed.set(committed);
         true
+    }
+
+    /// What an earlier run paid for counts as if this one had.
+    fn count(&self, cost: Option<Usd>) {
+        self.committed
+            .set(self.committed.get() + cost.unwrap_or_default());
     }
 
     /// The run is over: what it really cost takes the place of the worst.

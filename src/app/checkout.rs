@@ -57,6 +57,14 @@ impl Checkout {
         }
     }
 
+    /// What git tracks, whether it is there or not.
+    pub(super) fn tracked(&self) -> Result<Vec<String>, AppError> {
+        match self {
+            Self::Git(checkout) => Ok(checkout.tracked()?),
+            Self::Commit(checkout) => Ok(checkout.files.clone()),
+        }
+    }
+
     /// git's id of the content of each of `files` as it lies there, in their order; what is no file is left out.
     pub(super) fn blobs(&self, files: &[String]) -> Result<Vec<(String, String)>, AppError> {
         match self {

@@ -2,18 +2,57 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::canary::CodeFile;
+use crate::canary::{CodeFile, Key, code_key};
 use crate::change::PathGlobs;
 use crate::github::tree;
-use crate::spec::Job;
+use crate::spec::{BackendKind, Job};
 
 use super::AppError;
 use super::project::Project;
 
+/// Which files a job's code is known by: those that its `paths` match, and those of its source, unless `!` leaves them out.
+#[derive(Debug)]
+pub(super) struct CodeSelection {
+    /// Those of every spec that speaks of the job.
+    pub(super) globs: Vec<PathGlobs>,
+    /// The folders that its source is packed from, relative to the checkout root.
+    pub(super) sources: Vec<PathBuf>,
+}
+
+impl CodeSelection {
+    /// Whether a file, relative to the checkout root, counts.
+    ///
+    /// What is run counts even where a change to it would not start the gate. A change that leaves its own code out by `!`
+    /// would be taken for an earlier one, so every spec must leave it out.
+    pub(super) fn takes(&self, file: &str) -> bool {
+        self.globs.iter().any(|globs| globs.matches(file))
+            || (self.is_source(file) && !self.globs.iter().all(|globs| globs.speaks_of(file)))
+    }
+
+    fn is_source(&self, file: &str) -> bool {
+        let file = Path::new(file);
+        self.sources.iter().any(|folder| file.starts_with(folder))
+    }
+}
+
+/// The key of a job's code that these files make; `None` where no file counts though one is run, for then nothing tells its
+/// code from another. An algorithm that SageMaker brings along is known by the spec alone.
+pub(super) fn key_of_files(backend: BackendKind, job: &Job, files: &[CodeFile]) -> Option<Key> {
+    let brings_its_code = backend == BackendKind::Sagemaker && job.training.source_dir.is_none();
+    (!files.is_empty() || brings_its_code).then(|| code_key(job, files))
+}
+
 impl Project {
+    /// The key of a job's code; `None` where git knows nothing of it.
+    pub(super) fn code_key(&self, job: &Job) -> Result<Option<Key>, AppError> {
+        let files = self.code_files(job)?;
+        let key = key_of_files(self.spec.backend, self.as_written(job), &files);
+        Ok(key.filter(|_| self.checkout.is_some()))
+    }
+
     /// The files that a job's code is known by, each with git's id of its content as it lies there; without git none. They are
     /// those that its `paths` match, here or on the base, and those of its source, unless `!` leaves them out in both.
-    pub(super) fn code_files(&self, job: &Job) -> Result<Vec<CodeFile>, AppError> {
+    fn code_files(&self, job: &Job) -> Result<Vec<CodeFile>, AppError> {
         let (Some(checkout), Some(files)) = (&self.checkout, self.known_files()?) else {
             return Ok(Vec::new());
         };
@@ -23,17 +62,15 @@ impl Project {
             let job = base.spec.as_ref()?.job(&job.name)?;
             Some(PathGlobs::new(&job.paths, &base.place.folder))
         }));
-        let source = self.source_folders(job, files);
-        // What is run counts even where a change to it would not start the gate. A change that leaves its own code out by `!`
-        // would be taken for an earlier one.
-        let is_code = |file: &&String| {
-            let is_source = source
-                .iter()
-                .any(|folder| Path::new(file).starts_with(folder));
-            globs.iter().any(|globs| globs.matches(file))
-                || (is_source && !globs.iter().all(|globs| globs.speaks_of(file)))
+        let selection = CodeSelection {
+            globs,
+            sources: self.source_folders(job, files),
         };
-        let matched: Vec<String> = files.iter().filter(is_code).cloned().collect();
+        let matched: Vec<String> = files
+            .iter()
+            .filter(|file| selection.takes(file))
+            .cloned()
+            .collect();
         let blobs = checkout.blobs(&matched)?.into_iter();
         let mut code: Vec<CodeFile> = blobs.map(|(path, blob)| CodeFile { path, blob }).collect();
         // A link to a folder is no blob of its own there; where it leads counts all the same.

@@ -74,6 +74,28 @@ pub(super) fn read_text_up_to(path: &Path, limit: Bytes) -> std::io::Result<Stri
     fs::read_to_string(path)
 }
 
+/// A path with the links in it resolved, as far as it is there.
+pub(super) fn resolve_as_far_as_there(path: &Path) -> std::io::Result<PathBuf> {
+    let mut there = path;
+    loop {
+        match there.canonicalize() {
+            Ok(real) => {
+                let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+                return Ok(if rest.as_os_str().is_empty() {
+                    real
+                } else {
+                    real.join(rest)
+                });
+            }
+            // A link that leads nowhere is there, and where it leads cannot be told.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !there.is_symlink() => {
+                there = there.parent().ok_or(error)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Refuses a target that is a link, or lies behind one inside the checkout, or whose folder is not there.
 ///
 /// A pull request can commit a link; what the gate writes must not follow it to somebody's file.

@@ -104,6 +104,7 @@ fn offline_report(
         capacity_of: &tables::capacity,
         price_of,
         layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),
+        base: None,
         is_allowed,
         notes: notes.to_vec(),
     })

@@ -3,34 +3,40 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use crate::backend::Cancellation;
 use crate::backend::sagemaker::ReusePolicy;
-use crate::backend::{Backend, Cancellation};
 use crate::change::AffectedJob;
-use crate::exit::{self, Strictness};
-use crate::forecast::scale_out::DataLayout;
-use crate::plan::{self, Alternatives, PlanError};
-use crate::report::{JobReport, Report};
+use crate::exit::Strictness;
+use crate::plan::{Alternatives, PlanError};
+use crate::report::{self, JobReport, Report};
 use crate::units::Usd;
-use crate::verdict::Verdict;
 
 use super::actuals::LAST_REPORT;
 use super::backend::AnyBackend;
-use super::canaries::Runner;
+use super::base_commit::BaseCommit;
+use super::canaries::{Reuse, Runner};
 use super::checkout::Checkout;
 use super::files;
 use super::gate_run::GateRun;
-use super::judge::{self, JobInput};
+use super::judge;
+use super::past::Past;
 use super::progress::Progress;
 use super::project::Project;
 use super::signals::Interruption;
 use super::store::{OwnFile, Store};
-use super::{AppError, Loudness, measure, printable, say};
+use super::who::Who;
+use super::{AppError, Loudness, gated_job, printable, say};
 
 /// What is asked of the gate.
 pub(super) struct Asked<'a> {
     pub(super) affected: &'a [AffectedJob<'a>],
     pub(super) alternatives: Alternatives,
-    pub(super) reuse: ReusePolicy,
+    /// Whether earlier runs' canaries and training jobs may stand for those of this one.
+    pub(super) reuse: Reuse,
+    /// Whose run this is to the history.
+    pub(super) who: Who,
+    /// The commit to compare with; `None` where there is none.
+    pub(super) base: Option<BaseCommit>,
     /// A file that measurements are kept in beside the gate's own.
     pub(super) measurements: Option<&'a Path>,
     /// What a local canary may see of the caller's environment.
@@ -86,7 +92,11 @@ pub(super) async fn run(
     loudness: Loudness,
 ) -> Result<Gated, Broken> {
     let gate_run = GateRun::begin(project)?;
-    let tags = gate_run.tags(asked.reuse);
+    let past = Past::open(project, &asked.who).await?;
+    let tags = gate_run.tags(match asked.reuse {
+        Reuse::Young => ReusePolicy::Young,
+        Reuse::Never => ReusePolicy::Own,
+    });
     let backend = AnyBackend::of(project, asked.pass_env, tags).await?;
     let mut store = Store::open(project, OwnFile::Canaries, asked.measurements)?;
     files::check_target(&own_report(project), &project.root)?;
@@ -99,11 +109,12 @@ pub(super) async fn run(
         store: &mut store,
         progress: &progress,
         cancellation: &cancellation,
+        records: None,
     };
     // After a second signal none of this comes to its end, and the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, asked, &mut runner).await;
+        let gated = gate_all(project, asked, &past, &mut runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
             Ok(()) => {
@@ -124,6 +135,10 @@ pub(super) async fn run(
     written.map_err(broken)?;
     let (mut gated, finished) = gated.map_err(broken)?;
     gated.left = left;
+    if let Some(error) = past.take_failure() {
+        let error = error.during("keeping what was found in the history");
+        gated.failures.push((None, error));
+    }
     if let Err(error) = finished {
         gated.failures.push((
             None,
@@ -152,9 +167,8 @@ impl Gated {
             .iter()
             .map(|(job, error)| error.failure(job.as_deref()))
             .collect();
-        let verdicts = report.jobs.iter().map(|job| job.verdict);
         let troubles = self.failures.iter().map(|(_, error)| error.code());
-        report.exit_code = exit::code_of_run(verdicts, troubles, strictness);
+        report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
         (report, one_error(self.failures))
     }
 }
@@ -169,15 +183,16 @@ pub(super) fn keep(report: &Report, project: &Project) -> Result<(), AppError> {
 }
 
 /// Each affected job's part of the report. A job that cannot be checked does not keep the others from it.
-async fn gate_all(
-    project: &Project,
-    asked: &Asked<'_>,
-    runner: &mut Runner<'_, AnyBackend>,
+async fn gate_all<'a>(
+    project: &'a Project,
+    asked: &Asked<'a>,
+    past: &'a Past,
+    runner: &mut Runner<'a, AnyBackend>,
 ) -> Result<Gated, AppError> {
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
     for affected in asked.affected {
-        match gate(project, affected, asked.alternatives, runner).await {
+        match gated_job::gate(project, affected, asked, past, runner).await {
             Ok((report, failure)) => {
                 jobs.push(report);
                 failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));
@@ -223,83 +238,8 @@ fn one_error(failures: Vec<(Option<String>, AppError)>) -> Option<AppError> {
     last
 }
 
-/// One job from its data to its part of the report, and what ended it before its time if a person must mend that.
-async fn gate(
-    project: &Project,
-    affected: &AffectedJob<'_>,
-    alternatives: Alternatives,
-    runner: &mut Runner<'_, AnyBackend>,
-) -> Result<(JobReport, Option<AppError>), AppError> {
-    let job = affected.job;
-    let looking = async {
-        let ready = runner.backend.preflight(project, job).await;
-        ready.map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
-        let listed = runner.backend.list(job).await;
-        listed.map_err(|error| AppError::from(error).during("listing the data"))
-    };
-    let dataset = unless_cancelled(looking, runner.cancellation).await??;
-    let price_of = |instance: &_| project.price(instance);
-    let mut plan = match plan::plan(job, &dataset, &price_of, alternatives) {
-        Ok(plan) => plan,
-        Err(PlanError::Unknown(reason)) => {
-            let notes = project.ignored_not_yet(job);
-            let report = judge::unknown_report(job, &affected.by, &reason, notes);
-            return Ok((report, None));
-        }
-        Err(error) => return Err(unplannable(&error)),
-    };
-    let preparing = runner.backend.prepare(project, job, &dataset, &mut plan);
-    unless_cancelled(preparing, runner.cancellation)
-        .await?
-        .map_err(|error| error.during("preparing the canaries"))?;
-    let mut measured = measure::measure(project, &mut plan, job, &dataset, runner).await;
-    let failure = measured.failure.take();
-    let failure = failure.map(|error| error.during("running the canaries"));
-    if measured.measurements.is_empty()
-        && let Some(error) = failure
-    {
-        return Err(error);
-    }
-    let mut notes = runner.backend.notes(job);
-    notes.extend(plan.notes.iter().cloned());
-    notes.extend(project.ignored_not_yet(job));
-    let mut report = judge::job_report(&JobInput {
-        name: &job.name,
-        instance: &job.instance,
-        budget: &job.budget,
-        affected_by: &affected.by,
-        alternatives: plan.outcomes(),
-        measurements: &measured.measurements,
-        worst_case: plan.total_worst_case(),
-        capacity_of: &|kind| runner.backend.capacity(kind),
-        price_of: &price_of,
-        layout: DataLayout::of(job, runner.backend.knows_bytes(job).then_some(&dataset)),
-        is_allowed: &project.spec.allowed(),
-        notes,
-    });
-    // Also without a written budget: what the canaries were to tell cannot be told.
-    if let Some(reason) = measured.broke_off
-        && matches!(report.verdict, Verdict::NotJudged | Verdict::Unknown)
-    {
-        report.verdict = Verdict::Unknown;
-        if let Some(instance) = report.forecasts.first_mut() {
-            instance.verdict = Verdict::Unknown;
-        }
-        report.notes.retain(|note| *note != reason);
-        report.reason = reason;
-    }
-    // That a person must mend something is the command's own error; the job is not judged by it.
-    if failure.is_some() && report.verdict == Verdict::Unknown {
-        report.verdict = Verdict::NotJudged;
-        if let Some(instance) = report.forecasts.first_mut() {
-            instance.verdict = Verdict::NotJudged;
-        }
-    }
-    Ok((report, failure))
-}
-
 /// Does what may be dropped half-way, unless a signal comes; that ends the run in words of its own.
-async fn unless_cancelled<T>(
+pub(super) async fn unless_cancelled<T>(
     work: impl Future<Output = T>,
     cancellation: &Cancellation,
 ) -> Result<T, AppError> {

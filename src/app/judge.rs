@@ -12,9 +12,11 @@ use crate::report::{
 };
 use crate::spec::{Budget, Job, LineKind};
 use crate::units::{Fraction, Seconds, Usd};
-use crate::verdict::{self, Contender, JudgedLine, Pick, Verdict};
+use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Pick, Verdict};
 
+use super::past::Base;
 use super::unmeasured;
+use super::versus::{self, Versus, VersusInput};
 
 /// Capacities of machine types as the backend or the tables know them.
 pub(super) type CapacityOf<'a> = &'a dyn Fn(&InstanceType) -> Option<Capacity>;
@@ -35,6 +37,8 @@ pub(super) struct JobInput<'a> {
     pub(super) price_of: PriceOf<'a>,
     /// How the data reach the hosts of the full run.
     pub(super) layout: DataLayout,
+    /// What the forecasts are compared with.
+    pub(super) base: Option<&'a Base>,
     /// Whether the team may use a machine type.
     pub(super) is_allowed: &'a dyn Fn(&InstanceType) -> bool,
     /// What is to be said beside.
@@ -62,13 +66,13 @@ impl Judged {
 
 /// A job's part of the report.
 pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
-    let main = judge_configuration(input.instance, input);
+    let main = judge_configuration(input.instance, input, true);
     let (verdict, reason) = job_outcome(input, &main);
     let alternatives: Vec<Result<Judged, (&InstanceConfiguration, &str)>> = input
         .alternatives
         .iter()
         .map(|(instance, not_measured)| match not_measured {
-            None => Ok(judge_configuration(instance, input)),
+            None => Ok(judge_configuration(instance, input, false)),
             Some(why) => Err((*instance, why.as_str())),
         })
         .collect();
@@ -89,6 +93,14 @@ pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
     for line in &main.lines {
+        let is_increase = matches!(
+            line.line.kind,
+            LineKind::CostIncrease | LineKind::TimeIncrease
+        );
+        // That there is no base is said once, by who knows why.
+        if is_increase && line.verdict == LineVerdict::NotApplicable {
+            continue;
+        }
         if let Some(reason) = &line.reason {
             notes.push(format!("{}: {reason}.", line.line.kind.words()));
         }
@@ -125,11 +137,13 @@ pub(super) fn job_report(input: &JobInput<'_>) -> JobReport {
         reason,
         affected_by: input.affected_by.to_vec(),
         instance: input.instance.clone(),
+        baseline: input.base.map(|base| versus::named(base, input.instance)),
         recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
         advice: advice.into_iter().collect(),
         notes: once_each(notes),
+        drift: None,
         spend: spend(input.measurements, input.worst_case, full_run),
     }
 }
@@ -211,7 +225,11 @@ pub(super) fn report(
 }
 
 /// Forecasts one configuration from its measurements and holds it against the budget.
-fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -> Judged {
+fn judge_configuration(
+    instance: &InstanceConfiguration,
+    input: &JobInput<'_>,
+    is_judged: bool,
+) -> Judged {
     let mut measurements: Vec<Measurement> = input
         .measurements
         .iter()
@@ -249,7 +267,31 @@ fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -
             "the data of {instance} are in shards: the canaries are compared with the full run by the heaviest host's shard"
         ));
     }
-    let lines = verdict::judge(input.budget, &forecast, capacity.as_ref());
+    let versus = input.base.and_then(|base| {
+        versus::versus(&VersusInput {
+            base,
+            instance,
+            is_judged,
+            measurements: &measurements,
+            price: price.as_ref(),
+            capacity_of: input.capacity_of,
+            price_of: input.price_of,
+            layout: &input.layout,
+            certainty: input.budget.certainty,
+        })
+    });
+    let (against, delta) = match versus {
+        Some(Versus {
+            against,
+            delta,
+            notes,
+        }) => {
+            forecast.notes.extend(notes);
+            (Some(against), delta)
+        }
+        None => (None, Delta::default()),
+    };
+    let lines = verdict::judge(input.budget, &forecast, capacity.as_ref(), against.as_ref());
     let row_verdict = match measurements.iter().any(Measurement::has_failed) {
         true => verdict::job_verdict(&lines).min(Verdict::Failed),
         false => verdict::job_verdict(&lines),
@@ -264,10 +306,10 @@ fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -
             estimated_from: None,
             estimates: estimates(&forecast, certainty),
             phases: phases(&forecast, certainty),
-            delta: Delta::default(),
+            delta,
             law: forecast.law.clone(),
             price,
-            budget: budget_rows(&lines, &forecast),
+            budget: budget_rows(&lines),
         },
         lines,
         forecast,
@@ -276,8 +318,8 @@ fn judge_configuration(instance: &InstanceConfiguration, input: &JobInput<'_>) -
 }
 
 /// The lines as a report shows them.
-pub(super) fn budget_rows(lines: &[JudgedLine], forecast: &Forecast) -> Vec<BudgetRow> {
-    let deciding = verdict::deciding(lines, forecast);
+pub(super) fn budget_rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
+    let deciding = verdict::deciding(lines);
     (0..)
         .zip(lines)
         .map(|(index, line)| BudgetRow {
@@ -288,6 +330,7 @@ pub(super) fn budget_rows(lines: &[JudgedLine], forecast: &Forecast) -> Vec<Budg
             level: line.line.level,
             chance_of_breach: line.chance_of_breach,
             verdict: line.verdict,
+            existing_breach: line.existing_breach,
             overridden: line.line.overridden.as_ref().map(|agreed| OverrideInForce {
                 written_limit: agreed.written,
                 until: agreed.until.to_string(),
@@ -342,6 +385,7 @@ pub(super) fn unknown_report(
         reason: reason.to_owned(),
         affected_by: affected_by.to_vec(),
         instance: job.instance.clone(),
+        baseline: None,
         recommendation: None,
         forecasts: vec![InstanceForecast {
             verdict: Verdict::Unknown,
@@ -350,12 +394,13 @@ pub(super) fn unknown_report(
         measurements: Vec::new(),
         advice: Vec::new(),
         notes,
+        drift: None,
         spend: Spend::default(),
     }
 }
 
 /// What was paid when it was measured.
-fn measured_price(measurements: &[Measurement]) -> Option<Price> {
+pub(super) fn measured_price(measurements: &[Measurement]) -> Option<Price> {
     measurements
         .iter()
         .rev()

@@ -21,6 +21,14 @@ use super::project::Project;
 /// of what certainty allows: two small runs cannot tell a law, and the third one may lie far out.
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
 
+/// What canaries of the adaptive design are to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Every line that can fail the check; without a written one, the time narrowly.
+    Budget,
+    NarrowTime,
+}
+
 /// What the canaries of a job gave.
 pub(super) struct Measured {
     /// On `instance` and on the alternatives.
@@ -37,12 +45,14 @@ pub(super) async fn measure(
     plan: &mut Plan,
     job: &Job,
     dataset: &Dataset,
+    goal: Goal,
     runner: &mut Runner<'_, AnyBackend>,
 ) -> Measured {
     let mut session = Session {
         project,
         job,
         dataset,
+        goal,
         is_adaptive: plan.is_adaptive,
         measurements: Vec::new(),
         broke_off: None,
@@ -103,6 +113,7 @@ struct Session<'a> {
     project: &'a Project,
     job: &'a Job,
     dataset: &'a Dataset,
+    goal: Goal,
     is_adaptive: bool,
     measurements: Vec<Measurement>,
     /// Why nothing more can be run today.
@@ -126,6 +137,7 @@ impl Session<'_> {
         let price = self.project.price(&first.instance);
         let earlier = Earlier {
             spent: self.spent(),
+            counted: self.counted(),
             ..Earlier::none()
         };
         let limit = Some(self.job.canary.spend_limit);
@@ -192,6 +204,7 @@ impl Session<'_> {
             let earlier = Earlier {
                 runs: here.len(),
                 spent: self.spent(),
+                counted: self.counted(),
                 is_open: true,
             };
             let limit = Some(self.job.canary.spend_limit);
@@ -243,6 +256,14 @@ impl Session<'_> {
             .reduce(|sum, cost| sum + cost)
     }
 
+    /// The same with what the canaries of earlier runs would cost, so that a check of unchanged inputs ends where the first
+    /// one did, and costs nothing.
+    fn counted(&self) -> Option<Usd> {
+        let cost = |run: &Measurement| run.cost.or_else(|| run.reused?.saved_usd);
+        let costs = self.measurements.iter().filter_map(cost);
+        costs.reduce(|sum, cost| sum + cost)
+    }
+
     /// How long canaries on `instance` may still run within the spend limit, the time to stop the last one set aside; `None`
     /// without a price.
     fn seconds_left(&self, instance: &InstanceConfiguration) -> Option<Seconds> {
@@ -250,7 +271,7 @@ impl Session<'_> {
         let a_second = price
             .usd_per_hour
             .cost(Seconds(1.0), instance.total_count());
-        let left = self.job.canary.spend_limit - self.spent().unwrap_or_default();
+        let left = self.job.canary.spend_limit - self.counted().unwrap_or_default();
         (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - plan::TIME_TO_STOP.0).max(0.0)))
     }
 
@@ -275,10 +296,10 @@ impl Session<'_> {
             price: price.as_ref(),
         });
         let budget = &self.job.budget;
-        let lines = verdict::judge(budget, &forecast, capacity.as_ref());
+        let lines = verdict::judge(budget, &forecast, capacity.as_ref(), None);
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
         let is_written = |line: &&JudgedLine| line.line.origin == LineOrigin::Written;
-        if counting.iter().any(is_written) {
+        if self.goal == Goal::Budget && counting.iter().any(is_written) {
             // What stays unknown with the fewest runs is not measured, and more runs would not tell it.
             let has_enough = plan::has_enough(measurements);
             let certainty = if has_enough {

@@ -3,19 +3,26 @@
 mod action;
 mod actuals;
 mod backend;
+mod base_commit;
 mod canaries;
 mod change;
 mod checkout;
 mod code;
+mod drift;
 mod error;
 mod files;
 mod forecast;
 mod gate;
 mod gate_run;
+mod gated_job;
+mod history;
+mod history_command;
 mod iam_policy;
 mod init;
 mod judge;
+mod keys;
 mod measure;
+mod past;
 mod plan;
 mod policy;
 mod probe;
@@ -30,6 +37,8 @@ mod store;
 mod sweep;
 mod unmeasured;
 mod validate;
+mod versus;
+mod who;
 mod written_spec;
 
 use std::io::{IsTerminal, Write};
@@ -54,6 +63,8 @@ pub fn execute(cli: &Cli) -> u8 {
         Command::Run(arguments) => in_runtime(run::run(arguments, loudness)),
         Command::Forecast(arguments) => forecast::forecast(arguments),
         Command::Report(arguments) => report::report(arguments),
+        Command::Drift(arguments) => in_runtime(drift::drift(arguments, loudness)),
+        Command::History(command) => in_runtime(history_command::history(command)),
         Command::Actuals(arguments) => in_runtime(actuals::actuals(arguments, loudness)),
         Command::Sweep(arguments) => in_runtime(sweep::sweep(arguments)),
         Command::Schema(arguments) => schema::schema(arguments),

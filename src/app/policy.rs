@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::change::{AffectedJob, BaseSpec, SpecPlace};
 use crate::cli::{ChangeArguments, SpecArguments};
 use crate::exit::Strictness;
-use crate::git::GitError;
+use crate::git::{self, GitError};
 use crate::instance::tables;
 use crate::report::{Policy, Report};
 use crate::spec::policy::{self, PolicyError};
@@ -141,22 +141,29 @@ pub(super) fn base_of(
         .help("leave `--base` out, or run in a clone"));
     };
     let commit = checkout.resolve(name)?;
-    let files = places(project, spec)
-        .into_iter()
-        .map(|place| {
-            let bytes = match checkout.file_at(&commit, &place, MAX_SPEC_BYTES + 1) {
-                Ok(bytes) => bytes.map(Ok),
-                Err(error @ GitError::Link(_)) => Some(Err(error.to_string())),
-                Err(error) => return Err(error.into()),
-            };
-            Ok(BaseFile { place, bytes })
-        })
-        .collect::<Result<_, AppError>>()?;
+    let files = files_at(checkout, &commit, places(project, spec))?;
     Ok(Some(Base {
         name: name.clone(),
         sha: Some(commit),
         files,
     }))
+}
+
+/// What git has of a commit where the base's spec may be.
+pub(super) fn files_at(
+    checkout: &git::Checkout,
+    commit: &str,
+    places: Vec<String>,
+) -> Result<Vec<BaseFile>, AppError> {
+    let of_place = |place: String| {
+        let bytes = match checkout.file_at(commit, &place, MAX_SPEC_BYTES + 1) {
+            Ok(bytes) => bytes.map(Ok),
+            Err(error @ GitError::Link(_)) => Some(Err(error.to_string())),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(BaseFile { place, bytes })
+    };
+    places.into_iter().map(of_place).collect()
 }
 
 /// Lays the base's policy over the project's spec, if there is a base, and puts the overrides of today into the budgets.
@@ -302,7 +309,7 @@ pub(super) fn undecidable_report(
 }
 
 /// The base's spec, or why it is none, in a few words.
-fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
+pub(super) fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
     let source = SpecSource { name: place, bytes };
     spec::read(source, &tables::listed_types().collect::<Vec<_>>()).map_err(|errors| {
         let first = errors.problems().first().map(ToString::to_string);
@@ -315,7 +322,7 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
 }
 
 /// The folder that a spec's paths are relative to.
-fn folder_of(file: &str) -> String {
+pub(super) fn folder_of(file: &str) -> String {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let folder = match folder.file_name() {
         Some(name) if name == ".github" => folder.parent().unwrap_or(Path::new("")),

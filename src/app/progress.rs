@@ -10,7 +10,7 @@ use crate::backend::Told;
 use crate::canary::CanaryRun;
 use crate::measurement::Measurement;
 use crate::spec::Job;
-use crate::units::Usd;
+use crate::units::{Seconds, Usd};
 
 use super::canaries::Earlier;
 use super::{Loudness, printable, say};
@@ -175,12 +175,22 @@ impl Canaries<'_> {
                     .unwrap_or_default(),
                 printable(&run.label()),
                 measurement.outcome,
-                measurement
-                    .training_seconds
-                    .map(|time| format!(" after {time}"))
-                    .unwrap_or_default(),
+                how_long(measurement),
             )),
             Shown::Nothing => {}
+        }
+    }
+}
+
+/// ` after 4m 12s`; of a canary of an earlier run also when that was.
+fn how_long(measurement: &Measurement) -> String {
+    let time = measurement.training_seconds;
+    let after = time.map_or(String::new(), |time| format!(" after {time}"));
+    match measurement.reused {
+        None => after,
+        Some(reused) => {
+            let age = Seconds(reused.age_days * 86_400.0);
+            format!("{after}, measured {age} ago and not run again")
         }
     }
 }

@@ -1,13 +1,16 @@
 //! `run`: the gate on a change that the flags name. Change -> plan -> canaries -> forecast -> verdict -> report.
 
-use crate::backend::sagemaker::ReusePolicy;
 use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
 use crate::exit::Strictness;
+use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::spec::{OnInconclusive, Spec};
 
+use super::base_commit::BaseCommit;
+use super::canaries::Reuse;
 use super::files::Outputs;
 use super::project::Project;
+use super::who::Who;
 use super::{AppError, Loudness, change, gate, policy, report, say, signals, validate};
 
 pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
@@ -45,10 +48,12 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             Alternatives::Measure
         },
         reuse: if arguments.fresh {
-            ReusePolicy::Own
+            Reuse::Never
         } else {
-            ReusePolicy::Young
+            Reuse::Young
         },
+        who: Who::of_environment(&project, Command::Run),
+        base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
         measurements: arguments.measurements.as_deref(),
         pass_env: &arguments.pass_env,
     };

@@ -119,21 +119,31 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps one measurement, whole or not at all: a line is one write. Gives it back as it was kept.
-    pub(super) fn append(&mut self, measurement: Measurement) -> Result<Measurement, AppError> {
+    /// The id of this run of the gate.
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Keeps one measurement, whole or not at all: a line is one write. Gives it back as it was to be kept, and whether it was.
+    pub(super) fn append(
+        &mut self,
+        measurement: Measurement,
+    ) -> (Measurement, Result<(), AppError>) {
         let measurement = Measurement {
             run: Some(self.run.clone()),
             ..measurement
         };
         let line = table::to_json_line(&measurement);
+        let mut kept = Ok(());
         for lines in &mut self.lines {
-            lines
+            let written = lines
                 .file
                 .write_all(line.as_bytes())
-                .map_err(|source| files::cannot_write(&lines.path, source))?;
+                .map_err(|source| files::cannot_write(&lines.path, source));
+            kept = kept.and(written);
         }
         self.measurements.push(measurement.clone());
-        Ok(measurement)
+        (measurement, kept)
     }
 
     /// What the canaries cost until now; `None` where none has ended, or without a price.

@@ -29,10 +29,11 @@ pub(super) fn row(
         price: price.as_ref(),
     };
     let known = elsewhere(&basis, measured, &input.layout);
-    let lines: Vec<JudgedLine> = verdict::judge(input.budget, &known.forecast, capacity.as_ref())
-        .into_iter()
-        .filter(|line| line.chance_of_breach.is_some())
-        .collect();
+    let lines: Vec<JudgedLine> =
+        verdict::judge(input.budget, &known.forecast, capacity.as_ref(), None)
+            .into_iter()
+            .filter(|line| line.chance_of_breach.is_some())
+            .collect();
     let row = InstanceForecast {
         verdict: match verdict::job_verdict(&lines) {
             breach @ (Verdict::Exceeded | Verdict::AtRisk) => breach,
@@ -41,7 +42,7 @@ pub(super) fn row(
         estimates: judge::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
         price: price.filter(|_| known.forecast.cost_usd.is_ok()),
-        budget: judge::budget_rows(&lines, &known.forecast),
+        budget: judge::budget_rows(&lines),
         ..nothing_known(instance, why)
     };
     let notes = known.notes.iter();

@@ -2,17 +2,29 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path and git blob id of every file that the job's `paths` match; of the spec `training` without role, output, max_runtime, spot, checkpoints, tags and KMS keys; `work`; `canary.seed` and `canary.probe` |
-//! | data | channel by channel, key, size and ETag of every object |
-//! | canary | both of them, the instance configuration, the objects drawn, the work level, the replicate |
+//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, tags and KMS keys; `work`; `canary.seed` and `canary.probe` |
+//! | data | channel by channel the digest of its listing, see below |
+//! | canary | both of them, the instance configuration, the objects drawn, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!
-//! Prices, budgets and limits do not count: they change what a canary means, not what it does.
+//! | data | digest of a channel |
+//! |---|---|
+//! | S3 | key, size and ETag of every object; where the store gives no ETags, the channel's address, keys and sizes |
+//! | a file system | its address, for nothing lists it |
+//! | local | key, size and SHA-256 of the content of every file |
+//! | a recording | keys and sizes as it tells them, and the channel's address |
+//!
+//! Without git the code is not known, and then nothing is taken for the same; on SageMaker the packed source stands for it.
+//! Prices, budgets and limits do not count: they change what a canary means, not what it does. Times of change do not count
+//! either, for a checkout sets them anew.
+//!
+//! **Stability.** A SageMaker training job is named by its canary key, and a history is looked up by all three. What is hashed
+//! is changed together with the number that leads it ("code 1"), and everything is measured anew once.
 
 use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use super::CanaryRun;
+use super::{CanaryRun, Objects};
 use crate::spec::{Distribution, InputMode, Job, ProbePolicy};
 
 /// How many hex digits of a canary key a training job's name holds.
@@ -119,6 +131,29 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
     hash.end()
 }
 
+/// The key of where canaries run, for a machine among others that the spec calls by one name, as `local` does: what it is,
+/// and the variables that are handed on to them.
+pub fn machine_key<'a>(
+    machine: &str,
+    variables: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+) -> Key {
+    let mut hash = Fields::new("machine 1");
+    hash.text(Some(machine));
+    for (name, value) in variables {
+        hash.text(Some(name));
+        hash.bytes(value);
+    }
+    hash.end()
+}
+
+/// The key of the same canary on one machine.
+pub fn on_machine(canary: &Key, machine: &Key) -> Key {
+    let mut hash = Fields::new("canary on a machine 1");
+    hash.bytes(&canary.0);
+    hash.bytes(&machine.0);
+    hash.end()
+}
+
 /// The key of a job's data: its channels in the order of the spec, each with the digest of its listing.
 pub fn data_key<'a>(channels: impl IntoIterator<Item = (&'a str, [u8; 32])>) -> Key {
     let mut hash = Fields::new("data 1");
@@ -127,6 +162,18 @@ pub fn data_key<'a>(channels: impl IntoIterator<Item = (&'a str, [u8; 32])>) -> 
         hash.bytes(&digest);
     }
     hash.end()
+}
+
+/// SHA-256 over where a channel lies and its objects' keys and sizes, for where nothing tells one content from another.
+pub fn listing_digest(uri: &str, objects: &Objects) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(uri.as_bytes());
+    objects.for_each(|key, bytes| {
+        hash.update((key.len() as u64).to_be_bytes());
+        hash.update(key.as_bytes());
+        hash.update(bytes.0.to_be_bytes());
+    });
+    hash.finalize().into()
 }
 
 /// Hashes fields so that no two sequences of fields give the same bytes: each is led by its length.
@@ -175,8 +222,12 @@ impl Fields {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::{ChannelData, DataObject, WorkLevel};
     use super::*;
     use crate::spec::{self, SpecSource};
+    use crate::units::{Bytes, Fraction};
 
     #[test]
     fn fields_do_not_run_into_each_other() {
@@ -293,5 +344,116 @@ jobs:
             assert_eq!(key_of(&SPEC.replacen(from, to, 1), &files), key, "{to}");
         }
         assert_eq!(key_of(SPEC, &[files[1], files[0]]), key);
+    }
+
+    /// A canary that drew `keys` of the channel `train`.
+    fn canary(keys: &[&str]) -> CanaryRun {
+        let object = |key: &&str| DataObject {
+            key: (*key).to_owned(),
+            bytes: Bytes(1),
+        };
+        let channel = |name: &str, sampled: bool, keys: &[&str]| ChannelData {
+            name: name.to_owned(),
+            sampled,
+            objects: keys.iter().map(object).collect(),
+        };
+        CanaryRun {
+            job: "churn".to_owned(),
+            instance: "ml.m5.xlarge".parse().unwrap(),
+            fraction: Fraction(0.1),
+            work: None,
+            replicate: 0,
+            channels: vec![
+                channel("train", true, keys),
+                channel("validation", false, &["whole"]),
+            ],
+            objects: 1,
+            objects_total: 10,
+            bytes: Bytes(1),
+            bytes_total: Bytes(10),
+            max_runtime: None,
+        }
+    }
+
+    #[test]
+    fn a_canary_is_what_it_runs_on_and_what_it_draws() {
+        let [code, data, other] = [1, 2, 3].map(|byte| Key([byte; 32]));
+        let run = canary(&["a", "b"]);
+        let key = canary_key(&code, &data, &run);
+        let level = |level: f64| {
+            Some(WorkLevel {
+                hyperparameter: "epochs".to_owned(),
+                level,
+                full: 5.0,
+            })
+        };
+        let others = [
+            canary_key(&other, &data, &run),
+            canary_key(&code, &other, &run),
+            canary_key(&code, &data, &canary(&["a", "c"])),
+            canary_key(&code, &data, &canary(&["a"])),
+            canary_key(
+                &code,
+                &data,
+                &CanaryRun {
+                    instance: "2x ml.m5.xlarge".parse().unwrap(),
+                    ..run.clone()
+                },
+            ),
+            canary_key(
+                &code,
+                &data,
+                &CanaryRun {
+                    replicate: 1,
+                    ..run.clone()
+                },
+            ),
+            canary_key(
+                &code,
+                &data,
+                &CanaryRun {
+                    work: level(1.0),
+                    ..run.clone()
+                },
+            ),
+            canary_key(
+                &code,
+                &data,
+                &CanaryRun {
+                    work: level(2.0),
+                    ..run.clone()
+                },
+            ),
+        ];
+        let distinct: BTreeSet<Key> = others.into_iter().chain([key]).collect();
+        assert_eq!(distinct.len(), others.len() + 1);
+        // Another share that draws the same objects is the same run, and so is what the whole channels hold: that is in the
+        // key of the data.
+        let same = CanaryRun {
+            fraction: Fraction(0.2),
+            ..run
+        };
+        assert_eq!(canary_key(&code, &data, &same), key);
+    }
+
+    #[test]
+    fn a_listing_is_known_by_its_place_and_every_key_and_size() {
+        let digest = |uri: &str, objects: &[(&str, u64)]| {
+            let objects = objects.iter().map(|(key, bytes)| DataObject {
+                key: (*key).to_owned(),
+                bytes: Bytes(*bytes),
+            });
+            listing_digest(uri, &objects.collect())
+        };
+        let one = digest("s3://data/", &[("a", 1), ("b", 2)]);
+        assert_eq!(digest("s3://data/", &[("b", 2), ("a", 1)]), one);
+        for (uri, objects) in [
+            ("s3://other/", &[("a", 1), ("b", 2)][..]),
+            ("s3://data/", &[("a", 1), ("b", 3)]),
+            ("s3://data/", &[("a", 1), ("c", 2)]),
+            ("s3://data/", &[("a", 1)]),
+        ] {
+            assert_ne!(digest(uri, objects), one);
+        }
     }
 }

@@ -59,6 +59,11 @@ impl Github {
         }
     }
 
+    /// The commit that both have come from.
+    pub async fn merge_base(&self, base: &str, head: &str) -> Result<String, GithubError> {
+        Ok(self.comparison(base, head).await?.merge_base_commit.sha)
+    }
+
     /// The files of a comparison, by the trees where it may have been cut.
     async fn listed(&self, comparison: Comparison, head: &str) -> Result<Changes, GithubError> {
         let merge_base = comparison.merge_base_commit.sha;

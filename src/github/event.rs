@@ -24,6 +24,8 @@ pub enum Event {
     MergeGroup {
         base: String,
         head: String,
+        /// The branch that is merged into.
+        branch: String,
     },
     /// A person, or a program of theirs, who may name a pull request.
     Dispatch,
@@ -58,6 +60,7 @@ struct RawEvent {
 struct RawMergeGroup {
     base_sha: String,
     head_sha: String,
+    base_ref: String,
 }
 
 impl EventError {
@@ -102,6 +105,10 @@ impl Event {
                 Ok(Self::MergeGroup {
                     base: group.base_sha,
                     head: group.head_sha,
+                    branch: match group.base_ref.strip_prefix("refs/heads/") {
+                        Some(branch) => branch.to_owned(),
+                        None => group.base_ref,
+                    },
                 })
             }
             "workflow_dispatch" | "repository_dispatch" => Ok(Self::Dispatch),

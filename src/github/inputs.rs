@@ -16,6 +16,14 @@ pub enum ActionCommand {
     Run,
     Sweep,
     Report,
+    Drift,
+}
+
+/// Whether a drift's tracking issue is kept up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IssuePolicy {
+    Update,
+    Off,
 }
 
 /// Whether the comment on the pull request is kept up to date.
@@ -43,6 +51,7 @@ pub struct Inputs {
     pub token: Option<Token>,
     pub aws_region: Option<String>,
     pub comment: CommentPolicy,
+    pub issue: IssuePolicy,
     /// `None`: the spec says it.
     pub strict: Option<bool>,
     pub on_inconclusive: Option<OnInconclusive>,
@@ -53,6 +62,8 @@ pub struct Inputs {
     /// The pull request, where the event names none.
     pub pull_request: Option<u64>,
     pub fresh: bool,
+    /// Only with [`ActionCommand::Drift`]: what was found last is meant to stay.
+    pub accept: bool,
 }
 
 /// An input that is not what it can be.
@@ -76,11 +87,12 @@ impl Inputs {
             command: reader
                 .parsed(
                     "command",
-                    "`run`, `sweep` or `report`; `drift` is not served yet",
+                    "`run`, `drift`, `report` or `sweep`",
                     |text| match text {
                         "run" => Some(ActionCommand::Run),
-                        "sweep" => Some(ActionCommand::Sweep),
+                        "drift" => Some(ActionCommand::Drift),
                         "report" => Some(ActionCommand::Report),
+                        "sweep" => Some(ActionCommand::Sweep),
                         _ => None,
                     },
                 )
@@ -96,6 +108,13 @@ impl Inputs {
                     _ => None,
                 })
                 .unwrap_or(CommentPolicy::Update),
+            issue: reader
+                .parsed("issue", "`update` or `off`", |text| match text {
+                    "update" => Some(IssuePolicy::Update),
+                    "off" => Some(IssuePolicy::Off),
+                    _ => None,
+                })
+                .unwrap_or(IssuePolicy::Update),
             strict: reader.truth("strict"),
             on_inconclusive: reader.parsed(
                 "on-inconclusive",
@@ -126,7 +145,15 @@ impl Inputs {
                 number.filter(|number| *number > 0)
             }),
             fresh: reader.truth("fresh").unwrap_or(false),
+            accept: reader.truth("accept").unwrap_or(false),
         };
+        if inputs.accept && inputs.command != ActionCommand::Drift {
+            reader.errors.push(InputError {
+                name: "accept",
+                found: "true".to_owned(),
+                expected: "`true` only with `command: drift`",
+            });
+        }
         (inputs, reader.errors)
     }
 }
@@ -199,9 +226,11 @@ mod tests {
         assert_eq!(errors, []);
         assert_eq!(inputs.command, ActionCommand::Run);
         assert_eq!(inputs.comment, CommentPolicy::Update);
+        assert_eq!(inputs.issue, IssuePolicy::Update);
         assert_eq!(inputs.on_fork, OnFork::Pass);
         assert_eq!(inputs.max_spend, Usd(5.0));
         assert_eq!((inputs.strict, inputs.fresh), (None, false));
+        assert!(!inputs.accept);
         assert_eq!(inputs.spec, None);
     }
 
@@ -227,16 +256,37 @@ mod tests {
             ("INPUT_STRICT", "yes"),
             ("INPUT_MAX-SPEND", "5"),
             ("INPUT_PULL-REQUEST", "0"),
+            ("INPUT_ISSUE", "close"),
         ]);
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,
             [
-                "input `command` is `gate`; it can be `run`, `sweep` or `report`; `drift` is not served yet",
+                "input `command` is `gate`; it can be `run`, `drift`, `report` or `sweep`",
+                "input `issue` is `close`; it can be `update` or `off`",
                 "input `strict` is `yes`; it can be `true` or `false`",
                 "input `max-spend` is `5`; it can be an amount such as `5 USD`",
                 "input `pull-request` is `0`; it can be the number of a pull request",
             ]
+        );
+    }
+
+    #[test]
+    fn drift_can_be_checked_without_an_issue() {
+        let (inputs, errors) = read(&[("INPUT_COMMAND", "drift"), ("INPUT_ISSUE", "off")]);
+        assert_eq!(errors, []);
+        assert_eq!(inputs.command, ActionCommand::Drift);
+        assert_eq!(inputs.issue, IssuePolicy::Off);
+    }
+
+    #[test]
+    fn only_a_drift_can_be_accepted() {
+        let (inputs, errors) = read(&[("INPUT_COMMAND", "drift"), ("INPUT_ACCEPT", "true")]);
+        assert_eq!((inputs.accept, errors), (true, Vec::new()));
+        let (_, errors) = read(&[("INPUT_ACCEPT", "true")]);
+        assert_eq!(
+            errors[0].to_string(),
+            "input `accept` is `true`; it can be `true` only with `command: drift`"
         );
     }
 

@@ -32,6 +32,26 @@ pub fn host_capacity() -> Capacity {
     }
 }
 
+/// What this host is, in one line, so that what was measured on another is told apart: processor, cores and memory, as in
+/// `AMD EPYC 9R14, 16 cores, 32 GiB, 0 GPUs`. The processor is missing where /proc does not name it.
+pub fn host_kind(capacity: &Capacity) -> String {
+    let mut reader = Reader::default();
+    let known = reader.file("/proc/cpuinfo");
+    let model = known.ok().and_then(|text| {
+        let text = String::from_utf8_lossy(text);
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    });
+    format!(
+        "{}{} cores, {} GiB, {} GPUs",
+        model.map_or(String::new(), |model| format!("{model}, ")),
+        capacity.vcpus,
+        // The kernel keeps a part that differs from start to start.
+        (capacity.memory.0 + Bytes::GIB / 2) / Bytes::GIB,
+        capacity.gpus
+    )
+}
+
 /// The memory of each GPU; empty where there is none, or it does not answer.
 fn gpu_memories(program: &Path) -> Vec<Bytes> {
     let child = Command::new(program)

@@ -42,7 +42,7 @@ use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
 
 pub use error::ProbeError;
-pub use host::host_capacity;
+pub use host::{host_capacity, host_kind};
 pub use orphans::{adopt_orphans, end_orphans};
 pub use run::run;
 

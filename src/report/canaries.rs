@@ -71,10 +71,12 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
                     Quantity::StepTime.figure(time)
                 }),
                 match run.reused {
-                    Some(_) => "earlier run",
-                    None => run.start.map_or("", start),
-                }
-                .to_owned(),
+                    Some(reused) => format!("{} ago", words::age(reused.age_days)),
+                    None => run.start.map_or("", start).to_owned(),
+                },
+                run.reused
+                    .and_then(|reused| reused.saved_usd)
+                    .map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
                 run.outcome.to_string(),
             ]
         })
@@ -92,6 +94,7 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
             ("GPU mem", Align::Right),
             ("Step", Align::Right),
             ("Start", Align::Left),
+            ("Saved", Align::Right),
             ("Outcome", Align::Left),
         ],
         rows: rows.collect(),
@@ -162,33 +165,15 @@ fn mean(utilization: Option<&Utilization>) -> String {
 }
 
 /// `5 runs, 1.12 USD, 1.8% of one full run`: what the check itself took, over these jobs. With work levels they follow
-/// the number of runs: `12 runs, work 5 and 10 of 50, 1.12 USD`.
+/// the number of runs: `12 runs, work 5 and 10 of 50, 1.12 USD`. At the end what was not paid for again: `3 of them are from
+/// earlier runs (the newest 2 days old), which saved 0.80 USD`.
 pub(super) fn spend(jobs: &[&JobReport]) -> String {
-    let runs = jobs.iter().map(|job| job.measurements.len()).sum();
+    let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
     let mut parts = vec![words::count(runs, "run")];
-    let is_reused = |run: &&Measurement| run.reused.is_some();
-    let reused = jobs
-        .iter()
-        .flat_map(|job| &job.measurements)
-        .filter(is_reused)
-        .count();
-    if reused > 0 {
-        let saved: Option<Usd> = jobs
-            .iter()
-            .filter_map(|job| job.spend.saved_usd)
-            .reduce(|sum, saved| sum + saved);
-        let saved = saved.map_or(String::new(), |Usd(usd)| {
-            format!(", which saved {}", Quantity::Money.figure(usd))
-        });
-        let which = if reused == runs {
-            "all".to_owned()
-        } else {
-            reused.to_string()
-        };
-        parts.push(format!("{which} taken over from earlier runs{saved}"));
-        if reused == runs {
-            return parts.join(", ");
-        }
+    let reused = reused(jobs, runs);
+    if let Some((Extent::All, sentence)) = &reused {
+        parts.push(sentence.clone());
+        return parts.join(", ");
     }
     parts.extend(work_levels(jobs));
     let time: Seconds = jobs.iter().map(|job| job.spend.canary_seconds).sum();
@@ -217,7 +202,58 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         }
         _ => {}
     }
-    parts.join(", ")
+    let paid = parts.join(", ");
+    match reused {
+        Some((_, sentence)) => format!("{paid}; {sentence}"),
+        None => paid,
+    }
+}
+
+/// How many of the runs were not paid for again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    All,
+    Some,
+}
+
+/// `3 of them are from earlier runs (the newest 2 days old), which saved 0.80 USD`; `None` where all were run now.
+fn reused(jobs: &[&JobReport], runs: usize) -> Option<(Extent, String)> {
+    let reused: Vec<_> = jobs
+        .iter()
+        .flat_map(|job| &job.measurements)
+        .filter_map(|run| run.reused)
+        .collect();
+    let newest = reused
+        .iter()
+        .map(|reused| reused.age_days)
+        .min_by(f64::total_cmp)?;
+    let saved: Option<Usd> = jobs
+        .iter()
+        .filter_map(|job| job.spend.saved_usd)
+        .reduce(|sum, saved| sum + saved);
+    let saved = saved.map_or(String::new(), |Usd(usd)| {
+        format!(", which saved {}", Quantity::Money.figure(usd))
+    });
+    let age = words::age(newest);
+    let newest = if reused.len() == 1 {
+        format!("{age} old")
+    } else {
+        format!("the newest {age} old")
+    };
+    Some(match reused.len() {
+        count if count == runs => (
+            Extent::All,
+            format!("all from earlier runs ({newest}){saved}"),
+        ),
+        1 => (
+            Extent::Some,
+            format!("1 of them is from an earlier run ({newest}){saved}"),
+        ),
+        count => (
+            Extent::Some,
+            format!("{count} of them are from earlier runs ({newest}){saved}"),
+        ),
+    })
 }
 
 /// Canary runs of the job that did not complete by the doing of the training code: what happened, how often, and the
@@ -280,6 +316,29 @@ mod tests {
         assert_eq!(
             spend(&[&report.jobs[0]]),
             "5 runs, 1h 52m, 33% of the time of one full run"
+        );
+    }
+
+    #[test]
+    fn what_was_not_paid_for_again_is_told_with_its_age() {
+        let mut report = samples::reused();
+        let said = |report: &crate::report::Report| spend(&[&report.jobs[0]]);
+        assert_eq!(
+            said(&report),
+            "5 runs, 0.32 USD, 0.5% of one full run; 3 of them are from earlier runs (the newest 2 days old), which saved 0.80 USD"
+        );
+        let runs = canary_runs(&[&report.jobs[0]]);
+        let titles: Vec<&str> = runs.columns.iter().map(|(title, _)| *title).collect();
+        assert_eq!(titles[titles.len() - 3..], ["Start", "Saved", "Outcome"]);
+        let row = &runs.rows[0];
+        assert_eq!(
+            row[row.len() - 3..],
+            ["9 days ago", "0.050 USD", "completed"]
+        );
+        report.jobs[0].measurements.drain(3..);
+        assert_eq!(
+            said(&report),
+            "3 runs, all from earlier runs (the newest 2 days old), which saved 0.80 USD"
         );
     }
 

@@ -8,7 +8,7 @@ use crate::forecast::Estimate;
 use crate::instance::Price;
 use crate::spec::{Bound, Level, LineKind};
 use crate::units::Bytes;
-use crate::verdict::{LineVerdict, Verdict};
+use crate::verdict::{self, LineVerdict, Verdict};
 
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,10 +91,8 @@ impl Column {
         } else {
             ""
         };
-        Some(Figure {
-            point: format!("{mark}{}", quantity.figure(estimate.point)),
-            interval: quantity.interval(&estimate),
-        })
+        let point = format!("{mark}{}", quantity.figure(estimate.point));
+        Some(Figure::of(point, quantity.interval(&estimate)))
     }
 }
 
@@ -103,6 +101,18 @@ impl Column {
 pub(super) struct Figure {
     pub(super) point: String,
     pub(super) interval: Option<String>,
+    /// Worth a second look where the row is over budget, beside the number that decides.
+    pub(super) is_strong: bool,
+}
+
+impl Figure {
+    fn of(point: String, interval: Option<String>) -> Self {
+        Self {
+            point,
+            interval,
+            is_strong: false,
+        }
+    }
 }
 
 /// One instance configuration of one job.
@@ -127,9 +137,19 @@ pub(super) struct Row<'a> {
 pub(super) struct Comparison<'a> {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Row<'a>>,
+    /// The branch of all baselines; a name from outside.
+    branch: Option<&'a str>,
 }
 
 impl<'a> Comparison<'a> {
+    /// The title of a column; one may hold the name of a branch.
+    pub(super) fn title(&self, column: Column) -> String {
+        match (column, self.branch) {
+            (Column::VersusBase, Some(branch)) => format!("vs {branch}"),
+            (column, _) => column.title().to_owned(),
+        }
+    }
+
     /// Jobs that fail the check come first. Of each job the judged configuration leads, since its row alone decides;
     /// then come the alternatives, worst first, then those not measured.
     pub(super) fn of(jobs: &[&'a JobReport]) -> Self {
@@ -150,14 +170,33 @@ impl<'a> Comparison<'a> {
             .into_iter()
             .map(|(job, index, forecast)| row(job, index == 0, forecast, &columns))
             .collect();
-        Self { columns, rows }
+        Self {
+            columns,
+            rows,
+            branch: common_branch(jobs),
+        }
     }
 }
 
-/// The jobs, worst first, else in their order.
+/// The branch that all baselines are of, where it is short enough for a title.
+fn common_branch<'a>(jobs: &[&'a JobReport]) -> Option<&'a str> {
+    const LONGEST: usize = 20;
+    let mut branches = jobs
+        .iter()
+        .filter_map(|job| job.baseline.as_ref())
+        .map(|baseline| baseline.branch.as_deref());
+    let first = branches.next()??;
+    let is_common = branches.all(|branch| branch == Some(first));
+    (is_common && first.chars().count() <= LONGEST).then_some(first)
+}
+
+/// The jobs, worst first, else in their order. Drift ranks as its exit code does.
 pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
     let mut sorted = jobs.to_vec();
-    sorted.sort_by_key(|job| job.verdict);
+    sorted.sort_by_key(|job| {
+        let is_worse_than_drift = job.verdict <= Verdict::Unknown;
+        (!is_worse_than_drift && !job.has_drifted(), job.verdict)
+    });
     sorted
 }
 
@@ -210,7 +249,9 @@ pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> 
         .into_iter()
         .filter(|column| !shown.contains(column))
         .filter_map(|column| {
-            let Figure { point, interval } = column.figure(forecast)?;
+            let Figure {
+                point, interval, ..
+            } = column.figure(forecast)?;
             let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
             Some(format!("{} {point}{interval}", column.title()))
         });
@@ -230,16 +271,28 @@ fn row<'a>(
         instance: forecast.instance.to_string(),
         is_judged,
         is_measured: forecast.not_measured.is_none(),
-        verdict: forecast.verdict,
+        verdict: words::shown_verdict(forecast.verdict, Some(forecast)),
         standing: standing(job, is_judged, forecast, line),
         decisive: line
             .filter(|_| is_breach)
             .map(|row| Column::of_line(row.line)),
         figures: columns
             .iter()
-            .map(|column| column.figure(forecast))
+            .map(|column| {
+                column
+                    .figure(forecast)
+                    .or_else(|| no_base(*column, forecast))
+            })
             .collect(),
     }
+}
+
+/// Where there is nothing to compare with the cell is empty; where the comparison failed it is unknown as any other.
+fn no_base(column: Column, forecast: &InstanceForecast) -> Option<Figure> {
+    let is_unknown = forecast.budget.iter().any(|row| {
+        Column::of_line(row.line) == Column::VersusBase && row.verdict == LineVerdict::Unknown
+    });
+    (column == Column::VersusBase && !is_unknown).then(|| Figure::of(String::new(), None))
 }
 
 /// The verdict cell: the most used budget line and its chance, or why there is none.
@@ -261,6 +314,10 @@ fn standing(
     }
     match (forecast.verdict, line) {
         (Verdict::Failed, _) => ("failed".to_owned(), None),
+        _ if let Some(row) = shown_excuse(forecast) => (
+            use_of(row, forecast),
+            Some("as on the base already".to_owned()),
+        ),
         (Verdict::NotJudged, _) => ("not judged".to_owned(), None),
         (_, Some(row)) => {
             let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
@@ -271,6 +328,13 @@ fn standing(
         }
         (verdict, None) => (words::phrase(verdict).to_owned(), None),
     }
+}
+
+/// Where nothing else is wrong, the breach that was there before is what there is to see.
+fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
+    let is_fine = matches!(forecast.verdict, Verdict::Within | Verdict::NotJudged);
+    let mut rows = forecast.budget.iter();
+    rows.find(|row| is_fine && row.excuse().is_some())
 }
 
 /// What the canaries of other configurations tell of one that was not measured, by its worst line, else by its memory:
@@ -316,14 +380,24 @@ fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
         LineKind::CpuUtilization => estimates.cpu_percent,
         LineKind::GpuUtilization => estimates.gpu_percent,
         LineKind::IoWait => estimates.io_wait_percent,
-        LineKind::CostIncrease => {
-            return relative(forecast.delta.cost_usd, estimates.cost_usd).map(|e| e.point);
-        }
-        LineKind::TimeIncrease => {
-            return relative(forecast.delta.time_seconds, estimates.time_seconds).map(|e| e.point);
-        }
+        LineKind::CostIncrease => cost_change(forecast),
+        LineKind::TimeIncrease => time_change(forecast),
     };
     estimate.map(|estimate| estimate.point)
+}
+
+/// In percent of what the base costs.
+fn cost_change(forecast: &InstanceForecast) -> Option<Estimate> {
+    let delta = &forecast.delta;
+    let of_amount = || relative(delta.cost_usd, forecast.estimates.cost_usd);
+    delta.cost_percent.or_else(of_amount)
+}
+
+/// In percent of how long the base takes.
+fn time_change(forecast: &InstanceForecast) -> Option<Estimate> {
+    let delta = &forecast.delta;
+    let of_amount = || relative(delta.time_seconds, forecast.estimates.time_seconds);
+    delta.time_percent.or_else(of_amount)
 }
 
 /// A change in percent of the base, which is the forecast less the change.
@@ -341,18 +415,22 @@ fn relative(delta: Option<Estimate>, total: Option<Estimate>) -> Option<Estimate
 
 /// `+31%`, or `within noise` where the interval holds no change at all.
 fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
-    let change = relative(forecast.delta.cost_usd, forecast.estimates.cost_usd)
-        .or_else(|| relative(forecast.delta.time_seconds, forecast.estimates.time_seconds))?;
-    if change.lower <= 0.0 && change.upper >= 0.0 {
-        return Some(Figure {
-            point: "within noise".to_owned(),
-            interval: None,
-        });
+    let change = cost_change(forecast).or_else(|| time_change(forecast))?;
+    if words::is_noise(&change) {
+        return Some(Figure::of("within noise".to_owned(), None));
     }
-    let sign = if change.point > 0.0 { "+" } else { "" };
+    let is_more = change.point > 0.0;
+    let point = words::signed(Quantity::Percent, change.point);
+    let interval = if is_more {
+        Quantity::Percent.interval(&change)
+    } else {
+        // A dash between two signs cannot be read.
+        let end = |value| words::signed(Quantity::Percent, value);
+        Some(format!("{} to {}", end(change.lower), end(change.upper)))
+    };
     Some(Figure {
-        point: format!("{sign}{}", Quantity::Percent.figure(change.point)),
-        interval: Quantity::Percent.interval(&change),
+        is_strong: is_more,
+        ..Figure::of(point, interval)
     })
 }
 
@@ -362,7 +440,7 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
     let Some(forecast) = job.forecasts.first() else {
         return Vec::new();
     };
-    let shown = decisive_line(forecast);
+    let shown = shown_excuse(forecast).or_else(|| decisive_line(forecast));
     forecast
         .budget
         .iter()
@@ -384,9 +462,13 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
                 }
                 _ => format!("{name} cannot be told, wanted {limit}"),
             };
-            match row.level {
-                Level::Fail => found,
-                Level::Warn => format!("{found}; level warn, so it does not count"),
+            match (row.level, row.excuse()) {
+                (Level::Fail, None) => found,
+                (Level::Fail, Some(breach)) => format!(
+                    "{found}; {}, so it counts as a warning",
+                    verdict::words::existing_breach(row.line, row.bound, breach)
+                ),
+                (Level::Warn, _) => format!("{found}; level warn, so it does not count"),
             }
         })
         .collect()
@@ -398,13 +480,14 @@ pub(super) fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
         return Vec::new();
     };
     let mut rows: Vec<&BudgetRow> = forecast.budget.iter().collect();
-    rows.sort_by_key(|row| (row.level == Level::Warn, row.verdict));
+    rows.sort_by_key(|row| (row.counts_as() == Level::Warn, row.verdict));
     rows.into_iter()
         .map(|row| {
             let or_unknown = |text: Option<String>| text.unwrap_or(words::UNKNOWN.to_owned());
-            let level = match row.level {
-                Level::Fail => "",
-                Level::Warn => " (warn only)",
+            let level = match (row.level, row.counts_as()) {
+                (Level::Fail, Level::Fail) => "",
+                (Level::Fail, Level::Warn) => " (warns today)",
+                (Level::Warn, _) => " (warn only)",
             };
             [
                 format!("{}{level}", row.line.words()),
@@ -487,6 +570,100 @@ mod tests {
         assert_eq!(versus_base(forecast).unwrap().point, "within noise");
         forecast.delta = super::super::Delta::default();
         assert_eq!(versus_base(forecast), None);
+    }
+
+    #[test]
+    fn a_change_carries_its_sign_and_an_interval_that_can_be_read() {
+        let mut forecast = samples::increased().jobs.remove(0).forecasts.remove(0);
+        let shown = |forecast: &InstanceForecast| {
+            let figure = versus_base(forecast).unwrap();
+            (figure.point, figure.interval.unwrap(), figure.is_strong)
+        };
+        assert_eq!(
+            shown(&forecast),
+            ("+31%".to_owned(), "24–39".to_owned(), true)
+        );
+        let change = forecast.delta.cost_percent.as_mut().unwrap();
+        (change.point, change.lower, change.upper) = (-12.0, -15.0, -8.0);
+        assert_eq!(
+            shown(&forecast),
+            ("-12%".to_owned(), "-15% to -8.0%".to_owned(), false)
+        );
+    }
+
+    #[test]
+    fn the_column_is_named_by_the_branch_of_all_baselines() {
+        let mut report = samples::increased();
+        let title = |report: &Report| Comparison::of(&jobs(report)).title(Column::VersusBase);
+        assert_eq!(title(&report), "vs main");
+        report.jobs.push(report.jobs[0].clone());
+        report.jobs.push(samples::within().jobs.remove(0));
+        assert_eq!(title(&report), "vs main");
+        report.jobs[1].baseline.as_mut().unwrap().branch = Some("next".to_owned());
+        assert_eq!(title(&report), "vs base");
+        report.jobs.truncate(1);
+        report.jobs[0].baseline.as_mut().unwrap().branch = Some("x".repeat(21));
+        assert_eq!(title(&report), "vs base");
+    }
+
+    #[test]
+    fn without_a_baseline_the_cell_is_empty_and_where_it_failed_unknown() {
+        let mut report = samples::increased();
+        let cell = |report: &Report| {
+            let comparison = Comparison::of(&jobs(report));
+            let place = comparison
+                .columns
+                .iter()
+                .position(|column| *column == Column::VersusBase);
+            comparison.rows[1].figures[place.unwrap()].clone()
+        };
+        assert_eq!(cell(&report).unwrap().point, "");
+        let mut line = report.jobs[0].forecasts[1].budget[0].clone();
+        (line.line, line.verdict) = (LineKind::CostIncrease, LineVerdict::Unknown);
+        report.jobs[0].forecasts[1].budget.push(line);
+        assert_eq!(cell(&report), None);
+    }
+
+    #[test]
+    fn drift_ranks_between_unknown_and_at_risk() {
+        let reports = [
+            samples::within(),
+            samples::at_risk(),
+            samples::drifted(),
+            samples::unknown(),
+        ];
+        let jobs: Vec<&JobReport> = reports.iter().flat_map(|report| &report.jobs).collect();
+        let verdicts: Vec<Verdict> = worst_first(&jobs).iter().map(|job| job.verdict).collect();
+        use Verdict::{AtRisk, Unknown, Within};
+        assert_eq!(verdicts, [Unknown, Within, AtRisk, Within]);
+        assert!(worst_first(&jobs)[1].has_drifted());
+    }
+
+    #[test]
+    fn a_breach_of_the_base_is_shown_as_one_that_only_warns() {
+        let report = samples::existing_breach();
+        let job = &report.jobs[0];
+        assert_eq!(further_lines(job), [""; 0]);
+        let mut worse = job.clone();
+        worse.forecasts[0].verdict = Verdict::Exceeded;
+        worse.forecasts[0].budget[1].verdict = LineVerdict::Exceeded;
+        assert_eq!(
+            further_lines(&worse),
+            [
+                "cost is 63 USD, wanted at most 50 USD (>99% likely over); the base was over already (61 USD) and this change does not raise it for certain, so it counts as a warning"
+            ]
+        );
+        assert_eq!(budget_rows(job).last().unwrap()[0], "cost (warns today)");
+        let mut alone = job.clone();
+        alone.forecasts[0].budget.truncate(1);
+        alone.forecasts[0].verdict = Verdict::NotJudged;
+        assert_eq!(
+            Comparison::of(&[&alone]).rows[0].standing,
+            (
+                "cost 126%".to_owned(),
+                Some("as on the base already".to_owned())
+            )
+        );
     }
 
     #[test]

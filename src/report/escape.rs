@@ -127,6 +127,18 @@ fn code(cleaned: &str) -> String {
     }
 }
 
+/// The text for the title of an issue, which shows no formatting: nothing in it is a mention or a reference.
+pub fn for_title(text: &str, limit: usize) -> String {
+    let mut title = String::new();
+    for character in clean(text, limit).chars() {
+        title.push(character);
+        if matches!(character, '@' | '#') {
+            title.push(WORD_JOINER);
+        }
+    }
+    title
+}
+
 /// The text as a piece of one terminal line: no escape sequence reaches the terminal, and no workflow command the
 /// runner of GitHub Actions, which reads what a step prints.
 pub fn for_terminal(text: &str, limit: usize) -> String {
@@ -289,6 +301,24 @@ fn skip_escape_sequence(characters: &mut Characters<'_>) {
 fn skip_control_sequence(characters: &mut Characters<'_>) {
     while characters.next_if(|c| (' '..='?').contains(c)).is_some() {}
     characters.next_if(|c| ('@'..='~').contains(c));
+}
+
+/// JSON in which every character can be seen: control characters, invisible ones and odd line ends become `\uXXXX`, which
+/// means the same. Such characters stand in strings only, but for the line ends of the layout.
+pub fn for_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        let is_layout = character == '\n';
+        let is_line_end = matches!(character, '\u{2028}' | '\u{2029}');
+        if !is_layout && (character.is_control() || is_invisible(character) || is_line_end) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// Zero-width, direction-changing, tag and filler characters: Unicode's category Cf and the blank fillers.

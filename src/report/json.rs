@@ -47,18 +47,30 @@ pub fn to_json(report: &Report) -> String {
 }
 
 /// A number that is not finite arrives here as `null`; nothing else does, since absent keys are not written.
-fn omit_nulls(value: &mut Value) {
+pub(crate) fn omit_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.values_mut().for_each(omit_nulls);
             fields.retain(|_, field| !field.is_null() && !is_incomplete(field));
         }
-        Value::Array(items) => items.iter_mut().for_each(omit_nulls),
+        Value::Array(items) => {
+            items.iter_mut().for_each(omit_nulls);
+            items.retain(|item| !is_incomplete(item));
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// Whether a value is an estimate or a law that lost one of its numbers.
+/// What an object with the first key says nothing without: a cause, a check, a shift, a baseline, a measurement taken over.
+const NEEDED: [(&str, &str); 5] = [
+    ("cause", "seconds"),
+    ("at", "level_percent"),
+    ("since", "percent"),
+    ("is_same_code", "age_days"),
+    ("saved_usd", "age_days"),
+];
+
+/// Whether a value lost a number that it says nothing without: of an estimate or a law any, of others one.
 fn is_incomplete(value: &Value) -> bool {
     let lacks = |needed: &[&str], fields: &serde_json::Map<String, Value>| {
         let present = needed.iter().filter(|key| fields.contains_key(**key));
@@ -66,7 +78,12 @@ fn is_incomplete(value: &Value) -> bool {
         count > 0 && count < needed.len()
     };
     value.as_object().is_some_and(|fields| {
-        lacks(&["point", "lower", "upper"], fields) || lacks(&["intercept", "slope"], fields)
+        let is_spend = fields.contains_key("canary_seconds");
+        lacks(&["point", "lower", "upper"], fields)
+            || lacks(&["intercept", "slope"], fields)
+            || NEEDED.iter().any(|(key, needed)| {
+                !is_spend && fields.contains_key(*key) && !fields.contains_key(*needed)
+            })
     })
 }
 
@@ -172,6 +189,29 @@ mod tests {
         assert_eq!(estimates.time_seconds, None);
         assert_eq!(estimates.cost_usd, None);
         assert!(estimates.memory_percent.is_some());
+    }
+
+    #[test]
+    fn a_drift_without_one_of_its_numbers_is_read_again_without_what_needs_it() {
+        let mut report = samples::drifted();
+        let job = &mut report.jobs[0];
+        job.baseline = samples::increased().jobs.remove(0).baseline;
+        job.baseline.as_mut().unwrap().age_days = f64::NAN;
+        let drift = job.drift.as_mut().unwrap();
+        drift.checks[1].level_percent = f64::INFINITY;
+        drift.causes[0].seconds = f64::NAN;
+        drift.causes[1].usd = Some(f64::NAN);
+        drift.shift.as_mut().unwrap().percent.upper = f64::INFINITY;
+        drift.change.cost_usd.as_mut().unwrap().lower = f64::NAN;
+        let again = from_json(&to_json(&report)).unwrap();
+        let job = &again.jobs[0];
+        assert_eq!(job.baseline, None);
+        assert_eq!(job.spend, report.jobs[0].spend);
+        let drift = job.drift.as_ref().unwrap();
+        assert_eq!((drift.checks.len(), drift.causes.len()), (6, 2));
+        assert_eq!(drift.causes[0].usd, None);
+        assert_eq!((drift.shift, drift.change.cost_usd), (None, None));
+        assert!(drift.change.time_seconds.is_some());
     }
 
     #[test]

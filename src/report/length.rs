@@ -8,6 +8,7 @@ use super::comparison::Comparison;
 use super::footer::run_link;
 use super::markdown::{Extent, Page, Table, page};
 use super::{JobReport, Report, words};
+use crate::exit;
 
 /// Of the room, for all verdicts: a table shows more of them. The worst takes what it needs.
 const SHARE_OF_HEADINGS: usize = 4;
@@ -167,7 +168,10 @@ fn shortened(table: Table, report: &Report, room: usize) -> Option<Table> {
 
 /// Where nothing else fits.
 fn verdict_alone(report: &Report, limit: usize) -> String {
-    let verdict = if report.failures.is_empty() {
+    let is_drift = report.exit_code == exit::DRIFT;
+    let verdict = if is_drift && report.jobs.iter().any(JobReport::has_drifted) {
+        "📈 drifted".to_owned()
+    } else if report.failures.is_empty() {
         format!(
             "{} {}",
             words::emoji(report.verdict),
@@ -353,6 +357,8 @@ mod tests {
         let report = samples::churn();
         assert_eq!(render_within(&report, 100), "### ❌ over budget\n");
         assert_eq!(render_within(&report, 0), "");
+        let drifted = samples::drifted();
+        assert_eq!(render_within(&drifted, 100), "### 📈 drifted\n");
     }
 
     fn texts() -> impl Strategy<Value = String> {

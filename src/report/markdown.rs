@@ -8,25 +8,32 @@ use serde::Serialize;
 
 use super::background::{self, Caution};
 use super::canaries::{self, Align, Grid};
-use super::chart;
+use super::change::{self, Setting};
+use super::chart::{self, Chart};
 use super::comparison::{self, Comparison, Figure, Row};
+use super::drift;
+use super::drift_chart;
 use super::escape::{
     LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, as_block, as_code, for_markdown,
     for_markdown_with_code,
 };
 use super::failures::{self, CAUSES_SHOWN};
-use super::footer::footer;
+use super::footer::{commit_reference, footer};
 use super::help;
 use super::recommendation;
 use super::{Failure, JobReport, Report, words};
 use crate::verdict::Verdict;
 
+pub use super::drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use super::length::render_within;
 pub use super::status::{
     Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, unposted,
 };
 
 const TEMPLATE: &str = include_str!("../../templates/report.md.hbs");
+
+/// Before what explains a change.
+const WHY: &str = "**Why it changed.** ";
 
 /// Keeps a range on one line: a browser may break at a dash.
 const WORD_JOINER: char = '\u{2060}';
@@ -167,17 +174,40 @@ fn headings(report: &Report, jobs: &[&JobReport]) -> Vec<String> {
     let sorted = comparison::worst_first(jobs);
     let failing =
         sorted.partition_point(|job| matches!(job.verdict, Verdict::Exceeded | Verdict::Failed));
-    let mut headings: Vec<String> = sorted.into_iter().map(heading).collect();
-    headings.splice(failing..failing, failure_headings(report));
-    headings
+    // Of one job there may be two: a budget and a drift.
+    let (failing, others) = sorted.split_at(failing);
+    let of = |jobs: &[&JobReport]| -> Vec<String> {
+        jobs.iter().flat_map(|job| job_headings(job)).collect()
+    };
+    [of(failing), failure_headings(report), of(others)].concat()
+}
+
+/// What its verdict is; where it was checked for drift, what that found.
+fn job_headings(job: &JobReport) -> Vec<String> {
+    let drift = job.drift.as_ref().map(|drift| {
+        format!(
+            "{} {} {}",
+            drift::emoji(drift),
+            name(&job.name),
+            prose(&drift::headline(job, drift))
+        )
+    });
+    let verdict = words::tells_verdict(job).then(|| heading(job));
+    match (verdict, drift) {
+        // The worse first.
+        (Some(verdict), Some(drift)) if job.verdict == Verdict::AtRisk && job.has_drifted() => {
+            vec![drift, verdict]
+        }
+        (verdict, drift) => verdict.into_iter().chain(drift).collect(),
+    }
 }
 
 fn heading(job: &JobReport) -> String {
     let mut heading = format!(
         "{} {} {}",
-        words::emoji(job.verdict),
+        words::emoji(words::shown_verdict(job.verdict, job.forecasts.first())),
         name(&job.name),
-        words::phrase(job.verdict)
+        words::job_phrase(job)
     );
     if !job.reason.is_empty() {
         heading.push_str(": ");
@@ -280,7 +310,7 @@ pub(super) fn comparison_table(jobs: &[&JobReport]) -> Option<Table> {
     header.push("Instance".to_owned());
     rule.push(":--");
     for column in &comparison.columns {
-        header.push(unbroken(column.title()));
+        header.push(unbroken(&comparison.title(*column)));
         rule.push("--:");
     }
     let rows = comparison.rows.iter().map(|row| {
@@ -345,7 +375,8 @@ fn figure_cell(row: &Row<'_>, figure: Option<&Figure>, is_decisive: bool) -> Str
         return if row.is_measured { words::UNKNOWN } else { "" }.to_owned();
     };
     let point = unbroken(&figure.point);
-    let mut cell = if is_decisive && row.verdict == Verdict::Exceeded {
+    let is_bold = is_decisive || figure.is_strong;
+    let mut cell = if is_bold && row.verdict == Verdict::Exceeded {
         format!("**{point}**")
     } else {
         point
@@ -375,6 +406,22 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<String> {
                 None => format!("{lead}{what}"),
             });
         }
+        let setting = Setting {
+            name: &name,
+            commit: &commit_reference,
+        };
+        if let Some(drift) = &job.drift {
+            let sentences = drift::sentences(drift);
+            if !sentences.is_empty() {
+                let sentences = sentences.iter().map(|sentence| prose(sentence));
+                let sentences = sentences.collect::<Vec<_>>().join(" ");
+                let heading = if drift::explains(drift) { WHY } else { "" };
+                remarks.push(format!("{heading}{lead}{sentences}"));
+            }
+        } else if let Some(said) = change::said(job, &setting) {
+            let heading = if said.explains { WHY } else { "" };
+            remarks.push(format!("{heading}{lead}{}", said.text));
+        }
         let further = comparison::further_lines(job);
         remarks.extend(
             further
@@ -394,7 +441,7 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<String> {
 }
 
 fn folds(report: &Report, jobs: &[&JobReport], extent: Extent) -> Vec<Fold> {
-    let mut folds = Vec::new();
+    let mut folds = drift_folds(jobs);
     let runs = canaries::canary_runs(jobs);
     if !runs.rows.is_empty() && extent == Extent::Whole {
         folds.push(Fold {
@@ -439,6 +486,42 @@ fn folds(report: &Report, jobs: &[&JobReport], extent: Extent) -> Vec<Fold> {
     folds
 }
 
+/// What a drift is made of, and every check since the baseline: of the worst jobs that have one.
+fn drift_folds(jobs: &[&JobReport]) -> Vec<Fold> {
+    let fold = |job: &JobReport| {
+        let drift = job.drift.as_ref()?;
+        let causes = drift::causes(drift);
+        let drawn = drift_chart::of(drift);
+        if causes.rows.is_empty() && drawn.is_none() {
+            return None;
+        }
+        Some(Fold {
+            summary: "The drift: its causes, and every check".to_owned(),
+            // Not in the summary, where no code can be set.
+            lines: (jobs.len() > 1)
+                .then(|| name(&job.name))
+                .into_iter()
+                .collect(),
+            charts: drawn.into_iter().map(Drawing::from).collect(),
+            grid: (!causes.rows.is_empty()).then(|| table(&causes)),
+        })
+    };
+    comparison::worst_first(jobs)
+        .into_iter()
+        .filter_map(fold)
+        .take(CHARTS_SHOWN)
+        .collect()
+}
+
+impl From<Chart> for Drawing {
+    fn from(chart: Chart) -> Self {
+        Self {
+            caption: prose(&chart.caption),
+            block: chart.block,
+        }
+    }
+}
+
 fn labelled((label, text): Caution) -> String {
     match label {
         "note" => prose(&text),
@@ -471,16 +554,11 @@ fn how_forecast(jobs: &[&JobReport]) -> (Vec<String>, Option<Table>) {
 /// Of the worst jobs that have a law.
 fn charts(jobs: &[&JobReport]) -> Vec<Drawing> {
     let draw = |job: &JobReport| {
-        let drawn = chart::of(job)?;
-        let caption = prose(&drawn.caption);
-        Some(Drawing {
-            caption: if jobs.len() > 1 {
-                format!("{}: {caption}", name(&job.name))
-            } else {
-                caption
-            },
-            block: drawn.block,
-        })
+        let mut drawing = Drawing::from(chart::of(job)?);
+        if jobs.len() > 1 {
+            drawing.caption = format!("{}: {}", name(&job.name), drawing.caption);
+        }
+        Some(drawing)
     };
     comparison::worst_first(jobs)
         .into_iter()
@@ -513,6 +591,19 @@ fn budget(jobs: &[&JobReport]) -> Grid {
         }
     }
     grid
+}
+
+/// A table by itself.
+pub(super) fn table_text(grid: &Grid) -> String {
+    let Table { header, rule, rows } = table(grid);
+    let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
+    let rule = format!("|{}|", rule.join("|"));
+    let lines = [line(&header), rule];
+    let lines: Vec<String> = lines
+        .into_iter()
+        .chain(rows.iter().map(|row| line(row)))
+        .collect();
+    lines.join("\n")
 }
 
 fn table(grid: &Grid) -> Table {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Report, SCHEMA_VERSION};
+use super::{JobReport, Report, SCHEMA_VERSION};
 use crate::exit;
 use crate::verdict::{self, Verdict};
 
@@ -105,8 +105,8 @@ fn refuse_duplicates(parts: &[Report]) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// Makes a part's verdict that of its jobs, and its code that of a job over budget or failed: a report that was edited,
-/// or put together by hand, must not pass a job that it shows as failing. Whether the change was needed.
+/// Makes a part's verdict that of its jobs, and its code that of a job over budget, failed or drifted: a report that was
+/// edited, or put together by hand, must not pass a job that it shows as failing. Whether the change was needed.
 ///
 /// The codes of the other outcomes depend on a strictness that a report does not hold, so they stay.
 fn make_consistent(part: &mut Report) -> bool {
@@ -117,6 +117,9 @@ fn make_consistent(part: &mut Report) -> bool {
     let exit_code = match verdict {
         Verdict::Exceeded => exit::EXCEEDED,
         Verdict::Failed => exit::FAILED,
+        _ if part.jobs.iter().any(JobReport::has_drifted) => {
+            exit::worst(&[part.exit_code, exit::DRIFT])
+        }
         _ => part.exit_code,
     };
     let was_consistent = (part.verdict, part.exit_code) == (verdict, exit_code);
@@ -191,6 +194,22 @@ mod tests {
             merged.notes,
             ["the verdict or the exit code of report 2 contradicted its jobs and was made anew"]
         );
+    }
+
+    #[test]
+    fn a_job_that_drifted_has_its_code_below_what_is_unknown() {
+        let mut edited = samples::drifted();
+        edited.exit_code = 0;
+        let merged = merge(vec![samples::within(), edited.clone()]).unwrap();
+        assert_eq!((merged.verdict, merged.exit_code), (Verdict::Within, 12));
+        assert_eq!(merged.notes.len(), 1);
+        edited.exit_code = 14;
+        edited.verdict = Verdict::Unknown;
+        edited.jobs[0].verdict = Verdict::Unknown;
+        assert_eq!(merge(vec![edited]).unwrap().exit_code, 14);
+        let mut fine = samples::not_drifted();
+        fine.jobs[0].name = "ranker".to_owned();
+        assert_eq!(merge(vec![samples::churn(), fine]).unwrap().exit_code, 10);
     }
 
     #[test]

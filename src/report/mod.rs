@@ -9,9 +9,13 @@
 
 mod background;
 mod canaries;
+mod change;
 mod chart;
 mod comparison;
 pub mod csv;
+mod drift;
+mod drift_chart;
+mod drift_issue;
 pub mod escape;
 mod failures;
 mod footer;
@@ -27,18 +31,21 @@ mod status;
 pub mod terminal;
 pub mod words;
 
+pub(crate) use json::omit_nulls;
 pub use json::{ReportError, from_json, measurement_schema, report_schema, to_json};
 pub use merge::{MergeError, merge};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::drift::{CauseShare, Drift};
+use crate::exit::{self, Strictness};
 use crate::forecast::{Estimate, Laws};
 use crate::instance::{InstanceConfiguration, InstanceGroup, Price};
 use crate::measurement::Measurement;
 use crate::spec::{Bound, Level, LineKind};
 use crate::units::{Seconds, Usd};
-use crate::verdict::{LineVerdict, Verdict};
+use crate::verdict::{ExistingBreach, LineVerdict, Verdict};
 
 /// The version written by this program. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -109,6 +116,9 @@ pub struct JobReport {
     pub affected_by: Vec<String>,
     /// As written.
     pub instance: InstanceConfiguration,
+    /// What the forecast is compared with; absent where there is nothing to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recommendation: Option<Recommendation>,
     /// `forecasts[0]` is `instance`; the alternatives follow in the order of the spec.
@@ -119,7 +129,51 @@ pub struct JobReport {
     pub advice: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What a check for drift found; absent where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Drift>,
     pub spend: Spend,
+}
+
+impl JobReport {
+    /// Whether a check found that it drifted.
+    pub fn has_drifted(&self) -> bool {
+        self.drift.as_ref().is_some_and(|drift| drift.drifted)
+    }
+}
+
+/// The code that a run ends with which came to these jobs: of their verdicts, of drift, and of the `troubles` that kept it
+/// from others.
+pub fn exit_code(
+    jobs: &[JobReport],
+    troubles: impl IntoIterator<Item = u8>,
+    strictness: Strictness,
+) -> u8 {
+    let drifts = jobs.iter().filter(|job| job.has_drifted());
+    let troubles = troubles.into_iter().chain(drifts.map(|_| exit::DRIFT));
+    exit::code_of_run(jobs.iter().map(|job| job.verdict), troubles, strictness)
+}
+
+/// The record that a job's forecast is compared with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// In full; absent where the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The branch it was measured on, as a reader knows it, e.g. `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Since it was recorded; never negative.
+    pub age_days: f64,
+    /// Whether its code is that of the base; else it is the newest that was measured on the base branch.
+    #[serde(default)]
+    pub is_same_code: bool,
+    /// Whether the data are others than those it was measured with.
+    #[serde(default)]
+    pub data_changed: bool,
+    /// What the base trains on, where that is another configuration than the job's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<InstanceConfiguration>,
 }
 
 /// What would fit, of the configurations that were measured; each is named as written.
@@ -239,6 +293,17 @@ pub struct Delta {
     pub cost_usd: Option<Estimate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_seconds: Option<Estimate>,
+    /// The same in percent of what the base takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_percent: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_percent: Option<Estimate>,
+    /// By how much of the base's time the same work on the same data takes longer, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_percent: Option<Estimate>,
+    /// What the change is made of; empty where it cannot be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CauseShare>,
 }
 
 impl Delta {
@@ -261,9 +326,29 @@ pub struct BudgetRow {
     /// The forecast's verdict rests on this line; omitted where it does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decides: bool,
+    /// The base was over this line already, so that it may count as another level than the written one; omitted where it
+    /// was not, and where the line is within today.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing_breach: Option<ExistingBreach>,
     /// The override in force, whose ceiling `limit` is; omitted where none is.
     #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
     pub overridden: Option<OverrideInForce>,
+}
+
+impl BudgetRow {
+    /// As what the line counts today: its level, unless the base was over it already.
+    pub fn counts_as(&self) -> Level {
+        match (self.level, &self.existing_breach) {
+            (Level::Fail, Some(breach)) => breach.counts_as,
+            (level, _) => level,
+        }
+    }
+
+    /// The breach of the base that makes a line of level fail count as warn.
+    pub fn excuse(&self) -> Option<&ExistingBreach> {
+        let breach = self.existing_breach.as_ref();
+        breach.filter(|_| self.level == Level::Fail && self.counts_as() == Level::Warn)
+    }
 }
 
 /// A known overrun that was agreed to and counts today.

@@ -1,17 +1,18 @@
 //! Reports to test with: made-up figures in every shape that a reader may meet.
 
 use super::{
-    BudgetRow, ClosestFit, Delta, Estimates, Failure, InstanceForecast, JobReport, LimitNeeded,
-    PhaseEstimates, Policy, Recommendation, Report, SCHEMA_VERSION, Spend,
+    Baseline, BudgetRow, ClosestFit, Delta, Estimates, Failure, InstanceForecast, JobReport,
+    LimitNeeded, PhaseEstimates, Policy, Recommendation, Report, SCHEMA_VERSION, Spend,
 };
+use crate::drift::{Cause, CauseShare, Check, Drift, DriftChange, Shift};
 use crate::forecast::{Estimate, Law, Laws};
 use crate::instance::{InstanceConfiguration, Price, PriceEvidence};
 use crate::measurement::{
-    self, Measurement, Outcome, PeakMemory, Phases, Start, Usage, Utilization,
+    self, Measurement, Outcome, PeakMemory, Phases, Reused, Start, Usage, Utilization,
 };
 use crate::spec::{BackendKind, Bound, Level, LineKind};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
-use crate::verdict::{LineVerdict, Verdict};
+use crate::verdict::{ExistingBreach, LineVerdict, Verdict};
 
 const FULL_DATA: f64 = 40.5 * 1_073_741_824.0;
 
@@ -31,6 +32,13 @@ pub(super) fn all() -> Vec<(&'static str, Report)> {
         ("invalid_spec", invalid_spec()),
         ("one_failed", one_failed()),
         ("forbidden", forbidden()),
+        ("increased", increased()),
+        ("within_noise", within_noise()),
+        ("reused", reused()),
+        ("existing_breach", existing_breach()),
+        ("drifted", drifted()),
+        ("not_drifted", not_drifted()),
+        ("drifts", drifts()),
     ]
 }
 
@@ -85,6 +93,7 @@ fn line(line: LineKind, limit: f64, chance: f64, verdict: LineVerdict) -> Budget
         chance_of_breach: Some(chance),
         verdict,
         decides: false,
+        existing_breach: None,
         overridden: None,
     }
 }
@@ -136,11 +145,13 @@ fn job(name: &str, verdict: Verdict, reason: &str, forecasts: Vec<InstanceForeca
         reason: reason.to_owned(),
         affected_by: Vec::new(),
         instance: forecasts[0].instance.clone(),
+        baseline: None,
         recommendation: None,
         forecasts,
         measurements: Vec::new(),
         advice: Vec::new(),
         notes: Vec::new(),
+        drift: None,
         spend: Spend::default(),
     }
 }
@@ -396,7 +407,7 @@ pub(super) fn at_risk() -> Report {
                 chance_of_breach: None,
                 ..line(LineKind::GpuMemory, 90.0, 0.0, LineVerdict::NotApplicable)
             },
-            line(LineKind::CostIncrease, 40.0, 0.06, LineVerdict::AtRisk),
+            line(LineKind::CostIncrease, 20.0, 0.81, LineVerdict::Within),
         ],
     );
     report.verdict = Verdict::AtRisk;
@@ -604,6 +615,223 @@ pub(super) fn forbidden() -> Report {
     report
 }
 
+fn baseline() -> Option<Baseline> {
+    Some(Baseline {
+        commit: Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+        branch: Some("main".to_owned()),
+        age_days: 3.2,
+        is_same_code: true,
+        data_changed: false,
+        instance: None,
+    })
+}
+
+fn cause(cause: Cause, seconds: f64, usd: f64) -> CauseShare {
+    CauseShare {
+        cause,
+        seconds,
+        usd: Some(usd),
+    }
+}
+
+/// The mock-up with its comparison: the same work on the same data takes 31 % longer.
+pub(super) fn increased() -> Report {
+    let mut report = churn();
+    let job = &mut report.jobs[0];
+    job.baseline = baseline();
+    job.forecasts[0].delta = Delta {
+        cost_usd: estimate(14.9, 12.0, 18.0),
+        time_seconds: estimate(4850.0, 3900.0, 5900.0),
+        cost_percent: estimate(31.0, 24.0, 39.0),
+        time_percent: estimate(31.0, 24.0, 39.0),
+        rate_percent: estimate(31.0, 24.0, 39.0),
+        causes: vec![
+            cause(Cause::Data, 12.0, 0.04),
+            cause(Cause::Price, 0.0, 0.0),
+            cause(Cause::CodeOrPlatform, 4838.0, 14.86),
+        ],
+    };
+    job.forecasts[0].budget.push(BudgetRow {
+        level: Level::Warn,
+        ..line(LineKind::CostIncrease, 20.0, 0.98, LineVerdict::Exceeded)
+    });
+    report
+}
+
+/// Compared with its base, and nothing is certain.
+pub(super) fn within_noise() -> Report {
+    let mut report = within();
+    let job = &mut report.jobs[0];
+    job.baseline = baseline();
+    job.forecasts[0].delta = Delta {
+        cost_usd: estimate(0.0003, -0.0008, 0.0014),
+        time_seconds: estimate(0.9, -2.4, 4.2),
+        cost_percent: estimate(1.6, -4.1, 7.3),
+        time_percent: estimate(1.6, -4.1, 7.3),
+        rate_percent: estimate(1.6, -4.1, 7.3),
+        causes: vec![
+            cause(Cause::Data, 0.0, 0.0),
+            cause(Cause::Price, 0.0, 0.0),
+            cause(Cause::CodeOrPlatform, 0.9, 0.0003),
+        ],
+    };
+    let increase = line(LineKind::CostIncrease, 20.0, 0.0, LineVerdict::Within);
+    job.forecasts[0].budget.push(increase);
+    report
+}
+
+/// Three of five canaries were paid for by earlier runs.
+pub(super) fn reused() -> Report {
+    let mut report = increased();
+    let job = &mut report.jobs[0];
+    for (run, (age_days, saved)) in
+        job.measurements
+            .iter_mut()
+            .zip([(9.0, 0.05), (9.0, 0.20), (2.1, 0.55)])
+    {
+        run.reused = Some(Reused {
+            age_days,
+            saved_usd: Some(Usd(saved)),
+        });
+    }
+    job.spend.canary_usd = Some(Usd(0.32));
+    job.spend.saved_usd = Some(Usd(0.80));
+    report
+}
+
+/// Over budget, and so was the base; the change makes it no worse.
+pub(super) fn existing_breach() -> Report {
+    let mut report = increased();
+    let job = &mut report.jobs[0];
+    job.verdict = Verdict::Within;
+    job.reason = "cost is 63 USD, 13 USD above 50 USD, but the base was over already (61 USD) and this change does not raise it for certain".to_owned();
+    job.recommendation = None;
+    job.forecasts.truncate(1);
+    let judged = &mut job.forecasts[0];
+    judged.verdict = Verdict::Within;
+    judged.delta = Delta {
+        cost_usd: estimate(2.0, -3.0, 7.0),
+        time_seconds: estimate(650.0, -980.0, 2300.0),
+        cost_percent: estimate(3.3, -4.9, 11.0),
+        time_percent: estimate(3.3, -4.9, 11.0),
+        ..Delta::default()
+    };
+    judged.budget.truncate(3);
+    (judged.budget[0].decides, judged.budget[1].decides) = (false, true);
+    judged.budget[0].chance_of_breach = Some(0.999);
+    judged.budget[0].existing_breach = Some(ExistingBreach {
+        base: Some(61.0),
+        chance_of_more: Some(0.76),
+        counts_as: Level::Warn,
+    });
+    (report.verdict, report.exit_code) = (Verdict::Within, 0);
+    report
+}
+
+/// The series of a check for drift, a week apart from 2026-11-02 on.
+fn checks(levels: &[f64]) -> Vec<Check> {
+    let first: jiff::Timestamp = "2026-11-02T06:00:00Z".parse().unwrap();
+    (0..)
+        .zip(levels)
+        .map(|(index, level)| Check {
+            at: first + jiff::SignedDuration::from_hours(72 * index),
+            commit: Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+            level_percent: *level,
+        })
+        .collect()
+}
+
+fn drift(levels: &[f64], drifted: bool, change: DriftChange) -> Option<Drift> {
+    Some(Drift {
+        drifted,
+        change,
+        causes: Vec::new(),
+        chance_over_limit: None,
+        limit_percent: Percent(15.0),
+        at_least_usd: Usd(5.0),
+        shift: None,
+        checks: checks(levels),
+    })
+}
+
+/// A scheduled check: within budget no more asked, 26 % more than the baseline, with its causes.
+pub(super) fn drifted() -> Report {
+    let mut report = churn();
+    let job = &mut report.jobs[0];
+    job.verdict = Verdict::Within;
+    job.reason = "cost is 63 USD, 27 USD below 90 USD".to_owned();
+    job.recommendation = None;
+    job.affected_by.clear();
+    job.forecasts.truncate(1);
+    job.forecasts[0].verdict = Verdict::Within;
+    job.forecasts[0].budget = budget(
+        0,
+        [
+            line(LineKind::Cost, 90.0, 0.001, LineVerdict::Within),
+            line(LineKind::Time, 28_800.0, 0.001, LineVerdict::Within),
+        ],
+    );
+    job.measurements.truncate(3);
+    job.notes.clear();
+    let levels = [100.0, 103.1, 99.2, 101.4, 122.0, 124.5, 126.0];
+    let change = DriftChange {
+        time_seconds: estimate(3064.0, 2000.0, 4200.0),
+        cost_usd: estimate(13.0, 8.9, 17.0),
+        time_percent: estimate(17.5, 11.0, 24.0),
+        cost_percent: estimate(26.0, 18.0, 34.0),
+    };
+    job.drift = drift(&levels, true, change).map(|drift| Drift {
+        causes: vec![
+            cause(Cause::CodeOrPlatform, 456.0, 1.4),
+            cause(Cause::Data, 2608.0, 8.0),
+            cause(Cause::Price, 0.0, 3.6),
+        ],
+        chance_over_limit: Some(0.981),
+        shift: estimate(21.0, 15.0, 27.0).map(|percent| Shift {
+            since: "2026-11-14T06:00:00Z".parse().unwrap(),
+            percent,
+        }),
+        ..drift
+    });
+    (report.verdict, report.exit_code) = (Verdict::Within, 12);
+    report
+}
+
+/// A scheduled check that found nothing.
+pub(super) fn not_drifted() -> Report {
+    let mut report = drifted();
+    let job = &mut report.jobs[0];
+    let estimates = &mut job.forecasts[0].estimates;
+    estimates.cost_usd = estimate(51.0, 46.0, 57.0);
+    estimates.time_seconds = estimate(16_600.0, 15_000.0, 18_500.0);
+    let change = DriftChange {
+        time_seconds: estimate(330.0, -600.0, 1300.0),
+        cost_usd: estimate(1.0, -1.9, 4.0),
+        time_percent: estimate(2.0, -3.8, 8.0),
+        cost_percent: estimate(2.0, -3.8, 8.0),
+    };
+    let levels = [100.0, 103.1, 99.2, 101.4, 98.0, 100.9, 102.0];
+    job.drift = drift(&levels, false, change);
+    report.exit_code = 0;
+    report
+}
+
+/// Several jobs: one drifted and is at risk of its budget, one is over budget, one is fine.
+pub(super) fn drifts() -> Report {
+    let mut report = drifted();
+    report.jobs[0].verdict = Verdict::AtRisk;
+    report.jobs[0].reason = "time may pass 6h: 5h 42m, 24% likely over".to_owned();
+    report.jobs[0].forecasts[0].verdict = Verdict::AtRisk;
+    let mut fine = not_drifted().jobs.remove(0);
+    fine.name = "ranker".to_owned();
+    let mut over = churn().jobs.remove(0);
+    over.name = "bert".to_owned();
+    over.drift = fine.drift.clone();
+    report.jobs.extend([fine, over]);
+    (report.verdict, report.exit_code) = (Verdict::Exceeded, 10);
+    report
+}
+
 /// Everything that a pull request can write tries to be something else.
 pub(super) fn hostile() -> Report {
     const ATTACK: &str = "=x | @everyone <img src=x> [a](https://evil.example) #1 `b` \u{1b}[31mred\u{1b}[0m \u{202e}\n::error::c\n### d";
@@ -645,6 +873,15 @@ pub(super) fn hostile() -> Report {
         });
         job.advice = vec![ATTACK.to_owned()];
         job.notes = vec![ATTACK.to_owned()];
+        job.baseline = Some(Baseline {
+            commit: Some(ATTACK.to_owned()),
+            branch: Some(ATTACK[..20].to_owned()),
+            age_days: -1e300,
+            is_same_code: false,
+            data_changed: true,
+            instance: None,
+        });
+        job.forecasts[0].delta.cost_percent = estimate(1e300, 1e299, 1e301);
         for forecast in &mut job.forecasts {
             if let Some(price) = &mut forecast.price {
                 price.source = ATTACK.to_owned();

@@ -4,7 +4,9 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 
 use super::background;
 use super::canaries;
+use super::change::{self, Setting};
 use super::comparison::{self, Column, Comparison, Figure, Row};
+use super::drift;
 use super::escape::{LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, for_terminal, lines_for_terminal};
 use super::failures::{self, CAUSES_SHOWN};
 use super::help::{self, Piece};
@@ -51,7 +53,7 @@ pub fn render(report: &Report, style: TerminalStyle) -> String {
     if !report.notes.is_empty() {
         text.push('\n');
     }
-    let closing = words::closing(report.exit_code, report.verdict);
+    let closing = words::closing(report);
     let tone = match (report.exit_code, report.verdict) {
         _ if failures::has_only_failures(report) => Tone::Bad,
         (0, Verdict::Within) => Tone::Good,
@@ -110,20 +112,71 @@ fn paint(text: &str, tone: Tone, style: TerminalStyle) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
-    let mut headline = format!(
-        "{} {} {}",
-        words::sign(job.verdict),
-        for_terminal(&job.name, NAME_LIMIT),
-        words::phrase(job.verdict)
-    );
-    if !job.reason.is_empty() {
-        headline.push_str(": ");
-        headline.push_str(&prose(&job.reason));
+/// What a job's verdict is; where it was checked for drift, what that found.
+fn headlines(job: &JobReport) -> Vec<(String, Tone)> {
+    let name = for_terminal(&job.name, NAME_LIMIT);
+    let mut headlines = Vec::new();
+    if words::tells_verdict(job) {
+        let shown = words::shown_verdict(job.verdict, job.forecasts.first());
+        let sign = words::sign(shown);
+        let mut headline = format!("{sign} {name} {}", words::job_phrase(job));
+        if !job.reason.is_empty() {
+            headline.push_str(": ");
+            headline.push_str(&prose(&job.reason));
+        }
+        headlines.push((headline, Tone::of(shown)));
     }
-    for line in wrap(&headline, prose_width(style), INDENT.len()) {
-        text.push_str(&paint(&line, Tone::of(job.verdict), style));
-        text.push('\n');
+    if let Some(drift) = &job.drift {
+        let sign = drift::sign(drift);
+        let headline = format!("{sign} {name} {}", prose(&drift::headline(job, drift)));
+        let tone = if drift.drifted { Tone::Bad } else { Tone::Good };
+        headlines.push((headline, tone));
+    }
+    if job.verdict == Verdict::AtRisk && job.has_drifted() {
+        headlines.reverse();
+    }
+    headlines
+}
+
+/// The change against the base, or what a check for drift found.
+fn push_change(text: &mut String, job: &JobReport, style: TerminalStyle) {
+    let Some(drift) = &job.drift else {
+        let name = |name: &str| for_terminal(name, NAME_LIMIT);
+        let commit = |sha: &str| for_terminal(&sha.chars().take(7).collect::<String>(), NAME_LIMIT);
+        let setting = Setting {
+            name: &name,
+            commit: &commit,
+        };
+        if let Some(said) = change::said(job, &setting) {
+            let label = if said.explains { "why" } else { "change" };
+            push_labelled(text, label, &said.text, style);
+        }
+        return;
+    };
+    for (index, sentence) in drift::sentences(drift).iter().enumerate() {
+        let label = match index {
+            0 if drift::explains(drift) => "why",
+            0 => "change",
+            _ => "",
+        };
+        push_labelled(text, label, &prose(sentence), style);
+    }
+    for (index, row) in drift::causes(drift).rows.iter().enumerate() {
+        let label = if index == 0 { "causes" } else { "" };
+        let (cause, amounts) = (&row[0], row[1..].join(", "));
+        push_labelled(text, label, &prose(&format!("{cause}: {amounts}")), style);
+    }
+    if let Some(line) = drift::line(drift) {
+        push_labelled(text, "checks", &line, style);
+    }
+}
+
+fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
+    for (headline, tone) in headlines(job) {
+        for line in wrap(&headline, prose_width(style), INDENT.len()) {
+            text.push_str(&paint(&line, tone, style));
+            text.push('\n');
+        }
     }
     text.push('\n');
 
@@ -133,11 +186,15 @@ fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
         text.push_str(&table);
         text.push('\n');
         if !left_out.is_empty() {
-            let columns: Vec<&str> = left_out.iter().map(|column| column.title()).collect();
+            let titles = left_out.iter().map(|column| comparison.title(*column));
+            let columns: Vec<String> = titles
+                .map(|title| for_terminal(&title, NAME_LIMIT))
+                .collect();
             let hint = format!("{}: in a wider terminal", columns.join(", "));
             push_labelled(text, "more", &hint, style);
         }
     }
+    push_change(text, job, style);
     for (what, last_line) in canaries::failures(job) {
         let mut failure = prose(&what);
         if let Some(line) = last_line {
@@ -319,7 +376,8 @@ impl Form<'_> {
             .load_style(comfy_table::presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Disabled);
         let mut header = vec![Cell::new("Verdict"), Cell::new("Instance")];
-        header.extend(self.columns.iter().map(|column| Cell::new(column.title())));
+        let titles = self.columns.iter().map(|column| comparison.title(*column));
+        header.extend(titles.map(|title| Cell::new(for_terminal(&title, NAME_LIMIT))));
         let header = header
             .into_iter()
             .map(|cell| cell.add_attribute(Attribute::Dim));

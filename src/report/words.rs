@@ -1,6 +1,7 @@
 //! How a report says things: numbers with their interval, verdicts, chances, laws, exit codes. Plain text; escaping and
 //! layout are the renderers' work.
 
+use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
 use crate::forecast::{Estimate, Law};
 use crate::instance::{Price, PriceEvidence};
@@ -49,8 +50,8 @@ impl Quantity {
         })
     }
 
-    /// The interval without a unit that the point already names: `5h 05m–6h 31m`, `56–72`. `None` where both ends read
-    /// as the point does.
+    /// The interval without a unit that the point already names: `5h 05m–6h 31m`, `56–72`, `-8.1s to -5.3s`. `None` where both
+    /// ends read as the point does.
     pub fn interval(self, estimate: &Estimate) -> Option<String> {
         let end = |value| {
             self.beyond_use(value).unwrap_or_else(|| match self {
@@ -61,7 +62,11 @@ impl Quantity {
             })
         };
         let ends = [estimate.lower, estimate.point, estimate.upper].map(end);
-        (ends[0] != ends[1] || ends[1] != ends[2]).then(|| format!("{}–{}", ends[0], ends[2]))
+        // Beside a dash a minus would be misread.
+        let is_negative = ends[0].starts_with('-') || ends[2].starts_with('-');
+        let between = if is_negative { " to " } else { "–" };
+        (ends[0] != ends[1] || ends[1] != ends[2])
+            .then(|| format!("{}{between}{}", ends[0], ends[2]))
     }
 
     /// Point and interval on one line: `63 USD (56–72)`.
@@ -161,6 +166,32 @@ pub fn phrase(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The same of a job, of which a breach may have been there before.
+pub fn job_phrase(job: &JobReport) -> &'static str {
+    let shown = shown_verdict(job.verdict, job.forecasts.first());
+    if shown == job.verdict {
+        phrase(shown)
+    } else {
+        "over budget, as its base"
+    }
+}
+
+/// A verdict as a reader is shown it: where nothing is wrong but a breach that was there before, that is a warning.
+pub fn shown_verdict(verdict: Verdict, forecast: Option<&InstanceForecast>) -> Verdict {
+    let lines = forecast.map_or(&[][..], |forecast| &forecast.budget);
+    let is_fine = matches!(verdict, Verdict::Within | Verdict::NotJudged);
+    if is_fine && lines.iter().any(|line| line.excuse().is_some()) {
+        Verdict::AtRisk
+    } else {
+        verdict
+    }
+}
+
+/// Whether a job's verdict is to be told: where it was checked for drift, only one that somebody must know.
+pub fn tells_verdict(job: &JobReport) -> bool {
+    job.drift.is_none() || !matches!(job.verdict, Verdict::Within | Verdict::NotJudged)
+}
+
 /// A budget line's outcome in a table.
 pub fn line_outcome(verdict: LineVerdict) -> &'static str {
     match verdict {
@@ -180,7 +211,7 @@ pub fn exit_words(code: u8) -> &'static str {
         exit::USAGE => "wrong usage, or an invalid spec",
         exit::EXCEEDED => "a budget is exceeded",
         exit::AT_RISK => "a budget is at risk, and the check is strict",
-        exit::DRIFT => "the job has drifted from its baseline",
+        exit::DRIFT => "the training drifted from its baseline",
         exit::FAILED => "the training code failed in a canary",
         exit::UNKNOWN => "it cannot be told",
         exit::INTERRUPTED => "interrupted by SIGINT",
@@ -189,9 +220,18 @@ pub fn exit_words(code: u8) -> &'static str {
     }
 }
 
-/// Why a run with this verdict ends with this code.
-pub fn closing(code: u8, verdict: Verdict) -> String {
-    let why = match (code, verdict) {
+/// Why a run ends with its code.
+pub fn closing(report: &Report) -> String {
+    let code = report.exit_code;
+    let is_checked_for_drift = report.jobs.iter().any(|job| job.drift.is_some());
+    let is_excused =
+        |job: &JobReport| shown_verdict(job.verdict, job.forecasts.first()) != job.verdict;
+    let was_over = report.jobs.iter().any(is_excused);
+    let why = match (code, report.verdict) {
+        (0, Verdict::Within | Verdict::NotJudged) if was_over => {
+            "a budget is exceeded as it was on the base, which passes"
+        }
+        (0, Verdict::Within | Verdict::NotJudged) if is_checked_for_drift => "no drift",
         (0, Verdict::Within) => "within budget",
         (0, Verdict::AtRisk) => "a budget is at risk, which passes unless the check is strict",
         (0, Verdict::NotJudged) => "nothing to judge",
@@ -199,6 +239,49 @@ pub fn closing(code: u8, verdict: Verdict) -> String {
         _ => exit_words(code),
     };
     format!("exit {code}: {why}")
+}
+
+/// For how long: `3 days`, `5 hours`, `less than an hour`; a stored report may say anything.
+pub fn age(days: f64) -> String {
+    const LONGEST: f64 = 36_525.0; // a hundred years
+    let hours = days * 24.0;
+    let of = |number: f64, noun: &str| {
+        let plural = if number == 1.0 { "" } else { "s" };
+        format!("{number:.0} {noun}{plural}")
+    };
+    if !days.is_finite() || days > LONGEST {
+        "a long time".to_owned()
+    } else if hours < 1.0 {
+        "less than an hour".to_owned()
+    } else if hours < 48.0 {
+        of(hours.round(), "hour")
+    } else {
+        of(days.round(), "day")
+    }
+}
+
+/// The day, UTC: `2026-11-02`.
+pub fn day(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%d").to_string()
+}
+
+/// The day and the minute, UTC: `2026-11-02 17:06 UTC`.
+pub fn minute(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// A change with its sign: `+13 USD`, `-5%`; `0` where there is none.
+pub fn signed(quantity: Quantity, value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let sign = if value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", quantity.figure(value))
+}
+
+/// Whether an interval of a change holds no change at all.
+pub fn is_noise(change: &Estimate) -> bool {
+    !(change.lower > 0.0 || change.upper < 0.0)
 }
 
 /// The first letter made large.
@@ -333,6 +416,23 @@ mod tests {
     fn every_documented_code_has_words() {
         for code in [0, 1, 2, 10, 11, 12, 13, 14, 130, 143] {
             assert_ne!(exit_words(code), exit_words(77), "{code}");
+        }
+    }
+
+    #[test]
+    fn an_age_is_said_however_wrong_it_is() {
+        for (days, said) in [
+            (0.0, "less than an hour"),
+            (-3.0, "less than an hour"),
+            (1.0 / 24.0, "1 hour"),
+            (0.2, "5 hours"),
+            (1.9, "46 hours"),
+            (2.0, "2 days"),
+            (400.0, "400 days"),
+            (1e300, "a long time"),
+            (f64::NAN, "a long time"),
+        ] {
+            assert_eq!(age(days), said, "{days}");
         }
     }
 

@@ -488,7 +488,7 @@ pub enum OverrideState {
     Expired,
     /// It is no wider than the written limit, which counts.
     NoWider,
-    /// Its line cannot be judged yet, or is not there.
+    /// Its line is not there.
     NoLine,
 }
 

@@ -2,21 +2,15 @@
 
 use jiff::civil::Date;
 
-use super::{
-    Bound, BudgetLine, Job, LineKind, LineOrigin, Overridden, Override, OverrideState, Spec,
-};
+use super::{Bound, BudgetLine, Job, LineOrigin, Overridden, Override, OverrideState, Spec};
 
 impl Override {
     /// What it does to `job`, whose line is as it was written, on `today` (UTC). The last day counts.
     pub fn state(&self, job: &Job, today: Date) -> OverrideState {
-        let has_no_baseline =
-            matches!(self.budget, LineKind::CostIncrease | LineKind::TimeIncrease);
         let Some(line) = job.budget.written_line(self.budget) else {
             return OverrideState::NoLine;
         };
-        if has_no_baseline {
-            OverrideState::NoLine
-        } else if today > self.until {
+        if today > self.until {
             OverrideState::Expired
         } else if line.would_be_widened_by(self.up_to) {
             OverrideState::InForce
@@ -188,17 +182,20 @@ mod tests {
     }
 
     #[test]
-    fn an_override_of_a_line_that_nothing_judges_yet_says_so() {
+    fn an_override_of_an_increase_moves_its_share_and_leaves_its_amount() {
         let mut spec = with(
-            "cost_increase: 20%",
+            "cost_increase: {max: 20%, at_least: 5 USD}",
             "budget: cost_increase, up_to: 40%, until: 2026-12-31, reason: agreed",
         );
-        let not_yet: Vec<&str> = spec
-            .not_yet
-            .iter()
-            .map(|item| item.field.as_str())
-            .collect();
-        assert_eq!(not_yet, ["jobs.churn.budget.cost_increase", "overrides[0]"]);
-        assert!(spec.apply_overrides(day("2026-12-01")).is_empty());
+        let notes = spec.apply_overrides(day("2026-12-01"));
+        assert!(
+            notes[0]
+                .1
+                .contains("the cost increase budget is +40%, where +20% is written"),
+            "{}",
+            notes[0].1
+        );
+        let line = &spec.jobs[0].budget.lines[0];
+        assert_eq!((line.limit, line.at_least), (40.0, 5.0));
     }
 }

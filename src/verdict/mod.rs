@@ -4,19 +4,22 @@
 //! [`reason()`] says it in one sentence. [`recommend`] compares configurations, and [`smallest_fit`] names the machine whose
 //! memory is enough.
 
+mod against;
 mod fitting;
 mod reason;
 mod recommendation;
 pub mod words;
 
+pub use against::{Against, ExistingBreach};
 pub use fitting::{Candidate, Fit, smallest_fit};
 pub use reason::{deciding, reason};
+use recommendation::chance_below;
 pub use recommendation::{Closest, Contender, Pick, Raise, Recommendation, recommend};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::{Forecast, Predictive, Quantity};
+use crate::forecast::{Estimate, Forecast, Predictive, Quantity};
 use crate::instance::Capacity;
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
@@ -65,17 +68,41 @@ pub enum LineVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedLine {
     pub line: BudgetLine,
+    /// What its limit is held against, in the same unit; absent where that has no distribution.
+    pub estimate: Option<Estimate>,
     /// P(over the limit) of a max line, P(under it) of a min line; absent where the line is unknown or not applicable.
     pub chance_of_breach: Option<f64>,
     pub verdict: LineVerdict,
     /// Why it is unknown or not applicable; absent for the other verdicts, unless a canary has settled the line.
     pub reason: Option<String>,
+    /// That the base was over it already; absent where it was not, and where the line is within today.
+    pub existing_breach: Option<ExistingBreach>,
 }
 
 impl JudgedLine {
-    /// Whether the line takes part in the job's verdict: level fail, and applicable.
+    /// Without anything known.
+    fn unknown(line: &BudgetLine) -> Self {
+        Self {
+            line: line.clone(),
+            estimate: None,
+            chance_of_breach: None,
+            verdict: LineVerdict::Unknown,
+            reason: None,
+            existing_breach: None,
+        }
+    }
+
+    /// Whether the line takes part in the job's verdict: it counts as fail, and is applicable.
     pub fn counts(&self) -> bool {
-        self.line.level == Level::Fail && self.verdict != LineVerdict::NotApplicable
+        self.line.level == Level::Fail
+            && self.verdict != LineVerdict::NotApplicable
+            && self.excuse().is_none()
+    }
+
+    /// The breach of the base that makes a line of level fail count as warn.
+    pub fn excuse(&self) -> Option<&ExistingBreach> {
+        let breach = self.existing_breach.as_ref();
+        breach.filter(|breach| breach.counts_as == Level::Warn)
     }
 
     /// Whether more measurements need not be made for it: a breach is as certain as asked for, or as unlikely.
@@ -89,64 +116,103 @@ impl JudgedLine {
 /// Every line of the budget, in its order, held against the forecast of the full run on one configuration.
 ///
 /// `capacity` is that of one of its machines: it tells a GPU that was not measured from one that is not there.
-pub fn judge(budget: &Budget, forecast: &Forecast, capacity: Option<&Capacity>) -> Vec<JudgedLine> {
-    budget
-        .lines
-        .iter()
-        .map(|line| judge_line(line, budget.certainty, forecast, capacity))
-        .collect()
+/// `against` is what the base takes; `None` where there is no baseline.
+pub fn judge(
+    budget: &Budget,
+    forecast: &Forecast,
+    capacity: Option<&Capacity>,
+    against: Option<&Against>,
+) -> Vec<JudgedLine> {
+    let certainty = budget.certainty;
+    let judged = budget.lines.iter().map(|line| {
+        let judged = judge_line(line, certainty, forecast, capacity, against);
+        let existing_breach = against
+            .filter(|_| budget.existing_breach == Level::Warn)
+            .and_then(|against| {
+                against::existing_breach(&judged, certainty, forecast, capacity, against)
+            });
+        JudgedLine {
+            existing_breach,
+            ..judged
+        }
+    });
+    judged.collect()
 }
 
+/// One line by itself, whatever the base took.
 fn judge_line(
     line: &BudgetLine,
     certainty: Fraction,
     forecast: &Forecast,
     capacity: Option<&Capacity>,
+    against: Option<&Against>,
 ) -> JudgedLine {
-    let judged = |verdict, chance_of_breach, reason| JudgedLine {
-        line: line.clone(),
-        chance_of_breach,
-        verdict,
-        reason,
+    let Some(quantity) = quantity(line.kind, forecast) else {
+        return against::judge_increase(line, certainty, against);
     };
-    let not_applicable =
-        |reason: &str| judged(LineVerdict::NotApplicable, None, Some(reason.to_owned()));
-
+    let judged = JudgedLine {
+        estimate: quantity
+            .as_ref()
+            .ok()
+            .map(|predictive| Estimate::of(predictive, certainty)),
+        ..JudgedLine::unknown(line)
+    };
+    let not_applicable = |reason: &str| JudgedLine {
+        verdict: LineVerdict::NotApplicable,
+        reason: Some(reason.to_owned()),
+        ..judged.clone()
+    };
     let is_gpu_line = matches!(line.kind, LineKind::GpuMemory | LineKind::GpuUtilization);
     if is_gpu_line && capacity.is_some_and(|capacity| capacity.gpus == 0) {
         return not_applicable("the machine has no GPU");
     }
-    if line.kind == LineKind::Memory && line.bound == Bound::Max && forecast.out_of_memory {
-        let settled = "a canary ran out of memory".to_owned();
-        return judged(LineVerdict::Exceeded, Some(1.0), Some(settled));
+    if let Some(settled) = settled_by_a_canary(line, forecast) {
+        return JudgedLine {
+            chance_of_breach: Some(1.0),
+            verdict: LineVerdict::Exceeded,
+            reason: Some(settled.to_owned()),
+            ..judged
+        };
     }
-    if let Some(settled) = passed_by_a_canary(line, forecast) {
-        return judged(LineVerdict::Exceeded, Some(1.0), Some(settled.to_owned()));
-    }
-    match quantity(line.kind, forecast) {
-        None => not_applicable("there is no baseline to compare with"),
-        Some(Err(unknown)) => match line.origin {
-            LineOrigin::Written => judged(LineVerdict::Unknown, None, Some(unknown.0.clone())),
-            LineOrigin::Implicit => not_applicable(&unknown.0),
+    match (quantity, line.origin) {
+        (Err(unknown), LineOrigin::Implicit) => not_applicable(&unknown.0),
+        (Err(unknown), LineOrigin::Written) => JudgedLine {
+            reason: Some(unknown.0.clone()),
+            ..judged
         },
-        Some(Ok(predictive)) => {
+        (Ok(predictive), _) => {
             let chance = chance_of_breach(line, predictive);
-            judged(verdict_of(chance, certainty), Some(chance), None)
+            JudgedLine {
+                chance_of_breach: Some(chance),
+                verdict: verdict_of(chance, certainty),
+                ..judged
+            }
         }
     }
 }
 
-/// A canary that was ended at its time limit had already passed the limit of the full run.
-fn passed_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<&'static str> {
-    let (at_least, settled) = match line.kind {
-        LineKind::Time => (forecast.time_at_least, "a canary already ran longer"),
+/// A canary that ran out of memory, or that was ended at its time limit and had already passed the limit of the full run.
+fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<&'static str> {
+    if line.bound == Bound::Min {
+        return None;
+    }
+    let (is_passed, settled) = match line.kind {
+        LineKind::Memory => (forecast.out_of_memory, "a canary ran out of memory"),
+        LineKind::Time => (
+            forecast
+                .time_at_least
+                .is_some_and(|least| line.limit <= least),
+            "a canary already ran longer",
+        ),
         LineKind::Cost => (
-            forecast.cost_at_least,
+            forecast
+                .cost_at_least
+                .is_some_and(|least| line.limit <= least),
             "a canary already ran long enough to cost more",
         ),
         _ => return None,
     };
-    (line.bound == Bound::Max && line.limit <= at_least?).then_some(settled)
+    is_passed.then_some(settled)
 }
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {
@@ -181,9 +247,10 @@ pub fn quantity(kind: LineKind, forecast: &Forecast) -> Option<&Quantity> {
     }
 }
 
-/// How much of a max line the forecast's point uses; `None` for a min line, a limit of 0, or an unknown quantity.
-pub fn used_percent(line: &BudgetLine, forecast: &Forecast) -> Option<Percent> {
-    let point = quantity(line.kind, forecast)?.as_ref().ok()?.median();
+/// How much of a max line the point uses; `None` for a min line, a limit of 0, or an unknown quantity.
+pub fn used_percent(judged: &JudgedLine) -> Option<Percent> {
+    let line = &judged.line;
+    let point = judged.estimate?.point;
     (line.bound == Bound::Max && line.limit > 0.0).then(|| Percent(point / line.limit * 100.0))
 }
 
@@ -257,7 +324,20 @@ mod tests {
             certainty: Fraction(0.95),
             existing_breach: Level::Warn,
         };
-        judge(&budget, forecast, Some(&machine(0)))
+        judge(&budget, forecast, Some(&machine(0)), None)
+    }
+
+    pub(super) fn judged_against(
+        forecast: &Forecast,
+        lines: &[BudgetLine],
+        against: &Against,
+    ) -> Vec<JudgedLine> {
+        let budget = Budget {
+            lines: lines.to_vec(),
+            certainty: Fraction(0.95),
+            existing_breach: Level::Warn,
+        };
+        judge(&budget, forecast, Some(&machine(0)), Some(against))
     }
 
     /// What the tests judge.
@@ -368,7 +448,7 @@ mod tests {
             existing_breach: Level::Warn,
         };
         let verdict = |capacity: Option<&Capacity>| -> Vec<LineVerdict> {
-            judge(&budget, &nothing_known(), capacity)
+            judge(&budget, &nothing_known(), capacity, None)
                 .into_iter()
                 .map(|line| line.verdict)
                 .collect()
@@ -389,6 +469,32 @@ mod tests {
         );
         assert_eq!(lines[0].verdict, LineVerdict::NotApplicable);
         assert_eq!(job_verdict(&lines), Verdict::NotJudged);
+    }
+
+    #[test]
+    fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
+        let forecast = Forecast {
+            cost_usd: about(63.0),
+            ..nothing_known()
+        };
+        let unknown = || Err(Unknown("not compared".to_owned()));
+        let against = Against {
+            base: forecast.clone(),
+            time: unknown(),
+            cost: unknown(),
+            memory: unknown(),
+            exceeded_then: Vec::new(),
+        };
+        let mut budget = Budget {
+            lines: vec![at_most(LineKind::Cost, 50.0)],
+            certainty: Fraction(0.95),
+            existing_breach: Level::Warn,
+        };
+        let verdict =
+            |budget: &Budget| job_verdict(&judge(budget, &forecast, None, Some(&against)));
+        assert_eq!(verdict(&budget), Verdict::NotJudged);
+        budget.existing_breach = Level::Fail;
+        assert_eq!(verdict(&budget), Verdict::Exceeded);
     }
 
     #[test]
@@ -486,10 +592,13 @@ mod tests {
             cost_usd: about(63.0),
             ..nothing_known()
         };
-        let used = |line: &BudgetLine| used_percent(line, &forecast).map(|percent| percent.0);
-        assert_eq!(used(&at_most(LineKind::Cost, 50.0)), Some(126.0));
-        assert_eq!(used(&at_most(LineKind::Cost, 0.0)), None);
-        assert_eq!(used(&at_least(LineKind::Cost, 50.0)), None);
-        assert_eq!(used(&at_most(LineKind::Time, 50.0)), None);
+        let used = |line: BudgetLine| {
+            let judged = judged(&forecast, &[line]).remove(0);
+            used_percent(&judged).map(|percent| percent.0)
+        };
+        assert_eq!(used(at_most(LineKind::Cost, 50.0)), Some(126.0));
+        assert_eq!(used(at_most(LineKind::Cost, 0.0)), None);
+        assert_eq!(used(at_least(LineKind::Cost, 50.0)), None);
+        assert_eq!(used(at_most(LineKind::Time, 50.0)), None);
     }
 }

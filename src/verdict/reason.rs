@@ -1,52 +1,70 @@
 //! The job's verdict in one sentence.
 
-use super::{JudgedLine, LineVerdict, quantity, words};
+use super::{JudgedLine, LineVerdict, words};
 use crate::forecast::{Estimate, Forecast};
 use crate::instance::InstanceConfiguration;
 use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
+/// An increase that passes its share but less likely than this its `at_least`, has that said alone.
+const LEAST_CHANCE_SAID: f64 = 0.05;
+
 /// Why the job's verdict is what it is, by the line that decides.
 ///
 /// `cost is 63 USD, 13 USD above 50 USD`; `memory may pass 90%: 88%, 24% likely over`; `cost is unknown: no price for
 /// local`; `memory is forecast at 426% (390–465%) of ml.m5.4xlarge: this fails`. Where nothing counts, why not.
+///
+/// A breach that was there before, and so does not count, is said in full where nothing else is wrong, else beside.
 pub fn reason(
     lines: &[JudgedLine],
     forecast: &Forecast,
     instance: &InstanceConfiguration,
     certainty: Fraction,
 ) -> String {
-    match deciding(lines, forecast) {
-        Some(index) => sentence(&lines[index], forecast, instance, certainty),
-        None => nothing_judged(lines, forecast),
+    let deciding = deciding(lines).map(|index| &lines[index]);
+    let excused = worst(lines.iter().filter(|line| line.excuse().is_some()));
+    let say = |line: &JudgedLine| sentence(line, forecast, instance, certainty);
+    match (deciding, excused) {
+        (Some(line), None) => say(line),
+        (Some(line), Some(excused)) if line.verdict != LineVerdict::Within => {
+            let side = words::side(excused.line.bound);
+            let name = excused.line.kind.words();
+            format!(
+                "{}; {name} was {side} its budget on the base already and counts as a warning",
+                say(line)
+            )
+        }
+        (_, Some(excused)) => say(excused),
+        (None, None) => nothing_judged(lines, forecast),
     }
 }
 
 /// The place of the line that the job's verdict rests on: the worst that counts, and of equal ones the most used. `None`
 /// where nothing is judged.
-pub fn deciding(lines: &[JudgedLine], forecast: &Forecast) -> Option<usize> {
-    lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| line.counts())
-        .filter(|(_, line)| {
-            line.line.origin == LineOrigin::Written || line.verdict != LineVerdict::Within
-        })
-        // Of equal keys `max_by` takes the last; the first line of the budget is meant.
-        .rev()
-        .max_by(|(_, a), (_, b)| {
-            // `LineVerdict` is ordered worst first.
-            b.verdict
-                .cmp(&a.verdict)
-                .then(strain(a, forecast).total_cmp(&strain(b, forecast)))
-        })
-        .map(|(index, _)| index)
+pub fn deciding(lines: &[JudgedLine]) -> Option<usize> {
+    let decides = |line: &&JudgedLine| {
+        line.counts()
+            && (line.line.origin == LineOrigin::Written || line.verdict != LineVerdict::Within)
+    };
+    let worst = worst(lines.iter().filter(decides))?;
+    lines.iter().position(|line| std::ptr::eq(line, worst))
+}
+
+/// The worst, of equal ones the most used, of equal ones the first.
+fn worst<'a>(lines: impl DoubleEndedIterator<Item = &'a JudgedLine>) -> Option<&'a JudgedLine> {
+    // Of equal keys `max_by` takes the last; the first line of the budget is meant.
+    lines.rev().max_by(|a, b| {
+        // `LineVerdict` is ordered worst first.
+        b.verdict
+            .cmp(&a.verdict)
+            .then(strain(a).total_cmp(&strain(b)))
+    })
 }
 
 /// How hard a line is pressed, for comparison: above 1 the point is beyond the limit. A line that a canary has settled
 /// is pressed hardest, an unknown one not at all.
-fn strain(judged: &JudgedLine, forecast: &Forecast) -> f64 {
-    let Some(point) = point(&judged.line, forecast) else {
+fn strain(judged: &JudgedLine) -> f64 {
+    let Some(Estimate { point, .. }) = judged.estimate else {
         return match judged.verdict {
             LineVerdict::Exceeded => f64::INFINITY,
             _ => 0.0,
@@ -58,11 +76,28 @@ fn strain(judged: &JudgedLine, forecast: &Forecast) -> f64 {
     }
 }
 
-fn point(line: &BudgetLine, forecast: &Forecast) -> Option<f64> {
-    Some(quantity(line.kind, forecast)?.as_ref().ok()?.median())
+fn sentence(
+    judged: &JudgedLine,
+    forecast: &Forecast,
+    instance: &InstanceConfiguration,
+    certainty: Fraction,
+) -> String {
+    let found = finding(judged, forecast, instance, certainty);
+    match &judged.existing_breach {
+        None => found,
+        Some(breach) => {
+            let joint = match breach.counts_as {
+                Level::Warn => ", but ",
+                Level::Fail => "; ",
+            };
+            let before = words::existing_breach(judged.line.kind, judged.line.bound, breach);
+            format!("{found}{joint}{before}")
+        }
+    }
 }
 
-fn sentence(
+/// What was found of a line, without what the base took.
+fn finding(
     judged: &JudgedLine,
     forecast: &Forecast,
     instance: &InstanceConfiguration,
@@ -76,7 +111,8 @@ fn sentence(
     }
     let name = line.kind.words();
     let limit = format!("{}{}", words::limit(line.kind, line.limit), meaning(line));
-    let (Some(point), Some(chance)) = (point(line, forecast), judged.chance_of_breach) else {
+    let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, judged.chance_of_breach)
+    else {
         let because = judged.reason.as_deref().unwrap_or("it was not measured");
         return match judged.verdict {
             LineVerdict::Exceeded => format!("{because}, so the full run will pass {limit}"),
@@ -84,6 +120,7 @@ fn sentence(
         };
     };
     let value = words::amount_beside(line.kind, point, line.limit);
+    let is_above = point > line.limit;
     match judged.verdict {
         LineVerdict::AtRisk => {
             let passing = match line.bound {
@@ -93,8 +130,30 @@ fn sentence(
             let chance = words::chance(chance, line.bound);
             format!("{name} may {passing} {limit}: {value}, {chance}")
         }
+        // Only an increase may be above its limit and within: it must be more than `at_least` too, and for certain.
+        LineVerdict::Within if is_above && line.bound == Bound::Max => {
+            match words::at_least(line) {
+                Some(at_least) if chance < LEAST_CHANCE_SAID => {
+                    format!("{name} is {value}, but not above the allowed {at_least}")
+                }
+                _ => {
+                    let chance = words::chance(chance, line.bound);
+                    format!("{name} is {value}, above {limit} but not for certain: {chance}")
+                }
+            }
+        }
         _ => {
-            let side = if point > line.limit { "above" } else { "below" };
+            // Points of a percentage of the base would say little, and what is allowed are two things.
+            if matches!(line.kind, LineKind::CostIncrease | LineKind::TimeIncrease) {
+                return match words::at_least(line) {
+                    _ if !is_above => format!("{name} is {value}, within the allowed {limit}"),
+                    None => format!("{name} is {value}, above the allowed {limit}"),
+                    Some(at_least) => {
+                        format!("{name} is {value}, above the allowed {limit} and {at_least}")
+                    }
+                };
+            }
+            let side = if is_above { "above" } else { "below" };
             let distance = words::distance(line.kind, (point - line.limit).abs());
             format!("{name} is {value}, {distance} {side} {limit}")
         }

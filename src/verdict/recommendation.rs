@@ -1,7 +1,7 @@
 //! What would fit: of the configurations that were measured, the cheapest and the fastest within budget, or, where none
 //! is, the one that misses it by least.
 
-use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict, quantity};
+use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
 use crate::forecast::{Forecast, Predictive, Quantity};
 use crate::spec::{Bound, BudgetLine, LineKind, LineOrigin};
 use crate::units::Fraction;
@@ -73,7 +73,7 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
             return None;
         }
         return Some(Recommendation {
-            closest: closest(contenders, certainty),
+            closest: closest(contenders),
             ..Recommendation::default()
         });
     }
@@ -117,7 +117,7 @@ fn pick(known: &[(usize, &Predictive)], certainty: Fraction) -> Option<Pick> {
 
 /// P(one < other) of two independent quantities: the mean, over equally likely values of `one`, of P(other > value). Where
 /// neither has any spread, 1 or 0.
-fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
+pub(super) fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
     let parts = f64::from(PARTS);
     let chances = (0..PARTS).map(|part| {
         let value = one.quantile((f64::from(part) + 0.5) / parts);
@@ -127,10 +127,10 @@ fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
 }
 
 /// The contender whose furthest line has to be moved by the smallest factor.
-fn closest(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Closest> {
+fn closest(contenders: &[Contender<'_>]) -> Option<Closest> {
     (0..contenders.len())
         .filter_map(|place| {
-            let raises = raises(&contenders[place], certainty)?;
+            let raises = raises(&contenders[place])?;
             let furthest = raises.iter().map(Raise::factor).fold(1.0, f64::max);
             Some((furthest, Closest { place, raises }))
         })
@@ -141,7 +141,7 @@ fn closest(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Closest>
 
 /// What would have to change; `None` where the training code failed, where a line is unknown, and where no limit would
 /// do: a machine has no more than all of its memory.
-fn raises(contender: &Contender<'_>, certainty: Fraction) -> Option<Vec<Raise>> {
+fn raises(contender: &Contender<'_>) -> Option<Vec<Raise>> {
     if !matches!(contender.verdict, Verdict::Exceeded | Verdict::AtRisk) {
         return None;
     }
@@ -151,10 +151,12 @@ fn raises(contender: &Contender<'_>, certainty: Fraction) -> Option<Vec<Raise>> 
         .filter(|line| line.counts() && line.verdict != LineVerdict::Within)
         .map(|judged| {
             let line = &judged.line;
-            let predictive = quantity(line.kind, contender.forecast)?.as_ref().ok()?;
-            let limit = match line.bound {
-                Bound::Max => predictive.quantile(certainty.0),
-                Bound::Min => predictive.quantile(1.0 - certainty.0),
+            let estimate = judged.estimate?;
+            let limit = match (line.kind, line.bound) {
+                // Only what is over for certain is over.
+                (LineKind::CostIncrease | LineKind::TimeIncrease, _) => estimate.lower,
+                (_, Bound::Max) => estimate.upper,
+                (_, Bound::Min) => estimate.lower,
             };
             let is_share_of_a_machine = matches!(line.kind, LineKind::Memory | LineKind::GpuMemory);
             let is_possible = limit.is_finite()

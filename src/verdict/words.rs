@@ -1,7 +1,8 @@
 //! How a budget line is said: its limit as it was written, a value beside it, a chance. One place, so that a headline and
 //! a table never differ.
 
-use crate::spec::{Bound, LineKind};
+use super::ExistingBreach;
+use crate::spec::{Bound, BudgetLine, Level, LineKind};
 use crate::units::{Percent, Seconds, Usd};
 
 /// Beyond this a chance is shown as `>99%`, and below its complement as `<1%`: no sample of this size tells it from 1.
@@ -102,11 +103,43 @@ pub fn bare_chance(chance: f64) -> String {
 /// `25% likely over`; for a lower limit `25% likely under`. Never a flat 0% or 100%.
 pub fn chance(chance_of_breach: f64, bound: Bound) -> String {
     let percent = bare_chance(chance_of_breach);
-    let side = match bound {
+    format!("{percent} likely {}", side(bound))
+}
+
+/// On which side of a limit its breach lies.
+pub fn side(bound: Bound) -> &'static str {
+    match bound {
         Bound::Max => "over",
         Bound::Min => "under",
+    }
+}
+
+/// That the base was over a line already, and what follows: `the base was over already (61 USD) and this change does not
+/// raise it for certain`.
+pub fn existing_breach(kind: LineKind, bound: Bound, breach: &ExistingBreach) -> String {
+    let side = side(bound);
+    let raise = match bound {
+        Bound::Max => "raise",
+        Bound::Min => "lower",
     };
-    format!("{percent} likely {side}")
+    let base = breach
+        .base
+        .map_or(String::new(), |base| format!(" ({})", amount(kind, base)));
+    let change = match breach.counts_as {
+        Level::Warn => format!("does not {raise} it for certain"),
+        Level::Fail => format!("{raise}s it"),
+    };
+    format!("the base was {side} already{base} and this change {change}")
+}
+
+/// The amount that an increase must pass beside its share: `5 USD`; `None` where there is none.
+pub fn at_least(line: &BudgetLine) -> Option<String> {
+    let kind = match line.kind {
+        LineKind::CostIncrease => LineKind::Cost,
+        LineKind::TimeIncrease => LineKind::Time,
+        _ => return None,
+    };
+    (line.at_least > 0.0).then(|| kind.exact(line.at_least))
 }
 
 /// An increase carries its sign.

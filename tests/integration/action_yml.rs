@@ -115,7 +115,7 @@ fn the_examples_use_what_there_is() {
                         "{}: {name}",
                         path.display()
                     );
-                    let served = ["run", "report", "sweep"].map(Value::from);
+                    let served = ["run", "drift", "report", "sweep"].map(Value::from);
                     assert!(
                         name != "command" || served.contains(value),
                         "{}",

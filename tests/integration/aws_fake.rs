@@ -45,7 +45,12 @@ async fn sagemaker(aws: &FakeAws) -> aws_sdk_sagemaker::Client {
 }
 
 async fn s3(aws: &FakeAws) -> aws_sdk_s3::Client {
-    let config = sdk(aws, 1).await;
+    s3_of_attempts(aws, 1).await
+}
+
+/// A client that tries so often before it gives up.
+pub(crate) async fn s3_of_attempts(aws: &FakeAws, attempts: u32) -> aws_sdk_s3::Client {
+    let config = sdk(aws, attempts).await;
     let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(true);
     aws_sdk_s3::Client::from_conf(config.build())
 }

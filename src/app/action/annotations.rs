@@ -69,7 +69,7 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
     let mut annotations = vec![commands::annotation(level, spot, &title, &job.reason)];
     let others = lines
         .iter()
-        .filter(|line| !line.decides && line.level == spec::Level::Fail);
+        .filter(|line| !line.decides && line.counts_as() == spec::Level::Fail);
     for line in others {
         let (level, what) = match line.verdict {
             LineVerdict::Exceeded => (Level::Error, "exceeded"),

@@ -7,6 +7,7 @@ use crate::github::commands::StopCommands;
 use crate::github::comment::{Marker, MarkerState, Order};
 use crate::github::environment::Environment;
 use crate::github::inputs::{CommentPolicy, Inputs};
+use crate::github::issue::IssueMarker;
 use crate::report::markdown::{self, Ended, InProgress, JobInProgress, Leftovers};
 use crate::report::{self, Report, terminal};
 use crate::spec::OnInconclusive;
@@ -93,13 +94,25 @@ impl Desk {
         self.commenting = Some(Commenting {
             github: github.clone(),
             pull_request: pull_request.number,
-            // Steps that share a spec and look at some of its jobs each have a comment of their own.
-            subject: match &inputs.jobs[..] {
-                [] => self.spec.clone(),
-                jobs => format!("{}#{}", self.spec, jobs.join(",")),
-            },
+            subject: self.subject(inputs),
             order: self.environment.order(time),
         });
+    }
+
+    /// What a comment and an issue are known by: steps that share a spec and look at some of its jobs each have their own.
+    fn subject(&self, inputs: &Inputs) -> String {
+        match &inputs.jobs[..] {
+            [] => self.spec.clone(),
+            jobs => format!("{}#{}", self.spec, jobs.join(",")),
+        }
+    }
+
+    /// The marker of the tracking issue.
+    pub(super) fn issue(&self, inputs: &Inputs) -> IssueMarker {
+        IssueMarker {
+            spec: self.subject(inputs),
+            order: self.environment.order(jiff::Timestamp::now()),
+        }
     }
 
     /// What the foot of a comment says, also where the gate fails later.

@@ -9,27 +9,35 @@ mod parts;
 mod post_step;
 mod step_files;
 mod subject;
+mod tracking;
 
 use std::path::PathBuf;
 
-use crate::backend::sagemaker::{ReusePolicy, Sweep};
+use crate::backend::sagemaker::Sweep;
 use crate::change::{AffectedJob, Change};
 use crate::cli::SpecArguments;
 use crate::exit::{self, Strictness};
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
-use crate::github::inputs::{ActionCommand, InputError, Inputs, OnFork};
+use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
+use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::report::Report;
 use crate::spec::{BackendKind, OnInconclusive};
 use crate::units::Usd;
 
-use super::gate::{self, Broken, Left};
+use super::base_commit::BaseCommit;
+use super::canaries::Reuse;
+use super::checkout::Checkout;
+use super::gate::{Broken, Left};
+use super::past::Past;
 use super::project::Project;
 use super::signals::{self, Interruption};
 use super::sweep::{self, Sweeping};
-use super::{AppError, Loudness, backend, change, judge, policy, validate};
+use super::who::Who;
+use super::{AppError, Loudness, backend, change, drift, gate, judge, policy, validate};
 use desk::Desk;
+use parts::ComparedWith;
 use post_step::Stage;
 use subject::Subject;
 
@@ -82,6 +90,10 @@ struct Ready {
     project: Project,
     inputs: Inputs,
     change: Change,
+    who: Who,
+    /// The commit to compare with; `None` where the branch is measured as it stands.
+    base: Option<BaseCommit>,
+    github: Github,
 }
 
 /// What comes before the first canary.
@@ -103,6 +115,9 @@ async fn check(
         project,
         inputs,
         change,
+        who,
+        base,
+        github,
     } = match prepared.await?? {
         Prepared::Ready(ready) => *ready,
         Prepared::Told(checked) => return Ok(*checked),
@@ -115,32 +130,64 @@ async fn check(
         return Ok(Checked::without_canaries(report, Some(project)));
     }
     if !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report {
-        let report = parts::report(&project, &affected, &inputs, notes, strictness)?;
+        let past = Past::open(&project, &who).await?;
+        let versus = ComparedWith {
+            past: &past,
+            commit: base.as_ref(),
+        };
+        let report =
+            parts::report(&project, &affected, &inputs, notes, strictness, &versus).await?;
         return Ok(Checked::without_canaries(report, Some(project)));
     }
     refuse_local(&project, &affected)?;
+    let is_drift = inputs.command == ActionCommand::Drift;
+    if is_drift {
+        drift::refuse_another_place(&who)?;
+    }
+    let issue = (is_drift && inputs.issue == IssuePolicy::Update).then(|| desk.issue(&inputs));
+    if inputs.accept {
+        let accepted = drift::accept(&project, &affected, &who).await?;
+        let are_all = accepted.len() == affected.len();
+        let report = gate::assemble(&project, Vec::new(), accepted, strictness);
+        let mut checked = Checked::without_canaries(report, Some(project));
+        if let Some(marker) = issue.as_ref().filter(|_| are_all) {
+            tracking::close(&github, marker, &mut checked).await;
+        }
+        return Ok(checked);
+    }
     let begun = desk.begin(&project, &affected);
     interruption.unless_interrupted(begun).await?;
     let asked = gate::Asked {
         affected: &affected,
-        alternatives: Alternatives::Measure,
-        reuse: if inputs.fresh {
-            ReusePolicy::Own
+        alternatives: if is_drift {
+            Alternatives::Skip
         } else {
-            ReusePolicy::Young
+            Alternatives::Measure
         },
+        reuse: if inputs.fresh || is_drift {
+            Reuse::Never
+        } else {
+            Reuse::Young
+        },
+        who,
+        base,
         measurements: None,
         pass_env: &[],
     };
+    let jobs_asked = affected.len();
     let gated = gate::run(&project, &asked, interruption, loudness).await?;
     let left = gated.left;
     let (report, error) = gated.report(&project, notes, strictness);
-    Ok(Checked {
+    let mut checked = Checked {
         report,
         project: Some(project),
         error,
         left,
-    })
+    };
+    if let Some(marker) = &issue {
+        tracking::track(&github, marker, jobs_asked, &mut checked).await;
+    }
+    Ok(checked)
 }
 
 /// Event, files, change and policy: everything that GitHub is asked for.
@@ -167,6 +214,7 @@ async fn prepare(
     if inputs.command == ActionCommand::Sweep {
         return told(sweep_all(&subject, &inputs).await?);
     }
+    refuse_drift_of_a_change(&subject, &inputs)?;
     if subject.is_from_fork(&desk.environment.repository) {
         return told(from_fork(&subject, &inputs));
     }
@@ -177,15 +225,56 @@ async fn prepare(
     project.region_flag.clone_from(&inputs.aws_region);
     desk.about(&project);
     subject.refuse_another_commit(&github, &project).await?;
-    let change = subject.change(&github, &project).await?;
+    let change = match inputs.command {
+        ActionCommand::Drift => Change::Everything {
+            why: "a check for drift looks at every job".to_owned(),
+        },
+        _ => subject.change(&github, &project).await?,
+    };
+    let base_commit = subject.base_commit(&github, &project, &spec).await?;
     let base = subject.base(&github, &project, &spec).await?;
     policy::settle(&mut project, base, inputs.max_spend)?;
     desk.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
     Ok(Prepared::Ready(Box::new(Ready {
+        who: who(&subject, &project, &inputs, variable),
+        base: base_commit,
         project,
         inputs,
         change,
+        github,
     })))
+}
+
+/// Whose run this is to the history: a pull request's is its own, whatever event started it.
+fn who(
+    subject: &Subject,
+    project: &Project,
+    inputs: &Inputs,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Who {
+    let command = match inputs.command {
+        ActionCommand::Drift => Command::Drift,
+        _ => Command::Run,
+    };
+    let commit = project.checkout.as_ref().and_then(Checkout::commit);
+    let who = Who::in_actions(variable, commit.as_deref(), command);
+    match subject.pull_request() {
+        Some(pull_request) => who.of_pull_request(pull_request.number, &pull_request.head.branch),
+        None => who,
+    }
+}
+
+/// Drift is of a branch as it stands: what a change brings is told by the gate.
+fn refuse_drift_of_a_change(subject: &Subject, inputs: &Inputs) -> Result<(), AppError> {
+    let is_drift = inputs.command == ActionCommand::Drift;
+    if is_drift && subject.pull_request().is_some() {
+        return Err(AppError::usage(
+            "a check for drift is of a branch as it stands, and is not run for a pull request",
+        )
+        .help("run it on a schedule, as examples/workflows/drift.yml does; what a pull request changes is told by `command: run`")
+        .during("reading the event"));
+    }
+    Ok(())
 }
 
 fn refuse_wrong(errors: &[InputError]) -> Result<(), AppError> {

@@ -15,8 +15,11 @@ use crate::report::{self, InstanceForecast, JobReport, Report};
 use crate::spec::Job;
 use crate::verdict::Verdict;
 
+use super::super::base_commit::BaseCommit;
 use super::super::checkout::Checkout;
 use super::super::judge::{self, JobInput};
+use super::super::keys::JobKeys;
+use super::super::past::{Base, Past};
 use super::super::project::Project;
 use super::super::{gate, report as stored};
 use super::AppError;
@@ -26,13 +29,33 @@ const MOST_PARTS: usize = 1000;
 /// Looked at while searching for parts.
 const MOST_ENTRIES: usize = 100_000;
 
+/// Where the parts' jobs have their baselines.
+pub(super) struct ComparedWith<'a> {
+    pub(super) past: &'a Past,
+    pub(super) commit: Option<&'a BaseCommit>,
+}
+
+impl ComparedWith<'_> {
+    /// What a job is compared with. Whether its data are the same is not looked at: nothing is listed here.
+    async fn of(&self, project: &Project, job: &Job) -> Result<Option<Base>, AppError> {
+        let keys = JobKeys::of_code(project.code_key(job)?);
+        let base = async {
+            self.past.look_up(&job.name).await?;
+            self.past.base(job, &keys, self.commit).await
+        };
+        base.await
+            .map_err(|error: AppError| error.during("looking for what to compare with"))
+    }
+}
+
 /// One report of all parts: every affected job is in it, judged by the project's budget.
-pub(super) fn report(
+pub(super) async fn report(
     project: &Project,
     affected: &[AffectedJob<'_>],
     inputs: &Inputs,
     mut notes: Vec<String>,
     strictness: Strictness,
+    versus: &ComparedWith<'_>,
 ) -> Result<Report, AppError> {
     let mut parts = Vec::new();
     for file in find(&inputs.report_from)? {
@@ -77,7 +100,10 @@ pub(super) fn report(
                 ),
                 Vec::new(),
             )),
-            (Some(part), _) => jobs.push(judged_anew(project, job, by, part)),
+            (Some(part), _) => {
+                let base = versus.of(project, job).await?;
+                jobs.push(judged_anew(project, job, by, part, base.as_ref()));
+            }
             // A leg that failed before it could write its part must not turn the check green.
             (None, Some(_)) => jobs.push(judge::unknown_report(
                 job,
@@ -99,14 +125,19 @@ pub(super) fn report(
     notes.extend(merged.notes);
     let mut report = gate::assemble(project, jobs, notes, strictness);
     report.failures = merged.failures;
-    let verdicts = report.jobs.iter().map(|job| job.verdict);
     let troubles = report.failures.iter().map(|_| exit::TOOL_FAILED);
-    report.exit_code = exit::code_of_run(verdicts, troubles, strictness);
+    report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
     Ok(report)
 }
 
 /// A job's measurements under this project's budget.
-fn judged_anew(project: &Project, job: &Job, by: &[String], part: &JobReport) -> JobReport {
+fn judged_anew(
+    project: &Project,
+    job: &Job,
+    by: &[String],
+    part: &JobReport,
+    base: Option<&Base>,
+) -> JobReport {
     let measurements: Vec<Measurement> = part
         .measurements
         .iter()
@@ -145,6 +176,7 @@ fn judged_anew(project: &Project, job: &Job, by: &[String], part: &JobReport) ->
         capacity_of: &tables::capacity,
         price_of: &|instance| project.price(instance),
         layout: DataLayout::of(job, None),
+        base,
         is_allowed: &project.spec.allowed(),
         notes: part.notes.clone(),
     });

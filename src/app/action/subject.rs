@@ -10,6 +10,7 @@ use crate::github::inputs::Inputs;
 use crate::github::pull_request::PullRequest;
 use crate::spec::MAX_SPEC_BYTES;
 
+use super::super::base_commit::{BaseCommit, Listed};
 use super::super::files;
 use super::super::policy::{self, Base, BaseFile};
 use super::super::project::Project;
@@ -30,6 +31,8 @@ pub(super) enum Subject {
     MergeGroup {
         base: String,
         head: String,
+        /// The branch that is merged into.
+        branch: String,
     },
     /// Whatever is checked out.
     Branch,
@@ -88,7 +91,9 @@ impl Subject {
                 },
             }),
             (Event::Push { before, after }, None) => Ok(Self::Push { before, after }),
-            (Event::MergeGroup { base, head }, None) => Ok(Self::MergeGroup { base, head }),
+            (Event::MergeGroup { base, head, branch }, None) => {
+                Ok(Self::MergeGroup { base, head, branch })
+            }
             (Event::Dispatch | Event::Schedule, None) => Ok(Self::Branch),
             (Event::Other, None) => Err(AppError::usage(
                 "this event names no change, and it is not known whose code would be run",
@@ -193,7 +198,7 @@ impl Subject {
                 github.changed_files_between(before, after).await?,
                 format!("{before:.7} to {after:.7}"),
             ),
-            Self::MergeGroup { base, head } => (
+            Self::MergeGroup { base, head, .. } => (
                 github.changed_files_between(base, head).await?,
                 format!("{base:.7} to {head:.7}"),
             ),
@@ -227,22 +232,79 @@ impl Subject {
             Self::MergeGroup { base, .. } => ("the merge queue's base", base),
             Self::Push { .. } | Self::Branch => return Ok(None),
         };
-        let mut files = Vec::new();
-        for place in policy::places(project, spec) {
-            let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
-                Ok(bytes) => bytes.map(Ok),
-                Err(error @ (GithubError::TooLarge { .. } | GithubError::Link { .. })) => {
-                    Some(Err(error.to_string()))
-                }
-                Err(error) => return Err(error.into()),
-            };
-            files.push(BaseFile { place, bytes });
-        }
         Ok(Some(Base {
             name: name.to_owned(),
             sha: Some(sha.clone()),
-            files,
+            files: base_files(github, project, spec, sha).await?,
         }))
+    }
+
+    /// The commit that what is checked out is compared with, and what the jobs were known by there; `None` for a push and a
+    /// branch as it stands. Unlike [`Subject::base`], where the base's tip may have moved on.
+    pub(super) async fn base_commit(
+        &self,
+        github: &Github,
+        project: &Project,
+        spec: &SpecArguments,
+    ) -> Result<Option<BaseCommit>, AppError> {
+        let (name, sha) = match self {
+            Self::PullRequest { pull_request, .. } => (
+                pull_request.base.branch.as_str(),
+                left_from(pull_request, github, project).await?,
+            ),
+            Self::MergeGroup { base, branch, .. } => (branch.as_str(), base.clone()),
+            Self::Push { .. } | Self::Branch => return Ok(None),
+        };
+        let files = base_files(github, project, spec, &sha).await?;
+        let tree = match github.tree(&sha).await {
+            Ok(tree) => Ok(tree.files.into_iter().map(Listed::from).collect::<Vec<_>>()),
+            Err(error @ GithubError::TooLarge { .. }) => Err(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(BaseCommit::of(
+            name,
+            sha,
+            files,
+            tree.as_deref().map_err(String::as_str),
+        )))
+    }
+}
+
+/// What a commit has where the base's spec may be.
+async fn base_files(
+    github: &Github,
+    project: &Project,
+    spec: &SpecArguments,
+    sha: &str,
+) -> Result<Vec<BaseFile>, AppError> {
+    let mut files = Vec::new();
+    for place in policy::places(project, spec) {
+        let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
+            Ok(bytes) => bytes.map(Ok),
+            Err(error @ (GithubError::TooLarge { .. } | GithubError::Link { .. })) => {
+                Some(Err(error.to_string()))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        files.push(BaseFile { place, bytes });
+    }
+    Ok(files)
+}
+
+/// The commit that a pull request is held against: the first parent of the merge that GitHub made, else where it left the
+/// base.
+async fn left_from(
+    pull_request: &PullRequest,
+    github: &Github,
+    project: &Project,
+) -> Result<String, GithubError> {
+    let (base, head) = (&pull_request.base.sha, &pull_request.head.sha);
+    let checkout = project.checkout.as_ref();
+    let commit = checkout.and_then(|checkout| checkout.commit());
+    let commit = commit.as_ref().unwrap_or(head);
+    match &github.commit(commit).await?.parents[..] {
+        [first, second] if second == head => Ok(first.clone()),
+        _ => github.merge_base(base, commit).await,
     }
 }
 

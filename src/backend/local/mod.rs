@@ -4,6 +4,7 @@
 //! nothing. A probe that loses its gate ends its tree, so a killed gate leaves nothing running.
 
 mod container;
+mod contents;
 mod failure;
 mod listing;
 mod process;
@@ -69,6 +70,11 @@ impl LocalBackend {
     /// What this machine has.
     fn host(&self) -> &Capacity {
         self.capacity.get_or_init(probe::host_capacity)
+    }
+
+    /// What this machine is, in one line: what was measured on another one stands for nothing here.
+    pub fn machine(&self) -> String {
+        probe::host_kind(self.host())
     }
 
     /// Whether the job's source is there. Reads only.

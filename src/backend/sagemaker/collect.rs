@@ -8,11 +8,11 @@ use aws_smithy_types::DateTime;
 
 use super::SagemakerBackend;
 use super::adoption;
-use super::call::{Call, CallError};
 use super::description::JobDescription;
 use super::find::Found;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
+use crate::aws::call::{Call, CallError};
 use crate::backend::{Told, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::tables;

@@ -10,7 +10,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, Response, StatusCode};
 
-use super::s3_uri::{decoded, encoded};
+use crate::aws::s3_uri::{decoded, encoded};
 
 /// Requests whose `METHOD /bucket/key?query` holds `part`.
 pub(super) struct Refusal {

@@ -2,9 +2,9 @@
 
 use super::SagemakerBackend;
 use super::adoption::{self, Adoption};
-use super::call::{Call, CallError};
 use super::description::JobDescription;
 use super::name::JobName;
+use crate::aws::call::{Call, CallError};
 use crate::backend::BackendError;
 use crate::canary::CanaryRun;
 use crate::spec::Job;

@@ -11,10 +11,10 @@ mod yaml;
 use aws_sdk_sagemaker::Client;
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-use super::call::{CallError, Kind};
 use super::name::JobName;
 use super::watch::DESCRIBE;
 use crate::aws::Aws;
+use crate::aws::call::{CallError, Kind};
 use crate::backend::BackendError;
 
 /// A commented spec that asks for what a training job was; `spec::read` takes it where the job holds nothing odd.
@@ -76,5 +76,7 @@ fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
             format!("allow {DESCRIBE} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
         );
     }
-    error.to_error(&format!("read the training job `{name}` in {region}"))
+    error
+        .to_error(&format!("read the training job `{name}` in {region}"))
+        .into()
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
 use super::SagemakerBackend;
-use super::call::{Call, CallError, Kind};
 use super::find::{Found, Known};
 use super::name::JobName;
 use super::placing::output;
@@ -13,6 +12,7 @@ use super::prepared::Prepared;
 use super::quota;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
+use crate::aws::call::{Call, CallError, Kind};
 use crate::backend::{BackendError, Told, Watcher};
 use crate::canary::{CanaryRun, Key};
 use crate::spec::Job;
@@ -260,7 +260,7 @@ impl SagemakerBackend {
                 "choose another instance, or another `region`",
             ));
         }
-        Err(error.to_error("start a canary"))
+        Err(error.to_error("start a canary").into())
     }
 
     /// After the last try: whether the job was started is not known until it is looked for.
@@ -274,7 +274,7 @@ impl SagemakerBackend {
             Ok(Some(_)) => Ok(Created::Taken),
             Ok(None) => {
                 self.forget(&name.to_string());
-                Err(error.to_error(doing))
+                Err(error.to_error(doing).into())
             }
             Err(_) => {
                 let mut unsure = error.to_error(doing);
@@ -282,7 +282,7 @@ impl SagemakerBackend {
                     "{}; whether the training job {name} was started is not known",
                     unsure.what
                 );
-                Err(unsure)
+                Err(unsure.into())
             }
         }
     }
@@ -301,6 +301,8 @@ fn no_quota(error: &CallError, run: &CanaryRun) -> BackendError {
                 refused.quota
             ),
         ),
-        None => error.to_error(&format!("start a canary on {}", run.instance)),
+        None => error
+            .to_error(&format!("start a canary on {}", run.instance))
+            .into(),
     }
 }

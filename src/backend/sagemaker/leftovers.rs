@@ -7,13 +7,13 @@ use jiff::Timestamp;
 
 use super::SagemakerBackend;
 use super::adoption;
-use super::call::{Call, CallError};
 use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
-use super::s3_uri::S3Uri;
 use super::staging::{self, Stage};
 use super::tags::{EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
+use crate::aws::call::{Call, CallError};
+use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, Cancellation, Watcher};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Seconds;
@@ -335,10 +335,10 @@ impl SagemakerBackend {
     pub async fn stop_all(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
         let mut swept = Vec::with_capacity(leftovers.len());
         for leftover in leftovers {
-            let result = self
-                .stop(&leftover.training_job)
-                .await
-                .map_err(|error| error.to_error(&format!("stop {}", leftover.training_job)));
+            let result = self.stop(&leftover.training_job).await.map_err(|error| {
+                let doing = format!("stop {}", leftover.training_job);
+                error.to_error(&doing).into()
+            });
             if result.is_ok() {
                 self.forget(&leftover.training_job);
             }

@@ -7,8 +7,8 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
 use aws_sdk_s3::types::{EncodingType, Object};
 
-use super::s3_error::Request;
-use super::s3_uri::{LONGEST_KEY, S3Uri, decoded, shown};
+use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, shown};
 use crate::backend::BackendError;
 use crate::canary::{Objects, ObjectsBuilder};
 use crate::spec::{Channel, InputMode};
@@ -44,6 +44,7 @@ pub async fn list(s3: &Client, field: &str, channel: &Channel) -> Result<Listed,
         doing: "list",
         permissions: &permissions,
         region: region.as_deref(),
+        user: User::TrainingJobs,
     };
     let mut pages = Pages::of(&uri, &field, channel.mode);
     let mut token = None;

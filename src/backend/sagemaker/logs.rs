@@ -1,7 +1,7 @@
 //! The logs of training jobs in CloudWatch Logs: a stream for each host.
 
 use super::SagemakerBackend;
-use super::call::{Call, CallError};
+use crate::aws::call::{Call, CallError};
 
 const GROUP: &str = "/aws/sagemaker/TrainingJobs";
 /// Pages of a host's log that are read from its beginning: at a megabyte each, enough for a long canary.

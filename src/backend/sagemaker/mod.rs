@@ -9,7 +9,6 @@
 
 mod adoption;
 mod archive;
-mod call;
 mod code;
 mod collect;
 mod description;
@@ -35,8 +34,6 @@ mod quota;
 mod request;
 mod result;
 mod retries;
-mod s3_error;
-pub mod s3_uri;
 mod staging;
 mod tags;
 mod watch;
@@ -51,11 +48,11 @@ use self::launch::Launched;
 use self::pace::Pace;
 use self::prepared::Prepared;
 use self::retries::Retries;
-use self::s3_uri::S3Uri;
 use self::watch::Ended;
 use super::place::Place;
 use super::{Backend, BackendError, CanaryResult, Told, Watcher};
-use crate::aws::Aws;
+use crate::aws::s3_uri::S3Uri;
+use crate::aws::{Aws, AwsError};
 use crate::canary::{CanaryRun, ChannelData, Dataset, Key, Objects, canary_key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::spec::{Channel, FileSystem, Job};
@@ -172,10 +169,10 @@ impl SagemakerBackend {
         let listed = (job.name.clone(), channel.name.clone());
         match self.bases.borrow().get(&listed) {
             Some(base) => Ok(base.clone()),
-            None => S3Uri::read(
+            None => Ok(S3Uri::read(
                 &channel.uri,
                 &format!("jobs.{}.training.channels.{}.uri", job.name, channel.name),
-            ),
+            )?),
         }
     }
 
@@ -190,6 +187,17 @@ impl SagemakerBackend {
             .get(&job.name)
             .cloned()
             .expect("a job is prepared before its canaries run")
+    }
+}
+
+impl From<AwsError> for BackendError {
+    fn from(error: AwsError) -> Self {
+        let of_kind = if error.is_passing {
+            Self::passing
+        } else {
+            Self::new
+        };
+        of_kind(error.what, error.help)
     }
 }
 

@@ -35,18 +35,17 @@ pub enum PolicyError {
 ///
 /// # Errors
 ///
-/// When the spec's backend is not SageMaker.
+/// When nothing that the spec names is in AWS.
 pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Value, PolicyError> {
-    if spec.backend != BackendKind::Sagemaker {
-        return Err(PolicyError::NotOnAws(spec.backend));
-    }
     let scope = Scope {
         spec,
         region: spec.region.as_deref().or(region).unwrap_or("*"),
     };
-    let statements = match grantee {
-        Grantee::Ci => scope.for_ci(),
-        Grantee::Job => scope.for_job(),
+    let statements = match (spec.backend, grantee) {
+        (BackendKind::Sagemaker, Grantee::Ci) => scope.for_ci(),
+        (BackendKind::Sagemaker, Grantee::Job) => scope.for_job(),
+        (_, Grantee::Ci) if scope.history().is_some() => scope.for_history(),
+        (backend, _) => return Err(PolicyError::NotOnAws(backend)),
     };
     Ok(json!({"Version": "2012-10-17", "Statement": statements}))
 }
@@ -135,7 +134,7 @@ impl Scope<'_> {
                 json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
             ),
         ];
-        statements.extend(self.list_buckets());
+        statements.extend(self.list_buckets(self.history()));
         statements.extend(
             self.read_data("CopyDataForFastFile", &["s3:GetObject"], |channel| {
                 channel.sample && channel.mode == InputMode::FastFile
@@ -146,6 +145,7 @@ impl Scope<'_> {
             &["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
             self.outputs(),
         ));
+        statements.extend(self.read_and_add_records());
         statements.extend(self.kms_keys());
         statements.extend([
             allow("Metrics", &["cloudwatch:GetMetricData"], anything()),
@@ -178,8 +178,33 @@ impl Scope<'_> {
         output.into_iter().chain(volume)
     }
 
+    /// Where canaries need nothing in AWS.
+    fn for_history(&self) -> Vec<Value> {
+        let mut statements = self.list_buckets(self.history());
+        statements.extend(self.read_and_add_records());
+        statements
+    }
+
+    /// Records are never removed.
+    fn read_and_add_records(&self) -> Option<Value> {
+        let (bucket, prefix) = self.history()?;
+        let records = format!(
+            "arn:{}:s3:::{bucket}/{}*",
+            self.partition(),
+            literal(&prefix)
+        );
+        let actions = ["s3:GetObject", "s3:PutObject"];
+        Some(allow("History", &actions, vec![records]))
+    }
+
+    /// Bucket and folder of the history, where it is in S3.
+    fn history(&self) -> Option<(&str, String)> {
+        Place::folder(self.spec.history.as_deref()?)
+    }
+
+    /// A canary runs the code under test, which has no business with the history.
     fn for_job(&self) -> Vec<Value> {
-        let mut statements = self.list_buckets();
+        let mut statements = self.list_buckets(None);
         statements.extend(self.read_data("ReadData", &["s3:GetObject"], |_| true));
         statements.push(allow(
             "CanaryFolder",
@@ -296,8 +321,8 @@ impl Scope<'_> {
         folders.into_iter().collect()
     }
 
-    /// Data and outputs can be listed, and nothing else of their buckets.
-    fn list_buckets(&self) -> Vec<Value> {
+    /// Data, outputs and, where asked for, the history can be listed, and nothing else of their buckets.
+    fn list_buckets(&self, history: Option<(&str, String)>) -> Vec<Value> {
         let mut buckets: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for place in self
             .channels()
@@ -306,11 +331,11 @@ impl Scope<'_> {
             let prefixes = buckets.entry(place.bucket).or_default();
             prefixes.insert(format!("{}*", literal(place.prefix)));
         }
-        for job in &self.spec.jobs {
-            if let Some((bucket, prefix)) = job.training.output.as_deref().and_then(Place::folder) {
-                let prefixes = buckets.entry(bucket).or_default();
-                prefixes.insert(format!("{}*", literal(&prefix)));
-            }
+        let outputs = (self.spec.jobs.iter())
+            .filter_map(|job| job.training.output.as_deref().and_then(Place::folder));
+        for (bucket, prefix) in outputs.chain(history) {
+            let prefixes = buckets.entry(bucket).or_default();
+            prefixes.insert(format!("{}*", literal(&prefix)));
         }
         let arn = |bucket: &str| format!("arn:{}:s3:::{bucket}", self.partition());
         (1..)

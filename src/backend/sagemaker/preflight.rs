@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use aws_sdk_s3::types::EncodingType;
-use sha2::{Digest, Sha256};
 
 use super::SagemakerBackend;
-use super::call::{Call, CallError, Kind};
 use super::prepared::Prepared;
 use super::price;
 use super::quota;
-use super::s3_error::Request;
-use super::s3_uri::{S3Uri, shown};
 use super::staging;
+use crate::aws::call::{Call, CallError, Kind};
+use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
-use crate::canary::{CodeFile, Dataset, Objects, code_key, data_key};
+use crate::canary::{CodeFile, Dataset, Key, Objects, code_key, data_key, listing_digest};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::spec::{Channel, InputMode, Job};
 
@@ -87,8 +86,10 @@ impl SagemakerBackend {
             doing: "list",
             permissions: &permissions,
             region: Some(&aws.region),
+            user: User::TrainingJobs,
         };
-        listed.map(|_| ()).map_err(|error| request.refused(&error))
+        listed.map_err(|error| request.refused(&error))?;
+        Ok(())
     }
 
     /// Today's prices of these types, as far as the price list may be read and tells them.
@@ -131,14 +132,14 @@ impl SagemakerBackend {
 
     /// Makes a job ready: its keys, its source in S3, and how many canaries its quota takes.
     ///
-    /// `as_written` is the job as the commit itself has it, which its code is known by; `files` are those that its `paths`
-    /// match.
+    /// `code` is the key of its code. Where none is known the packed source stands for it, with the job as the commit itself
+    /// has it, `as_written`.
     pub async fn prepare(
         &self,
         job: &Job,
         as_written: &Job,
         dataset: &Dataset,
-        files: &[CodeFile],
+        code: Option<Key>,
         program: &Path,
     ) -> Result<(), BackendError> {
         let quotas = self.quotas(job).await?;
@@ -148,15 +149,13 @@ impl SagemakerBackend {
             digests
                 .map(|(data, channel)| (data.name.as_str(), data_digest(channel, &data.objects))),
         );
-        // Where git knows no file, the packed source stands for the code.
-        let packed = script.as_ref().map(|script| CodeFile {
-            path: String::new(),
-            blob: script.archive.clone(),
+        let code = code.unwrap_or_else(|| {
+            let packed = script.as_ref().map(|script| CodeFile {
+                path: String::new(),
+                blob: script.archive.clone(),
+            });
+            code_key(as_written, packed.as_slice())
         });
-        let code = match files {
-            [] => code_key(as_written, packed.as_slice()),
-            files => code_key(as_written, files),
-        };
         let too_large_to_copy = self.too_large_to_copy(job, dataset);
         let prepared = Prepared {
             code,
@@ -170,6 +169,13 @@ impl SagemakerBackend {
             .borrow_mut()
             .insert(job.name.clone(), prepared);
         Ok(())
+    }
+
+    /// The keys of the code and of the data of a job that was made ready; `None` before.
+    pub fn keys(&self, job: &Job) -> Option<(Key, Key)> {
+        let prepared = self.prepared.borrow();
+        let prepared = prepared.get(&job.name)?;
+        Some((prepared.code, prepared.data))
     }
 
     /// A sample for FastFile is copied by S3, which takes objects of some size only. Where one is larger, no canary of the job
@@ -225,7 +231,7 @@ impl SagemakerBackend {
                         error.kind,
                         Kind::NoCredentials | Kind::Expired | Kind::Clock
                     ) {
-                        return Err(error.to_error("read the quotas"));
+                        return Err(error.to_error("read the quotas").into());
                     }
                     self.note(&job.name, format!("the quotas could not be read ({error})"));
                     return Ok(found);
@@ -271,17 +277,9 @@ impl SagemakerBackend {
 /// Of a channel's listing; where the store gives no ETags, of keys and sizes. A file system is not listed, so its address
 /// stands for what is in it.
 fn data_digest(channel: &Channel, objects: &Objects) -> [u8; 32] {
-    if let Some(digest) = objects.digest() {
-        return digest;
-    }
-    let mut hash = Sha256::new();
-    hash.update(channel.uri.as_bytes());
-    objects.for_each(|key, bytes| {
-        hash.update((key.len() as u64).to_be_bytes());
-        hash.update(key.as_bytes());
-        hash.update(bytes.0.to_be_bytes());
-    });
-    hash.finalize().into()
+    objects
+        .digest()
+        .unwrap_or_else(|| listing_digest(&channel.uri, objects))
 }
 
 fn is_adaptive(job: &Job) -> bool {

@@ -12,8 +12,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use jiff::Timestamp;
 
-use super::s3_error::Request;
-use super::s3_uri::{LONGEST_KEY, S3Uri, decoded, encoded, shown};
+use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, encoded, shown};
 use crate::backend::BackendError;
 use crate::canary::Objects;
 use crate::units::Bytes;
@@ -86,8 +86,9 @@ impl Stage {
                     doing: "copy, for a FastFile canary,",
                     permissions: &permissions,
                     region: region.as_deref(),
+                    user: User::TrainingJobs,
                 };
-                request.refused(&error)
+                BackendError::from(request.refused(&error))
             })
         };
         let mut waiting = sample.iter();
@@ -147,6 +148,7 @@ pub(super) async fn youngest(
                 doing: "list",
                 permissions: &permissions,
                 region: region.as_deref(),
+                user: User::TrainingJobs,
             }
             .refused(&error)
         })?;
@@ -167,6 +169,7 @@ pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, Ba
         doing: "list",
         permissions: &permissions,
         region: region.as_deref(),
+        user: User::TrainingJobs,
     };
     let mut found = Vec::new();
     let mut pages = s3
@@ -215,6 +218,7 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
         doing: "remove what lies in",
         permissions: &permissions,
         region: region.as_deref(),
+        user: User::TrainingJobs,
     };
     let mut kept = Kept::default();
     let mut token: Option<String> = None;
@@ -410,8 +414,9 @@ pub(super) async fn upload(
                 kms_permission(kms_key)
             ),
             region: region.as_deref(),
+            user: User::TrainingJobs,
         };
-        request.refused(&error)
+        request.refused(&error).into()
     })
 }
 

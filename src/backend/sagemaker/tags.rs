@@ -1,8 +1,8 @@
 //! The tags of training jobs: whose they are, and until when anybody may want them.
 
 use super::SagemakerBackend;
-use super::call::{Call, CallError};
 use super::description::JobDescription;
+use crate::aws::call::{Call, CallError};
 use crate::backend::BackendError;
 use crate::canary::CanaryRun;
 use crate::units::Seconds;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use super::SagemakerBackend;
 use super::adoption;
-use super::call::{Call, CallError, Kind};
 use super::description::{JobDescription, JobState};
 use super::find::Found;
 use crate::aws::Aws;
+use crate::aws::call::{Call, CallError, Kind};
 use crate::backend::{BackendError, Told, Watcher};
 use crate::units::Seconds;
 
@@ -199,7 +199,7 @@ impl SagemakerBackend {
                 own.join(", ")
             );
         }
-        lost
+        lost.into()
     }
 
     /// No longer to be stopped: it is over, or gone.

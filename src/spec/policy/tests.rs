@@ -101,7 +101,7 @@ fn roles_places_and_limits_of_canaries_are_the_bases() {
     );
     let text = sagemaker_text(
         "    canary: {spend_limit: 500 USD, max_runtime: 30m, parallel: 9, seed: 7, probe: true}\n    drift: {max: 90%}\n",
-        "region: eu-west-1\nprices: {ml.m5.xlarge: 0.01 USD/h}\nstrict: true\non_inconclusive: pass\nhistory: s3://mine/\n",
+        "region: eu-west-1\nprices: {ml.m5.xlarge: 0.01 USD/h}\nstrict: true\non_inconclusive: pass\nhistory: s3://mine-records/\n",
     );
     let head = spec(
         &text
@@ -116,7 +116,7 @@ fn roles_places_and_limits_of_canaries_are_the_bases() {
     let all = [laid.notes.clone(), laid.job_notes["churn"].clone()].concat();
     insta::assert_snapshot!(all.join("\n"), @r"
 This pull request changes `region` from us-east-1 to eu-west-1. It takes effect when merged; until then us-east-1 counts.
-This pull request sets `history` to s3://mine/. It takes effect when merged; until then it is not set.
+This pull request sets `history` to s3://mine-records/. It takes effect when merged; until then it is not set.
 This pull request sets the price of ml.m5.xlarge to 0.01 USD/h. It takes effect when merged; until then it is not set.
 This pull request changes `strict` from false to true. It takes effect when merged; until then false counts.
 This pull request changes `on_inconclusive` from fail to pass. It takes effect when merged; until then fail counts.
@@ -314,11 +314,11 @@ fn an_override_of_its_own_does_not_help_a_change() {
 
 #[test]
 fn what_is_not_served_is_told_of_what_the_spec_now_holds() {
-    let base = sagemaker("    canary: {warm_pool: 10m}\n", "");
-    let head = sagemaker("    drift: {max: 20%}\n", "history: s3://mine/\n");
-    let laid = laid(&head, &base).spec;
-    assert_eq!(laid.not_yet, base.not_yet);
-    assert_eq!(head.not_yet.len(), 2);
+    let with_pool = sagemaker("    canary: {warm_pool: 10m}\n", "");
+    let without = sagemaker("", "");
+    assert_eq!((with_pool.not_yet.len(), without.not_yet.len()), (1, 0));
+    assert_eq!(laid(&without, &with_pool).spec.not_yet, with_pool.not_yet);
+    assert_eq!(laid(&with_pool, &without).spec.not_yet, []);
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use super::{Instances, Reader, level};
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::{self, Either};
-use crate::spec::{
-    Bound, Budget, BudgetLine, DriftPolicy, Level, LineKind, LineOrigin, NotYetEffect, Training,
-};
+use crate::spec::{Bound, Budget, BudgetLine, DriftPolicy, Level, LineKind, LineOrigin, Training};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 const DEFAULT_DRIFT: Percent = Percent(15.0);
@@ -114,9 +112,6 @@ impl Reader<'_> {
                 .certainty
                 .map_or(certainty, |certainty| self.certainty(&certainty));
             if let Some(breach) = raw.existing_breach {
-                let what = "telling an old breach from a new one";
-                self.findings
-                    .not_yet(&breach.at, what, NotYetEffect::Ignore);
                 existing_breach = breach.value.0;
             }
         }
@@ -141,7 +136,6 @@ impl Reader<'_> {
     ) -> Option<BudgetLine> {
         let Located { value, at } = line?;
         self.remember(&at);
-        self.say_not_yet(kind, &at);
         let upper: Upper = match value {
             Either::Short(quantity) => Upper {
                 max: Some(Located {
@@ -219,13 +213,6 @@ impl Reader<'_> {
         })
     }
 
-    fn say_not_yet(&mut self, kind: LineKind, at: &At) {
-        if matches!(kind, LineKind::CostIncrease | LineKind::TimeIncrease) {
-            let what = "comparison with a base";
-            self.findings.not_yet(at, what, NotYetEffect::Ignore);
-        }
-    }
-
     fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
         let complained = self
             .findings
@@ -280,14 +267,12 @@ impl Reader<'_> {
     }
 
     pub(super) fn drift(&mut self, raw: Option<Located<raw::Drift>>) -> DriftPolicy {
-        let Some(Located { value: raw, at }) = raw else {
+        let Some(Located { value: raw, .. }) = raw else {
             return DriftPolicy {
                 max: DEFAULT_DRIFT,
                 at_least: Usd(0.0),
             };
         };
-        self.findings
-            .not_yet(&at, "the scheduled check for drift", NotYetEffect::Ignore);
         if let Some(max) = &raw.max
             && max.value.0.0 <= 0.0
         {

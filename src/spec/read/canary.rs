@@ -46,12 +46,6 @@ impl Reader<'_> {
         let max_runtime = raw.max_runtime.map(|runtime| self.runtime(&runtime));
         let parallel = raw.parallel.map(|parallel| self.parallel(&parallel));
         let warm_pool = raw.warm_pool.map(|pool| self.warm_pool(&pool));
-        if let Some(reuse) = &raw.reuse
-            && !self.is_sagemaker()
-        {
-            let what = "reuse of earlier measurements";
-            self.findings.not_yet(&reuse.at, what, NotYetEffect::Ignore);
-        }
         let probe = raw.probe.map(|probe| self.probe(probe));
         Some(CanaryPolicy {
             design,

@@ -22,7 +22,7 @@ use super::excerpt::Lines;
 use super::problems::{At, Findings, Located, Problem, quoted};
 use super::raw::{self, FromNode};
 use super::yaml;
-use super::{BackendKind, Job, Level, NotYetEffect, OnInconclusive, Place, Spec};
+use super::{BackendKind, Job, Level, OnInconclusive, Place, Spec};
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceType};
 use crate::units::UsdPerHour;
 
@@ -100,6 +100,9 @@ struct Reader<'a> {
     places: Vec<(String, usize)>,
 }
 
+/// What lies in a history, beside which a prefix may hold something else.
+const HISTORY_FOLDERS: [&str; 4] = ["main", "pr", "queue", "local"];
+
 impl<'a> Reader<'a> {
     fn new(raw: &raw::Spec, known_types: &'a [&'a str], findings: &'a mut Findings) -> Self {
         let prices = raw.prices.as_ref();
@@ -130,12 +133,17 @@ impl<'a> Reader<'a> {
         // There is one version, so nothing is chosen by it.
         debug_assert!(raw.version.is_some() || !self.findings.problems.is_empty());
         let region = raw.region.map(|region| self.region(region));
+        let history_at = raw.history.as_ref().map(|history| history.at.clone());
         let history = raw.history.map(|history| self.history(&history));
         let prices = raw.prices.map(|prices| self.prices(prices.value));
         let allowed_instances = self.allowed_instances(raw.allowed_instances);
         let recording = self.recording(raw.recording, root);
         let names = raw.jobs.as_ref().map(|jobs| jobs.value.names.clone());
         let jobs = raw.jobs.map(|jobs| self.jobs(jobs)).unwrap_or_default();
+        if let (Some(history), Some(at)) = (&history, &history_at) {
+            self.refuse_a_history_that_canaries_write(history, at, &jobs);
+            self.refuse_a_history_in_the_data(history, at, &jobs);
+        }
         let overrides = raw
             .overrides
             .map(|list| self.overrides(list, names.as_deref().unwrap_or_default(), &jobs));
@@ -172,14 +180,82 @@ impl<'a> Reader<'a> {
         text
     }
 
+    /// A folder of its own inside the checkout, or a prefix of S3. Links are resolved where it is opened.
     fn history(&mut self, history: &Located<raw::Text>) -> String {
-        let what = "a history of measurements";
-        self.findings
-            .not_yet(&history.at, what, NotYetEffect::Ignore);
-        if history.value.0.starts_with("s3:") {
-            self.s3_uri(history)
-        } else {
-            self.path(history)
+        let text = history.value.0.as_str();
+        if text.starts_with("s3:") {
+            return self.s3_uri(history);
+        }
+        let mut parts = text.split('/').filter(|part| !part.is_empty());
+        if parts.clone().all(|part| part == ".") {
+            self.findings.wrong_with_help(
+                &history.at,
+                format!("{} is no folder of its own", quoted(text)),
+                "name a folder for it, such as `.canary-gate/`",
+            );
+        } else if parts.any(|part| part.eq_ignore_ascii_case(".git")) {
+            self.findings.wrong_with_help(
+                &history.at,
+                format!("{} lies in git's own folder", quoted(text)),
+                "name another folder, such as `.canary-gate/`",
+            );
+        }
+        self.path(history)
+    }
+
+    /// Every record would be an object of the data, and change what the next canary is.
+    fn refuse_a_history_in_the_data(&mut self, history: &str, at: &At, jobs: &[Job]) {
+        let folder = |place: &str| {
+            let parts = place
+                .split('/')
+                .filter(|part| !part.is_empty() && *part != ".");
+            let root = if place.starts_with('/') { "/" } else { "" };
+            format!("{root}{}/", parts.collect::<Vec<_>>().join("/"))
+        };
+        let records = folder(history);
+        let channels = jobs.iter().flat_map(|job| {
+            job.training
+                .channels
+                .iter()
+                .map(move |channel| (job, channel))
+        });
+        let mut holding =
+            channels.filter(|(_, channel)| records.starts_with(&folder(&channel.uri)));
+        if let Some((job, channel)) = holding.next() {
+            self.findings.wrong_with_help(
+                at,
+                format!(
+                    "it lies in the data of {}, channel {}, which it would change with every run",
+                    quoted(&job.name),
+                    quoted(&channel.name)
+                ),
+                "give the history a place of its own",
+            );
+        }
+    }
+
+    /// A training job may write below its output, and it runs the code of a change: what it wrote must not pass for a record.
+    fn refuse_a_history_that_canaries_write(&mut self, history: &str, at: &At, jobs: &[Job]) {
+        let folder = |uri: &str| format!("{}/", uri.trim_end_matches('/'));
+        let history = folder(history);
+        let shares = |job: &&Job| {
+            let output = job.training.output.as_deref().map(folder);
+            output.is_some_and(|output| {
+                let below = output.strip_prefix(&history);
+                let first = below.and_then(|below| below.split('/').next());
+                let is_of_records = |folder: &str| HISTORY_FOLDERS.contains(&folder);
+                history.starts_with(&output) || first.is_some_and(is_of_records)
+            })
+        };
+        if let Some(job) = jobs.iter().find(shares) {
+            self.findings.wrong_with_help(
+                at,
+                format!(
+                    "the training jobs of {} may write there: its `training.output` and the history lie in one another",
+                    quoted(&job.name)
+                ),
+                "give the history a prefix of its own, which the role of training jobs may not write",
+            );
         }
     }
 

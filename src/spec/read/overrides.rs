@@ -3,7 +3,7 @@
 use super::Reader;
 use crate::spec::problems::{Located, near_miss, quoted, write_one_of};
 use crate::spec::raw;
-use crate::spec::{Bound, Job, LineKind, NotYetEffect, Override};
+use crate::spec::{Bound, Job, LineKind, Override};
 use crate::units::{Percent, Seconds, UnitError, Usd};
 
 impl Reader<'_> {
@@ -20,10 +20,6 @@ impl Reader<'_> {
             let Some(one) = self.one_override(raw.value, names, jobs) else {
                 continue;
             };
-            if matches!(one.budget, LineKind::CostIncrease | LineKind::TimeIncrease) {
-                let what = "comparison with a base";
-                self.findings.not_yet(&at, what, NotYetEffect::Ignore);
-            }
             if read
                 .iter()
                 .any(|other| other.job == one.job && other.budget == one.budget)

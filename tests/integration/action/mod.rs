@@ -1,6 +1,7 @@
 //! `canary-gate action`: the gate on an event of GitHub, told in a comment.
 
 mod forks;
+mod history;
 mod parts;
 mod policy;
 mod pull_request;

@@ -197,6 +197,49 @@ impl Workflow {
         })
     }
 
+    /// A step of a workflow on the base branch, of which the base's files are checked out; then the pull request's are again.
+    pub(crate) fn on_main(
+        &mut self,
+        event_name: &str,
+        files: &Files,
+        inputs: &[(&str, &str)],
+    ) -> Step {
+        let none = "0".repeat(40);
+        let event = match event_name {
+            "push" => json!({"ref": "refs/heads/main", "before": none, "after": self.base}),
+            _ => json!({}),
+        };
+        let checked_out: Vec<(String, String)> = files
+            .contents()
+            .map(|(path, content)| {
+                let was = self.project.read(path);
+                self.project.write(path, content);
+                (path.to_owned(), was)
+            })
+            .collect();
+        let head = self.project.read(".git/HEAD");
+        self.project.write(".git/HEAD", &format!("{}\n", self.base));
+        let mut command = self.command();
+        self.project.write(".runner/event.json", &event.to_string());
+        command
+            .env("GITHUB_EVENT_NAME", event_name)
+            .env("GITHUB_SHA", &self.base)
+            .env("GITHUB_REF", "refs/heads/main")
+            .env("GITHUB_REF_NAME", "main")
+            .env("GITHUB_RUN_ID", self.run_id.to_string());
+        for (name, value) in inputs {
+            command.env(format!("INPUT_{}", name.to_uppercase()), value);
+        }
+        let step = Finished::new(&command.output().unwrap(), self.project.root());
+        let step = self.step(step);
+        for (path, was) in checked_out {
+            self.project.write(&path, &was);
+        }
+        self.project.write(".git/HEAD", &head);
+        self.run_id += 1;
+        step
+    }
+
     /// The step, ready to start.
     pub(crate) fn command(&self) -> Command {
         let event = self
@@ -217,6 +260,7 @@ impl Workflow {
             .env("GITHUB_EVENT_NAME", self.event_name)
             .env("GITHUB_EVENT_PATH", runner("event.json"))
             .env("GITHUB_SHA", &self.merge)
+            .env("GITHUB_REF", "refs/pull/7/merge")
             .env("GITHUB_REF_NAME", "7/merge")
             .env("GITHUB_RUN_ID", self.run_id.to_string())
             .env("GITHUB_RUN_ATTEMPT", self.attempt.to_string())

@@ -38,6 +38,9 @@ impl Refusal {
             "ServiceUnavailable" | "SlowDown" => 503,
             "AccessDenied" | "RequestTimeTooSkewed" => 403,
             "NoSuchBucket" | "NoSuchKey" => 404,
+            "ConditionalRequestConflict" => 409,
+            "PreconditionFailed" => 412,
+            "NotImplemented" => 501,
             _ => 400,
         };
         Self {

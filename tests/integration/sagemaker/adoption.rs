@@ -1,6 +1,6 @@
 //! The same canary is never paid twice.
 
-use super::{FIXED, created, gate, project};
+use super::{FIXED, created, forget, gate, project};
 use crate::aws::Operation;
 
 #[test]
@@ -32,6 +32,8 @@ fn what_is_too_old_or_not_wanted_is_run_anew() {
     gate(&project, &aws, &["run", "--all", "--fresh"]).ended_with(0);
     assert_eq!(created(&aws).len(), 6);
     aws.age_jobs(15.0 * 86_400.0);
+    // A machine that never saw them knows no more than AWS tells.
+    forget(&project);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let names = created(&aws);
     assert_eq!(names.len(), 9);
@@ -114,6 +116,7 @@ fn the_newest_of_many_attempts_stands_for_the_canary() {
     }
     assert_eq!(created(&aws).len(), 9);
     aws.age_jobs(15.0 * 86_400.0);
+    forget(&project);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let names = created(&aws);

@@ -3,6 +3,7 @@
 mod adoption;
 pub(crate) mod clean_up;
 mod gate;
+mod history;
 mod preflight;
 mod scripts;
 mod troubles;
@@ -74,6 +75,11 @@ fn gate(project: &Project, aws: &FakeAws, arguments: &[&str]) -> Finished {
         aws.reach(command);
         command.env("CANARY_GATE_PACE", "0");
     })
+}
+
+/// A machine that never saw the canaries, and knows no more of them than AWS tells.
+fn forget(project: &Project) {
+    std::fs::remove_dir_all(project.path(".canary-gate")).unwrap();
 }
 
 /// The names of all jobs ever created, in order.

@@ -1,6 +1,6 @@
 //! What is found out before a cent is spent.
 
-use super::{FIXED, created, gate, project};
+use super::{FIXED, created, forget, gate, project};
 use crate::aws::{FakeAws, Fault, Operation};
 use crate::project::Project;
 
@@ -162,6 +162,7 @@ fn each_call_may_be_denied() {
         project.write("canary-gate.yml", &spec);
         // So that there is a job to adopt, whose tags are read.
         gate(&project, &aws, &["run", "--all"]).ended_with(0);
+        forget(&project);
         aws.fail(operation).with(Fault::AccessDenied);
         let fresh = if operation == Operation::ListTags {
             "--quiet"

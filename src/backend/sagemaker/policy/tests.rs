@@ -241,6 +241,55 @@ fn the_jobs_own_role_reads_its_data_and_writes_its_output() {
 }
 
 #[test]
+fn the_history_is_read_and_added_to_and_nothing_more() {
+    let text = SPEC
+        .replace("region:", "history: s3://my-output/records\nregion:")
+        .replace("MORE", "");
+    let policy = of(&read(&text), Grantee::Ci);
+    assert_eq!(
+        statement(&policy, "History"),
+        json!({
+            "Sid": "History",
+            "Effect": "Allow",
+            "Action": ["s3:GetObject", "s3:PutObject"],
+            "Resource": ["arn:aws:s3:::my-output/records/*"],
+        })
+    );
+    assert_eq!(
+        statement(&policy, "List2")["Condition"],
+        json!({"StringLike": {"s3:prefix": ["canary/*", "records/*"]}})
+    );
+    // What a canary runs is the code under test.
+    let job = of(&read(&text), Grantee::Job).to_string();
+    assert!(!job.contains("records"), "{job}");
+    let without = of(&spec(""), Grantee::Ci);
+    assert_eq!(statement(&without, "History"), Value::Null);
+}
+
+#[test]
+fn a_history_in_s3_needs_a_policy_wherever_canaries_run() {
+    let text = "version: 1\nbackend: local\nhistory: s3://team/gate/\njobs:\n  a:\n    training: {command: [sh], channels: {t: {uri: d}}}\n    instance: local\n";
+    let spec = read(text);
+    let policy = of(&spec, Grantee::Ci);
+    assert_eq!(policy["Statement"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        statement(&policy, "List1"),
+        json!({
+            "Sid": "List1",
+            "Effect": "Allow",
+            "Action": ["s3:ListBucket"],
+            "Resource": ["arn:aws:s3:::team"],
+            "Condition": {"StringLike": {"s3:prefix": ["gate/*"]}},
+        })
+    );
+    assert_eq!(
+        statement(&policy, "History")["Resource"],
+        json!(["arn:aws:s3:::team/gate/*"])
+    );
+    assert!(super::policy(&spec, None, Grantee::Job).is_err());
+}
+
+#[test]
 fn a_local_spec_needs_no_policy() {
     let text = "version: 1\nbackend: local\njobs:\n  a:\n    training: {command: [sh], channels: {t: {uri: d}}}\n    instance: local\n";
     assert_eq!(

@@ -758,3 +758,67 @@ fn data_in_file_systems_alone_leaves_nothing_to_sample() {
         ]
     );
 }
+
+#[test]
+fn a_history_is_not_where_training_jobs_may_write() {
+    let with = |history: &str, output: &str| {
+        include_str!("testdata/example.yml")
+            .replace("s3://my-bucket/canary-gate/ ", history)
+            .replace("s3://my-bucket/canary-output/", output)
+    };
+    for (history, output) in [
+        ("s3://bucket/out/history/", "s3://bucket/out/"),
+        ("s3://bucket/out", "s3://bucket/out/"),
+        ("s3://bucket/history/", "s3://bucket/history/main/x/"),
+    ] {
+        let refused = problems(&with(history, output)).join("\n");
+        assert!(refused.contains("lie in one another"), "{refused}");
+    }
+    for (history, output) in [
+        ("s3://bucket/out-history/", "s3://bucket/out/"),
+        ("s3://bucket/", "s3://bucket/out/"),
+    ] {
+        assert_eq!(
+            spec(&with(history, output)).history.as_deref(),
+            Some(history)
+        );
+    }
+}
+
+#[test]
+fn a_history_is_not_among_the_data() {
+    for folder in ["data/records", "./data//records/", "data"] {
+        let text = LOCAL.replacen("backend", &format!("history: {folder}\nbackend"), 1);
+        let refused = problems(&text).join("\n");
+        assert!(
+            refused.contains("it lies in the data"),
+            "{folder}: {refused}"
+        );
+    }
+    let beside = LOCAL.replacen("backend", "history: data-records\nbackend", 1);
+    assert_eq!(spec(&beside).history.as_deref(), Some("data-records"));
+}
+
+#[test]
+fn a_history_has_a_folder_of_its_own_in_the_checkout() {
+    let refused = |folder: &str| {
+        let text = LOCAL.replacen("backend", &format!("history: {folder}\nbackend"), 1);
+        problems(&text).join("\n")
+    };
+    for folder in [".", "./", "/"] {
+        assert!(refused(folder).contains("no folder of its own"), "{folder}");
+    }
+    for folder in [".git", "/.git/canary", "a/.GIT/b"] {
+        assert!(refused(folder).contains("git's own folder"), "{folder}");
+    }
+    assert!(refused("../elsewhere").contains("steps out of its folder"));
+    for folder in [
+        ".canary-gate/",
+        "/records",
+        "records/.github",
+        "s3://bucket",
+    ] {
+        let text = LOCAL.replacen("backend", &format!("history: {folder}\nbackend"), 1);
+        assert_eq!(spec(&text).history.as_deref(), Some(folder));
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::backend::BackendError;
+use super::error::AwsError;
 
 /// In bytes; no key of S3 is longer.
-pub(super) const LONGEST_KEY: usize = 1024;
+pub(crate) const LONGEST_KEY: usize = 1024;
 /// More of a key helps nobody who reads an error.
 const KEY_SHOWN: usize = 200;
 
@@ -19,7 +19,7 @@ pub struct S3Uri {
 
 impl S3Uri {
     /// `field` is where in the spec it stands.
-    pub fn read(text: &str, field: &str) -> Result<Self, BackendError> {
+    pub fn read(text: &str, field: &str) -> Result<Self, AwsError> {
         text.strip_prefix("s3://")
             .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
             .filter(|(bucket, _)| !bucket.is_empty())
@@ -28,7 +28,7 @@ impl S3Uri {
                 key: key.to_owned(),
             })
             .ok_or_else(|| {
-                BackendError::new(
+                AwsError::new(
                     format!("{field}: `{}` is no place in S3", shown(text)),
                     "write `s3://BUCKET/PREFIX/`",
                 )
@@ -62,7 +62,7 @@ impl fmt::Display for S3Uri {
 }
 
 /// A key for a person: in one line, without control characters, and not too long.
-pub(super) fn shown(key: &str) -> String {
+pub(crate) fn shown(key: &str) -> String {
     let mut escaped = key.escape_debug();
     let text: String = escaped.by_ref().take(KEY_SHOWN).collect();
     match escaped.next() {
@@ -72,7 +72,7 @@ pub(super) fn shown(key: &str) -> String {
 }
 
 /// A key as S3 wants it in a header or in a query: all but unreserved characters and `/` as `%XX`.
-pub(super) fn encoded(key: &str) -> String {
+pub(crate) fn encoded(key: &str) -> String {
     let mut text = String::with_capacity(key.len());
     for byte in key.bytes() {
         match byte {
@@ -86,7 +86,7 @@ pub(super) fn encoded(key: &str) -> String {
 }
 
 /// A key of a listing that was asked for with `encoding-type=url`, in which a space is a plus. `None` where it is no text.
-pub(super) fn decoded(text: &str) -> Option<String> {
+pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -4,26 +4,45 @@ use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
 use super::call::{Call, CallError};
+use super::error::AwsError;
 use super::s3_uri::{S3Uri, shown};
-use crate::backend::BackendError;
 
 /// A request to S3, for whoever reads why it failed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request<'a> {
+pub(crate) struct Request<'a> {
     /// Where in the spec the place is named.
-    pub(super) field: &'a str,
-    pub(super) place: &'a S3Uri,
+    pub(crate) field: &'a str,
+    pub(crate) place: &'a S3Uri,
     /// As in "could not list".
-    pub(super) doing: &'a str,
+    pub(crate) doing: &'a str,
     /// What it needs, such as `s3:ListBucket`.
-    pub(super) permissions: &'a str,
+    pub(crate) permissions: &'a str,
     /// The client's.
-    pub(super) region: Option<&'a str>,
+    pub(crate) region: Option<&'a str>,
+    pub(crate) user: User,
+}
+
+/// Who needs what lies in S3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum User {
+    /// SageMaker, which reads and writes in its own region only.
+    TrainingJobs,
+    History,
+}
+
+impl User {
+    /// "the bucket is in another region than ours, where ..."
+    fn is_there(self) -> &'static str {
+        match self {
+            Self::TrainingJobs => "the job runs",
+            Self::History => "the gate looks for it",
+        }
+    }
 }
 
 impl Request<'_> {
     /// Why it was refused; by code, never by the text of a message.
-    pub(super) fn refused<E>(&self, error: &SdkError<E>) -> BackendError
+    pub(crate) fn refused<E>(&self, error: &SdkError<E>) -> AwsError
     where
         E: std::error::Error + ProvideErrorMetadata + 'static,
     {
@@ -34,7 +53,7 @@ impl Request<'_> {
         // A HEAD request has no text to hold a code, only the status.
         let code = error.code().unwrap_or_default();
         let no_bucket = || {
-            BackendError::new(
+            AwsError::new(
                 format!("{field}: there is no bucket `{bucket}`"),
                 "correct the name, or use credentials of the account that has it",
             )
@@ -52,7 +71,7 @@ impl Request<'_> {
             ("AccessDenied" | "AllAccessDisabled" | "AccountProblem", _) | (_, 403)
                 if !is_about_credentials(code) =>
             {
-                BackendError::new(
+                AwsError::new(
                     format!(
                         "{field}: could not {} {}: access denied",
                         self.doing,
@@ -71,7 +90,14 @@ impl Request<'_> {
             }
             ("InvalidObjectState", _) => self.failed(
                 error,
-                "it is in an archive, from where SageMaker cannot read it either: restore it first",
+                match self.user {
+                    User::TrainingJobs => {
+                        "it is in an archive, from where SageMaker cannot read it either: restore it first"
+                    }
+                    User::History => {
+                        "it is in an archive: restore it first, and leave the history out of the bucket's lifecycle rules"
+                    }
+                },
             ),
             _ => {
                 let call = CallError::of(Call(self.permissions), error);
@@ -83,11 +109,11 @@ impl Request<'_> {
         }
     }
 
-    fn failed<E>(&self, error: &SdkError<E>, help: &str) -> BackendError
+    fn failed<E>(&self, error: &SdkError<E>, help: &str) -> AwsError
     where
         E: std::error::Error + ProvideErrorMetadata + 'static,
     {
-        BackendError::new(
+        AwsError::new(
             format!(
                 "{}: could not {} {}: {}",
                 self.field,
@@ -99,25 +125,34 @@ impl Request<'_> {
         )
     }
 
-    pub(super) fn elsewhere(&self, region: Option<String>) -> BackendError {
+    pub(crate) fn elsewhere(&self, region: Option<String>) -> AwsError {
         let ours = self.region.unwrap_or("the region of this run");
         let bucket = shown(&self.place.bucket);
+        let there = self.user.is_there();
         match region {
-            Some(theirs) => BackendError::new(
+            Some(theirs) => AwsError::new(
                 format!(
-                    "{}: the bucket `{bucket}` is in {theirs}, and the job runs in {ours}",
+                    "{}: the bucket `{bucket}` is in {theirs}, and {there} in {ours}",
                     self.field
                 ),
-                format!(
-                    "SageMaker reads and writes in its own region only: write `region: {theirs}`, or use a bucket in {ours}"
-                ),
+                match self.user {
+                    User::TrainingJobs => format!(
+                        "SageMaker reads and writes in its own region only: write `region: {theirs}`, or use a bucket in {ours}"
+                    ),
+                    User::History => format!("use a bucket in {ours}, or run the gate in {theirs}"),
+                },
             ),
-            None => BackendError::new(
+            None => AwsError::new(
                 format!(
-                    "{}: the bucket `{bucket}` is in another region than {ours}, where the job runs",
+                    "{}: the bucket `{bucket}` is in another region than {ours}, where {there}",
                     self.field
                 ),
-                "SageMaker reads and writes in its own region only: correct `region`, or use a bucket of that region",
+                match self.user {
+                    User::TrainingJobs => {
+                        "SageMaker reads and writes in its own region only: correct `region`, or use a bucket of that region"
+                    }
+                    User::History => "correct `region`, or use a bucket of that region",
+                },
             ),
         }
     }

@@ -1,7 +1,15 @@
-//! **AWS**: credentials, region, endpoints and retries, in one place.
+//! **AWS**: credentials, region, endpoints and retries, in one place, and what all that speak to AWS have in common: places in
+//! S3, and failed calls in words.
 //!
 //! Credentials come from the usual places in the usual order (environment, profile, web identity, container, instance), and
 //! endpoints from `AWS_ENDPOINT_URL` and its forms for one service.
+
+pub(crate) mod call;
+mod error;
+pub(crate) mod s3_error;
+pub mod s3_uri;
+
+pub use error::AwsError;
 
 use std::time::Duration;
 

@@ -6,11 +6,11 @@ use std::fmt;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
-use crate::backend::BackendError;
+use super::error::AwsError;
 
 /// A call as IAM names it: `sagemaker:CreateTrainingJob`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Call<'a>(pub(super) &'a str);
+pub(crate) struct Call<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,7 +20,7 @@ impl fmt::Display for Call<'_> {
 
 /// What kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     NoCredentials,
     /// They were good once, or could not be renewed.
     Expired,
@@ -40,18 +40,18 @@ pub(super) enum Kind {
 
 /// A call that failed, after all its attempts.
 #[derive(Debug)]
-pub(super) struct CallError {
+pub(crate) struct CallError {
     /// What IAM has to allow.
-    pub(super) call: String,
-    pub(super) kind: Kind,
+    pub(crate) call: String,
+    pub(crate) kind: Kind,
     /// AWS's own code, such as `ValidationException`.
-    pub(super) code: Option<String>,
+    pub(crate) code: Option<String>,
     /// AWS's own words, or those of the transport. Hostile text.
-    pub(super) message: String,
+    pub(crate) message: String,
 }
 
 impl CallError {
-    pub(super) fn of<E, R>(call: Call<'_>, error: &SdkError<E, R>) -> Self
+    pub(crate) fn of<E, R>(call: Call<'_>, error: &SdkError<E, R>) -> Self
     where
         E: ProvideErrorMetadata + Error + 'static,
         R: fmt::Debug + 'static,
@@ -70,7 +70,7 @@ impl CallError {
     }
 
     /// Whether AWS says that there is no such thing.
-    pub(super) fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         match self.code.as_deref() {
             Some("ResourceNotFound" | "ResourceNotFoundException" | "NoSuchKey" | "NotFound") => {
                 true
@@ -81,55 +81,55 @@ impl CallError {
         }
     }
 
-    pub(super) fn has_code(&self, code: &str) -> bool {
+    pub(crate) fn has_code(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
     }
 
     /// The error for a person; `doing` ends the sentence "could not ...".
-    pub(super) fn to_error(&self, doing: &str) -> BackendError {
+    pub(crate) fn to_error(&self, doing: &str) -> AwsError {
         tracing::info!("{self}");
         let call = &self.call;
         let said = self.said();
         match self.kind {
-            Kind::NoCredentials => BackendError::new(
+            Kind::NoCredentials => AwsError::new(
                 format!(
                     "could not {doing}: there are no AWS credentials{}",
                     of_profile()
                 ),
                 "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions use aws-actions/configure-aws-credentials in a step before",
             ),
-            Kind::Expired => BackendError::passing(
+            Kind::Expired => AwsError::passing(
                 format!("could not {doing}: the AWS session has expired ({said})"),
                 "sign in again and start the check again; it goes on with the canaries that are there",
             ),
-            Kind::Rejected => BackendError::new(
+            Kind::Rejected => AwsError::new(
                 format!("could not {doing}: AWS does not take these credentials ({said})"),
                 "check the access key, its secret and its session token, or sign in again",
             ),
-            Kind::Denied => BackendError::new(
+            Kind::Denied => AwsError::new(
                 format!("could not {doing}: access denied ({said})"),
                 format!(
                     "allow `{}`; `canary-gate iam-policy` prints the least policy for this spec",
                     self.action()
                 ),
             ),
-            Kind::Throttled => BackendError::passing(
+            Kind::Throttled => AwsError::passing(
                 format!("could not {doing}: AWS throttled {call} to the end ({said})"),
                 "start the check again later; it goes on with the canaries that are there",
             ),
-            Kind::Unreachable => BackendError::passing(
+            Kind::Unreachable => AwsError::passing(
                 format!("could not {doing}: AWS gave no usable answer to {call} ({said})"),
                 "is the network up, and the region right? Start the check again; it goes on with the canaries that are there",
             ),
-            Kind::Clock => BackendError::new(
+            Kind::Clock => AwsError::new(
                 format!("could not {doing}: AWS refuses the time of this machine's clock ({said})"),
                 "set the clock right: requests are signed with the time",
             ),
-            Kind::Limit => BackendError::passing(
+            Kind::Limit => AwsError::passing(
                 format!("could not {doing}: {said}"),
                 "ask for a higher quota in Service Quotas, or lower canary.parallel",
             ),
-            Kind::Refused => BackendError::new(
+            Kind::Refused => AwsError::new(
                 format!("could not {doing}: {call} was refused ({said})"),
                 "correct what AWS names, and start again",
             ),

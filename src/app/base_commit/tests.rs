@@ -1,0 +1,115 @@
+use super::*;
+
+const SPEC: &str = "\
+version: 1
+backend: local
+jobs:
+  sums:
+    paths: [\"train/**\", \"!**/*.md\"]
+    training:
+      command: [sh, train.sh]
+      source_dir: train
+      channels:
+        train: {uri: data}
+    instance: local
+    budget: {time: 1h}
+";
+
+fn listed(path: &str, is_file: bool) -> Listed {
+    let file = CodeFile {
+        path: path.to_owned(),
+        blob: format!("id of {path}"),
+    };
+    Listed { file, is_file }
+}
+
+fn base(place: &str, spec: &str, tree: &[Listed]) -> BaseCommit {
+    let file = BaseFile {
+        place: place.to_owned(),
+        bytes: Some(Ok(spec.as_bytes().to_vec())),
+    };
+    BaseCommit::of("main", "3f9c".to_owned(), vec![file], Ok(tree))
+}
+
+/// The key of the job, or why it has none.
+fn key(spec: &str, paths: &[&str], links: &[&str]) -> Result<Key, String> {
+    let files = paths.iter().map(|path| listed(path, true));
+    let links = links.iter().map(|path| listed(path, false));
+    let mut base = base(
+        "canary-gate.yml",
+        spec,
+        &files.chain(links).collect::<Vec<_>>(),
+    );
+    match base.unknown.remove("sums") {
+        Some(why) => Err(why),
+        None => Ok(base.code["sums"]),
+    }
+}
+
+#[test]
+fn what_its_own_paths_leave_out_does_not_count() {
+    let alone = key(SPEC, &["train/train.sh"], &[]).unwrap();
+    let more = [
+        "train/train.sh",
+        "train/notes.md",
+        "other/train.sh",
+        "canary-gate.yml",
+    ];
+    assert_eq!(key(SPEC, &more, &[]).unwrap(), alone);
+    let more = ["train/train.sh", "train/deep/lib.sh"];
+    assert_ne!(key(SPEC, &more, &[]).unwrap(), alone);
+}
+
+#[test]
+fn its_source_counts_where_its_paths_do_not_speak_of_it() {
+    let spec = SPEC.replace("train/**", "docs/**");
+    let alone = key(&spec, &["train/train.sh"], &[]).unwrap();
+    assert_ne!(
+        key(&spec, &["train/train.sh", "train/lib.sh"], &[]).unwrap(),
+        alone
+    );
+    for written in ["./train", "/train"] {
+        let spec = spec.replace("source_dir: train", &format!("source_dir: {written}"));
+        // How it is written counts too, so only that there is a file is told.
+        assert!(key(&spec, &["train/train.sh"], &[]).is_ok(), "{written}");
+    }
+}
+
+#[test]
+fn what_leads_elsewhere_cannot_be_followed_in_a_commit() {
+    for link in ["train/lib", "train"] {
+        let why = key(SPEC, &["train/train.sh"], &[link]).unwrap_err();
+        assert!(why.starts_with(link), "{why}");
+    }
+    assert!(key(SPEC, &["train/train.sh"], &["docs/latest", "trainer"]).is_ok());
+}
+
+#[test]
+fn a_commit_without_the_code_or_without_a_spec_has_no_key() {
+    assert!(key(SPEC, &["other/train.sh"], &[]).is_err());
+    let base = base("canary-gate.yml", "version: 2\n", &[listed("a", true)]);
+    assert!(base.code.is_empty() && base.unknown.is_empty());
+    let without = BaseCommit::of("main", String::new(), Vec::new(), Ok(&[]));
+    assert!(without.code.is_empty());
+}
+
+#[test]
+fn a_commit_that_cannot_be_listed_says_why_for_each_job() {
+    let file = BaseFile {
+        place: "canary-gate.yml".to_owned(),
+        bytes: Some(Ok(SPEC.as_bytes().to_vec())),
+    };
+    let base = BaseCommit::of("main", String::new(), vec![file], Err("too large"));
+    assert_eq!(base.unknown["sums"], "too large");
+}
+
+#[test]
+fn paths_are_those_of_the_folder_that_its_spec_lies_in() {
+    let tree = vec![
+        listed("ml/train/train.sh", true),
+        listed("train/train.sh", true),
+    ];
+    let below = base("ml/.github/canary-gate.yml", SPEC, &tree);
+    let beside = base("ml/canary-gate.yml", SPEC, &tree[..1]);
+    assert_eq!(below.code, beside.code);
+}

@@ -1,0 +1,151 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::{Duration, SystemTime};
+
+use super::*;
+use crate::backend::place::Place;
+use crate::canary::ChannelData;
+use crate::spec::{self, SpecSource};
+
+/// Two channels: a folder and a file.
+const SPEC: &str = "\
+version: 1
+backend: local
+jobs:
+  sums:
+    training:
+      command: [sh, train.sh]
+      channels:
+        train: {uri: data}
+        labels: {uri: labels.csv, sample: false}
+    instance: local
+    budget: {time: 1h}
+";
+
+struct Data(tempfile::TempDir);
+
+impl Data {
+    fn new() -> Self {
+        let data = Self(tempfile::tempdir().unwrap());
+        for (path, content) in [
+            ("data/a.csv", "1\n"),
+            ("data/deep/b.csv", "2\n"),
+            ("labels.csv", "x\n"),
+        ] {
+            data.write(path, content);
+        }
+        data
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(path)
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn job(&self) -> Job {
+        let source = SpecSource {
+            name: "canary-gate.yml",
+            bytes: SPEC.as_bytes(),
+        };
+        spec::read(source, &[]).unwrap().jobs.remove(0)
+    }
+
+    fn backend(&self) -> LocalBackend {
+        let place = Place {
+            checkout: self.path(""),
+            spec_folder: self.path(""),
+            known_files: None,
+            state: self.path(".canary-gate"),
+        };
+        LocalBackend::new(place, PathBuf::new(), Vec::new())
+    }
+
+    fn list(&self) -> Dataset {
+        let (job, backend) = (self.job(), self.backend());
+        let listed = job.training.channels.iter();
+        let listed = listed.map(|channel| listing::list_channel(&backend.place, &job, channel));
+        Dataset {
+            channels: listed.collect::<Result<Vec<ChannelData>, _>>().unwrap(),
+        }
+    }
+
+    fn key_of(&self, dataset: &Dataset) -> Result<Key, BackendError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(self.backend().data_key(&self.job(), dataset))
+    }
+
+    fn key(&self) -> Key {
+        self.key_of(&self.list()).unwrap()
+    }
+}
+
+#[test]
+fn another_content_is_another_key_and_another_time_is_not() {
+    let data = Data::new();
+    let key = data.key();
+    let touched = fs::File::options()
+        .append(true)
+        .open(data.path("data/a.csv"))
+        .unwrap();
+    let yesterday = SystemTime::now() - Duration::from_secs(86_400);
+    touched.set_modified(yesterday).unwrap();
+    assert_eq!(data.key(), key);
+    // Of the same size.
+    data.write("data/a.csv", "3\n");
+    assert_ne!(data.key(), key);
+    data.write("data/a.csv", "1\n");
+    assert_eq!(data.key(), key);
+    data.write("labels.csv", "y\n");
+    assert_ne!(data.key(), key);
+}
+
+#[test]
+fn names_and_the_set_of_files_count() {
+    let data = Data::new();
+    let key = data.key();
+    fs::rename(data.path("data/a.csv"), data.path("data/c.csv")).unwrap();
+    let renamed = data.key();
+    assert_ne!(renamed, key);
+    data.write("data/a.csv", "1\n");
+    assert!(![key, renamed].contains(&data.key()));
+}
+
+#[test]
+fn a_link_counts_as_what_it_leads_to() {
+    let data = Data::new();
+    let key = data.key();
+    fs::rename(data.path("data/a.csv"), data.path("elsewhere.csv")).unwrap();
+    symlink(data.path("elsewhere.csv"), data.path("data/a.csv")).unwrap();
+    assert_eq!(data.key(), key);
+}
+
+#[test]
+fn what_changes_meanwhile_counts_as_it_was_read_or_is_told() {
+    let data = Data::new();
+    let listed = data.list();
+    data.write("data/a.csv", "longer than it was\n");
+    assert_ne!(data.key_of(&listed).unwrap(), Data::new().key());
+    fs::remove_file(data.path("data/a.csv")).unwrap();
+    let error = data.key_of(&listed).unwrap_err();
+    assert!(error.what.contains("data/a.csv"), "{error}");
+    fs::create_dir(data.path("data/a.csv")).unwrap();
+    assert!(data.key_of(&listed).is_err());
+}
+
+#[test]
+fn reading_ends_when_nobody_waits_for_it() {
+    let data = Data::new();
+    let channel = Channel {
+        name: "train".to_owned(),
+        path: data.path("data"),
+        objects: data.list().channels[0].objects.clone(),
+    };
+    assert!(digest("sums", &channel, &AtomicBool::new(true)).is_err());
+}

@@ -1,0 +1,194 @@
+//! Which records are wanted: by their names where those say enough, and else by reading, newest first, no more than needed.
+
+use super::entry::{Entry, Kind};
+use super::record::{Event, Forecast, Record};
+use super::scope::Scope;
+use super::{Damaged, History, HistoryError, Loaded};
+use crate::instance::InstanceConfiguration;
+
+/// How many records are read at once, the first time and at most; each time twice as many as before.
+const FIRST_BATCH: usize = 1;
+const LARGEST_BATCH: usize = 64;
+/// Records that are read at most to find one: further back nobody looks.
+const MOST_LOOKED_AT: usize = 1000;
+
+/// The first of some records that will do.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Absent where none will do.
+    pub record: Option<(Entry, Record)>,
+    /// What could not be read on the way.
+    pub damaged: Vec<Damaged>,
+}
+
+/// What a change is compared with, as its base commit tells it.
+#[derive(Debug, Clone, Copy)]
+pub struct BaseWanted<'a> {
+    /// Of the job's code there, 64 hex digits; `None` where it cannot be told.
+    pub code_key: Option<&'a str>,
+    /// What the job trains on there; `None`: anything.
+    pub instance: Option<&'a InstanceConfiguration>,
+    /// As the records of its own runs name it.
+    pub branch: &'a str,
+}
+
+/// The newest record of a job, of any kind.
+pub fn newest<'e>(entries: &'e [Entry], job: &str) -> Option<&'e Entry> {
+    entries.iter().rfind(|entry| entry.job == job)
+}
+
+/// A job's forecasts, newest first.
+pub fn forecasts<'e>(entries: &'e [Entry], job: &'e str) -> impl Iterator<Item = &'e Entry> {
+    let is_wanted = move |entry: &&Entry| entry.kind == Kind::Forecast && entry.job == job;
+    entries.iter().rev().filter(is_wanted)
+}
+
+/// The records of a job's canary, by its key of 64 hex digits, newest first.
+pub fn canaries<'e>(
+    entries: &'e [Entry],
+    job: &'e str,
+    canary_key: &'e str,
+) -> impl Iterator<Item = &'e Entry> {
+    entries.iter().rev().filter(move |entry| {
+        entry.kind == Kind::Canary && entry.job == job && is_start(&entry.key, canary_key)
+    })
+}
+
+/// Whether a name's key is that of a key, which may be shorter than it should be.
+fn is_start(key: &str, of: &str) -> bool {
+    !key.is_empty() && of.starts_with(key)
+}
+
+impl History {
+    /// The first of some records that reads and is wanted; they are read in their order, and no more of them than needed.
+    pub async fn first<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+        mut is_wanted: impl FnMut(&Record) -> bool,
+    ) -> Result<Found, HistoryError> {
+        let mut found = Found::default();
+        let mut rest = entries.into_iter().take(MOST_LOOKED_AT);
+        let mut size = FIRST_BATCH;
+        loop {
+            let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
+            if batch.is_empty() {
+                return Ok(found);
+            }
+            let loaded = self.load(&batch).await?;
+            found.damaged.extend(loaded.damaged);
+            let mut records = loaded.records.into_iter();
+            found.record = records.find(|(_, record)| is_wanted(record));
+            if found.record.is_some() {
+                return Ok(found);
+            }
+            size = (size * 2).min(LARGEST_BATCH);
+        }
+    }
+
+    /// The newest canary with a key of 64 hex digits that is wanted, e.g. because it completed and is young enough.
+    pub async fn newest_canary(
+        &self,
+        entries: &[Entry],
+        job: &str,
+        canary_key: &str,
+        mut is_wanted: impl FnMut(&Record) -> bool,
+    ) -> Result<Found, HistoryError> {
+        // The name has a part of the key only.
+        let is_same = |record: &Record| record.key() == Some(canary_key) && is_wanted(record);
+        self.first(canaries(entries, job, canary_key), is_same)
+            .await
+    }
+
+    /// The forecast that a job's change is compared with: the newest of the base's own code and instance, else the newest that
+    /// a push or a schedule wrote on the base branch.
+    ///
+    /// In GitHub Actions only what runs of that branch wrote counts, so that no change can set what it is compared with.
+    /// Elsewhere the base's code may have been measured by any run, such as one of this very machine.
+    pub async fn baseline(
+        &self,
+        entries: &[Entry],
+        job: &str,
+        base: &BaseWanted<'_>,
+    ) -> Result<Found, HistoryError> {
+        let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
+        let tells = |record: &Record| record.forecast().is_some_and(Forecast::tells);
+        let of_main = || forecasts(entries, job).filter(|entry| entry.scope == Scope::Main);
+        let mut damaged = Vec::new();
+        if let Some(code_key) = base.code_key {
+            let is_local = self.scope() == Scope::Local;
+            let of_code = forecasts(entries, job)
+                .filter(|entry| is_start(&entry.key, code_key))
+                .filter(|entry| is_local || entry.scope == Scope::Main);
+            let is_same = |record: &Record| {
+                let row = record.forecast().and_then(|found| found.forecasts.first());
+                let instance = row.map(|row| &row.instance);
+                record.code_key.as_deref() == Some(code_key)
+                    && base.instance.is_none_or(|wanted| instance == Some(wanted))
+                    && (is_local || is_of_branch(record))
+                    && tells(record)
+            };
+            let found = self.first(of_code, is_same).await?;
+            if found.record.is_some() {
+                return Ok(found);
+            }
+            damaged = found.damaged;
+        }
+        let is_meant = |record: &Record| {
+            matches!(record.writer.event, Event::Push | Event::Schedule)
+                && is_of_branch(record)
+                && tells(record)
+        };
+        let mut found = self.first(of_main(), is_meant).await?;
+        // One may have been met both times.
+        found.damaged.retain(|known| !damaged.contains(known));
+        damaged.append(&mut found.damaged);
+        Ok(Found { damaged, ..found })
+    }
+
+    /// A job's checks for drift, oldest first: of its forecasts on the default branch those that are checks, since the newest
+    /// baseline, that included, which is the first. Outside of GitHub Actions also those that were made there. Empty where no
+    /// baseline is among them.
+    pub async fn series(
+        &self,
+        entries: &[Entry],
+        job: &str,
+        is_check: impl Fn(&Record) -> bool,
+    ) -> Result<Loaded, HistoryError> {
+        let is_readable = |scope: Scope| {
+            scope == Scope::Main || (scope == Scope::Local && self.scope() == Scope::Local)
+        };
+        let is_baseline = |record: &Record| {
+            let forecast = record.forecast();
+            forecast.is_some_and(|forecast| forecast.is_baseline)
+        };
+        let mut rest = forecasts(entries, job)
+            .filter(|entry| is_readable(entry.scope))
+            .take(MOST_LOOKED_AT);
+        let mut series = Loaded::default();
+        let mut size = FIRST_BATCH;
+        loop {
+            let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
+            if batch.is_empty() {
+                series.records.clear();
+                return Ok(series);
+            }
+            let loaded = self.load(&batch).await?;
+            series.damaged.extend(loaded.damaged);
+            for (entry, record) in loaded.records {
+                if !is_check(&record) {
+                    continue;
+                }
+                let is_reference = is_baseline(&record);
+                series.records.push((entry, record));
+                if is_reference {
+                    series.records.reverse();
+                    return Ok(series);
+                }
+            }
+            size = (size * 2).min(LARGEST_BATCH);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! [`Entry`]: a record's name. What choosing needs stands in it, so that a listing is enough, and only what is wanted is read.
+//!
+//! `main/churn/20261121T091407.123Z-forecast-3f9c2e1d8a7054b6-a1b2c3d4e5f60718.json`: scope, job, time, kind, key, and what
+//! makes the name unique.
+
+use std::fmt;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, civil};
+
+use super::record::Record;
+use super::scope::Scope;
+
+/// Where a forecast's code key is not known.
+const NO_KEY: &str = "0000000000000000";
+/// Hex digits of a key, and of what makes a name unique.
+const DIGITS: usize = 16;
+/// A name that is later than the clock by more than this was given by a clock that was wrong.
+const LARGEST_LEAD: SignedDuration = SignedDuration::from_hours(24);
+const EXTENSION: &str = ".json";
+
+/// A record's place, as its name tells it: enough to choose records by, without reading them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// When it was recorded, to the millisecond: names sort by time. Later than the record's own `recorded_at` where the clock
+    /// was set back.
+    pub recorded_at: Timestamp,
+    pub scope: Scope,
+    pub job: String,
+    pub kind: Kind,
+    /// The first 16 hex digits: the canary key of a canary, the code key of a forecast; zeros where none is known.
+    pub key: String,
+    /// Tells records of the same instant apart; 16 hex digits.
+    pub unique: String,
+}
+
+/// What a record is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Canary,
+    Forecast,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Canary => "canary",
+            Self::Forecast => "forecast",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl Entry {
+    /// A name for a record that is written now, which is when it says it was recorded. It is later than `newest`, unless that
+    /// is of a clock that was wrong.
+    pub(super) fn of(record: &Record, scope: Scope, newest: Option<&Self>, unique: String) -> Self {
+        let now = to_the_millisecond(record.recorded_at);
+        let after = newest
+            .filter(|newest| !newest.is_ahead_of(now))
+            .and_then(|newest| {
+                let next = SignedDuration::from_millis(1);
+                newest.recorded_at.checked_add(next).ok()
+            });
+        Self {
+            recorded_at: after.map_or(now, |after| after.max(now)),
+            scope,
+            job: record.job.clone(),
+            kind: record.kind(),
+            key: key_in_name(record),
+            unique,
+        }
+    }
+
+    /// Whether a record is dated so far after `now` that the clock which dated it was wrong.
+    pub(super) fn is_ahead_of(&self, now: Timestamp) -> bool {
+        self.recorded_at.duration_since(now) > LARGEST_LEAD
+    }
+
+    /// The path in the history.
+    pub fn path(&self) -> String {
+        format!(
+            "{}/{}/{}",
+            self.scope,
+            folder_of(&self.job),
+            self.file_name()
+        )
+    }
+
+    pub(super) fn file_name(&self) -> String {
+        format!("{}{EXTENSION}", self.stem())
+    }
+
+    /// The file name without its extension, which nobody else gives: how a person names the record.
+    pub fn stem(&self) -> String {
+        format!(
+            "{}-{}-{}-{}",
+            self.recorded_at.strftime("%Y%m%dT%H%M%S%.3fZ"),
+            self.kind,
+            self.key,
+            self.unique
+        )
+    }
+
+    /// The entry of a path in the history; `None` where this program gives no such name.
+    pub fn parse(path: &str) -> Option<Self> {
+        match Place::of(path) {
+            Place::Record(entry) => Some(entry),
+            Place::Broken { .. } | Place::Other => None,
+        }
+    }
+
+    pub(super) fn in_folder(scope: Scope, job: String, file_name: &str) -> Option<Self> {
+        let mut parts = file_name.strip_suffix(EXTENSION)?.split('-');
+        let recorded_at = time(parts.next()?)?;
+        let word = parts.next()?;
+        let kind = [Kind::Canary, Kind::Forecast]
+            .into_iter()
+            .find(|kind| kind.word() == word)?;
+        let mut digits = || parts.next().filter(|text| is_hex(text, DIGITS));
+        let (key, unique) = (digits()?.to_owned(), digits()?.to_owned());
+        parts.next().is_none().then_some(Self {
+            recorded_at,
+            scope,
+            job,
+            kind,
+            key,
+            unique,
+        })
+    }
+}
+
+/// What stands at a path in a history.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Record(Entry),
+    /// Beside a job's records, and with a name that ends like theirs.
+    Broken {
+        scope: Scope,
+        job: String,
+    },
+    /// Nothing of a history's.
+    Other,
+}
+
+impl Place {
+    pub(super) fn of(path: &str) -> Self {
+        let in_scope = Scope::split(path);
+        let Some((scope, (folder, file_name))) =
+            in_scope.and_then(|(scope, rest)| Some((scope, rest.split_once('/')?)))
+        else {
+            return Self::Other;
+        };
+        let Some(job) = job_of(folder) else {
+            return Self::Other;
+        };
+        if file_name.starts_with('.') || !file_name.ends_with(EXTENSION) || file_name.contains('/')
+        {
+            return Self::Other;
+        }
+        match Entry::in_folder(scope, job.clone(), file_name) {
+            Some(entry) => Self::Record(entry),
+            None => Self::Broken { scope, job },
+        }
+    }
+}
+
+/// The key that a record's name has to hold.
+pub(super) fn key_in_name(record: &Record) -> String {
+    let key = record.key().unwrap_or(NO_KEY);
+    key.get(..DIGITS).unwrap_or(NO_KEY).to_owned()
+}
+
+/// Whether a text is so many hex digits, as this program writes them.
+pub(super) fn is_hex(text: &str, digits: usize) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == digits && text.bytes().all(is_digit)
+}
+
+/// The folder of a job's records: its name, in which all that a path or a key of S3 may not hold safely is `%XX`.
+pub(super) fn folder_of(job: &str) -> String {
+    if job.is_empty() {
+        return "%".to_owned();
+    }
+    let mut folder = String::with_capacity(job.len());
+    for byte in job.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => {
+                folder.push(char::from(byte));
+            }
+            _ => folder.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    folder
+}
+
+/// The job whose folder it is; `None` where it is no job's.
+pub(super) fn job_of(folder: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(folder.len());
+    let mut rest = folder.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' && folder.len() > 1 {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            let (high, low) = (digit()?, digit()?);
+            bytes.push(u8::try_from(high * 16 + low).ok()?);
+        } else if byte != b'%' {
+            bytes.push(byte);
+        }
+    }
+    let job = String::from_utf8(bytes).ok()?;
+    // One job has one folder.
+    (folder_of(&job) == folder).then_some(job)
+}
+
+fn to_the_millisecond(time: Timestamp) -> Timestamp {
+    // A clock before 1970 has no four digits of a year.
+    let millisecond = time.as_millisecond().max(0);
+    Timestamp::from_millisecond(millisecond).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Reads `20261121T091407.123Z`.
+fn time(text: &str) -> Option<Timestamp> {
+    let form = b"ddddddddTdddddd.dddZ";
+    let has_form = text.len() == form.len()
+        && text.bytes().zip(form).all(|(byte, form)| match form {
+            b'd' => byte.is_ascii_digit(),
+            fixed => byte == *fixed,
+        });
+    if !has_form {
+        return None;
+    }
+    // Digits of ASCII, as was checked, so every range is one of whole characters.
+    let number = |from: usize, to: usize| text[from..to].parse::<i16>().ok();
+    let short = |from: usize, to: usize| i8::try_from(number(from, to)?).ok();
+    let milliseconds = i32::from(number(16, 19)?);
+    let time = civil::DateTime::new(
+        number(0, 4)?,
+        short(4, 6)?,
+        short(6, 8)?,
+        short(9, 11)?,
+        short(11, 13)?,
+        short(13, 15)?,
+        milliseconds * 1_000_000,
+    );
+    TimeZone::UTC.to_timestamp(time.ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::history::samples::{JOB, at, canary, forecast, key};
+
+const PATH: &str =
+    "main/churn/20261121T091407.123Z-forecast-3f9c2e1d8a7054b6-a1b2c3d4e5f60718.json";
+
+fn after(record: &Record, newest: &Entry) -> Entry {
+    Entry::of(record, Scope::Main, Some(newest), "a".repeat(DIGITS))
+}
+
+#[test]
+fn a_name_says_what_choosing_needs() {
+    let entry = Entry::parse(PATH).unwrap();
+    assert_eq!(
+        entry,
+        Entry {
+            recorded_at: "2026-11-21T09:14:07.123Z".parse().unwrap(),
+            scope: Scope::Main,
+            job: "churn".to_owned(),
+            kind: Kind::Forecast,
+            key: "3f9c2e1d8a7054b6".to_owned(),
+            unique: "a1b2c3d4e5f60718".to_owned(),
+        }
+    );
+    assert_eq!(entry.path(), PATH);
+}
+
+#[test]
+fn a_name_that_is_not_exactly_ours_is_broken_beside_records_and_nothing_elsewhere() {
+    let broken = |from: &str, to: &str| {
+        let path = PATH.replace(from, to);
+        assert_ne!(path, PATH);
+        let broken = Place::Broken {
+            scope: Scope::Main,
+            job: "churn".to_owned(),
+        };
+        assert_eq!(Place::of(&path), broken, "{path}");
+    };
+    for (from, to) in [
+        ("20261121", "20261321"),
+        ("20261121", "20260230"),
+        ("T09", "T24"),
+        ("07.123", "60.123"),
+        ("07.123Z", "07.12Z"),
+        ("07.123Z", "07.1234Z"),
+        ("07.123Z", "07.123"),
+        ("T", "t"),
+        ("20261121", "+2261121"),
+        ("forecast", "Forecast"),
+        ("forecast", "guess"),
+        ("3f9c", "3F9C"),
+        ("3f9c", "3f9"),
+        ("0718.json", "07189.json"),
+        ("0718.json", "0718-.json"),
+        ("0718.json", "071é.json"),
+        ("-a1b2c3d4e5f60718", ""),
+    ] {
+        broken(from, to);
+    }
+    for other in [
+        ".gitignore",
+        "measurements.jsonl",
+        "last-report.json",
+        "run-0",
+        "run-0/work/x.json",
+        "main/x.json",
+        "main/churn/.x.json",
+        "main/churn/.20261121T091407.123Z-forecast-3f9c2e1d8a7054b6-a1b2c3d4e5f60718.tmp",
+        "main/churn/notes.txt",
+        "main/churn/deeper/x.json",
+        "main/ch urn/x.json",
+        "main/%63hurn/x.json",
+        "main/../x.json",
+        "main//x.json",
+        "",
+    ] {
+        assert_eq!(Place::of(other), Place::Other, "{other}");
+    }
+}
+
+#[test]
+fn a_name_is_of_the_writers_clock_and_later_than_the_newest_that_is_known() {
+    let first = Entry::of(&canary(60, 5), Scope::Main, None, "a".repeat(DIGITS));
+    assert_eq!(first.recorded_at, at(60));
+    assert_eq!(first.key, key(5)[..DIGITS]);
+    assert_eq!(after(&canary(61, 5), &first).recorded_at, at(61));
+    // The clock was set back, by an hour and by less than a day; or it is the same instant.
+    for minutes in [0, 60 - 24 * 60, 60] {
+        let next = after(&canary(minutes, 5), &first);
+        assert_eq!(
+            next.recorded_at,
+            at(60) + SignedDuration::from_millis(1),
+            "{minutes}"
+        );
+        assert!(next > first && next.path() > first.path());
+    }
+}
+
+#[test]
+fn a_clock_that_was_wrong_long_ago_is_not_followed() {
+    let ahead = Entry::of(&canary(10 * 24 * 60, 5), Scope::Main, None, "a".repeat(16));
+    assert_eq!(after(&canary(0, 5), &ahead).recorded_at, at(0));
+    let mut far = canary(0, 5);
+    far.recorded_at = Timestamp::MIN;
+    let entry = Entry::of(&far, Scope::Main, None, "a".repeat(16));
+    assert_eq!(entry.recorded_at, Timestamp::UNIX_EPOCH);
+    far.recorded_at = Timestamp::MAX;
+    let entry = Entry::of(&far, Scope::Main, None, "a".repeat(16));
+    assert_eq!(Entry::parse(&entry.path()), Some(entry.clone()));
+    assert!(after(&far, &entry).recorded_at <= Timestamp::MAX);
+}
+
+#[test]
+fn code_that_is_not_known_has_a_key_of_zeros() {
+    let mut record = forecast(0, 7);
+    record.code_key = None;
+    let entry = Entry::of(&record, Scope::Queue, None, "a".repeat(DIGITS));
+    assert_eq!(entry.key, NO_KEY);
+    assert!(entry.path().starts_with(&format!("queue/{JOB}/")));
+}
+
+#[test]
+fn jobs_have_folders_that_are_safe_and_their_own() {
+    for (job, folder) in [
+        ("churn-2_a", "churn-2_a"),
+        ("..", "%2E%2E"),
+        ("a/b", "a%2Fb"),
+        ("a b", "a%20b"),
+        ("", "%"),
+        ("%", "%25"),
+        ("ü", "%C3%BC"),
+    ] {
+        assert_eq!(folder_of(job), folder);
+        assert_eq!(job_of(folder).as_deref(), Some(job));
+    }
+    for other in ["%2f", "%41", "%", "%%", "%2", "%C3", "a%", ".", "..", "a b"] {
+        assert!(job_of(other).is_none_or(|job| folder_of(&job) == other));
+    }
+    assert_eq!(job_of("%41"), None);
+    assert_eq!(job_of(".."), None);
+}
+
+proptest! {
+    #[test]
+    fn every_job_has_a_folder(job in any::<String>()) {
+        let folder = folder_of(&job);
+        prop_assert!(!folder.is_empty() && folder.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_%".contains(&byte)));
+        prop_assert_eq!(job_of(&folder), Some(job));
+    }
+
+    #[test]
+    fn names_sort_as_their_times_do(one in 0_i64..250_000_000_000_000, other in 0_i64..250_000_000_000_000) {
+        let of = |millisecond| {
+            let mut record = canary(0, 5);
+            record.recorded_at = Timestamp::from_millisecond(millisecond).unwrap();
+            Entry::of(&record, Scope::Main, None, "a".repeat(16))
+        };
+        let (one, other) = (of(one), of(other));
+        prop_assert_eq!(one.path().cmp(&other.path()), one.recorded_at.cmp(&other.recorded_at));
+        prop_assert_eq!(Entry::parse(&one.path()), Some(one));
+    }
+
+    #[test]
+    fn no_path_brings_it_down(path in "(main|pr|local|queue|pr/1)?/?[a-z%é./-]{0,20}(T|Z|\\.|-|json|é|[0-9]{0,9}){0,12}") {
+        let _ = Place::of(&path);
+    }
+}

@@ -1,0 +1,400 @@
+//! A history in a folder.
+//!
+//! A record is written beside its place, made durable, and then linked there, which never replaces what is there: a reader
+//! sees it whole or not at all, wherever its writer was broken off. Nothing is read or written through links: every folder
+//! is opened from the one above it.
+
+mod reader;
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, fsync, linkat, unlinkat};
+
+use reader::Reader;
+
+use super::entry::{Entry, folder_of, job_of};
+use super::scope::{Scope, pull_request};
+use super::{Damaged, HistoryError, Kept, Listing, Wanted};
+
+const FOLDER: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_DIRECTORY)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
+const NEW: OFlag = OFlag::O_WRONLY
+    .union(OFlag::O_CREAT)
+    .union(OFlag::O_EXCL)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
+const NEW_OR_OLD: OFlag = OFlag::O_WRONLY
+    .union(OFlag::O_CREAT)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_NONBLOCK)
+    .union(OFlag::O_CLOEXEC);
+/// Records tell what a team's training costs.
+const OF_FOLDERS: Mode = Mode::S_IRWXU;
+const OF_FILES: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
+/// A temporary file that is older is no writer's any more.
+const LONGEST_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
+const TEMPORARY: &str = ".tmp";
+
+#[derive(Debug)]
+pub(super) struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    pub(super) fn place(&self, path: &str) -> String {
+        self.root.join(path).display().to_string()
+    }
+
+    /// Everything that the run may read, in no order.
+    pub(super) fn list(
+        &self,
+        reader: Scope,
+        job: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Listing, HistoryError> {
+        let mut listing = Listing::default();
+        let wanted = Wanted { reader, job, now };
+        let Some(root) = self.open_root()? else {
+            return Ok(listing);
+        };
+        for scope in [Scope::Main, Scope::Queue, Scope::Local] {
+            if reader.reads(scope) {
+                self.list_scope(&root, scope, wanted, &mut listing)?;
+            }
+        }
+        match reader {
+            Scope::PullRequest(_) => self.list_scope(&root, reader, wanted, &mut listing)?,
+            Scope::Local => {
+                if let Some(mut all) = self.enter(&root, "pr", "pr", &mut listing)? {
+                    for name in self.names(&mut all, "pr")? {
+                        if let Some(number) = pull_request(&name) {
+                            let scope = Scope::PullRequest(number);
+                            self.list_scope(&root, scope, wanted, &mut listing)?;
+                        }
+                    }
+                }
+            }
+            Scope::Main | Scope::Queue => {}
+        }
+        Ok(listing)
+    }
+
+    fn list_scope(
+        &self,
+        root: &Dir,
+        scope: Scope,
+        wanted: Wanted<'_>,
+        listing: &mut Listing,
+    ) -> Result<(), HistoryError> {
+        let path = scope.to_string();
+        let mut folder = None;
+        for (name, path) in steps(&path) {
+            let above = folder.as_ref().unwrap_or(root);
+            folder = self.enter(above, name, path, listing)?;
+            if folder.is_none() {
+                return Ok(());
+            }
+        }
+        let mut folder = folder.expect("every scope has a folder");
+        let jobs = match wanted.job {
+            Some(job) => vec![folder_of(job)],
+            None => self.names(&mut folder, &path)?,
+        };
+        for name in jobs {
+            // What is no job's folder is none of the history's.
+            if job_of(&name).is_none() {
+                continue;
+            }
+            let path = format!("{path}/{name}");
+            let Some(mut records) = self.enter(&folder, &name, &path, listing)? else {
+                continue;
+            };
+            for name in self.names(&mut records, &path)? {
+                listing.add(&format!("{path}/{name}"), wanted, |path| self.place(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// A folder in another one; `None` where it is not there, or is no folder. A link is named.
+    fn enter(
+        &self,
+        above: &Dir,
+        name: &str,
+        path: &str,
+        listing: &mut Listing,
+    ) -> Result<Option<Dir>, HistoryError> {
+        match Dir::openat(above, name, FOLDER, Mode::empty()) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(Errno::ELOOP | Errno::ENOTDIR) => {
+                if is_link(above, name) {
+                    listing.damaged.push(Damaged {
+                        place: self.place(path),
+                        why: reader::LINK.to_owned(),
+                    });
+                }
+                Ok(None)
+            }
+            Err(error) => Err(self.cannot("read", path, error)),
+        }
+    }
+
+    /// All names in a folder. One that is no text is shown as well as can be, and is no record's.
+    fn names(&self, folder: &mut Dir, path: &str) -> Result<Vec<String>, HistoryError> {
+        folder
+            .iter()
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .filter(|name| !matches!(name.as_deref(), Ok("." | "..")))
+            .collect::<nix::Result<_>>()
+            .map_err(|error| self.cannot("read", path, error))
+    }
+
+    fn open_root(&self) -> Result<Option<Dir>, HistoryError> {
+        match Dir::open(&self.root, FOLDER, Mode::empty()) {
+            Ok(root) => Ok(Some(root)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(Errno::ELOOP | Errno::ENOTDIR) => Err(self.no_folder(&self.root)),
+            Err(error) => Err(self.cannot("read", "", error)),
+        }
+    }
+
+    pub(super) fn reader(&self) -> Reader<'_> {
+        Reader::of(&self.root)
+    }
+
+    /// Writes a record under its name, whole or not at all, and never in another's place.
+    pub(super) fn keep(&self, entry: &Entry, content: &[u8]) -> Result<Kept, HistoryError> {
+        let mut folder = self.make_folder_of(entry)?;
+        let name = entry.file_name();
+        let temporary = temporary_name(entry);
+        let cannot = |error: io::Error| self.cannot_write(&entry.path(), error);
+        let file = match openat(&folder, temporary.as_str(), NEW, OF_FILES) {
+            Ok(file) => file,
+            Err(Errno::EEXIST) => return Ok(Kept::NameTaken),
+            Err(error) => return Err(cannot(error.into())),
+        };
+        let mut file = File::from(file);
+        let written = file
+            .write_all(content)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| {
+                linkat(
+                    &folder,
+                    temporary.as_str(),
+                    &folder,
+                    name.as_str(),
+                    AtFlags::empty(),
+                )
+                .map_err(io::Error::from)
+            });
+        // One that is left is removed by a later writer.
+        let _ = unlinkat(&folder, temporary.as_str(), UnlinkatFlags::NoRemoveDir);
+        match written {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(Kept::NameTaken);
+            }
+            Err(error) => return Err(cannot(error)),
+        }
+        make_durable(&folder).map_err(|error| cannot(error.into()))?;
+        remove_leftovers(&mut folder, entry);
+        Ok(Kept::Whole)
+    }
+
+    /// Fails unless an entry could be kept: writes a temporary file beside it, and removes that.
+    pub(super) fn try_out(&self, entry: &Entry) -> Result<(), HistoryError> {
+        let folder = self.make_folder_of(entry)?;
+        let temporary = temporary_name(entry);
+        let cannot = |error: Errno| self.cannot_write(&entry.path(), error.into());
+        openat(&folder, temporary.as_str(), NEW, OF_FILES).map_err(cannot)?;
+        unlinkat(&folder, temporary.as_str(), UnlinkatFlags::NoRemoveDir).map_err(cannot)
+    }
+
+    /// The folder of an entry, made where it is not there yet.
+    fn make_folder_of(&self, entry: &Entry) -> Result<Dir, HistoryError> {
+        let mut folder = self.make_root()?;
+        let path = format!("{}/{}", entry.scope, folder_of(&entry.job));
+        for (name, path) in steps(&path) {
+            match mkdirat(&folder, name, OF_FOLDERS) {
+                Ok(()) => {
+                    make_durable(&folder).map_err(|error| self.cannot_write(path, error.into()))?;
+                }
+                Err(Errno::EEXIST) => {}
+                Err(error) => return Err(self.cannot_write(path, error.into())),
+            }
+            folder =
+                Dir::openat(&folder, name, FOLDER, Mode::empty()).map_err(|error| match error {
+                    Errno::ELOOP | Errno::ENOTDIR => self.no_folder(&self.root.join(path)),
+                    error => self.cannot_write(path, error.into()),
+                })?;
+        }
+        Ok(folder)
+    }
+
+    /// The root, which git is told to ignore: a history is no part of what it is the history of.
+    fn make_root(&self) -> Result<Dir, HistoryError> {
+        let root = match self.open_root()? {
+            Some(root) => root,
+            None => {
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(OF_FOLDERS.bits())
+                    .create(&self.root)
+                    .map_err(|error| self.cannot_write("", error))?;
+                self.open_root()?
+                    .ok_or_else(|| self.cannot_write("", io::ErrorKind::NotFound.into()))?
+            }
+        };
+        self.tell_git(&root)
+            .map_err(|error| self.cannot_write(".gitignore", error))?;
+        Ok(root)
+    }
+
+    /// Writes `.gitignore` where it is not there, or empty, as a crash leaves it.
+    fn tell_git(&self, root: &Dir) -> io::Result<()> {
+        match openat(root, ".gitignore", NEW_OR_OLD, OF_FILES) {
+            Ok(file) => {
+                let mut file = File::from(file);
+                if file.metadata()?.len() == 0 {
+                    file.write_all(b"*\n")?;
+                }
+                Ok(())
+            }
+            // Whatever is there is somebody's own, and a link is not followed.
+            Err(Errno::ELOOP | Errno::ENXIO | Errno::EISDIR | Errno::EACCES) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn no_folder(&self, path: &Path) -> HistoryError {
+        let is_link = path
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_symlink());
+        if is_link {
+            HistoryError::new(
+                format!(
+                    "{} is a link; a history is not read or written through links",
+                    path.display()
+                ),
+                "remove the link, or let `history` name the folder itself",
+            )
+        } else {
+            HistoryError::new(
+                format!("{} is not a folder", path.display()),
+                "let `history` name a folder",
+            )
+        }
+    }
+
+    fn cannot(&self, doing: &str, path: &str, error: Errno) -> HistoryError {
+        HistoryError {
+            source: Some(error.into()),
+            ..HistoryError::new(
+                format!("could not {doing} {}", self.place(path)),
+                "is the history readable for the user that runs the gate?",
+            )
+        }
+    }
+
+    fn cannot_write(&self, path: &str, source: io::Error) -> HistoryError {
+        let help = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space on its disk"
+            }
+            // What some file systems answer that know one name for each file.
+            io::ErrorKind::Unsupported
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem => {
+                "let `history` name a folder that the user of the gate can write to, on a file system that knows hard links"
+            }
+            _ => "check the path and its disk",
+        };
+        HistoryError {
+            source: Some(source),
+            ..HistoryError::new(format!("could not write {}", self.place(path)), help)
+        }
+    }
+}
+
+/// Some file systems cannot do that for a folder, and need not.
+fn make_durable(folder: &Dir) -> nix::Result<()> {
+    match fsync(folder) {
+        Err(Errno::EINVAL | Errno::ENOTSUP) => Ok(()),
+        done => done,
+    }
+}
+
+/// Each part of a path, and the path up to it.
+fn steps(path: &str) -> impl Iterator<Item = (&str, &str)> {
+    let ends = path.match_indices('/').map(|(end, _)| end);
+    let mut start = 0;
+    ends.chain([path.len()]).map(move |end| {
+        let name = &path[start..end];
+        start = end + 1;
+        (name, &path[..end])
+    })
+}
+
+fn status(folder: &Dir, name: &str) -> Option<FileStat> {
+    fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()
+}
+
+fn is_link(folder: &Dir, name: &str) -> bool {
+    status(folder, name).is_some_and(|status| is(&status, SFlag::S_IFLNK))
+}
+
+fn is(status: &FileStat, kind: SFlag) -> bool {
+    status.st_mode & SFlag::S_IFMT.bits() == kind.bits()
+}
+
+/// Hidden, so that nobody takes it for a record.
+fn temporary_name(entry: &Entry) -> String {
+    format!(".{}{TEMPORARY}", entry.stem())
+}
+
+/// Removes what writers left that were broken off long ago. It matters to nobody when it fails.
+fn remove_leftovers(folder: &mut Dir, entry: &Entry) {
+    let names: Vec<String> = folder
+        .iter()
+        .filter_map(|found| Some(found.ok()?.file_name().to_str().ok()?.to_owned()))
+        .collect();
+    for name in names {
+        let stem = name
+            .strip_prefix('.')
+            .and_then(|name| name.strip_suffix(TEMPORARY));
+        let is_ours = |stem: &str| {
+            Entry::in_folder(entry.scope, entry.job.clone(), &format!("{stem}.json")).is_some()
+        };
+        if !stem.is_some_and(is_ours) {
+            continue;
+        }
+        let is_old = |status: &FileStat| {
+            let since = u64::try_from(status.st_mtime).unwrap_or(0);
+            let written = SystemTime::UNIX_EPOCH + Duration::from_secs(since);
+            let age = SystemTime::now().duration_since(written);
+            is(status, SFlag::S_IFREG) && age.is_ok_and(|age| age > LONGEST_WRITE)
+        };
+        if status(folder, &name).as_ref().is_some_and(is_old) {
+            let _ = unlinkat(&*folder, name.as_str(), UnlinkatFlags::NoRemoveDir);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+//! The **history**: what every run of the gate found, as immutable records with unique names, in a folder or under an S3
+//! prefix. Nothing is locked, rewritten or removed.
+//!
+//! A name says enough to choose by ([`entry`]), so a listing is cheap and only what is wanted is read. What is damaged is
+//! passed over and named; it never hides the rest. A run reads what its [`Scope`] lets it.
+
+mod choose;
+pub mod entry;
+mod folder;
+mod reading;
+pub mod record;
+mod s3;
+#[cfg(test)]
+mod samples;
+mod scope;
+
+pub use choose::{BaseWanted, Found, canaries, forecasts, newest};
+pub use entry::{Entry, Kind};
+pub use scope::Scope;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::pin::pin;
+
+use futures_util::StreamExt;
+use jiff::Timestamp;
+
+use entry::Place;
+use folder::Folder;
+use record::Record;
+use s3::Bucket;
+
+/// How often a name is tried that turns out to be taken: 64 bits of chance are, for all practical purposes, free at once.
+const TRIES: usize = 5;
+/// The largest record that is read, in bytes.
+const LARGEST_RECORD: usize = 8 << 20;
+
+/// A history, open for one run of the gate.
+#[derive(Debug)]
+pub struct History {
+    store: Store,
+    scope: Scope,
+}
+
+#[derive(Debug)]
+enum Store {
+    Folder(Folder),
+    Bucket(Bucket),
+}
+
+/// What is there.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Oldest first.
+    pub entries: Vec<Entry>,
+    /// What cannot be a record, as its name tells.
+    pub damaged: Vec<Damaged>,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// In the order that was asked for.
+    pub records: Vec<(Entry, Record)>,
+    /// What could not be read; each is named and left where it is.
+    pub damaged: Vec<Damaged>,
+}
+
+/// A record that is passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damaged {
+    /// Where it lies. Hostile text.
+    pub place: String,
+    /// Why, in a few words, such as `it is cut short` or `it was written by a newer canary-gate`. May hold hostile text.
+    pub why: String,
+}
+
+impl Damaged {
+    /// Whether nothing is wrong with it but that this program is too old to read it.
+    pub fn is_of_newer_version(&self) -> bool {
+        self.why.starts_with(reading::OF_NEWER)
+    }
+}
+
+/// Why the history as a whole cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct HistoryError {
+    pub what: String,
+    /// What to do about it.
+    pub help: String,
+    /// Whether it may be gone tomorrow.
+    pub is_passing: bool,
+    #[source]
+    pub source: Option<std::io::Error>,
+}
+
+impl HistoryError {
+    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            help: help.into(),
+            is_passing: false,
+            source: None,
+        }
+    }
+}
+
+/// What became of a record that was to be kept under a name.
+#[derive(Debug, PartialEq, Eq)]
+enum Kept {
+    Whole,
+    /// The name is another record's.
+    NameTaken,
+}
+
+impl History {
+    /// A history in a folder, which need not be there yet. `scope` is whose run this is: where it writes and what it reads.
+    pub fn in_folder(root: PathBuf, scope: Scope) -> Self {
+        Self {
+            store: Store::Folder(Folder::new(root)),
+            scope,
+        }
+    }
+
+    /// Whose run it is.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The names of all records that this run may read, of one job or of all.
+    ///
+    /// # Errors
+    ///
+    /// When the folder or the bucket cannot be listed. One that is not there yet is empty.
+    pub async fn list(&self, job: Option<&str>) -> Result<Listing, HistoryError> {
+        self.list_at(job, Timestamp::now()).await
+    }
+
+    /// The same at a given time: records that are dated more than a day after it are passed over.
+    pub async fn list_at(
+        &self,
+        job: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Listing, HistoryError> {
+        let mut listing = match &self.store {
+            Store::Folder(folder) => folder.list(self.scope, job, now)?,
+            Store::Bucket(bucket) => bucket.list(self.scope, job, now).await?,
+        };
+        listing.entries.sort_unstable();
+        listing
+            .damaged
+            .sort_unstable_by(|one, other| one.place.cmp(&other.place));
+        Ok(listing)
+    }
+
+    /// Fails where a record of a job could not be kept, before anything is spent. Under an S3 prefix nothing tells that but a
+    /// write, and nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be made or written to.
+    pub fn check_writable(&self, job: &str) -> Result<(), HistoryError> {
+        match &self.store {
+            Store::Folder(folder) => folder.try_out(&Entry {
+                recorded_at: Timestamp::now(),
+                scope: self.scope,
+                job: job.to_owned(),
+                kind: Kind::Canary,
+                key: String::new(),
+                unique: unique(),
+            }),
+            Store::Bucket(_) => Ok(()),
+        }
+    }
+
+    /// Reads records, in the order given.
+    ///
+    /// # Errors
+    ///
+    /// When the folder or the bucket cannot be read as a whole; one record that cannot be read is named as damaged.
+    pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, HistoryError> {
+        let mut loaded = Loaded::default();
+        match &self.store {
+            Store::Folder(folder) => {
+                let mut reader = folder.reader();
+                for entry in entries {
+                    let content = self.may_read(entry).and_then(|()| reader.read(entry));
+                    self.add(&mut loaded, entry, content);
+                }
+            }
+            Store::Bucket(bucket) => {
+                let may_read = |entry: &Entry| self.may_read(entry);
+                let mut contents = pin!(bucket.read_all(entries, may_read));
+                while let Some(read) = contents.next().await {
+                    let (entry, content) = read?;
+                    self.add(&mut loaded, entry, content);
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Keeps a record under a name of its own, whole or not at all. `newest` is the newest that is known of its job: what is
+    /// recorded later gets a later name, also where the clock was set back.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be kept, or it is not sure that it is.
+    pub async fn append(
+        &self,
+        record: &Record,
+        newest: Option<&Entry>,
+    ) -> Result<Entry, HistoryError> {
+        self.append_as(record, newest, unique).await
+    }
+
+    async fn append_as(
+        &self,
+        record: &Record,
+        newest: Option<&Entry>,
+        mut unique: impl FnMut() -> String,
+    ) -> Result<Entry, HistoryError> {
+        let content = reading::write(record);
+        for _ in 0..TRIES {
+            let entry = Entry::of(record, self.scope, newest, unique());
+            // What could not be read again is not worth keeping.
+            reading::read(&content, &entry).map_err(|why| {
+                HistoryError::new(
+                    format!("a record of the job `{}` cannot be kept: {why}", record.job),
+                    "this is a fault of canary-gate's own; please report it",
+                )
+            })?;
+            let kept = match &self.store {
+                Store::Folder(folder) => folder.keep(&entry, &content)?,
+                Store::Bucket(bucket) => bucket.keep(&entry, &content).await?,
+            };
+            if kept == Kept::Whole {
+                return Ok(entry);
+            }
+        }
+        Err(HistoryError::new(
+            format!(
+                "could not keep a record of the job `{}`: {TRIES} names that were drawn by lot are all taken",
+                record.job
+            ),
+            "this cannot be chance: is the history written by something else?",
+        ))
+    }
+
+    /// Where a path of the history lies.
+    fn place(&self, path: &str) -> String {
+        match &self.store {
+            Store::Folder(folder) => folder.place(path),
+            Store::Bucket(bucket) => bucket.place(path),
+        }
+    }
+
+    fn may_read(&self, entry: &Entry) -> Result<(), String> {
+        if self.scope.reads(entry.scope) {
+            Ok(())
+        } else {
+            Err(format!(
+                "it is in `{}`, which a run of `{}` does not read",
+                entry.scope, self.scope
+            ))
+        }
+    }
+
+    fn add(&self, loaded: &mut Loaded, entry: &Entry, content: Result<Vec<u8>, String>) {
+        match content.and_then(|content| reading::read(&content, entry)) {
+            Ok(record) => loaded.records.push((entry.clone(), record)),
+            Err(why) => loaded.damaged.push(Damaged {
+                place: self.place(&entry.path()),
+                why,
+            }),
+        }
+    }
+}
+
+impl Listing {
+    /// Takes in a path of the history, if it is one of a record that the run may read.
+    fn add(&mut self, path: &str, wanted: Wanted<'_>, place: impl FnOnce(&str) -> String) {
+        let why = match Place::of(path) {
+            Place::Record(entry) if !wanted.takes(entry.scope, &entry.job) => return,
+            Place::Record(entry) if !entry.is_ahead_of(wanted.now) => {
+                self.entries.push(entry);
+                return;
+            }
+            Place::Record(_) => "it is dated in the future",
+            Place::Broken { scope, job } if wanted.takes(scope, &job) => {
+                "its name is none that canary-gate gives"
+            }
+            Place::Broken { .. } | Place::Other => return,
+        };
+        self.damaged.push(Damaged {
+            place: place(path),
+            why: why.to_owned(),
+        });
+    }
+}
+
+/// What a listing is to hold.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    reader: Scope,
+    job: Option<&'a str>,
+    now: Timestamp,
+}
+
+impl Wanted<'_> {
+    fn takes(&self, scope: Scope, job: &str) -> bool {
+        self.reader.reads(scope) && self.job.is_none_or(|wanted| wanted == job)
+    }
+}
+
+/// 64 bits by lot, as hex digits.
+fn unique() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+#[cfg(test)]
+mod tests;

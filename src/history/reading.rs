@@ -1,0 +1,135 @@
+//! A record as bytes, and back. What was read may be cut short, of another program, or of somebody who wishes it were true.
+
+use serde::Deserialize;
+
+use super::entry::{Entry, is_hex, key_in_name};
+use super::record::{Content, Record, SCHEMA_VERSION};
+use crate::measurement::table::plain_words;
+use crate::measurement::{self, Measurement};
+use crate::report;
+
+const KEY_DIGITS: usize = 64;
+/// How the complaint about a record begins that is whole and only of another version.
+pub(super) const OF_NEWER: &str = "it was written by a newer canary-gate";
+/// What is found in place of a known word may be as long as the record.
+const LONGEST_COMPLAINT: usize = 200;
+
+/// The record in a line. A number that JSON cannot hold is left out, as in a report.
+pub(super) fn write(record: &Record) -> Vec<u8> {
+    let mut value =
+        serde_json::to_value(record).expect("a record holds only text, numbers and lists of them");
+    report::omit_nulls(&mut value);
+    format!("{value}\n").into_bytes()
+}
+
+/// The record of an entry, or what is wrong with it, in a few words that may hold hostile text.
+pub(super) fn read(content: &[u8], entry: &Entry) -> Result<Record, String> {
+    if content.len() > super::LARGEST_RECORD {
+        return Err(too_large());
+    }
+    let record: Record = serde_json::from_slice(content).map_err(|error| {
+        // A newer form may differ anywhere else.
+        let newer = schema_version(content).and_then(newer);
+        newer.unwrap_or_else(|| malformed(content, &error))
+    })?;
+    let newer = newer(u64::from(record.schema_version));
+    match newer.or_else(|| contradiction(&record, entry)) {
+        Some(why) => Err(why),
+        None => Ok(record),
+    }
+}
+
+pub(super) fn too_large() -> String {
+    format!("it is larger than {} MiB", super::LARGEST_RECORD >> 20)
+}
+
+fn malformed(content: &[u8], error: &serde_json::Error) -> String {
+    if content.is_empty() {
+        "it is empty".to_owned()
+    } else if error.is_eof() {
+        "it is cut short".to_owned()
+    } else {
+        let words = plain_words(error);
+        let mut characters = words.chars();
+        let mut words: String = characters.by_ref().take(LONGEST_COMPLAINT).collect();
+        if characters.next().is_some() {
+            words.push('…');
+        }
+        format!("it is no record: {words}")
+    }
+}
+
+fn schema_version(content: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        schema_version: u64,
+    }
+    let Versioned { schema_version } = serde_json::from_slice(content).ok()?;
+    Some(schema_version)
+}
+
+fn newer(version: u64) -> Option<String> {
+    (version > u64::from(SCHEMA_VERSION)).then(|| {
+        format!("{OF_NEWER} (schema {version}); this one reads up to {SCHEMA_VERSION}: update it")
+    })
+}
+
+/// What in a record cannot be, or contradicts its name.
+fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
+    let is_key = |key: &&str| is_hex(key, KEY_DIGITS);
+    let keys = [
+        record.key(),
+        record.code_key.as_deref(),
+        record.data_key.as_deref(),
+    ];
+    if record.job != entry.job {
+        return Some("it is of another job than its folder".to_owned());
+    }
+    if record.kind() != entry.kind {
+        return Some("it is of another kind than its name says".to_owned());
+    }
+    if !keys.iter().flatten().all(is_key) {
+        return Some(format!("one of its keys is not {KEY_DIGITS} hex digits"));
+    }
+    if key_in_name(record) != entry.key {
+        return Some("its key is another than in its name".to_owned());
+    }
+    if matches!(&record.content, Content::Forecast(forecast) if forecast.forecasts.is_empty()) {
+        return Some("it is a forecast without any".to_owned());
+    }
+    record
+        .measurements()
+        .iter()
+        .find_map(|measurement| problem(measurement, &record.job))
+}
+
+fn problem(run: &Measurement, job: &str) -> Option<String> {
+    if run.schema_version > measurement::SCHEMA_VERSION {
+        return newer(u64::from(run.schema_version));
+    }
+    if run.job != job {
+        return Some("it holds a canary of another job".to_owned());
+    }
+    (!is_sound(run)).then(|| "it holds an amount that no canary can have".to_owned())
+}
+
+/// Whether a canary run can be so: positive shares, times from 0, numbers that are some.
+fn is_sound(run: &Measurement) -> bool {
+    let phases = &run.phases;
+    let phases = [
+        phases.startup,
+        phases.download,
+        phases.training,
+        phases.upload,
+    ];
+    let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
+    let is_work = |work: f64| work.is_finite() && work > 0.0;
+    run.has_sound_amounts()
+        && (run.fraction.0 > 0.0 && run.fraction.0 <= 1.0)
+        && (run.work.into_iter().chain(run.work_total)).all(is_work)
+        && phases.into_iter().flatten().all(|time| is_amount(time.0))
+        && (run.reused.iter()).all(|reused| is_amount(reused.age_days))
+}
+
+#[cfg(test)]
+mod tests;

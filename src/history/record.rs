@@ -1,0 +1,149 @@
+//! [`Record`]: one immutable fact, versioned JSON.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::entry::Kind;
+use crate::measurement::{Measurement, Outcome};
+use crate::report::InstanceForecast;
+use crate::verdict::Verdict;
+
+/// The version written by this program. A reader passes over a newer one, and says so.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One canary, or one forecast of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub schema_version: u32,
+    pub tool_version: String,
+    /// By the writer's clock.
+    pub recorded_at: Timestamp,
+    pub job: String,
+    pub writer: Writer,
+    /// The checked-out commit, in full; absent without git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Of the code and of the data, 64 hex digits; absent where they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_key: Option<String>,
+    /// What `local` is, where the canaries ran on the machine of the gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    pub content: Content,
+}
+
+/// What the record is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Content {
+    /// A canary run, written as it ended.
+    Canary {
+        /// 64 hex digits.
+        canary_key: String,
+        measurement: Box<Measurement>,
+    },
+    /// What one run of the gate found about a job.
+    Forecast(Box<Forecast>),
+}
+
+/// A job's forecast and the canaries behind it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    pub verdict: Verdict,
+    /// `forecasts[0]` is the job's `instance`.
+    pub forecasts: Vec<InstanceForecast>,
+    pub measurements: Vec<Measurement>,
+    /// Whether checks for drift begin anew from here: what a push measured, or a person accepted.
+    #[serde(default)]
+    pub is_baseline: bool,
+    /// What a check for drift found; absent where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drifted: Option<bool>,
+}
+
+impl Forecast {
+    /// Whether others can be held against it: it tells what a full run takes on the job's instance, or that its memory is not
+    /// enough.
+    pub fn tells(&self) -> bool {
+        let row = self.forecasts.first();
+        let runs_out = |run: &Measurement| matches!(run.outcome, Outcome::OutOfMemory { .. });
+        row.is_some_and(|row| row.estimates.time_seconds.is_some())
+            || self.measurements.iter().any(runs_out)
+    }
+
+    /// Whether it is a check that later ones can be held against: it came to its end, and tells a time.
+    pub fn is_whole(&self) -> bool {
+        let row = self.forecasts.first();
+        !matches!(self.verdict, Verdict::Failed | Verdict::Unknown)
+            && row.is_some_and(|row| row.estimates.time_seconds.is_some())
+    }
+}
+
+/// Who wrote a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Writer {
+    pub event: Event,
+    pub command: Command,
+    /// The branch it ran on; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_url: Option<String>,
+}
+
+/// What started the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    Push,
+    Schedule,
+    PullRequest,
+    MergeGroup,
+    Dispatch,
+    Local,
+}
+
+/// Which command wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    Run,
+    Drift,
+}
+
+impl Record {
+    pub(super) fn kind(&self) -> Kind {
+        match self.content {
+            Content::Canary { .. } => Kind::Canary,
+            Content::Forecast(_) => Kind::Forecast,
+        }
+    }
+
+    /// The key that its name tells: of the canary, or of a forecast's code; absent where that is not known.
+    pub(super) fn key(&self) -> Option<&str> {
+        match &self.content {
+            Content::Canary { canary_key, .. } => Some(canary_key),
+            Content::Forecast(_) => self.code_key.as_deref(),
+        }
+    }
+
+    /// Every canary run in it.
+    pub fn measurements(&self) -> &[Measurement] {
+        match &self.content {
+            Content::Canary { measurement, .. } => std::slice::from_ref(measurement),
+            Content::Forecast(forecast) => &forecast.measurements,
+        }
+    }
+
+    /// The forecast; absent in a canary's record.
+    pub fn forecast(&self) -> Option<&Forecast> {
+        match &self.content {
+            Content::Forecast(forecast) => Some(forecast),
+            Content::Canary { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Who may read what: a pull request cannot write what the default branch is compared with.
+
+use std::fmt;
+
+/// The part of a history that a run belongs to. Its text is its folder: `main`, `pr/12`, `queue`, `local`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Pushes and schedules: they write and read `main/` only.
+    Main,
+    /// A pull request writes `pr/<number>/`, and reads that and `main/`.
+    PullRequest(u64),
+    /// A merge queue's trial writes `queue/`, and reads that and `main/`.
+    Queue,
+    /// Outside of GitHub Actions: writes `local/` and reads everything.
+    Local,
+}
+
+impl Scope {
+    /// Whether a run of this scope may read records of another one.
+    pub fn reads(self, other: Self) -> bool {
+        self == Self::Local || other == Self::Main || other == self
+    }
+
+    /// The scope and the rest of a path in the history; `None` where it begins with no scope's folder.
+    pub(super) fn split(path: &str) -> Option<(Self, &str)> {
+        let (first, rest) = path.split_once('/')?;
+        match first {
+            "main" => Some((Self::Main, rest)),
+            "queue" => Some((Self::Queue, rest)),
+            "local" => Some((Self::Local, rest)),
+            "pr" => {
+                let (number, rest) = rest.split_once('/')?;
+                Some((Self::PullRequest(pull_request(number)?), rest))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A number as this program writes it: `007` is none.
+pub(super) fn pull_request(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Main => f.write_str("main"),
+            Self::PullRequest(number) => write!(f, "pr/{number}"),
+            Self::Queue => f.write_str("queue"),
+            Self::Local => f.write_str("local"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Scope; 5] = [
+        Scope::Main,
+        Scope::PullRequest(7),
+        Scope::PullRequest(70),
+        Scope::Queue,
+        Scope::Local,
+    ];
+
+    #[test]
+    fn nobody_but_a_push_writes_what_others_read() {
+        for reader in ALL {
+            for writer in ALL {
+                let expected = reader == writer || writer == Scope::Main || reader == Scope::Local;
+                assert_eq!(reader.reads(writer), expected, "{reader} reads {writer}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_scope_is_its_folder() {
+        for scope in ALL {
+            let path = format!("{scope}/churn/x.json");
+            assert_eq!(Scope::split(&path), Some((scope, "churn/x.json")));
+        }
+        for other in [
+            "mains/churn/x.json",
+            "pr/007/churn/x.json",
+            "pr/+7/churn/x.json",
+            "pr/x/churn/x.json",
+            "pr/99999999999999999999/churn/x.json",
+            "Main/churn/x.json",
+            "main",
+            "",
+        ] {
+            assert_eq!(Scope::split(other), None, "{other}");
+        }
+    }
+}

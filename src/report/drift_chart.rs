@@ -1,0 +1,155 @@
+//! The checks for drift as a Mermaid chart. Only numbers and our own words get into the block.
+
+use std::collections::HashSet;
+
+use super::chart::Chart;
+use super::drift;
+use crate::drift::{Check, Drift};
+
+/// More points than this run into each other.
+const CHECKS_SHOWN: usize = 60;
+
+/// More names than this would overlap.
+const DAYS_SHOWN: usize = 10;
+
+/// A level that is further off would press all others flat, and only a report that somebody edited has one.
+const HIGHEST: f64 = 1000.0;
+
+/// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
+const COLOURS: &str = "#8957e5, #2da44e";
+
+/// Each check's level in percent of the baseline, and what is allowed. `None` for fewer than two checks.
+pub(super) fn of(drift: &Drift) -> Option<Chart> {
+    let skipped = drift.checks.len().saturating_sub(CHECKS_SHOWN);
+    let shown: Vec<&Check> = drift.checks[skipped..]
+        .iter()
+        .filter(|check| check.level_percent.is_finite())
+        .collect();
+    if shown.len() < 2 {
+        return None;
+    }
+    let levels: Vec<f64> = shown
+        .iter()
+        .map(|check| check.level_percent.clamp(0.0, HIGHEST))
+        .collect();
+    let limit = 100.0 + drift.limit_percent.0;
+    let shown_limit = (limit.is_finite() && limit <= HIGHEST).then_some(limit);
+    let lowest = levels.iter().copied().fold(100.0, f64::min);
+    let highest = levels
+        .iter()
+        .copied()
+        .fold(shown_limit.unwrap_or(100.0), f64::max);
+    let bottom = ((lowest - 5.0) / 10.0).floor().max(0.0) * 10.0;
+    let top = ((highest + 5.0) / 10.0).ceil() * 10.0;
+    let points: Vec<String> = levels.iter().map(|level| format!("{level:.1}")).collect();
+    let what = if drift.change.cost_usd.is_some() {
+        "Cost"
+    } else {
+        "Time"
+    };
+    let mut lines = vec![
+        "```mermaid".to_owned(),
+        "---".to_owned(),
+        "config:".to_owned(),
+        "  themeVariables:".to_owned(),
+        "    xyChart:".to_owned(),
+        "      backgroundColor: transparent".to_owned(),
+        format!("      plotColorPalette: \"{COLOURS}\""),
+        "---".to_owned(),
+        "xychart-beta".to_owned(),
+        format!("    title \"{what} of a full run by check\""),
+        format!("    x-axis {}", axis(&shown)),
+        format!("    y-axis \"% of the baseline\" {bottom} --> {top}"),
+        format!("    line \"level\" [{}]", points.join(", ")),
+    ];
+    if let Some(limit) = shown_limit {
+        let level = format!("{limit:.1}");
+        lines.push(format!(
+            "    line \"allowed\" [{}]",
+            vec![level; levels.len()].join(", ")
+        ));
+    }
+    lines.push("```".to_owned());
+    let since = drift::since(drift).map_or(String::new(), |day| format!(" since {day}"));
+    let green = if shown_limit.is_some() {
+        format!(
+            "; the green one is {} above the baseline, which is allowed",
+            drift.limit_percent.exact()
+        )
+    } else {
+        String::new()
+    };
+    Some(Chart {
+        caption: format!("The purple line is what each check found{since}{green}."),
+        block: lines.join("\n"),
+    })
+}
+
+/// The days of few checks; of more there are only numbers, and also where two are of one day: equal names would be one place.
+fn axis(checks: &[&Check]) -> String {
+    let days: Vec<String> = checks
+        .iter()
+        .map(|check| format!("\"{}\"", check.at.strftime("%m-%d")))
+        .collect();
+    let different: HashSet<&String> = days.iter().collect();
+    if days.len() <= DAYS_SHOWN && different.len() == days.len() {
+        format!("[{}]", days.join(", "))
+    } else {
+        format!("\"checks, the newest last\" 1 --> {}", checks.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+    use crate::units::Percent;
+
+    fn drifted() -> Drift {
+        samples::drifted().jobs.remove(0).drift.unwrap()
+    }
+
+    #[test]
+    fn the_checks_and_what_is_allowed() {
+        let chart = of(&drifted()).unwrap();
+        assert_eq!(
+            chart.caption,
+            "The purple line is what each check found since 2026-11-02; the green one is 15% above the baseline, which is allowed."
+        );
+        assert!(
+            chart.block.ends_with(
+                r#"
+    title "Cost of a full run by check"
+    x-axis ["11-02", "11-05", "11-08", "11-11", "11-14", "11-17", "11-20"]
+    y-axis "% of the baseline" 90 --> 140
+    line "level" [100.0, 103.1, 99.2, 101.4, 122.0, 124.5, 126.0]
+    line "allowed" [115.0, 115.0, 115.0, 115.0, 115.0, 115.0, 115.0]
+```"#
+            ),
+            "{}",
+            chart.block
+        );
+    }
+
+    #[test]
+    fn hostile_numbers_make_a_chart_or_none() {
+        let mut drift = drifted();
+        drift.checks[2].level_percent = f64::NAN;
+        drift.checks[3].level_percent = -1e300;
+        drift.checks[4].level_percent = 1e300;
+        drift.limit_percent = Percent(1e300);
+        let block = of(&drift).unwrap().block;
+        assert!(
+            block.contains("[100.0, 103.1, 0.0, 1000.0, 124.5, 126.0]"),
+            "{block}"
+        );
+        assert!(!block.contains("allowed"), "{block}");
+        let check = drift.checks[0].clone();
+        drift.checks = vec![check; 10_000];
+        let block = of(&drift).unwrap().block;
+        let numbered = "x-axis \"checks, the newest last\" 1 --> 60\n";
+        assert!(block.contains(numbered), "{block}");
+        drift.checks.truncate(1);
+        assert_eq!(of(&drift), None);
+    }
+}

@@ -1,0 +1,240 @@
+//! The tracking issue of a drift: what it says while it is open, and what when it is over.
+
+use super::comparison;
+use super::escape::for_title;
+use super::footer::footer;
+use super::markdown::{name, prose, table_text};
+use super::{JobReport, Report, change, drift, drift_chart, words};
+use crate::drift::Drift;
+
+/// GitHub takes 256 characters.
+const TITLE_LIMIT: usize = 200;
+/// Of a job's name in a title.
+const TITLE_NAME_LIMIT: usize = 60;
+/// Jobs beyond this are counted.
+const JOBS_SHOWN: usize = 20;
+/// Charts beyond this would be scrolled past.
+const CHARTS_SHOWN: usize = 3;
+
+/// An issue as it is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriftIssue {
+    /// Plain text in one line, without mention or reference.
+    pub title: String,
+    /// GitHub Markdown.
+    pub body: String,
+}
+
+/// The issue of all jobs of the report that drifted; `None` where none did. Text in it that came from outside is shown
+/// literally.
+pub fn drift_issue(report: &Report) -> Option<DriftIssue> {
+    let drifted = drifted(report);
+    if drifted.is_empty() {
+        return None;
+    }
+    Some(DriftIssue {
+        title: title(&drifted),
+        body: body(report, &drifted),
+    })
+}
+
+/// What is said where no job of the report drifts any more, as the last comment of its issue.
+pub fn drift_over(report: &Report) -> String {
+    let checked: Vec<(&JobReport, &Drift)> = report
+        .jobs
+        .iter()
+        .filter_map(|job| Some((job, job.drift.as_ref()?)))
+        .filter(|(_, drift)| !drift.drifted)
+        .collect();
+    let mut text = "The drift is over.\n\n".to_owned();
+    for (job, drift) in checked.iter().take(JOBS_SHOWN) {
+        let finding = prose(&drift::finding(job, drift));
+        text.push_str(&format!("- {}: {finding}\n", name(&job.name)));
+    }
+    text.push_str(&further(checked.len()));
+    if !checked.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&last_line(report));
+    text
+}
+
+fn drifted(report: &Report) -> Vec<(&JobReport, &Drift)> {
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    comparison::worst_first(&jobs)
+        .into_iter()
+        .filter_map(|job| Some((job, job.drift.as_ref()?)))
+        .filter(|(_, drift)| drift.drifted)
+        .collect()
+}
+
+/// `canary-gate: churn drifted (+26% since 2026-11-02)`, `canary-gate: 2 jobs drifted: churn (+26%), digits (+40%)`.
+fn title(drifted: &[(&JobReport, &Drift)]) -> String {
+    let name = |job: &JobReport| for_title(&job.name, TITLE_NAME_LIMIT);
+    let title = match drifted {
+        [(job, drift)] => {
+            let since = drift::since(drift).map(|day| format!("since {day}"));
+            let known: Vec<String> = drift::percent(drift).into_iter().chain(since).collect();
+            let known = match known.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", known.join(" ")),
+            };
+            format!("canary-gate: {} drifted{known}", name(job))
+        }
+        several => {
+            let named: Vec<String> = several
+                .iter()
+                .take(JOBS_SHOWN)
+                .map(|(job, drift)| match drift::percent(drift) {
+                    Some(percent) => format!("{} ({percent})", name(job)),
+                    None => name(job),
+                })
+                .collect();
+            let count = words::count(several.len(), "job");
+            format!("canary-gate: {count} drifted: {}", named.join(", "))
+        }
+    };
+    for_title(&title, TITLE_LIMIT)
+}
+
+fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
+    let mut blocks = Vec::new();
+    for (index, (job, drift)) in drifted.iter().take(JOBS_SHOWN).enumerate() {
+        blocks.push(format!(
+            "### {} {}: {}",
+            drift::emoji(drift),
+            name(&job.name),
+            prose(&drift::finding(job, drift))
+        ));
+        let sentences = drift::sentences(drift);
+        if !sentences.is_empty() {
+            let sentences: Vec<String> = sentences.iter().map(|said| prose(said)).collect();
+            blocks.push(sentences.join(" "));
+        }
+        let causes = drift::causes(drift);
+        if !causes.rows.is_empty() {
+            blocks.push(table_text(&causes));
+        }
+        if index < CHARTS_SHOWN
+            && let Some(chart) = drift_chart::of(drift)
+        {
+            blocks.push(prose(&chart.caption));
+            blocks.push(chart.block);
+        }
+    }
+    let further = further(drifted.len());
+    if !further.is_empty() {
+        blocks.push(further.trim_end().to_owned());
+    }
+    blocks.push(how_to_end(drifted));
+    let others: Vec<String> = report
+        .jobs
+        .iter()
+        .filter(|job| job.drift.as_ref().is_some_and(|drift| !drift.drifted))
+        .take(JOBS_SHOWN)
+        .map(|job| name(&job.name))
+        .collect();
+    if !others.is_empty() {
+        blocks.push(format!("No drift: {}.", change::joined(&others)));
+    }
+    blocks.push(last_line(report));
+    blocks.join("\n\n")
+}
+
+fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> String {
+    let allowed: Vec<String> = drifted
+        .iter()
+        .take(JOBS_SHOWN)
+        .map(|(_, drift)| prose(&drift::allowed(drift)))
+        .collect();
+    let allowed = match allowed.as_slice() {
+        [first, others @ ..] if others.iter().all(|other| other == first) => first.clone(),
+        _ => "what each job allows".to_owned(),
+    };
+    format!(
+        "**How it ends.**\n\n\
+         - Mend it: the next check closes this issue when what it finds is no longer surely above {allowed}.\n\
+         - Or take it as it is: start the workflow by hand with `accept: true`, which makes this level the new baseline. So does a push that changes the job's code or its instance.\n\
+         - Or allow more: raise `drift.max` of the job in the spec."
+    )
+}
+
+fn further(count: usize) -> String {
+    match count.checked_sub(JOBS_SHOWN) {
+        Some(further) if further > 0 => format!("- and {}\n", words::count(further, "more job")),
+        _ => String::new(),
+    }
+}
+
+/// `last checked 2026-11-21 09:14 UTC · 3f9c2e1 · …`
+fn last_line(report: &Report) -> String {
+    let at = report.generated_at.strftime("%Y-%m-%d %H:%M UTC");
+    format!("<sub>last checked {at} · {}</sub>\n", footer(report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn one_job_that_drifted() {
+        let issue = drift_issue(&samples::drifted()).unwrap();
+        assert_eq!(
+            issue.title,
+            "canary-gate: churn drifted (+26% since 2026-11-02)"
+        );
+        insta::assert_snapshot!("drift_issue", issue.body);
+        assert_eq!(drift_issue(&samples::not_drifted()), None);
+        insta::assert_snapshot!("drift_over", drift_over(&samples::not_drifted()));
+    }
+
+    #[test]
+    fn several_jobs_have_a_section_each() {
+        let mut report = samples::drifted();
+        let mut other = report.jobs[0].clone();
+        other.name = "digits".to_owned();
+        report.jobs.push(other);
+        report.jobs.extend(samples::not_drifted().jobs);
+        report.jobs[2].name = "ranker".to_owned();
+        let issue = drift_issue(&report).unwrap();
+        assert_eq!(
+            issue.title,
+            "canary-gate: 2 jobs drifted: churn (+26%), digits (+26%)"
+        );
+        assert_eq!(issue.body.matches("### 📈").count(), 2);
+        assert!(
+            issue.body.contains("\n\nNo drift: `ranker`.\n\n"),
+            "{}",
+            issue.body
+        );
+        report.jobs = vec![report.jobs[0].clone(); 30];
+        let issue = drift_issue(&report).unwrap();
+        assert!(issue.title.chars().count() <= TITLE_LIMIT);
+        assert!(
+            issue.body.contains("\n\n- and 10 more jobs\n\n"),
+            "{}",
+            issue.body
+        );
+        assert!(issue.body.len() < 60_000, "{}", issue.body.len());
+    }
+
+    #[test]
+    fn hostile_text_stays_in_its_place() {
+        let mut report = samples::drifted();
+        report.jobs[0].name = "x` @everyone #1 <img src=x>\n\n# y \u{1b}[31m".repeat(20);
+        let issue = drift_issue(&report).unwrap();
+        assert!(!issue.title.contains("@everyone") && !issue.title.contains("#1"));
+        assert!(!issue.title.contains(char::is_control));
+        assert!(issue.title.chars().count() <= 300, "{}", issue.title);
+        for text in [issue.body, {
+            report.jobs[0].drift.as_mut().unwrap().drifted = false;
+            drift_over(&report)
+        }] {
+            assert!(!text.contains("<img"), "{text}");
+            assert!(!text.contains("@everyone"), "{text}");
+            assert!(!text.contains("\n# y"), "{text}");
+            assert!(!text.contains("--job x"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! What the base takes, for lines about an increase and for breaches that were there before.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, chance_below, judge_line, quantity};
+use crate::forecast::change::Growth;
+use crate::forecast::{Estimate, Forecast, Predictive, Unknown};
+use crate::instance::Capacity;
+use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
+use crate::units::{Fraction, Percent};
+
+/// The baseline of one configuration, and how far the new forecast is from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Against {
+    /// What the base's full run takes, from its own canaries at today's prices.
+    pub base: Forecast,
+    /// In seconds, billed per instance.
+    pub time: Result<Growth, Unknown>,
+    /// In US dollars over all machines, both sides at today's price.
+    pub cost: Result<Growth, Unknown>,
+    /// Of peak memory, in percent of the host's memory.
+    pub memory: Result<Growth, Unknown>,
+    /// The lines that the base's own report showed as exceeded: what nobody wrote is held against the base's own limits, which
+    /// the change may have lowered.
+    pub exceeded_then: Vec<LineKind>,
+}
+
+/// That the base was over a budget line already.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExistingBreach {
+    /// What the base's full run takes, in the unit of the line; absent where a canary of the base settled the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<f64>,
+    /// P(the change takes more than the base, or less of what has a lower limit), 0-1; absent where it cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance_of_more: Option<f64>,
+    /// As what the line counts for it: `warn`, or `fail` where the change makes it worse for certain.
+    pub counts_as: Level,
+}
+
+impl Against {
+    /// How the quantity of an increase line grew; `None` for other lines.
+    fn growth(&self, kind: LineKind) -> Option<&Result<Growth, Unknown>> {
+        match kind {
+            LineKind::CostIncrease => Some(&self.cost),
+            LineKind::TimeIncrease => Some(&self.time),
+            _ => None,
+        }
+    }
+
+    /// P(the change is further on the wrong side of a line than the base). Where a canary has settled the line, the new
+    /// full run takes that much at least, and the chance is the least that it can be. `None` where either is unknown.
+    fn chance_of_more(&self, line: &BudgetLine, forecast: &Forecast) -> Option<f64> {
+        let base = quantity(line.kind, &self.base)?.as_ref();
+        let new = quantity(line.kind, forecast)?.as_ref();
+        let growth = match line.kind {
+            LineKind::Cost => self.cost.as_ref().ok(),
+            LineKind::Time => self.time.as_ref().ok(),
+            LineKind::Memory => self.memory.as_ref().ok(),
+            _ => None,
+        };
+        match (growth, base, new) {
+            (Some(growth), ..) if line.bound == Bound::Max => Some(growth.chance_of_more()),
+            (_, Ok(base), Ok(new)) => Some(chance_of_worse(line.bound, base, new)),
+            (_, Ok(base), Err(_)) => Some(base.chance_below(settled(line.kind, forecast)?)),
+            (_, Err(_), _) => None,
+        }
+    }
+}
+
+/// Of two independent forecasts.
+fn chance_of_worse(bound: Bound, base: &Predictive, new: &Predictive) -> f64 {
+    match bound {
+        Bound::Max => chance_below(base, new),
+        Bound::Min => chance_below(new, base),
+    }
+}
+
+/// What a full run takes at least, by a canary that was ended.
+fn settled(kind: LineKind, forecast: &Forecast) -> Option<f64> {
+    match kind {
+        LineKind::Memory => forecast.out_of_memory.then_some(BudgetLine::ALL_MEMORY),
+        LineKind::Time => forecast.time_at_least,
+        LineKind::Cost => forecast.cost_at_least,
+        _ => None,
+    }
+}
+
+/// An increase held against its line: exceeded where it is over for certain, else within. A doubt that noise leaves is
+/// no reason to stop a change.
+pub(super) fn judge_increase(
+    line: &BudgetLine,
+    certainty: Fraction,
+    against: Option<&Against>,
+) -> JudgedLine {
+    let judged = JudgedLine::unknown(line);
+    let Some(growth) = against.and_then(|against| against.growth(line.kind)) else {
+        return JudgedLine {
+            verdict: LineVerdict::NotApplicable,
+            reason: Some("there is no baseline to compare with".to_owned()),
+            ..judged
+        };
+    };
+    match growth {
+        Err(unknown) => JudgedLine {
+            reason: Some(unknown.0.clone()),
+            ..judged
+        },
+        Ok(growth) => {
+            let chance = growth.chance_above(Percent(line.limit).as_fraction(), line.at_least);
+            JudgedLine {
+                estimate: Some(growth.percent(certainty)),
+                chance_of_breach: Some(chance),
+                verdict: if chance >= certainty.0 - CHANCE_ROUNDING {
+                    LineVerdict::Exceeded
+                } else {
+                    LineVerdict::Within
+                },
+                ..judged
+            }
+        }
+    }
+}
+
+/// Whether the base had broken this line already, which is judged as any forecast is. `None` where it had not, where the
+/// line is not broken now, and for a line that nobody counts.
+///
+/// A line that is unknown now is no known breach: it counts as it is written.
+pub(super) fn existing_breach(
+    judged: &JudgedLine,
+    certainty: Fraction,
+    forecast: &Forecast,
+    capacity: Option<&Capacity>,
+    against: &Against,
+) -> Option<ExistingBreach> {
+    let line = &judged.line;
+    let is_broken = matches!(judged.verdict, LineVerdict::Exceeded | LineVerdict::AtRisk);
+    if line.level == Level::Warn || !is_broken || against.growth(line.kind).is_some() {
+        return None;
+    }
+    let before = judge_line(line, certainty, &against.base, capacity, None);
+    let was_told = || against.exceeded_then.contains(&line.kind);
+    if before.verdict != LineVerdict::Exceeded
+        || (line.origin == LineOrigin::Implicit && !was_told())
+    {
+        return None;
+    }
+    let chance_of_more = against.chance_of_more(line, forecast);
+    let is_worse = chance_of_more.is_some_and(|chance| chance >= certainty.0 - CHANCE_ROUNDING);
+    Some(ExistingBreach {
+        base: before.estimate.map(|Estimate { point, .. }| point),
+        chance_of_more,
+        counts_as: if is_worse { Level::Fail } else { Level::Warn },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{
+        about, at_least, at_most, implicit, judged_against, nothing_known, one, warn,
+    };
+    use super::super::{Verdict, job_verdict, reason};
+    use super::*;
+    use LineKind::{Cost, CostIncrease, CostPerStep, CpuUtilization, Memory, Time, TimeIncrease};
+
+    const CERTAINTY: Fraction = Fraction(0.95);
+
+    /// A base of exactly `base`, and a change of it by one of these factors, all as likely.
+    fn grown(base: f64, factors: &[f64]) -> Result<Growth, Unknown> {
+        let weight = 1.0 / f64::from(u32::try_from(factors.len()).unwrap());
+        let ratios: Vec<(f64, f64)> = factors.iter().map(|factor| (*factor, weight)).collect();
+        Ok(Growth::new(&[(base, 1.0)], &ratios))
+    }
+
+    fn unknown<T>() -> Result<T, Unknown> {
+        Err(Unknown("the base's canaries were too few".to_owned()))
+    }
+
+    fn against(base: Forecast) -> Against {
+        Against {
+            base,
+            time: unknown(),
+            cost: unknown(),
+            memory: unknown(),
+            exceeded_then: vec![Memory, Time],
+        }
+    }
+
+    fn costing(median: f64) -> Forecast {
+        Forecast {
+            cost_usd: about(median),
+            ..nothing_known()
+        }
+    }
+
+    fn and(line: BudgetLine, at_least: f64) -> BudgetLine {
+        BudgetLine { at_least, ..line }
+    }
+
+    #[test]
+    fn an_increase_is_over_where_it_is_certain_by_share_and_by_amount() {
+        // 19 of 20 cases are more than 20 % and more than 10 USD.
+        let mut factors = [1.31; 20];
+        factors[0] = 1.1;
+        let against = Against {
+            cost: grown(48.0, &factors),
+            ..against(costing(48.0))
+        };
+        let verdict = |line: BudgetLine| {
+            let lines = judged_against(&costing(63.0), &[line], &against);
+            (lines[0].verdict, lines[0].chance_of_breach.unwrap())
+        };
+        let (found, chance) = verdict(at_most(CostIncrease, 20.0));
+        assert_eq!(found, LineVerdict::Exceeded);
+        assert!((chance - 0.95).abs() < 1e-9);
+        assert_eq!(
+            verdict(and(at_most(CostIncrease, 20.0), 10.0)).0,
+            LineVerdict::Exceeded
+        );
+        // 31 % of 48 USD are 14.88.
+        assert_eq!(
+            verdict(and(at_most(CostIncrease, 20.0), 15.0)),
+            (LineVerdict::Within, 0.0)
+        );
+        factors[1] = 1.1;
+        let less_certain = Against {
+            cost: grown(48.0, &factors),
+            ..against.clone()
+        };
+        let lines = judged_against(
+            &costing(63.0),
+            &[at_most(CostIncrease, 20.0)],
+            &less_certain,
+        );
+        assert_eq!(lines[0].verdict, LineVerdict::Within);
+        assert_eq!(job_verdict(&lines), Verdict::Within);
+        assert_eq!(
+            reason(&lines, &costing(63.0), &one(), CERTAINTY),
+            "cost increase is +31%, above +20% but not for certain: 90% likely over"
+        );
+    }
+
+    #[test]
+    fn an_increase_is_said_with_its_limit() {
+        let base = Against {
+            time: grown(3600.0, &[1.31]),
+            cost: grown(48.0, &[0.88]),
+            ..against(nothing_known())
+        };
+        let said = |line: BudgetLine| {
+            let lines = judged_against(&costing(63.0), &[line], &base);
+            reason(&lines, &costing(63.0), &one(), CERTAINTY)
+        };
+        assert_eq!(
+            said(at_most(TimeIncrease, 20.0)),
+            "time increase is +31%, above the allowed +20%"
+        );
+        assert_eq!(
+            said(and(at_most(TimeIncrease, 20.0), 600.0)),
+            "time increase is +31%, above the allowed +20% and 10m"
+        );
+        assert_eq!(
+            said(and(at_most(TimeIncrease, 20.0), 7200.0)),
+            "time increase is +31%, but not above the allowed 2h"
+        );
+        assert_eq!(
+            said(at_most(CostIncrease, 20.0)),
+            "cost increase is -12%, within the allowed +20%"
+        );
+    }
+
+    #[test]
+    fn an_increase_is_unknown_where_the_comparison_is_and_does_not_apply_without_one() {
+        let line = [at_most(CostIncrease, 20.0)];
+        let lines = judged_against(&costing(63.0), &line, &against(nothing_known()));
+        assert_eq!(lines[0].verdict, LineVerdict::Unknown);
+        assert_eq!(
+            reason(&lines, &costing(63.0), &one(), CERTAINTY),
+            "cost increase is unknown: the base's canaries were too few"
+        );
+        let alone = judge_increase(&line[0], CERTAINTY, None);
+        assert_eq!(alone.verdict, LineVerdict::NotApplicable);
+        assert_eq!(
+            alone.reason.as_deref(),
+            Some("there is no baseline to compare with")
+        );
+    }
+
+    /// The verdict of the job, and what is said.
+    fn outcome(new: &Forecast, lines: &[BudgetLine], against: &Against) -> (Verdict, String) {
+        let lines = judged_against(new, lines, against);
+        (job_verdict(&lines), reason(&lines, new, &one(), CERTAINTY))
+    }
+
+    #[test]
+    fn a_breach_of_the_base_only_warns_unless_the_change_makes_it_worse_for_certain() {
+        let base = |factors: &[f64]| Against {
+            cost: grown(61.0, factors),
+            ..against(costing(61.0))
+        };
+        assert_eq!(
+            outcome(&costing(63.0), &[at_most(Cost, 50.0)], &base(&[1.05, 0.99])),
+            (
+                Verdict::NotJudged,
+                "cost is 63 USD, 13 USD above 50 USD, but the base was over already (61 USD) and this change does not raise it for certain"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            outcome(&costing(63.0), &[at_most(Cost, 50.0)], &base(&[1.05, 1.01])),
+            (
+                Verdict::Exceeded,
+                "cost is 63 USD, 13 USD above 50 USD; the base was over already (61 USD) and this change raises it"
+                    .to_owned()
+            )
+        );
+        // The base was within: nothing was there before.
+        let cheap = Against {
+            cost: grown(45.0, &[1.4, 0.9]),
+            ..against(costing(45.0))
+        };
+        let lines = judged_against(&costing(63.0), &[at_most(Cost, 50.0)], &cheap);
+        assert_eq!(lines[0].existing_breach, None);
+        assert_eq!(job_verdict(&lines), Verdict::Exceeded);
+        // A change that mends it is within, and no word is lost on the base.
+        let lines = judged_against(&costing(30.0), &[at_most(Cost, 50.0)], &base(&[0.5]));
+        assert_eq!(lines[0].existing_breach, None);
+        assert_eq!(job_verdict(&lines), Verdict::Within);
+    }
+
+    #[test]
+    fn another_line_still_decides_and_the_old_breach_is_said_beside() {
+        let new = Forecast {
+            time_seconds: about(3600.0),
+            ..costing(63.0)
+        };
+        let base = Against {
+            cost: grown(61.0, &[1.05, 0.99]),
+            ..against(costing(61.0))
+        };
+        let (verdict, said) = outcome(&new, &[at_most(Cost, 50.0), at_most(Time, 7200.0)], &base);
+        assert_eq!(verdict, Verdict::Within);
+        assert_eq!(
+            said,
+            "cost is 63 USD, 13 USD above 50 USD, but the base was over already (61 USD) and this change does not raise it for certain"
+        );
+        let (verdict, said) = outcome(&new, &[at_most(Cost, 50.0), at_most(Time, 1800.0)], &base);
+        assert_eq!(verdict, Verdict::Exceeded);
+        assert_eq!(
+            said,
+            "time is 1h, 30m above 30m; cost was over its budget on the base already and counts as a warning"
+        );
+    }
+
+    #[test]
+    fn what_was_settled_by_a_canary_of_the_base_was_there_before() {
+        let dead = Forecast {
+            out_of_memory: true,
+            ..nothing_known()
+        };
+        let slow = Forecast {
+            time_at_least: Some(9000.0),
+            ..nothing_known()
+        };
+        let all_memory = implicit(at_most(Memory, 100.0));
+        for (base, new, line) in [
+            (&dead, &dead, all_memory.clone()),
+            (&slow, &slow, at_most(Time, 7200.0)),
+        ] {
+            let lines = judged_against(new, &[line], &against(base.clone()));
+            let breach = lines[0].existing_breach.unwrap();
+            assert_eq!((breach.base, breach.chance_of_more), (None, None));
+            assert_eq!(breach.counts_as, Level::Warn);
+            assert_eq!(job_verdict(&lines), Verdict::NotJudged);
+        }
+        // The base was over its budget of memory and still ran; now it does not.
+        let base = Forecast {
+            memory_percent: about(75.0),
+            ..nothing_known()
+        };
+        let lines = judged_against(&dead, &[at_most(Memory, 70.0)], &against(base));
+        let breach = lines[0].existing_breach.unwrap();
+        assert!(breach.chance_of_more.unwrap() > 0.99);
+        assert_eq!(job_verdict(&lines), Verdict::Exceeded);
+    }
+
+    #[test]
+    fn other_lines_go_by_the_two_forecasts_and_a_lower_limit_by_what_is_less() {
+        let with = |step_cost: f64, cpu: f64| Forecast {
+            cost_per_step_usd: about(step_cost),
+            cpu_percent: Ok(Predictive::level(cpu, 2.0, 1e9)),
+            ..nothing_known()
+        };
+        let base = against(with(0.2, 20.0));
+        let counts_as = |new: &Forecast, line: BudgetLine| {
+            let lines = judged_against(new, &[line], &base);
+            lines[0].existing_breach.map(|breach| breach.counts_as)
+        };
+        let step = at_most(CostPerStep, 0.1);
+        assert_eq!(
+            counts_as(&with(0.22, 20.0), step.clone()),
+            Some(Level::Warn)
+        );
+        assert_eq!(counts_as(&with(0.4, 20.0), step), Some(Level::Fail));
+        let cpu = at_least(CpuUtilization, 40.0);
+        assert_eq!(counts_as(&with(0.2, 19.0), cpu.clone()), Some(Level::Warn));
+        assert_eq!(counts_as(&with(0.2, 10.0), cpu.clone()), Some(Level::Fail));
+        assert_eq!(counts_as(&with(0.2, 10.0), warn(cpu.clone())), None);
+        let (_, said) = outcome(&with(0.2, 19.0), &[cpu], &base);
+        assert_eq!(
+            said,
+            "CPU utilization is 19%, 21 points below 40%, but the base was under already (20%) and this change does not lower it for certain"
+        );
+    }
+}

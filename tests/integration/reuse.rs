@@ -1,0 +1,330 @@
+//! Unchanged inputs are never paid for twice: canaries of earlier runs stand for those of a new one.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::project::{Finished, Project};
+
+/// A job whose every start leaves a line in a file beside the project, with a price so that it saves something.
+struct Counted {
+    project: Project,
+    starts: tempfile::NamedTempFile,
+}
+
+const SPEC: &str = "\
+version: 1
+backend: local
+prices: {local: 3600 USD/h}
+jobs:
+  sums:
+    paths: [train.sh, '!**/*.md']
+    training:
+      command: [sh, train.sh]
+      channels:
+        train: {uri: data}
+      environment: {DEPTH: '5'}
+    instance: local
+    canary: {design: fixed, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m, spend_limit: 9000 USD}
+    budget: {cost: 50000 USD}
+";
+
+impl Counted {
+    fn new() -> Self {
+        Self::with_script("")
+    }
+
+    fn with_script(more: &str) -> Self {
+        let starts = tempfile::NamedTempFile::new().unwrap();
+        let script = format!("echo start >> {}\n{more}", starts.path().display());
+        let project = Project::empty()
+            .file("canary-gate.yml", SPEC)
+            .file("train.sh", &script)
+            .file("notes.md", "what we thought")
+            .data("data", 100)
+            .file(".gitignore", ".canary-gate/\n")
+            .committed();
+        Self { project, starts }
+    }
+
+    fn run(&self, more: &[&str]) -> Finished {
+        let arguments = ["run", "--all", "--quiet", "--format", "json"];
+        self.project.run(&[&arguments[..], more].concat())
+    }
+
+    /// How many canaries were started since the last time that this was asked.
+    fn started(&self) -> usize {
+        let count = fs::read_to_string(self.starts.path())
+            .unwrap()
+            .lines()
+            .count();
+        fs::write(self.starts.path(), "").unwrap();
+        count
+    }
+
+    fn records(&self) -> Vec<PathBuf> {
+        let folder = self.project.path(".canary-gate/local/sums");
+        let mut files: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        files
+    }
+
+    fn edit_spec(&self, from: &str, to: &str) {
+        assert!(SPEC.contains(from));
+        self.project
+            .write("canary-gate.yml", &SPEC.replace(from, to));
+    }
+}
+
+fn measurements(report: &Value) -> &Vec<Value> {
+    report["jobs"][0]["measurements"].as_array().unwrap()
+}
+
+#[test]
+fn the_same_inputs_are_measured_once() {
+    let counted = Counted::new();
+    let first = counted.run(&[]).ended_with(0).json();
+    assert_eq!(counted.started(), 6);
+    let second = counted.run(&[]).ended_with(0).json();
+    assert_eq!(counted.started(), 0);
+    for run in measurements(&second) {
+        assert!(run["reused"]["age_days"].as_f64().unwrap() < 1.0, "{run}");
+        assert!(run["reused"]["saved_usd"].as_f64().unwrap() > 0.0, "{run}");
+        assert!(run.get("cost").is_none(), "{run}");
+    }
+    assert_eq!(
+        first["jobs"][0]["forecasts"][0]["estimates"],
+        second["jobs"][0]["forecasts"][0]["estimates"]
+    );
+    assert!(second["jobs"][0]["spend"].get("canary_usd").is_none());
+    counted
+        .project
+        .run(&["run", "--all", "--quiet"])
+        .ended_with(0)
+        .reported("all from earlier runs (the newest less than an hour old), which saved");
+}
+
+#[test]
+fn what_changes_what_a_canary_does_is_measured_anew() {
+    let counted = Counted::new();
+    counted.run(&[]).ended_with(0);
+    counted.started();
+    for (from, to, starts) in [
+        ("DEPTH: '5'", "DEPTH: '6'", 6),
+        ("design: fixed", "design: fixed, seed: 2", 6),
+        ("replicates: 2", "replicates: 3", 3),
+        ("50000 USD", "49999 USD", 0),
+        ("3600 USD/h", "3601 USD/h", 0),
+    ] {
+        counted.edit_spec(from, to);
+        counted.run(&[]).ended_with(0);
+        assert_eq!(counted.started(), starts, "{to}");
+    }
+}
+
+#[test]
+fn files_that_the_job_does_not_name_change_nothing_and_its_code_and_data_do() {
+    let counted = Counted::new();
+    counted.run(&[]).ended_with(0);
+    counted.started();
+    counted.project.write("notes.md", "what we think");
+    counted.run(&[]).ended_with(0);
+    assert_eq!(counted.started(), 0);
+    let script = counted.project.read("train.sh");
+    counted
+        .project
+        .write("train.sh", &format!("{script}\n# faster\n"));
+    counted.run(&[]).ended_with(0);
+    assert_eq!(counted.started(), 6);
+    counted.project.write("train.sh", &script);
+    // As long as before, and other content.
+    let data = counted.project.read("data/part-099.csv");
+    counted
+        .project
+        .write("data/part-099.csv", &data.replace('9', "8"));
+    counted.run(&[]).ended_with(0);
+    assert_eq!(counted.started(), 6);
+}
+
+#[test]
+fn fresh_measures_anew() {
+    let counted = Counted::new();
+    counted.run(&[]).ended_with(0);
+    counted.started();
+    counted.run(&["--fresh"]).ended_with(0);
+    assert_eq!(counted.started(), 6);
+}
+
+#[test]
+fn a_canary_older_than_the_spec_allows_is_measured_anew() {
+    let counted = Counted::new();
+    counted.run(&[]).ended_with(0);
+    counted.started();
+    for path in counted.records() {
+        let text = fs::read_to_string(&path).unwrap();
+        let mut record: Value = serde_json::from_str(&text).unwrap();
+        let measurement = &mut record["content"]["measurement"];
+        if let Some(ended) = measurement.get_mut("ended_at") {
+            let then: jiff::Timestamp = ended.as_str().unwrap().parse().unwrap();
+            let earlier = then - jiff::SignedDuration::from_hours(24 * 15);
+            *ended = Value::String(earlier.to_string());
+            fs::write(&path, record.to_string()).unwrap();
+        }
+    }
+    counted.run(&[]).ended_with(0);
+    assert_eq!(counted.started(), 6);
+}
+
+#[test]
+fn prices_are_always_todays() {
+    let counted = Counted::new();
+    let cost = |report: &Value| {
+        report["jobs"][0]["forecasts"][0]["estimates"]["cost_usd"]["point"]
+            .as_f64()
+            .unwrap()
+    };
+    let before = cost(&counted.run(&[]).ended_with(0).json());
+    counted.edit_spec("3600 USD/h", "7200 USD/h");
+    counted.edit_spec("3600 USD/h", "7200 USD/h");
+    let after = cost(&counted.run(&[]).json());
+    assert!((after / before - 2.0).abs() < 1e-9, "{before} {after}");
+}
+
+#[test]
+fn a_gate_that_was_killed_goes_on_where_it_was() {
+    let counted = Counted::with_script(
+        "test $(wc -l < \"$COUNT\") -eq 4 && kill -9 $(cat /proc/$PPID/stat | cut -d' ' -f4)\nsleep 0.05\n",
+    );
+    // The script's parent is the probe, whose parent is the gate.
+    let spec = SPEC.replace(
+        "DEPTH: '5'",
+        &format!("COUNT: '{}'", counted.starts.path().display()),
+    );
+    counted.project.write("canary-gate.yml", &spec);
+    let killed = counted.run(&[]);
+    assert_eq!(killed.code, -1, "{}", killed.seen());
+    fs::write(counted.starts.path(), "").unwrap();
+    let report = counted.run(&[]).ended_with(0).json();
+    assert_eq!(counted.started(), 3);
+    let reused = measurements(&report)
+        .iter()
+        .filter(|run| run.get("reused").is_some());
+    assert_eq!(reused.count(), 3);
+}
+
+#[test]
+fn where_git_knows_no_code_nothing_is_taken_over() {
+    let counted = Counted::new();
+    fs::remove_dir_all(counted.project.path(".git")).unwrap();
+    counted.run(&[]).ended_with(0);
+    counted.started();
+    counted.run(&[]).ended_with(0);
+    assert_eq!(counted.started(), 6);
+}
+
+#[test]
+fn a_damaged_record_is_named_and_its_canary_run_again() {
+    let counted = Counted::new();
+    counted.run(&[]).ended_with(0);
+    counted.started();
+    let records = counted.records();
+    let canary = |path: &&PathBuf| path.to_string_lossy().contains("-canary-");
+    let damaged = records.iter().find(canary).unwrap();
+    let text = fs::read_to_string(damaged).unwrap();
+    fs::write(damaged, &text[..text.len() / 2]).unwrap();
+    let name = damaged.file_name().unwrap().to_str().unwrap();
+    counted.run(&[]).ended_with(0).complained(name);
+    assert_eq!(counted.started(), 1);
+}
+
+#[test]
+fn two_gates_at_once_lose_nothing() {
+    let counted = Counted::with_script("sleep 0.05\n");
+    let arguments = ["run", "--all", "--quiet", "--format", "json"];
+    let both: Vec<_> = (0..2)
+        .map(|_| {
+            counted
+                .project
+                .gate(&arguments)
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut gate in both {
+        assert!(gate.wait().unwrap().success());
+    }
+    let forecasts = counted
+        .records()
+        .iter()
+        .filter(|path| path.to_string_lossy().contains("-forecast-"))
+        .count();
+    assert_eq!(forecasts, 2);
+    counted.started();
+    counted.run(&[]).ended_with(0);
+    assert_eq!(counted.started(), 0);
+}
+
+#[test]
+fn a_canary_that_was_handed_another_variable_is_another() {
+    let counted = Counted::new();
+    let run = |value: &str| {
+        let arguments = ["run", "--all", "--quiet", "--pass-env", "MODE"];
+        counted
+            .project
+            .run_with(&arguments, |command| {
+                command.env("MODE", value);
+            })
+            .ended_with(0);
+        counted.started()
+    };
+    assert_eq!([run("slow"), run("slow"), run("fast")], [6, 0, 6]);
+}
+
+#[test]
+fn the_same_objects_drawn_for_another_fraction_count_once_for_it() {
+    let counted = Counted::new();
+    counted.run(&[]).ended_with(0);
+    counted.started();
+    counted.edit_spec("fractions: [1%, 2%, 3%]", "fractions: [1.2%, 2.2%, 3.3%]");
+    let report = counted.run(&[]).ended_with(0).json();
+    assert_eq!(counted.started(), 0);
+    let fractions: Vec<f64> = measurements(&report)
+        .iter()
+        .map(|run| run["fraction"].as_f64().unwrap())
+        .collect();
+    let percents = fractions
+        .iter()
+        .map(|share| (share * 1000.0).round() / 10.0);
+    assert_eq!(percents.collect::<Vec<_>>(), [1.2, 1.2, 2.2, 2.2, 3.3, 3.3]);
+}
+
+#[test]
+fn a_history_that_cannot_be_written_costs_nothing() {
+    let counted = Counted::new();
+    counted.edit_spec("backend: local", "backend: local\nhistory: records");
+    counted.project.write("records", "a file");
+    counted.run(&[]).ended_with(1).complained("records");
+    assert_eq!(counted.started(), 0);
+}
+
+#[test]
+fn what_was_measured_while_the_code_changed_stands_for_nothing() {
+    let counted = Counted::with_script("cd \"$TOP\" && echo '# edited' >> train.sh\n");
+    let top = counted.project.root().to_str().unwrap().to_owned();
+    let spec = SPEC.replace("DEPTH: '5'", &format!("TOP: '{top}'"));
+    counted.project.write("canary-gate.yml", &spec);
+    let script = counted.project.read("train.sh");
+    counted
+        .run(&[])
+        .ended_with(0)
+        .complained("the code was changed while a canary ran");
+    counted.started();
+    counted.project.write("train.sh", &script);
+    counted.run(&[]);
+    assert_eq!(counted.started(), 6);
+}
