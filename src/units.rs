@@ -412,10 +412,20 @@ fn shortest_money(value: f64) -> String {
 }
 
 impl Seconds {
+    const A_DAY: f64 = 86_400.0;
+
+    pub fn in_days(self) -> f64 {
+        self.0 / Self::A_DAY
+    }
+
+    pub fn of_days(days: f64) -> Self {
+        Self(days * Self::A_DAY)
+    }
+
     /// The duration in all its units but days, to the millisecond: `36h 30m`, `1m 30s`, `0.25s`. More than three days in
     /// whole days are days: `14d`.
     pub fn exact(self) -> String {
-        const DAY: f64 = 86_400.0;
+        const DAY: f64 = Seconds::A_DAY;
         let sign = if self.0 < 0.0 { "-" } else { "" };
         let total = (self.0.abs() * 1000.0).round() / 1000.0;
         if !total.is_finite() {

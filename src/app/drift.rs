@@ -22,9 +22,7 @@ use super::keys::JobKeys;
 use super::past::Past;
 use super::project::Project;
 use super::who::Who;
-use super::{
-    AppError, Loudness, change, gate, policy, print, printable, report, run, say, signals,
-};
+use super::{AppError, Loudness, change, gate, policy, print, printable, report, run, signals};
 
 pub(super) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
@@ -60,16 +58,8 @@ pub(super) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         pass_env: &arguments.pass_env,
     };
     let gated = gate::run(&project, &asked, signals::watch()?, loudness).await?;
-    let (report, failed) = gated.report(&project, Vec::new(), strictness);
-    let written = report::publish(&report, arguments.output.format, &outputs)
-        .and(gate::keep(&report, &project));
-    let Some(error) = failed else {
-        return written.map(|()| report.exit_code);
-    };
-    if let Err(unwritten) = written {
-        say(unwritten.render(false).trim_end());
-    }
-    Err(error.ending_with(report.exit_code))
+    let found = gated.report(&project, Vec::new(), strictness);
+    gate::tell(found, &project, arguments.output.format, &outputs)
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::backend::Cancellation;
 use crate::backend::sagemaker::ReusePolicy;
 use crate::change::AffectedJob;
+use crate::cli::Format;
 use crate::exit::Strictness;
 use crate::plan::{Alternatives, PlanError};
 use crate::report::{self, JobReport, Report};
@@ -16,7 +17,7 @@ use super::backend::AnyBackend;
 use super::base_commit::BaseCommit;
 use super::canaries::{Reuse, Runner};
 use super::checkout::Checkout;
-use super::files;
+use super::files::{self, Outputs};
 use super::gate_run::GateRun;
 use super::judge;
 use super::past::Past;
@@ -171,6 +172,26 @@ impl Gated {
         report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
         (report, one_error(self.failures))
     }
+}
+
+/// Publishes what a command found and keeps it; gives back the exit code, or the command's own error with it. Whoever reads
+/// standard output has the report even if a file of it cannot be written.
+pub(super) fn tell(
+    (report, failed): (Report, Option<AppError>),
+    project: &Project,
+    format: Format,
+    outputs: &Outputs,
+) -> Result<u8, AppError> {
+    let published = super::report::publish(&report, format, outputs);
+    let written = published.and(keep(&report, project));
+    let Some(error) = failed else {
+        return written.map(|()| report.exit_code);
+    };
+    // Two troubles are both said; the job's is the command's own.
+    if let Err(unwritten) = written {
+        say(unwritten.render(false).trim_end());
+    }
+    Err(error.ending_with(report.exit_code))
 }
 
 /// Keeps a report that has something to say beside the spec, for `actuals` and for who looks later.

@@ -75,7 +75,7 @@ pub(super) async fn gate<'a>(
     let mut notes = runner.backend.notes(job);
     notes.extend(plan.notes.iter().cloned());
     notes.extend(project.ignored_not_yet(job));
-    notes.extend(no_base_yet(job, asked, base.as_ref()));
+    notes.extend(no_base_yet(job, asked, &keys, base.as_ref()));
     let mut report = judge::job_report(&JobInput {
         name: &job.name,
         instance: &job.instance,
@@ -140,8 +140,21 @@ async fn prepare(
 }
 
 /// That there is nothing to compare with, and why.
-fn no_base_yet(job: &Job, asked: &Asked<'_>, base: Option<&Base>) -> Option<String> {
+fn no_base_yet(
+    job: &Job,
+    asked: &Asked<'_>,
+    keys: &JobKeys,
+    base: Option<&Base>,
+) -> Option<String> {
     if base.is_some() || asked.who.writer.command == Command::Drift {
+        return None;
+    }
+    // What has not changed has nothing to be compared with.
+    let theirs = asked
+        .base
+        .as_ref()
+        .and_then(|commit| commit.code.get(&job.name));
+    if theirs.is_some() && theirs == keys.code.as_ref() {
         return None;
     }
     if let Some(commit) = &asked.base

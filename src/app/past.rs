@@ -21,8 +21,6 @@ use super::project::Project;
 use super::who::Who;
 use super::{AppError, history, printable, say};
 
-const SECONDS_A_DAY: f64 = 86_400.0;
-
 /// The history as one run of the gate uses it.
 pub(super) struct Past {
     history: History,
@@ -139,7 +137,7 @@ impl Past {
             // The same objects may have been drawn for another fraction; this run's design counts by its own.
             fraction: run.fraction,
             reused: Some(Reused {
-                age_days: age(&record, &measurement).max(0.0) / SECONDS_A_DAY,
+                age_days: Seconds(age(&record, &measurement).max(0.0)).in_days(),
                 saved_usd: None,
             }),
             ..measurement

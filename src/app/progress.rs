@@ -189,7 +189,7 @@ fn how_long(measurement: &Measurement) -> String {
     match measurement.reused {
         None => after,
         Some(reused) => {
-            let age = Seconds(reused.age_days * 86_400.0);
+            let age = Seconds::of_days(reused.age_days);
             format!("{after}, measured {age} ago and not run again")
         }
     }

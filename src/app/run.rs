@@ -11,7 +11,7 @@ use super::canaries::Reuse;
 use super::files::Outputs;
 use super::project::Project;
 use super::who::Who;
-use super::{AppError, Loudness, change, gate, policy, report, say, signals, validate};
+use super::{AppError, Loudness, change, gate, policy, report, signals, validate};
 
 pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
@@ -67,18 +67,8 @@ pub(super) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         validate::warn_of_idle_globs(&project)?;
         notes.push(change::nothing_affected(&change, &arguments.change.jobs));
     }
-    let (report, failed) = gated.report(&project, notes, strictness);
-    // Whoever reads standard output has the report even if a file of it cannot be written.
-    let written = report::publish(&report, arguments.output.format, &outputs)
-        .and(gate::keep(&report, &project));
-    let Some(error) = failed else {
-        return written.map(|()| report.exit_code);
-    };
-    // Two troubles are both said; the job's is the command's own.
-    if let Err(unwritten) = written {
-        say(unwritten.render(false).trim_end());
-    }
-    Err(error.ending_with(report.exit_code))
+    let found = gated.report(&project, notes, strictness);
+    gate::tell(found, &project, arguments.output.format, &outputs)
 }
 
 /// Flag, then spec.

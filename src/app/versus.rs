@@ -16,8 +16,6 @@ use crate::verdict::{Against, LineVerdict};
 use super::judge::{CapacityOf, measured_price};
 use super::past::Base;
 
-const SECONDS_A_DAY: f64 = 86_400.0;
-
 /// What a comparison is made from.
 pub(super) struct VersusInput<'a> {
     pub(super) base: &'a Base,
@@ -178,7 +176,7 @@ pub(super) fn named(base: &Base, instance: &InstanceConfiguration) -> Baseline {
     Baseline {
         commit: base.record.commit.clone(),
         branch: base.record.writer.branch.clone(),
-        age_days: base.age.0 / SECONDS_A_DAY,
+        age_days: base.age.in_days(),
         is_same_code: base.is_same_code,
         data_changed: base.data_changed,
         instance: theirs.filter(|theirs| *theirs != instance).cloned(),

@@ -34,7 +34,7 @@ pub(crate) fn recording_on(instance: &str, rate: f64) -> String {
     rows.map(line).collect()
 }
 
-fn spec(budget: &str) -> String {
+pub(crate) fn spec(budget: &str) -> String {
     format!(
         "\
 version: 1

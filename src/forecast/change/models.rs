@@ -219,20 +219,19 @@ impl<'a> Pair<'a> {
         (self.known + squares) / self.degrees_of_freedom
     }
 
-    /// Both sides' full runs, and the base's with the new side's data, and with its work too.
-    fn places(&self) -> [Place; 4] {
+    /// The base's full run, the same with the new side's data, and the new side's own.
+    fn places(&self) -> [Place; 3] {
         let [base, new] = self.sides.map(|side| side.full);
         let more_data = Place {
             share: new.share,
             ..base
         };
-        [base, more_data, new, new]
+        [base, more_data, new]
     }
 
     /// What a law of the base, and one of the new side, say of the places.
     fn told_by_base(&self, law: &Candidate) -> [Told; 3] {
-        let [base, more_data, new, _] = self.places();
-        [base, more_data, new].map(|place| self.told(law, law.center, place))
+        self.places().map(|place| self.told(law, law.center, place))
     }
 
     fn told(&self, law: &Candidate, center: f64, place: Place) -> Told {

@@ -3,35 +3,18 @@
 use std::fs;
 
 use super::workflow::{NUMBER, Workflow};
-use crate::baseline::recording;
+use crate::baseline::{recording, spec};
 use crate::github::Files;
 
-fn spec(more: &str) -> String {
-    format!(
-        "\
-version: 1
-backend: replay
-recording: runs.csv
-prices: {{local: 36 USD/h}}
-jobs:
-  sums:
-    paths: [train.py]
-    training: {{command: [python3, train.py], channels: {{train: {{uri: data}}}}}}
-    instance: local
-    canary: {{design: fixed, max_runtime: 1h, spend_limit: 900 USD}}
-{more}"
-    )
-}
-
 /// The files of a training that takes so many seconds.
-fn files(more: &str, script: &str, rate: f64) -> Files {
+fn files(budget: &str, script: &str, rate: f64) -> Files {
     Files::new()
-        .with("canary-gate.yml", spec(more))
+        .with("canary-gate.yml", spec(budget))
         .with("train.py", script)
         .with("runs.csv", recording(2.0, rate))
 }
 
-const BUDGET: &str = "    budget: {cost_increase: 20%}\n";
+const BUDGET: &str = "{cost_increase: 20%}";
 
 /// A pull request that makes a training half as long again.
 fn slower() -> (Workflow, Files) {
@@ -194,7 +177,7 @@ fn a_push_that_measured_nothing_new_leaves_a_drift_standing() {
     let slow = files(BUDGET, "fit()", 1600.0);
     workflow.on_main("schedule", &slow, &drift).ended_with(12);
     // Another budget concerns every job, and is no other training.
-    let other_budget = files("    budget: {cost_increase: 30%}\n", "fit()", 1600.0);
+    let other_budget = files("{cost_increase: 30%}", "fit()", 1600.0);
     workflow.on_main("push", &other_budget, &[]).ended_with(0);
     workflow.on_main("schedule", &slow, &drift).ended_with(12);
     assert_eq!(workflow.github.issues()[0].closed_as, None);
@@ -203,7 +186,7 @@ fn a_push_that_measured_nothing_new_leaves_a_drift_standing() {
 /// One job drifted and was seen by an issue; now its check cannot be made, while that of the other is fine.
 #[test]
 fn an_issue_stays_open_while_a_job_cannot_be_checked() {
-    let other = spec("")
+    let other = spec(BUDGET)
         .split_once("jobs:\n")
         .unwrap()
         .1
@@ -218,7 +201,7 @@ fn an_issue_stays_open_while_a_job_cannot_be_checked() {
             ""
         };
         Files::new()
-            .with("canary-gate.yml", format!("{}{other}", spec("")))
+            .with("canary-gate.yml", format!("{}{other}", spec(BUDGET)))
             .with("train.py", "fit()")
             .with("runs.csv", format!("{head}\n{of_others}{of_sums}"))
     };
