@@ -52,12 +52,12 @@ pub(super) enum Reuse {
 
 impl Records<'_> {
     /// The canary of an earlier run that stands for this one.
-    async fn found(&self, job: &Job, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
+    async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
             (Reuse::Young, Some(key)) => {
                 self.past
-                    .canary(job, run, &key, jiff::Timestamp::now())
+                    .canary(self.job, run, &key, jiff::Timestamp::now())
                     .await
             }
             _ => Ok(None),
@@ -141,7 +141,7 @@ pub(super) async fn run<B: Backend>(
                 return None;
             }
             if let Some(records) = records {
-                match records.found(job, run).await {
+                match records.found(run).await {
                     Ok(None) => {}
                     Ok(Some(measurement)) => {
                         return Some((index, Ok(Launched::Before(measurement))));

@@ -19,7 +19,7 @@ use super::canaries::Reuse;
 use super::files::Outputs;
 use super::judge::{self, JobInput};
 use super::keys::JobKeys;
-use super::past::Past;
+use super::past::{Past, RecordedForecast};
 use super::project::Project;
 use super::who::Who;
 use super::{AppError, Loudness, change, gate, policy, print, printable, report, run, signals};
@@ -76,14 +76,14 @@ pub(super) fn refuse_another_place(who: &Who) -> Result<(), AppError> {
 
 /// Holds what was just measured of a job against the checks before. Gives back whether this check is the baseline of those to
 /// come: it is whole, and the first on the job's instance.
-pub(super) async fn hold_against_earlier(
+pub(super) fn hold_against_earlier(
     job: &Job,
-    past: &Past,
+    earlier: &[RecordedForecast],
+    commit: Option<String>,
     keys: &JobKeys,
     report: &mut JobReport,
     is_whole: bool,
-) -> Result<bool, AppError> {
-    let earlier = past.checks(&job.name).await?;
+) -> bool {
     let Some((baseline, found)) = earlier.first() else {
         if is_whole {
             not_judged(
@@ -91,7 +91,7 @@ pub(super) async fn hold_against_earlier(
                 "the first check for drift; it is the baseline of those to come",
             );
         }
-        return Ok(is_whole);
+        return is_whole;
     };
     if let Some(row) = found.forecasts.first()
         && row.instance != job.instance
@@ -103,23 +103,23 @@ pub(super) async fn hold_against_earlier(
             );
             not_judged(report, &reason);
         }
-        return Ok(is_whole);
+        return is_whole;
     }
     // What broke off, or whose training failed, is told as that.
     if !is_whole {
-        return Ok(false);
+        return false;
     }
     report.notes.extend(what_else_differs(baseline, keys));
     let today = Check {
         at: jiff::Timestamp::now(),
-        commit: past.commit(),
+        commit,
         measurements: of_instance(&report.measurements, report),
         price: report.forecasts.first().and_then(price_of_all),
     };
     let mut series: Vec<Check> = earlier.iter().map(Check::of).collect();
     series.push(today);
     add(job, &series, report);
-    Ok(false)
+    false
 }
 
 fn not_judged(report: &mut JobReport, reason: &str) {
@@ -178,7 +178,7 @@ struct Check {
 }
 
 impl Check {
-    fn of((record, found): &(Record, record::Forecast)) -> Self {
+    fn of((record, found): &RecordedForecast) -> Self {
         let row = found.forecasts.first();
         let instance = row.map(|row| &row.instance);
         let runs = found.measurements.iter();
@@ -289,7 +289,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::Forecast) -> Jo
     })
 }
 
-/// Makes the newest check of each job the reference of those to come; gives back what to tell of each.
+/// Makes the newest check of each job the baseline of those to come; gives back what to tell of each.
 pub(super) async fn accept(
     project: &Project,
     jobs: &[AffectedJob<'_>],

@@ -16,7 +16,7 @@ use super::gate::{Asked, unless_cancelled, unplannable};
 use super::judge::{self, JobInput};
 use super::keys::JobKeys;
 use super::measure::{self, Goal, Measured};
-use super::past::{Base, Past};
+use super::past::{Base, Past, RecordedForecast};
 use super::project::Project;
 use super::{AppError, drift};
 
@@ -29,8 +29,8 @@ pub(super) async fn gate<'a>(
     runner: &mut Runner<'a, AnyBackend>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
-    let looking = look(project, affected, past, runner.backend);
-    let dataset = unless_cancelled(looking, runner.cancellation).await??;
+    let looking = look(project, affected, asked, past, runner.backend);
+    let (dataset, checks) = unless_cancelled(looking, runner.cancellation).await??;
     let price_of = |instance: &_| project.price(instance);
     let mut plan = match plan::plan(job, &dataset, &price_of, asked.alternatives) {
         Ok(plan) => plan,
@@ -95,19 +95,21 @@ pub(super) async fn gate<'a>(
     // What a signal cut short is no forecast.
     let kept = match runner.cancellation.is_cancelled() {
         true => Ok(()),
-        false => keep(affected, asked, past, &keys, &mut report).await,
+        false => keep(affected, asked, past, &keys, &checks, &mut report).await,
     };
-    let kept = kept.map_err(|error| error.during("comparing with the checks before"));
+    let kept = kept.map_err(|error| error.during("reading the checks before"));
     Ok((report, failure.or(kept.err())))
 }
 
-/// What may be read, what there is of the job already, and its data. Spends nothing.
+/// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest
+/// first. Spends nothing.
 async fn look(
     project: &Project,
     affected: &AffectedJob<'_>,
+    asked: &Asked<'_>,
     past: &Past,
     backend: &AnyBackend,
-) -> Result<Dataset, AppError> {
+) -> Result<(Dataset, Vec<RecordedForecast>), AppError> {
     let job = affected.job;
     let ready = backend.preflight(project, job).await;
     ready.map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
@@ -115,8 +117,14 @@ async fn look(
     known.map_err(|error| error.during("reading the history"))?;
     let writable = past.check_writable(&job.name);
     writable.map_err(|error| error.during("opening the history"))?;
+    let checks = match asked.who.writer.command {
+        Command::Drift => past.checks(&job.name).await,
+        Command::Run => Ok(Vec::new()),
+    };
+    let checks = checks.map_err(|error| error.during("reading the checks before"))?;
     let listed = backend.list(job).await;
-    listed.map_err(|error| AppError::from(error).during("listing the data"))
+    let listed = listed.map_err(|error| AppError::from(error).during("listing the data"))?;
+    Ok((listed, checks))
 }
 
 /// Makes the job ready to run, and finds out what it is known by and what it is compared with.
@@ -203,12 +211,13 @@ fn settle_unknown(report: &mut JobReport, measured: Measured, failure: Option<&A
 }
 
 /// Keeps what was found, for those who compare with it; a check for drift is held against the checks before it first. What
-/// was found is kept also where those cannot be read.
+/// was found is kept also where it cannot be told whether it is a new baseline.
 async fn keep(
     affected: &AffectedJob<'_>,
     asked: &Asked<'_>,
     past: &Past,
     keys: &JobKeys,
+    checks: &[RecordedForecast],
     report: &mut JobReport,
 ) -> Result<(), AppError> {
     // A check that broke off, or whose training failed, says nothing that others could be held against.
@@ -217,7 +226,9 @@ async fn keep(
         && report.forecasts.first().is_some_and(has_time);
     let is_baseline = match asked.who.writer.command {
         Command::Drift => {
-            drift::hold_against_earlier(affected.job, past, keys, report, is_whole).await
+            let (job, commit) = (affected.job, past.commit());
+            let is_first = drift::hold_against_earlier(job, checks, commit, keys, report, is_whole);
+            Ok(is_first)
         }
         Command::Run if is_whole && asked.who.may_set_the_baseline() => {
             past.is_another_training(report, keys).await

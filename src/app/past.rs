@@ -34,6 +34,9 @@ pub(super) struct Past {
     failure: Cell<Option<AppError>>,
 }
 
+/// A record of a forecast, and the forecast in it.
+pub(super) type RecordedForecast = (Record, record::Forecast);
+
 /// What a job is compared with.
 pub(super) struct Base {
     pub(super) record: Record,
@@ -263,10 +266,7 @@ impl Past {
     /// # Errors
     ///
     /// Where there is no baseline and a record cannot be read: it may be the one.
-    pub(super) async fn checks(
-        &self,
-        job: &str,
-    ) -> Result<Vec<(Record, record::Forecast)>, AppError> {
+    pub(super) async fn checks(&self, job: &str) -> Result<Vec<RecordedForecast>, AppError> {
         let is_check = |record: &Record| {
             let found = record.forecast();
             let is_baseline = found.is_some_and(|found| found.is_baseline);
@@ -310,7 +310,7 @@ impl Past {
         Ok(baseline.code_key != code || instance != Some(&report.instance))
     }
 
-    /// Writes a check once more as the reference of those to come.
+    /// Writes a check once more as the baseline of those to come.
     pub(super) async fn accept(&self, record: &Record, forecast: &record::Forecast) {
         self.append(Record {
             recorded_at: Timestamp::now(),

@@ -137,7 +137,7 @@ fn time_growth(
 }
 
 /// What all machines cost for a second; `None` without a price.
-pub(super) fn a_second(price: Option<&Price>, instance: &InstanceConfiguration) -> Option<f64> {
+fn a_second(price: Option<&Price>, instance: &InstanceConfiguration) -> Option<f64> {
     let usd = price?
         .usd_per_hour
         .cost(Seconds(1.0), instance.total_count())

@@ -67,6 +67,8 @@ pub enum GithubError {
         what: &'static str,
         expected: &'static str,
     },
+    #[error("the {what} is not as it should be, however often it is looked at")]
+    Unsettled { what: &'static str },
     #[error("GitHub could not be reached for {request}: {reason}")]
     NotReachable { request: String, reason: String },
     #[error("GitHub does not know the token ({request}: 401, {message})")]
@@ -185,6 +187,9 @@ impl GithubError {
                 needed.line(),
                 needed.block()
             ),
+            Self::Unsettled { .. } => {
+                "start the workflow again; a `concurrency` group keeps its runs from writing at the same time".to_owned()
+            }
             Self::Gone { .. } => {
                 "where issues are disabled in this repository, enable them in its settings under General, Features, or set the input \
                  `issue: off`"

@@ -27,6 +27,7 @@ pub mod outputs;
 pub mod posting;
 pub mod pull_request;
 mod retry;
+mod rounds;
 pub mod token;
 pub mod tracking;
 pub mod tree;

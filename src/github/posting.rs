@@ -17,18 +17,13 @@ use super::comment::{
 };
 use super::comments::Listed;
 use super::error::GithubError;
+use super::rounds;
 
 /// How often a comment is sent whose answers are lost.
 const ATTEMPTS: usize = 4;
 
-/// How often it is looked whether the report stands there, while other runs write too.
-const ROUNDS: usize = 12;
-
 /// How often a comment is looked for that GitHub has taken and does not list.
 const LOOKS: usize = 4;
-
-/// Waits between two looks become no longer from here on.
-const LONGEST_PAUSE: usize = 3;
 
 /// What became of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,35 +156,12 @@ struct Posting<'a> {
 impl Posting<'_> {
     /// Rounds of looking and writing, until a look shows that nothing is left to write.
     async fn post(&mut self) -> Result<(Change, String), GithubError> {
-        let mut trouble = None;
-        for round in 0..ROUNDS {
-            if round > 0 {
-                // A list may lag behind what was written.
-                self.github.pause(round.min(LONGEST_PAUSE)).await;
-            }
-            match self.round().await {
-                Ok(Some(done)) => return Ok(done),
-                Ok(None) => {}
-                Err(error) => {
-                    trouble = Some(error);
-                    break;
-                }
-            }
-        }
-        let trouble = trouble.or(self.trouble.take());
-        match (self.written.take(), trouble) {
-            (Some(written), trouble) => {
-                self.notes.push(match trouble {
-                    Some(error) => {
-                        format!("the comment was written, but not looked at again: {error}")
-                    }
-                    None => "other runs write the same comment again and again".to_owned(),
-                });
-                Ok(written)
-            }
-            (None, Some(error)) => Err(error),
-            (None, None) => unreachable!("a round ends, writes, or has trouble"),
-        }
+        let github = self.github;
+        let trouble = match rounds::until_done(github, async || self.round().await).await {
+            Ok(done) => return Ok(done),
+            Err(trouble) => trouble.or(self.trouble.take()),
+        };
+        rounds::as_written("comment", self.written.take(), trouble, &mut self.notes)
     }
 
     /// Looks, and does the next thing; what became of the report when nothing is left to do.

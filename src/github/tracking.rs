@@ -11,18 +11,13 @@ use super::client::Github;
 use super::comment::{CLOCKS_DIFFER, Identity, Order};
 use super::error::GithubError;
 use super::issue::{Issue, IssueMarker, newest, own_issues, title};
+use super::rounds;
 
 /// How often an issue is sent whose answers are lost.
 const ATTEMPTS: usize = 4;
 
-/// How often it is looked whether the issues are as they should be, while other runs write too.
-const ROUNDS: usize = 12;
-
 /// How often an issue is looked for that GitHub has taken and does not list.
 const LOOKS: usize = 4;
-
-/// Waits between two looks become no longer from here on.
-const LONGEST_PAUSE: usize = 3;
 
 /// What a check found, in Markdown without the marker. What is longer than GitHub takes is cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,35 +135,12 @@ struct Tracker<'a> {
 impl Tracker<'_> {
     /// Rounds of looking and writing, until a look shows that nothing is left to write.
     async fn track(&mut self) -> Result<Done, GithubError> {
-        let mut trouble = None;
-        for round in 0..ROUNDS {
-            if round > 0 {
-                // A list may lag behind what was written.
-                self.github.pause(round.min(LONGEST_PAUSE)).await;
-            }
-            match self.round().await {
-                Ok(Some(done)) => return Ok(done),
-                Ok(None) => {}
-                Err(error) => {
-                    trouble = Some(error);
-                    break;
-                }
-            }
-        }
-        let trouble = trouble.or(self.trouble.take());
-        match (self.written.take(), trouble) {
-            (Some(written), trouble) => {
-                self.notes.push(match trouble {
-                    Some(error) => {
-                        format!("the issue was written, but not looked at again: {error}")
-                    }
-                    None => "other runs write the same issue again and again".to_owned(),
-                });
-                Ok(written)
-            }
-            (None, Some(error)) => Err(error),
-            (None, None) => unreachable!("a round ends, writes, or has trouble"),
-        }
+        let github = self.github;
+        let trouble = match rounds::until_done(github, async || self.round().await).await {
+            Ok(done) => return Ok(done),
+            Err(trouble) => trouble.or(self.trouble.take()),
+        };
+        rounds::as_written("issue", self.written.take(), trouble, &mut self.notes)
     }
 
     /// Looks, and does the next thing; what became of the issue when nothing is left to do.

@@ -52,6 +52,25 @@ pub(super) fn of(job: &JobReport) -> Option<Chart> {
     } else {
         "forecast"
     };
+    let mut series = vec![format!("line \"law\" [{}]", points.join(", "))];
+    if let Some(limit) = shown_limit {
+        let level = number(limit);
+        series.push(format!("line \"budget\" [{level}, {level}]"));
+    }
+    let block = xychart(
+        &format!("Time on {name}: {what}"),
+        "\"share of the data (%)\" 0 --> 100",
+        &format!("\"{}\" 0 --> {top}", unit.name()),
+        &series,
+    );
+    Some(Chart {
+        caption: caption(limit, shown_limit),
+        block,
+    })
+}
+
+/// A fenced block of a chart whose `series` are lines of it, the first purple and the second green.
+pub(super) fn xychart(title: &str, x_axis: &str, y_axis: &str, series: &[String]) -> String {
     let mut lines = vec![
         "```mermaid".to_owned(),
         "---".to_owned(),
@@ -62,20 +81,13 @@ pub(super) fn of(job: &JobReport) -> Option<Chart> {
         format!("      plotColorPalette: \"{COLOURS}\""),
         "---".to_owned(),
         "xychart-beta".to_owned(),
-        format!("    title \"Time on {name}: {what}\""),
-        "    x-axis \"share of the data (%)\" 0 --> 100".to_owned(),
-        format!("    y-axis \"{}\" 0 --> {top}", unit.name()),
-        format!("    line \"law\" [{}]", points.join(", ")),
+        format!("    title \"{title}\""),
+        format!("    x-axis {x_axis}"),
+        format!("    y-axis {y_axis}"),
     ];
-    if let Some(limit) = shown_limit {
-        let level = number(limit);
-        lines.push(format!("    line \"budget\" [{level}, {level}]"));
-    }
+    lines.extend(series.iter().map(|line| format!("    {line}")));
     lines.push("```".to_owned());
-    Some(Chart {
-        caption: caption(limit, shown_limit),
-        block: lines.join("\n"),
-    })
+    lines.join("\n")
 }
 
 fn caption(limit: Option<f64>, shown_limit: Option<f64>) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::chart::Chart;
+use super::chart::{Chart, xychart};
 use super::drift;
 use crate::drift::{Check, Drift};
 
@@ -14,9 +14,6 @@ const DAYS_SHOWN: usize = 10;
 
 /// A level that is further off would press all others flat, and only a report that somebody edited has one.
 const HIGHEST: f64 = 1000.0;
-
-/// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
-const COLOURS: &str = "#8957e5, #2da44e";
 
 /// Each check's level in percent of the baseline, and what is allowed. `None` for fewer than two checks.
 pub(super) fn of(drift: &Drift) -> Option<Chart> {
@@ -47,29 +44,20 @@ pub(super) fn of(drift: &Drift) -> Option<Chart> {
     } else {
         "Time"
     };
-    let mut lines = vec![
-        "```mermaid".to_owned(),
-        "---".to_owned(),
-        "config:".to_owned(),
-        "  themeVariables:".to_owned(),
-        "    xyChart:".to_owned(),
-        "      backgroundColor: transparent".to_owned(),
-        format!("      plotColorPalette: \"{COLOURS}\""),
-        "---".to_owned(),
-        "xychart-beta".to_owned(),
-        format!("    title \"{what} of a full run by check\""),
-        format!("    x-axis {}", axis(&shown)),
-        format!("    y-axis \"% of the baseline\" {bottom} --> {top}"),
-        format!("    line \"level\" [{}]", points.join(", ")),
-    ];
+    let mut series = vec![format!("line \"level\" [{}]", points.join(", "))];
     if let Some(limit) = shown_limit {
         let level = format!("{limit:.1}");
-        lines.push(format!(
-            "    line \"allowed\" [{}]",
+        series.push(format!(
+            "line \"allowed\" [{}]",
             vec![level; levels.len()].join(", ")
         ));
     }
-    lines.push("```".to_owned());
+    let block = xychart(
+        &format!("{what} of a full run by check"),
+        &axis(&shown),
+        &format!("\"% of the baseline\" {bottom} --> {top}"),
+        &series,
+    );
     let since = drift::since(drift).map_or(String::new(), |day| format!(" since {day}"));
     let green = if shown_limit.is_some() {
         format!(
@@ -81,7 +69,7 @@ pub(super) fn of(drift: &Drift) -> Option<Chart> {
     };
     Some(Chart {
         caption: format!("The purple line is what each check found{since}{green}."),
-        block: lines.join("\n"),
+        block,
     })
 }
 

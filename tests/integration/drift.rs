@@ -160,6 +160,12 @@ fn a_baseline_that_cannot_be_read_leaves_it_unknown() {
     check(&project, &[])
         .ended_with(14)
         .complained("the baseline of the checks for drift may be");
+    let records = std::fs::read_dir(project.path(".canary-gate/local/sums"));
+    assert_eq!(
+        records.unwrap().count(),
+        1,
+        "and nothing was measured for it"
+    );
 }
 
 #[test]

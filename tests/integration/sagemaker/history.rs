@@ -111,3 +111,23 @@ fn a_record_that_was_cut_short_is_named_and_its_canary_found_another_way() {
     // The training job itself still stands for it.
     assert_eq!(created(&aws).len(), 3);
 }
+
+#[test]
+fn data_that_grew_are_told_as_the_cause() {
+    let (project, aws) = shared();
+    gate(&project, &aws, &["drift"]).ended_with(0);
+    for index in 100..160 {
+        let key = format!("churn/train/part-{index:03}.csv");
+        aws.put_object("data", &key, format!("{index}\n").repeat(100));
+    }
+    let report = gate(&project, &aws, &["drift", "--format", "json"])
+        .ended_with(12)
+        .json();
+    let causes = report["jobs"][0]["drift"]["causes"].as_array().unwrap();
+    let usd = |name: &str| {
+        let found = causes.iter().find(|cause| cause["cause"] == name);
+        found.map_or(0.0, |cause| cause["usd"].as_f64().unwrap())
+    };
+    let others = usd("price").abs() + usd("work").abs() + usd("code_or_platform").abs();
+    assert!(usd("data") > 4.0 * others, "{causes:?}");
+}

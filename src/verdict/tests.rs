@@ -1,0 +1,321 @@
+use super::*;
+use crate::forecast::Unknown;
+use crate::instance::InstanceConfiguration;
+use crate::units::Bytes;
+
+/// A forecast that knows nothing; a test sets what it is about.
+pub(super) fn nothing_known() -> Forecast {
+    Forecast::unknown(&Unknown("no canary run completed".to_owned()))
+}
+
+pub(super) fn at_most(kind: LineKind, limit: f64) -> BudgetLine {
+    BudgetLine {
+        kind,
+        bound: Bound::Max,
+        limit,
+        level: Level::Fail,
+        at_least: 0.0,
+        origin: LineOrigin::Written,
+        overridden: None,
+    }
+}
+
+pub(super) fn at_least(kind: LineKind, limit: f64) -> BudgetLine {
+    BudgetLine {
+        bound: Bound::Min,
+        ..at_most(kind, limit)
+    }
+}
+
+pub(super) fn implicit(mut line: BudgetLine) -> BudgetLine {
+    line.origin = LineOrigin::Implicit;
+    line
+}
+
+pub(super) fn warn(mut line: BudgetLine) -> BudgetLine {
+    line.level = Level::Warn;
+    line
+}
+
+pub(super) fn judged(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<JudgedLine> {
+    let budget = Budget {
+        lines: lines.to_vec(),
+        certainty: Fraction(0.95),
+        existing_breach: Level::Warn,
+    };
+    judge(&budget, forecast, Some(&machine(0)), None)
+}
+
+pub(super) fn judged_against(
+    forecast: &Forecast,
+    lines: &[BudgetLine],
+    against: &Against,
+) -> Vec<JudgedLine> {
+    let budget = Budget {
+        lines: lines.to_vec(),
+        certainty: Fraction(0.95),
+        existing_breach: Level::Warn,
+    };
+    judge(&budget, forecast, Some(&machine(0)), Some(against))
+}
+
+/// What the tests judge.
+pub(super) fn one() -> InstanceConfiguration {
+    "ml.m5.4xlarge".parse().unwrap()
+}
+
+fn machine(gpus: u32) -> Capacity {
+    Capacity {
+        vcpus: 8,
+        memory: Bytes(32 * Bytes::GIB),
+        gpus,
+        gpu_memory: None,
+    }
+}
+
+/// 10 % of noise about `median`, on many degrees of freedom.
+pub(super) fn about(median: f64) -> Quantity {
+    Ok(Predictive::log_student_t(median, 0.1, 1e9))
+}
+
+fn verdicts(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<LineVerdict> {
+    judged(forecast, lines)
+        .into_iter()
+        .map(|line| line.verdict)
+        .collect()
+}
+
+#[test]
+fn a_line_is_within_at_risk_or_exceeded_by_its_chance() {
+    let forecast = Forecast {
+        cost_usd: about(50.0),
+        cpu_percent: Ok(Predictive::level(50.0, 5.0, 1e9)),
+        ..nothing_known()
+    };
+    use LineKind::{Cost, CpuUtilization};
+    assert_eq!(
+        verdicts(
+            &forecast,
+            &[
+                at_most(Cost, 60.0),
+                at_most(Cost, 55.0),
+                at_most(Cost, 49.0),
+                at_least(CpuUtilization, 40.0),
+                at_least(CpuUtilization, 48.0),
+                at_least(CpuUtilization, 51.0),
+            ]
+        ),
+        [
+            LineVerdict::Within,
+            LineVerdict::AtRisk,
+            LineVerdict::Exceeded,
+            LineVerdict::Within,
+            LineVerdict::AtRisk,
+            LineVerdict::Exceeded,
+        ]
+    );
+}
+
+#[test]
+fn a_chance_on_the_threshold_is_on_the_kinder_side() {
+    let certainty = Fraction(0.95);
+    for chance in [0.05, 1.0 - 0.95, 0.050_000_000_1] {
+        assert_eq!(verdict_of(chance, certainty), LineVerdict::Within);
+    }
+    assert_eq!(verdict_of(0.0501, certainty), LineVerdict::AtRisk);
+    assert_eq!(verdict_of(0.5, certainty), LineVerdict::AtRisk);
+    assert_eq!(verdict_of(0.501, certainty), LineVerdict::Exceeded);
+    // A limit that is exactly the upper end of the 90 % interval.
+    let forecast = Forecast {
+        cost_usd: about(50.0),
+        ..nothing_known()
+    };
+    let limit = forecast.cost_usd.as_ref().unwrap().quantile(0.95);
+    assert_eq!(
+        verdicts(&forecast, &[at_most(LineKind::Cost, limit)]),
+        [LineVerdict::Within]
+    );
+}
+
+#[test]
+fn without_a_distribution_a_written_line_is_unknown_and_an_implicit_one_says_nothing() {
+    let lines = judged(
+        &nothing_known(),
+        &[
+            at_most(LineKind::Cost, 50.0),
+            implicit(at_most(LineKind::Memory, 100.0)),
+        ],
+    );
+    assert_eq!(lines[0].verdict, LineVerdict::Unknown);
+    assert_eq!(lines[1].verdict, LineVerdict::NotApplicable);
+    for line in &lines {
+        assert_eq!(line.chance_of_breach, None);
+        assert_eq!(line.reason.as_deref(), Some("no canary run completed"));
+    }
+    assert_eq!(job_verdict(&lines), Verdict::Unknown);
+    assert_eq!(job_verdict(&lines[1..]), Verdict::NotJudged);
+}
+
+#[test]
+fn a_gpu_line_applies_where_there_is_a_gpu() {
+    let budget = Budget {
+        lines: vec![
+            at_least(LineKind::GpuUtilization, 50.0),
+            at_most(LineKind::GpuMemory, 90.0),
+        ],
+        certainty: Fraction(0.95),
+        existing_breach: Level::Warn,
+    };
+    let verdict = |capacity: Option<&Capacity>| -> Vec<LineVerdict> {
+        judge(&budget, &nothing_known(), capacity, None)
+            .into_iter()
+            .map(|line| line.verdict)
+            .collect()
+    };
+    assert_eq!(verdict(Some(&machine(0))), [LineVerdict::NotApplicable; 2]);
+    assert_eq!(verdict(Some(&machine(1))), [LineVerdict::Unknown; 2]);
+    assert_eq!(verdict(None), [LineVerdict::Unknown; 2]);
+}
+
+#[test]
+fn an_increase_without_a_baseline_does_not_apply() {
+    let lines = judged(
+        &Forecast {
+            cost_usd: about(50.0),
+            ..nothing_known()
+        },
+        &[at_most(LineKind::CostIncrease, 20.0)],
+    );
+    assert_eq!(lines[0].verdict, LineVerdict::NotApplicable);
+    assert_eq!(job_verdict(&lines), Verdict::NotJudged);
+}
+
+#[test]
+fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
+    let forecast = Forecast {
+        cost_usd: about(63.0),
+        ..nothing_known()
+    };
+    let unknown = || Err(Unknown("not compared".to_owned()));
+    let against = Against {
+        base: forecast.clone(),
+        time: unknown(),
+        cost: unknown(),
+        memory: unknown(),
+        exceeded_then: Vec::new(),
+    };
+    let mut budget = Budget {
+        lines: vec![at_most(LineKind::Cost, 50.0)],
+        certainty: Fraction(0.95),
+        existing_breach: Level::Warn,
+    };
+    let verdict = |budget: &Budget| job_verdict(&judge(budget, &forecast, None, Some(&against)));
+    assert_eq!(verdict(&budget), Verdict::NotJudged);
+    budget.existing_breach = Level::Fail;
+    assert_eq!(verdict(&budget), Verdict::Exceeded);
+}
+
+#[test]
+fn a_canary_out_of_memory_exceeds_every_memory_limit() {
+    let forecast = Forecast {
+        out_of_memory: true,
+        ..nothing_known()
+    };
+    for line in [
+        at_most(LineKind::Memory, 90.0),
+        implicit(at_most(LineKind::Memory, 100.0)),
+    ] {
+        let lines = judged(&forecast, &[line]);
+        assert_eq!(lines[0].chance_of_breach, Some(1.0));
+        assert_eq!(job_verdict(&lines), Verdict::Exceeded);
+    }
+}
+
+#[test]
+fn a_canary_that_ran_longer_than_the_limit_settles_time_and_cost() {
+    let forecast = Forecast {
+        time_at_least: Some(3600.0),
+        cost_at_least: Some(2.0),
+        ..nothing_known()
+    };
+    use LineKind::{Cost, Time};
+    let lines = judged(
+        &forecast,
+        &[
+            at_most(Time, 3600.0),
+            at_most(Cost, 1.0),
+            at_most(Time, 3700.0),
+            at_most(Cost, 2.1),
+        ],
+    );
+    for line in &lines[..2] {
+        assert_eq!(line.verdict, LineVerdict::Exceeded);
+        assert_eq!(line.chance_of_breach, Some(1.0));
+    }
+    for line in &lines[2..] {
+        assert_eq!(line.verdict, LineVerdict::Unknown);
+    }
+    assert_eq!(
+        reason(&lines, &forecast, &one(), Fraction(0.95)),
+        "a canary already ran longer, so the full run will pass 1h"
+    );
+}
+
+#[test]
+fn only_lines_of_level_fail_count_and_implicit_ones_only_when_they_complain() {
+    use LineKind::{Cost, Memory, Time};
+    let forecast = Forecast {
+        cost_usd: about(50.0),
+        time_seconds: about(3600.0),
+        memory_percent: about(60.0),
+        ..nothing_known()
+    };
+    let verdict = |lines: &[BudgetLine]| job_verdict(&judged(&forecast, lines));
+    assert_eq!(verdict(&[]), Verdict::NotJudged);
+    assert_eq!(
+        verdict(&[implicit(at_most(Memory, 100.0))]),
+        Verdict::NotJudged
+    );
+    assert_eq!(verdict(&[implicit(at_most(Memory, 65.0))]), Verdict::AtRisk);
+    assert_eq!(
+        verdict(&[implicit(at_most(Memory, 50.0))]),
+        Verdict::Exceeded
+    );
+    assert_eq!(verdict(&[warn(at_most(Cost, 1.0))]), Verdict::NotJudged);
+    assert_eq!(
+        verdict(&[warn(at_most(Cost, 1.0)), at_most(Time, 7200.0)]),
+        Verdict::Within
+    );
+    assert_eq!(
+        verdict(&[at_most(Cost, 55.0), at_most(Time, 7200.0)]),
+        Verdict::AtRisk
+    );
+}
+
+#[test]
+fn the_worst_of_several_is_the_first_in_the_order_of_outcomes() {
+    use Verdict::{AtRisk, Exceeded, Failed, NotJudged, Unknown, Within};
+    assert_eq!(
+        worst([Within, AtRisk, Unknown, NotJudged].into_iter()),
+        Unknown
+    );
+    assert_eq!(worst([Failed, Exceeded].into_iter()), Exceeded);
+    assert_eq!(worst([NotJudged, Within].into_iter()), Within);
+    assert_eq!(worst(std::iter::empty()), NotJudged);
+}
+
+#[test]
+fn budget_used_is_the_point_over_the_limit() {
+    let forecast = Forecast {
+        cost_usd: about(63.0),
+        ..nothing_known()
+    };
+    let used = |line: BudgetLine| {
+        let judged = judged(&forecast, &[line]).remove(0);
+        used_percent(&judged).map(|percent| percent.0)
+    };
+    assert_eq!(used(at_most(LineKind::Cost, 50.0)), Some(126.0));
+    assert_eq!(used(at_most(LineKind::Cost, 0.0)), None);
+    assert_eq!(used(at_least(LineKind::Cost, 50.0)), None);
+    assert_eq!(used(at_most(LineKind::Time, 50.0)), None);
+}
