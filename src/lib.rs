@@ -9,7 +9,8 @@
 //! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a [`plan`]
 //! asks for small [`canary`] runs; a [`backend`] runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
 //! to full size with a prediction interval; a [`verdict`] holds it against the budget; a [`report`] tells the pull
-//! request. A [`history`] keeps what was found, and [`drift`] tells when the same training takes more than it did. [`app`] is the only module that sees both the pure core and the edges.
+//! request. A [`history`] keeps what was found, and [`drift`] tells when the same training takes more than it did.
+//! [`commands`] are the doors; behind them the gate sees both the pure core and the edges.
 
 // Tests in the library include the pure part of a bench, which names the library as a user does.
 #[cfg(test)]
@@ -62,10 +63,20 @@ pub mod history;
 )]
 pub mod probe;
 
-// What ties them together.
+// What ties them together, importing downward only: commands, gate, assess, workspace, console.
+mod assess;
+pub mod cli;
 #[expect(
     clippy::disallowed_methods,
-    reason = "reads and writes what the core is given and gives"
+    reason = "reads arguments and writes files"
 )]
-pub mod app;
-pub mod cli;
+pub mod commands;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "standard output and error, files"
+)]
+mod console;
+#[expect(clippy::disallowed_methods, reason = "clock and files")]
+mod gate;
+#[expect(clippy::disallowed_methods, reason = "files, environment, clock")]
+mod workspace;

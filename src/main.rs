@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use canary_gate::cli::{Cli, Verbosity};
-use canary_gate::{app, exit};
+use canary_gate::{commands, exit};
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         }
     };
     start_logging(&cli.verbosity);
-    ExitCode::from(app::execute(&cli))
+    ExitCode::from(commands::execute(&cli))
 }
 
 /// Logs go to standard error, warnings only unless asked.

@@ -24,13 +24,13 @@ const HOMES: [(&str, &[&str]); 18] = [
     ("aws_config", &["aws/"]),
     ("aws_smithy_types", &["backend/sagemaker/"]),
     ("flate2", &["backend/sagemaker/archive"]),
-    ("clap", &["cli.rs", "main.rs", "app/schema.rs"]),
+    ("clap", &["cli.rs", "main.rs", "commands/schema.rs"]),
     (
         "comfy_table",
         &[
             "report/terminal.rs",
-            "app/actuals.rs",
-            "app/history_command/table.rs",
+            "commands/actuals.rs",
+            "commands/history/table.rs",
         ],
     ),
     ("globset", &["change.rs", "spec/read/"]),
@@ -39,7 +39,7 @@ const HOMES: [(&str, &[&str]); 18] = [
     ("http_body_util", &["github/client.rs"]),
     ("octocrab", &["github/client.rs"]),
     ("sha1", &["github/tree.rs"]),
-    ("indicatif", &["app/progress.rs"]),
+    ("indicatif", &["console/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),
     ("regex", &["spec/metric.rs"]),
     (

@@ -1,0 +1,163 @@
+//! What the canaries tell of machines that they did not run on: the rows of alternatives that were not measured, and the
+//! smallest listed instance where the memory fits.
+
+use crate::assess::judge::{self, JobInput};
+use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
+use crate::forecast::{Basis, Forecast, Laws};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::report::{Delta, Estimates, InstanceForecast, PhaseEstimates, words};
+use crate::spec::{Bound, LineKind};
+use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, Verdict};
+
+/// The row of an alternative without a canary, and what a reader must know of it. Only lines that the others tell of are
+/// judged, so a row within its memory is not called within its budget.
+pub(crate) fn row(
+    instance: &InstanceConfiguration,
+    why: &str,
+    measured: &[Measured<'_>],
+    input: &JobInput<'_>,
+) -> (InstanceForecast, Vec<String>) {
+    let capacity = instance
+        .single_type()
+        .and_then(|kind| (input.capacity_of)(kind));
+    let price = (input.price_of)(instance);
+    let basis = Basis {
+        instance,
+        measurements: input.measurements,
+        capacity: capacity.as_ref(),
+        price: price.as_ref(),
+    };
+    let known = elsewhere(&basis, measured, &input.layout);
+    let lines: Vec<JudgedLine> =
+        verdict::judge(input.budget, &known.forecast, capacity.as_ref(), None)
+            .into_iter()
+            .filter(|line| line.chance_of_breach.is_some())
+            .collect();
+    let row = InstanceForecast {
+        verdict: match verdict::job_verdict(&lines) {
+            breach @ (Verdict::Exceeded | Verdict::AtRisk) => breach,
+            _ => Verdict::NotJudged,
+        },
+        estimates: judge::estimates(&known.forecast, input.budget.certainty),
+        estimated_from: known.source(),
+        price: price.filter(|_| known.forecast.cost_usd.is_ok()),
+        budget: judge::budget_rows(&lines),
+        ..nothing_known(instance, why)
+    };
+    let notes = known.notes.iter();
+    (
+        row,
+        notes.map(|note| format!("{instance}: {note}")).collect(),
+    )
+}
+
+/// The row of a configuration of which nothing is known.
+pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
+    InstanceForecast {
+        instance: instance.clone(),
+        groups: match instance {
+            InstanceConfiguration::Homogeneous { .. } => Vec::new(),
+            InstanceConfiguration::Heterogeneous { groups, .. } => groups.clone(),
+        },
+        verdict: Verdict::NotJudged,
+        not_measured: Some(why.to_owned()),
+        estimated_from: None,
+        estimates: Estimates::default(),
+        phases: PhaseEstimates::default(),
+        delta: Delta::default(),
+        law: Laws::default(),
+        price: None,
+        budget: Vec::new(),
+    }
+}
+
+/// Where the memory of the job's own instance is in question: the smallest listed instance that has enough, or why none
+/// can be named. The first of `measured` is that instance, and `lines` are those judged on it.
+pub(crate) fn where_memory_fits(
+    measured: &[Measured<'_>],
+    lines: &[JudgedLine],
+    input: &JobInput<'_>,
+) -> Option<String> {
+    let in_question = |line: &JudgedLine| {
+        line.line.kind == LineKind::Memory
+            && line.line.bound == Bound::Max
+            && matches!(line.verdict, LineVerdict::Exceeded | LineVerdict::AtRisk)
+    };
+    let kind = input.instance.single_type()?;
+    if kind.is_local() || !lines.iter().any(in_question) {
+        return None;
+    }
+    let (own, _) = measured.split_first()?;
+    let count = input.instance.total_count();
+    let held = |source: &Measured<'_>| input.layout.held_share(source.instance.total_count());
+    let peak = measured
+        .iter()
+        .filter(|source| held(source) == held(own))
+        .find_map(peak_bytes);
+    let Some(peak) = peak else {
+        return lower_bound(own.forecast, own, input.instance);
+    };
+    let gpus = own.capacity.map_or(0, |capacity| capacity.gpus);
+    // What ran out is too small whatever was measured elsewhere.
+    let too_small = own
+        .capacity
+        .filter(|_| own.forecast.out_of_memory)
+        .map(|capacity| capacity.memory);
+    let candidates: Vec<Candidate> = listed(input)
+        .filter(|candidate| too_small.is_none_or(|bound| candidate.capacity.memory > bound))
+        .collect();
+    let largest = (candidates.iter().map(|candidate| candidate.capacity.memory)).max();
+    let allowed = input.budget.memory_allowed();
+    match verdict::smallest_fit(&peak, input.budget.certainty, gpus, allowed, candidates) {
+        Some(fit) => {
+            let fitting = InstanceConfiguration::Homogeneous {
+                instance_type: fit.kind,
+                count,
+            };
+            Some(format!(
+                "memory would fit on {fitting} ({}): {} chance to {}",
+                fit.memory,
+                words::bare_chance(fit.chance_over),
+                if allowed.0 < 1.0 {
+                    "pass the budget's line"
+                } else {
+                    "run out"
+                }
+            ))
+        }
+        None => Some(match largest {
+            Some(largest) => format!(
+                "memory would fit on no listed instance that may be used, of which the largest has {largest}"
+            ),
+            None => "no listed instance that may be used has more memory".to_owned(),
+        }),
+    }
+}
+
+fn lower_bound(
+    forecast: &Forecast,
+    own: &Measured<'_>,
+    instance: &InstanceConfiguration,
+) -> Option<String> {
+    let memory = own.capacity?.memory;
+    forecast.out_of_memory.then(|| {
+        format!(
+            "a canary ran out of memory on {instance}, so the full run needs more than {memory}; how much more is not \
+             known, and canaries on an instance with more memory would tell"
+        )
+    })
+}
+
+/// Every instance of the built-in table that the spec allows.
+fn listed<'a>(input: &'a JobInput<'_>) -> impl Iterator<Item = Candidate> + 'a {
+    tables::listed_types()
+        .filter_map(|name| name.parse::<InstanceType>().ok())
+        .filter(|kind| (input.is_allowed)(kind))
+        .filter_map(|kind| {
+            Some(Candidate {
+                capacity: tables::capacity(&kind)?,
+                price: (input.price_of)(&InstanceConfiguration::one(kind.clone())),
+                kind,
+            })
+        })
+}

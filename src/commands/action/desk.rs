@@ -1,0 +1,367 @@
+//! Where the action tells what it found: the comment, the step summary, outputs, annotations, the log. Post first, then fail.
+
+use crate::assess::judge;
+use crate::change::AffectedJob;
+use crate::console::{AppError, printable, say};
+use crate::exit::{self, Strictness};
+use crate::gate::{Broken, Left};
+use crate::github::client::Github;
+use crate::github::commands::StopCommands;
+use crate::github::comment::{Marker, MarkerState, Order};
+use crate::github::environment::Environment;
+use crate::github::inputs::{CommentPolicy, Inputs};
+use crate::github::issue::IssueMarker;
+use crate::report::markdown::{self, Ended, InProgress, JobInProgress, Leftovers};
+use crate::report::{self, Report, terminal};
+use crate::spec::OnInconclusive;
+use crate::units::Usd;
+use crate::verdict::Verdict;
+use crate::workspace::project::Project;
+use crate::workspace::written_spec;
+
+use super::subject::Subject;
+use super::{Checked, annotations, step_files, worst_case};
+
+/// GitHub takes 65,536 of something; under this many bytes a comment is safe whatever it counts.
+const LONGEST_COMMENT: usize = 65_000;
+/// Where GitHub refuses even that.
+const SHORT_COMMENT: usize = 8_000;
+/// GitHub's limit of a step summary, with room for what is said about the comment.
+const LONGEST_SUMMARY: usize = (1 << 20) - 4096;
+/// As wide as a log is read.
+const LOG_WIDTH: u16 = 120;
+
+/// What is known of where to tell.
+pub(super) struct Desk {
+    pub(super) environment: Environment,
+    /// Whether an unknown outcome fails the check, once something says so.
+    pub(super) on_inconclusive: Option<OnInconclusive>,
+    /// The spec's path from the workspace.
+    spec: String,
+    commenting: Option<Commenting>,
+    /// What is printed between its two lines cannot be a workflow command.
+    stop: StopCommands,
+    /// Who asked for what, for the foot of the comment.
+    policy: Option<report::Policy>,
+    commit: Option<String>,
+}
+
+/// The comment on a pull request.
+struct Commenting {
+    github: Github,
+    pull_request: u64,
+    /// What the comment is known by: the spec, and the jobs where the step looks at some only.
+    subject: String,
+    order: Order,
+}
+
+impl Commenting {
+    fn marker(&self, state: MarkerState) -> Marker {
+        Marker {
+            spec: self.subject.clone(),
+            order: self.order,
+            state,
+        }
+    }
+}
+
+impl Desk {
+    /// From here on the log is only a log: what a canary prints is no command.
+    pub(super) fn open(environment: Environment) -> Self {
+        let stop = StopCommands::new(step_files::random());
+        say(&stop.begin());
+        let desk = Self {
+            environment,
+            on_inconclusive: None,
+            spec: written_spec::named_or_found(None),
+            commenting: None,
+            stop,
+            policy: None,
+            commit: None,
+        };
+        step_files::write_state(&desk.environment, &[("opened", "true")]);
+        desk
+    }
+
+    /// The comment goes to the pull request, if there is one and it is wanted.
+    pub(super) fn comment_on(&mut self, github: &Github, subject: &Subject, inputs: &Inputs) {
+        self.spec = written_spec::named_or_found(inputs.spec.as_deref());
+        let Some(pull_request) = subject.pull_request() else {
+            return;
+        };
+        if inputs.comment == CommentPolicy::Off {
+            return;
+        }
+        let time = subject.time().unwrap_or_else(jiff::Timestamp::now);
+        self.commenting = Some(Commenting {
+            github: github.clone(),
+            pull_request: pull_request.number,
+            subject: self.subject(inputs),
+            order: self.environment.order(time),
+        });
+    }
+
+    /// What a comment and an issue are known by: steps that share a spec and look at some of its jobs each have their own.
+    fn subject(&self, inputs: &Inputs) -> String {
+        match &inputs.jobs[..] {
+            [] => self.spec.clone(),
+            jobs => format!("{}#{}", self.spec, jobs.join(",")),
+        }
+    }
+
+    /// The marker of the tracking issue.
+    pub(super) fn issue(&self, inputs: &Inputs) -> IssueMarker {
+        IssueMarker {
+            spec: self.subject(inputs),
+            order: self.environment.order(jiff::Timestamp::now()),
+        }
+    }
+
+    /// What the foot of a comment says, also where the gate fails later.
+    pub(super) fn about(&mut self, project: &Project) {
+        self.commit = project
+            .checkout
+            .as_ref()
+            .and_then(|checkout| checkout.commit());
+    }
+
+    /// Says that canaries are about to run, and notes what the post step needs should this one be killed.
+    pub(super) async fn begin(&mut self, project: &Project, affected: &[AffectedJob<'_>]) {
+        if affected.is_empty() {
+            return;
+        }
+        self.policy = Some(project.policy.source());
+        self.leave_for_the_post_step(project, affected);
+        let Some(commenting) = &self.commenting else {
+            return;
+        };
+        let body = markdown::in_progress(&InProgress {
+            jobs: affected
+                .iter()
+                .map(|one| JobInProgress {
+                    name: one.job.name.clone(),
+                    instance: one.job.instance.to_string(),
+                })
+                .collect(),
+            worst_case_usd: worst_case(project, affected),
+            commit: self.commit.clone(),
+            run_url: Some(self.environment.run_url()),
+            policy: self.policy.clone(),
+        });
+        let marker = commenting.marker(MarkerState::Running);
+        let posted = commenting
+            .github
+            .post_comment(
+                commenting.pull_request,
+                &marker,
+                &[body],
+                jiff::Timestamp::now(),
+            )
+            .await;
+        if let Err(error) = posted {
+            say(&format!(
+                "warning: the comment could not be posted yet: {}",
+                printable(&error.to_string())
+            ));
+        }
+    }
+
+    /// What the post step needs should this one be killed: whose jobs to stop, where they wrote, which comment to finish.
+    fn leave_for_the_post_step(&self, project: &Project, affected: &[AffectedJob<'_>]) {
+        let jobs: Vec<&str> = affected.iter().map(|one| one.job.name.as_str()).collect();
+        let outputs = affected.iter().filter_map(|one| {
+            let output = one.job.training.output.as_deref()?;
+            Some((one.job.name.clone(), output.into()))
+        });
+        let outputs: serde_json::Map<String, serde_json::Value> = outputs.collect();
+        let mut state = vec![
+            ("run_id", self.environment.run_id.to_string()),
+            ("jobs", jobs.join(",")),
+            ("spec", self.spec.clone()),
+            ("outputs", serde_json::Value::Object(outputs).to_string()),
+        ];
+        state.extend(project.region().map(|region| ("region", region)));
+        if let Some(commenting) = &self.commenting {
+            state.push(("subject", commenting.subject.clone()));
+            state.push(("order", commenting.order.to_string()));
+            state.push(("pull_request", commenting.pull_request.to_string()));
+        }
+        let state: Vec<(&str, &str)> = state
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        step_files::write_state(&self.environment, &state);
+    }
+
+    /// Tells what was found everywhere, and gives back the exit code. The summary comes first, for posting may take long; the
+    /// comment before the check fails.
+    pub(super) async fn publish(self, checked: Result<Checked, Broken>) -> u8 {
+        let told = self.told(checked);
+        step_files::write_summary(&self.environment, &told.summary, &told.short);
+        let url = self.post(&told).await;
+        let report = &told.checked.report;
+        let file = step_files::keep_report(report, told.checked.project.as_ref());
+        let outputs = step_files::Outputs {
+            report,
+            spent: told.spent,
+            code: told.code,
+            file: file.as_deref(),
+            comment_url: url.as_deref(),
+        };
+        step_files::write_outputs(&self.environment, &outputs);
+        say(log(report).trim_end());
+        // Of a spec the report tells the problems, the log shows them in their lines.
+        if let Some(error) = &told.checked.error
+            && error.spec_errors().is_some()
+        {
+            say(error.render(false).trim_end());
+        }
+        if told.checked.left == Left::Nothing {
+            step_files::write_state(&self.environment, &[("swept", "true")]);
+        }
+        say(&self.stop.end());
+        for annotation in annotations::of(
+            report,
+            told.checked.project.as_ref(),
+            told.checked.error.as_ref(),
+        ) {
+            say(&annotation);
+        }
+        told.code
+    }
+
+    /// The texts of what was found.
+    fn told(&self, checked: Result<Checked, Broken>) -> Told {
+        let spent = checked.as_ref().err().and_then(|broken| broken.spent);
+        let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
+        let report = &mut checked.report;
+        report.run_url = Some(self.environment.run_url());
+        if report.commit.is_none() {
+            report.commit.clone_from(&self.commit);
+        }
+        let short = markdown::render_within(report, SHORT_COMMENT);
+        let error = checked.error.as_ref();
+        let interrupted = error.filter(|error| is_interruption(error.code()));
+        if let Some(error) = interrupted {
+            let ended = markdown::ended(&Ended {
+                how: "cancelled".to_owned(),
+                spent_usd: spent,
+                leftovers: match checked.left {
+                    Left::Nothing => Leftovers::Nothing,
+                    Left::Perhaps => Leftovers::Unknown,
+                },
+                commit: self.commit.clone(),
+                run_url: Some(self.environment.run_url()),
+                policy: self.policy.clone(),
+            });
+            return Told {
+                code: error.code(),
+                bodies: vec![ended.clone()],
+                summary: ended,
+                short,
+                spent,
+                checked,
+            };
+        }
+        let marker = self.commenting.as_ref().map_or(0, |commenting| {
+            commenting.marker(MarkerState::Final).to_string().len() + 1
+        });
+        Told {
+            code: report.exit_code,
+            bodies: vec![
+                markdown::render_within(report, LONGEST_COMMENT.saturating_sub(marker)),
+                short.clone(),
+            ],
+            summary: markdown::render_within(report, LONGEST_SUMMARY),
+            short,
+            spent,
+            checked,
+        }
+    }
+
+    /// A report that holds nothing but why there is none.
+    fn broken(&self, broken: Broken) -> Checked {
+        let Broken { error, spent, left } = broken;
+        let strictness = Strictness {
+            strict: false,
+            on_inconclusive: self.on_inconclusive.unwrap_or(OnInconclusive::Fail),
+        };
+        let mut report = judge::report(Vec::new(), Vec::new(), strictness, jiff::Timestamp::now());
+        report.failures = vec![error.failure(None)];
+        report.notes.extend(spent.map(|spent| {
+            let spent = spent.exact();
+            format!("Canaries have cost {spent} until then.")
+        }));
+        if error.is_passing() {
+            report.verdict = Verdict::Unknown;
+        }
+        report.exit_code = exit::code_of_run([], [error.code()], strictness);
+        report.policy.clone_from(&self.policy);
+        Checked {
+            report,
+            project: None,
+            error: Some(error),
+            left,
+        }
+    }
+
+    /// Posts the comment if there is a pull request to post to, and notes that it is told; where it is, for a later step. That it
+    /// cannot be posted decides nothing: the report stands in the summary, and so does why.
+    async fn post(&self, told: &Told) -> Option<String> {
+        let commenting = self.commenting.as_ref()?;
+        let marker = commenting.marker(MarkerState::Final);
+        let posted = commenting
+            .github
+            .post_comment(
+                commenting.pull_request,
+                &marker,
+                &told.bodies,
+                jiff::Timestamp::now(),
+            )
+            .await;
+        match posted {
+            Ok(posted) => {
+                step_files::write_state(&self.environment, &[("told", "true")]);
+                for note in &posted.notes {
+                    say(&format!("note: {}", printable(note)));
+                }
+                Some(posted.url)
+            }
+            Err(error) => {
+                let error = AppError::from(error).during("posting the comment");
+                let unposted = markdown::unposted(&error.failure(None));
+                step_files::write_summary(&self.environment, &unposted, &unposted);
+                let why = error.in_a_line();
+                say(&format!("warning: the comment could not be posted: {why}"));
+                None
+            }
+        }
+    }
+}
+
+/// What is told, and how the step ends.
+struct Told {
+    checked: Checked,
+    code: u8,
+    /// What canaries cost of which the report does not know.
+    spent: Option<Usd>,
+    /// The comment, longest first.
+    bodies: Vec<String>,
+    summary: String,
+    short: String,
+}
+
+fn is_interruption(code: u8) -> bool {
+    matches!(code, exit::INTERRUPTED | exit::TERMINATED)
+}
+
+/// The report as the log shows it.
+fn log(report: &Report) -> String {
+    terminal::render(
+        report,
+        terminal::TerminalStyle {
+            colours: false,
+            width: Some(LOG_WIDTH),
+        },
+    )
+}

@@ -1,0 +1,414 @@
+//! `action`: what the GitHub Action starts. Event -> change -> policy -> gate -> comment, and the check fails last.
+//!
+//! The image holds neither git nor Python: files, changes and the base's spec come from GitHub's API, and canaries run on
+//! SageMaker or are replayed.
+
+mod annotations;
+mod desk;
+mod parts;
+mod post_step;
+mod step_files;
+mod subject;
+mod tracking;
+
+use std::path::PathBuf;
+
+use crate::assess::judge;
+use crate::backend::sagemaker::Sweep;
+use crate::change::{AffectedJob, Change};
+use crate::cli::SpecArguments;
+use crate::commands::sweep::{self, Sweeping};
+use crate::commands::{drift, validate};
+use crate::console::signals::{self, Interruption};
+use crate::console::{AppError, Loudness};
+use crate::exit::{self, Strictness};
+use crate::gate;
+use crate::gate::canaries::Reuse;
+use crate::gate::past::Past;
+use crate::gate::{Broken, Left, backend};
+use crate::github::client::{Github, Settings};
+use crate::github::environment::Environment;
+use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
+use crate::history::record::Command;
+use crate::plan::Alternatives;
+use crate::report::Report;
+use crate::spec::{BackendKind, OnInconclusive};
+use crate::units::Usd;
+use crate::workspace::base_commit::BaseCommit;
+use crate::workspace::checkout::Checkout;
+use crate::workspace::project::Project;
+use crate::workspace::who::Who;
+use crate::workspace::{change, policy};
+
+use desk::Desk;
+use parts::ComparedWith;
+use post_step::Stage;
+use subject::Subject;
+
+pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
+    // What is no text is not as good as unset: its error shows what there was.
+    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+    let stage = Stage::of(std::env::args_os().next().as_deref(), &variable);
+    if let Stage::Post(None) = stage {
+        return Ok(0);
+    }
+    let environment = Environment::read(&variable).map_err(|error| {
+        AppError::usage("this is no step of a GitHub workflow")
+            .help(error.help())
+            .caused_by(error)
+    })?;
+    if let Stage::Post(Some(main)) = stage {
+        return Ok(post_step::run(&environment, &main, &variable).await);
+    }
+    // From the first moment: the first process of a container is not ended by a signal that it does not listen for.
+    let interruption = signals::watch()?;
+    let mut desk = Desk::open(environment);
+    let checked = check(&mut desk, &variable, interruption, loudness).await;
+    Ok(desk.publish(checked).await)
+}
+
+/// What the story found.
+struct Checked {
+    report: Report,
+    /// For the places of budget lines; `None` where no spec was read.
+    project: Option<Project>,
+    /// What ended it before its time, or kept a job from being checked.
+    error: Option<AppError>,
+    left: Left,
+}
+
+impl Checked {
+    /// A report that no canary was started for.
+    fn without_canaries(report: Report, project: Option<Project>) -> Self {
+        Self {
+            report,
+            project,
+            error: None,
+            left: Left::Nothing,
+        }
+    }
+}
+
+/// All that is known before the first canary.
+struct Ready {
+    project: Project,
+    inputs: Inputs,
+    change: Change,
+    who: Who,
+    /// The commit to compare with; `None` where the branch is measured as it stands.
+    base: Option<BaseCommit>,
+    github: Github,
+}
+
+/// What comes before the first canary.
+enum Prepared {
+    Ready(Box<Ready>),
+    /// There is nothing to run.
+    Told(Box<Checked>),
+}
+
+/// The story until there is something to tell. It tells `desk` where, as soon as that is known.
+async fn check(
+    desk: &mut Desk,
+    variable: &dyn Fn(&str) -> Option<String>,
+    mut interruption: Interruption,
+    loudness: Loudness,
+) -> Result<Checked, Broken> {
+    let prepared = interruption.unless_interrupted(prepare(desk, variable));
+    let Ready {
+        project,
+        inputs,
+        change,
+        who,
+        base,
+        github,
+    } = match prepared.await?? {
+        Prepared::Ready(ready) => *ready,
+        Prepared::Told(checked) => return Ok(*checked),
+    };
+    let affected = change::select_jobs(&inputs.jobs, &project, &change)?;
+    project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
+    let strictness = strictness(&inputs, &project);
+    let notes = notes(&inputs, &project, &change, &affected)?;
+    if let Some(report) = policy::undecidable_report(&project, &affected, strictness) {
+        return Ok(Checked::without_canaries(report, Some(project)));
+    }
+    if !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report {
+        let past = Past::open(&project, &who).await?;
+        let versus = ComparedWith {
+            past: &past,
+            commit: base.as_ref(),
+        };
+        let report =
+            parts::report(&project, &affected, &inputs, notes, strictness, &versus).await?;
+        return Ok(Checked::without_canaries(report, Some(project)));
+    }
+    refuse_local(&project, &affected)?;
+    let is_drift = inputs.command == ActionCommand::Drift;
+    if is_drift {
+        drift::refuse_another_place(&who)?;
+    }
+    let issue = (is_drift && inputs.issue == IssuePolicy::Update).then(|| desk.issue(&inputs));
+    if inputs.accept {
+        let accepted = drift::accept(&project, &affected, &who).await?;
+        let are_all = accepted.len() == affected.len();
+        let report = gate::assemble(&project, Vec::new(), accepted, strictness);
+        let mut checked = Checked::without_canaries(report, Some(project));
+        if let Some(marker) = issue.as_ref().filter(|_| are_all) {
+            tracking::close(&github, marker, &mut checked).await;
+        }
+        return Ok(checked);
+    }
+    let begun = desk.begin(&project, &affected);
+    interruption.unless_interrupted(begun).await?;
+    let asked = gate::Asked {
+        affected: &affected,
+        alternatives: if is_drift {
+            Alternatives::Skip
+        } else {
+            Alternatives::Measure
+        },
+        reuse: if inputs.fresh || is_drift {
+            Reuse::Never
+        } else {
+            Reuse::Young
+        },
+        who,
+        base,
+        measurements: None,
+        pass_env: &[],
+    };
+    let jobs_asked = affected.len();
+    let gated = gate::run(&project, &asked, interruption, loudness).await?;
+    let left = gated.left;
+    let (report, error) = gated.report(&project, notes, strictness);
+    let mut checked = Checked {
+        report,
+        project: Some(project),
+        error,
+        left,
+    };
+    if let Some(marker) = &issue {
+        tracking::track(&github, marker, jobs_asked, &mut checked).await;
+    }
+    Ok(checked)
+}
+
+/// Event, files, change and policy: everything that GitHub is asked for.
+async fn prepare(
+    desk: &mut Desk,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Prepared, AppError> {
+    let (inputs, wrong) = Inputs::read(variable);
+    desk.on_inconclusive = inputs.on_inconclusive;
+    let event = subject::read_event(&desk.environment)?;
+    let known = async {
+        let github = client(&desk.environment, &inputs).await?;
+        let subject = Subject::of(&github, event, &inputs).await?;
+        Ok::<_, AppError>((github, subject))
+    };
+    let known = known.await;
+    // A wrong input is told in the comment too, where there is one to tell it in.
+    if let Ok((github, subject)) = &known {
+        desk.comment_on(github, subject, &inputs);
+    }
+    refuse_wrong(&wrong)?;
+    let (github, subject) = known?;
+    let told = |checked| Ok(Prepared::Told(Box::new(checked)));
+    if inputs.command == ActionCommand::Sweep {
+        return told(sweep_all(&subject, &inputs).await?);
+    }
+    refuse_drift_of_a_change(&subject, &inputs)?;
+    if subject.is_from_fork(&desk.environment.repository) {
+        return told(from_fork(&subject, &inputs));
+    }
+    let spec = SpecArguments {
+        spec: inputs.spec.as_ref().map(PathBuf::from),
+    };
+    let mut project = load(&github, &desk.environment, &spec).await?;
+    project.region_flag.clone_from(&inputs.aws_region);
+    desk.about(&project);
+    subject.refuse_another_commit(&github, &project).await?;
+    let change = match inputs.command {
+        ActionCommand::Drift => Change::Everything {
+            why: "a check for drift looks at every job".to_owned(),
+        },
+        _ => subject.change(&github, &project).await?,
+    };
+    let base_commit = subject.base_commit(&github, &project, &spec).await?;
+    let base = subject.base(&github, &project, &spec).await?;
+    policy::settle(&mut project, base, inputs.max_spend)?;
+    desk.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
+    Ok(Prepared::Ready(Box::new(Ready {
+        who: who(&subject, &project, &inputs, variable),
+        base: base_commit,
+        project,
+        inputs,
+        change,
+        github,
+    })))
+}
+
+/// Whose run this is to the history: a pull request's is its own, whatever event started it.
+fn who(
+    subject: &Subject,
+    project: &Project,
+    inputs: &Inputs,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Who {
+    let command = match inputs.command {
+        ActionCommand::Drift => Command::Drift,
+        _ => Command::Run,
+    };
+    let commit = project.checkout.as_ref().and_then(Checkout::commit);
+    let who = Who::in_actions(variable, commit.as_deref(), command);
+    match subject.pull_request() {
+        Some(pull_request) => who.of_pull_request(pull_request.number, &pull_request.head.branch),
+        None => who,
+    }
+}
+
+/// Drift is of a branch as it stands: what a change brings is told by the gate.
+fn refuse_drift_of_a_change(subject: &Subject, inputs: &Inputs) -> Result<(), AppError> {
+    let is_drift = inputs.command == ActionCommand::Drift;
+    if is_drift && subject.pull_request().is_some() {
+        return Err(AppError::usage(
+            "a check for drift is of a branch as it stands, and is not run for a pull request",
+        )
+        .help("run it on a schedule, as examples/workflows/drift.yml does; what a pull request changes is told by `command: run`")
+        .during("reading the event"));
+    }
+    Ok(())
+}
+
+fn refuse_wrong(errors: &[InputError]) -> Result<(), AppError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Err(AppError::usage(all.join("; "))
+        .help("correct it under `with` of the step; the inputs are described in docs/action.md")
+        .during("reading the inputs"))
+}
+
+/// The client of the repository's API.
+async fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError> {
+    let Some(token) = &inputs.token else {
+        return Err(AppError::usage("the input `github-token` is empty")
+            .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
+            .during("reading the inputs"));
+    };
+    let pace = backend::pace()?;
+    let settings = Settings {
+        api_url: &environment.api_url,
+        graphql_url: &environment.graphql_url,
+        repository: &environment.repository,
+        token,
+        pace,
+    };
+    Ok(Github::new(settings).await?)
+}
+
+/// The spec of the checked-out commit, in its checkout.
+async fn load(
+    github: &Github,
+    environment: &Environment,
+    spec: &SpecArguments,
+) -> Result<Project, AppError> {
+    let files_of = async |commit: &str| {
+        let tree = github.tree(commit).await?;
+        Ok(tree.files.into_iter().map(|file| file.path).collect())
+    };
+    let loaded = Project::load_commit(spec, &environment.sha, files_of).await;
+    loaded.map_err(|error| error.during("reading the spec"))
+}
+
+/// Input, then spec.
+fn strictness(inputs: &Inputs, project: &Project) -> Strictness {
+    Strictness {
+        strict: inputs.strict.unwrap_or(project.spec.strict),
+        on_inconclusive: inputs
+            .on_inconclusive
+            .unwrap_or(project.spec.on_inconclusive),
+    }
+}
+
+/// What a reader must know of how the change was found.
+fn notes(
+    inputs: &Inputs,
+    project: &Project,
+    change: &Change,
+    affected: &[AffectedJob<'_>],
+) -> Result<Vec<String>, AppError> {
+    let mut notes = Vec::new();
+    if let Change::Everything { why } = change {
+        notes.push(format!("every job counts as changed: {why}"));
+    }
+    if affected.is_empty() {
+        validate::warn_of_idle_globs(project)?;
+        notes.push(change::nothing_affected(change, &inputs.jobs));
+    }
+    Ok(notes)
+}
+
+/// The image has nothing that could run training code.
+fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), AppError> {
+    if project.spec.backend != BackendKind::Local || affected.is_empty() {
+        return Ok(());
+    }
+    Err(AppError::usage("the action's image cannot run local canaries: it holds this program and nothing else")
+        .help("run the release binary in a step of its own, `canary-gate run --output part.json`, and then this action with `report-from: part.json`; see docs/action.md")
+        .during("choosing the backend"))
+}
+
+/// Nothing of a fork's pull request is run, and nobody's money is spent on it.
+fn from_fork(subject: &Subject, inputs: &Inputs) -> Checked {
+    let strictness = Strictness {
+        strict: false,
+        on_inconclusive: OnInconclusive::Fail,
+    };
+    let mut report = judge::report(
+        Vec::new(),
+        vec![subject.how_to_run_a_fork()],
+        strictness,
+        jiff::Timestamp::now(),
+    );
+    if inputs.on_fork == OnFork::Fail {
+        report.exit_code = exit::UNKNOWN;
+    }
+    Checked::without_canaries(report, None)
+}
+
+/// `command: sweep`: what dead runs left, by the spec that is checked out.
+async fn sweep_all(subject: &Subject, inputs: &Inputs) -> Result<Checked, AppError> {
+    if subject.pull_request().is_some() {
+        return Err(AppError::usage(
+            "a sweep goes by the spec that is checked out, and is not run for a pull request",
+        )
+        .help("run it on a schedule, as examples/workflows/sweep.yml does")
+        .during("reading the event"));
+    }
+    let arguments = SpecArguments {
+        spec: inputs.spec.as_ref().map(PathBuf::from),
+    };
+    let mut project = Project::load(&arguments)?;
+    project.region_flag.clone_from(&inputs.aws_region);
+    let now = Sweep::Expired(jiff::Timestamp::now());
+    let code = sweep::of(&project, &now, Sweeping::ForReal).await?;
+    let strictness = strictness(inputs, &project);
+    let note = "swept what dead runs of the gate left; the log says what".to_owned();
+    let mut report = judge::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
+    report.exit_code = code;
+    Ok(Checked::without_canaries(report, None))
+}
+
+/// What canaries of these jobs may cost at most; `None` where one has no price.
+fn worst_case(project: &Project, affected: &[AffectedJob<'_>]) -> Option<Usd> {
+    affected
+        .iter()
+        .map(|one| {
+            project.price(&one.job.instance)?;
+            Some(one.job.canary.spend_limit)
+        })
+        .sum()
+}

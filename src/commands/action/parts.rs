@@ -1,0 +1,288 @@
+//! `report-from`: parts of a report that other jobs of the workflow wrote, judged anew by this one's policy.
+//!
+//! A part is a file that anybody's step may have written: what it measured is believed, what it concludes is not.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::assess::judge::{self, JobInput};
+use crate::change::{AffectedJob, PathGlobs};
+use crate::commands::report as stored;
+use crate::console::AppError;
+use crate::exit::{self, Strictness};
+use crate::forecast::scale_out::DataLayout;
+use crate::gate;
+use crate::gate::keys::JobKeys;
+use crate::gate::past::{Base, Past};
+use crate::github::inputs::Inputs;
+use crate::instance::{InstanceConfiguration, tables};
+use crate::measurement::Measurement;
+use crate::report::{self, InstanceForecast, JobReport, Report};
+use crate::spec::Job;
+use crate::verdict::Verdict;
+use crate::workspace::base_commit::BaseCommit;
+use crate::workspace::checkout::Checkout;
+use crate::workspace::project::Project;
+
+/// A matrix has 256 legs at most.
+const MOST_PARTS: usize = 1000;
+/// Looked at while searching for parts.
+const MOST_ENTRIES: usize = 100_000;
+
+/// Where the parts' jobs have their baselines.
+pub(super) struct ComparedWith<'a> {
+    pub(super) past: &'a Past,
+    pub(super) commit: Option<&'a BaseCommit>,
+}
+
+impl ComparedWith<'_> {
+    /// What a job is compared with. Whether its data are the same is not looked at: nothing is listed here.
+    async fn of(&self, project: &Project, job: &Job) -> Result<Option<Base>, AppError> {
+        let keys = JobKeys::of_code(project.code_key(job)?);
+        let base = async {
+            self.past.look_up(&job.name).await?;
+            self.past.base(job, &keys, self.commit).await
+        };
+        base.await
+            .map_err(|error: AppError| error.during("looking for what to compare with"))
+    }
+}
+
+/// One report of all parts: every affected job is in it, judged by the project's budget.
+pub(super) async fn report(
+    project: &Project,
+    affected: &[AffectedJob<'_>],
+    inputs: &Inputs,
+    mut notes: Vec<String>,
+    strictness: Strictness,
+    versus: &ComparedWith<'_>,
+) -> Result<Report, AppError> {
+    let mut parts = Vec::new();
+    for file in find(&inputs.report_from)? {
+        refuse_tracked(project, &file)?;
+        parts.push(stored::read(&file).map_err(|error| error.during("reading the parts"))?);
+    }
+    let commit = project.checkout.as_ref().and_then(Checkout::commit);
+    // Measured on other code, or on code that nobody names.
+    let foreign: BTreeMap<String, String> = parts
+        .iter()
+        .filter(|part| part.commit.is_none() || part.commit != commit)
+        .flat_map(|part| {
+            let of = part
+                .commit
+                .clone()
+                .unwrap_or_else(|| "that it does not name".to_owned());
+            part.jobs
+                .iter()
+                .map(move |job| (job.name.clone(), of.clone()))
+        })
+        .collect();
+    let merged = report::merge(parts).map_err(|error| {
+        AppError::usage("the parts cannot be merged")
+            .help("each job belongs in one part; see what `report-from` matches")
+            .caused_by(error)
+            .during("merging the parts")
+    })?;
+    let mut jobs: Vec<JobReport> = Vec::new();
+    for job in &project.spec.jobs {
+        let concerned = affected
+            .iter()
+            .find(|affected| affected.job.name == job.name);
+        let part = merged.jobs.iter().find(|part| part.name == job.name);
+        let by = concerned.map_or(&[][..], |affected| &affected.by);
+        match (part, concerned) {
+            (Some(_), _) if foreign.contains_key(&job.name) => jobs.push(judge::unknown_report(
+                job,
+                by,
+                &format!(
+                    "its part was measured on commit {}, not on the one that is checked out here",
+                    foreign[&job.name]
+                ),
+                Vec::new(),
+            )),
+            (Some(part), _) => {
+                let base = versus.of(project, job).await?;
+                jobs.push(judged_anew(project, job, by, part, base.as_ref()));
+            }
+            // A leg that failed before it could write its part must not turn the check green.
+            (None, Some(_)) => jobs.push(judge::unknown_report(
+                job,
+                by,
+                "none of the parts speaks of it: its leg failed or was not started",
+                Vec::new(),
+            )),
+            (None, None) => {}
+        }
+    }
+    for part in &merged.jobs {
+        if project.spec.job(&part.name).is_none() {
+            notes.push(format!(
+                "job {} of a part is left out: the spec has no such job",
+                part.name
+            ));
+        }
+    }
+    notes.extend(merged.notes);
+    let mut report = gate::assemble(project, jobs, notes, strictness);
+    report.failures = merged.failures;
+    let troubles = report.failures.iter().map(|_| exit::TOOL_FAILED);
+    report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
+    Ok(report)
+}
+
+/// A job's measurements under this project's budget.
+fn judged_anew(
+    project: &Project,
+    job: &Job,
+    by: &[String],
+    part: &JobReport,
+    base: Option<&Base>,
+) -> JobReport {
+    let measurements: Vec<Measurement> = part
+        .measurements
+        .iter()
+        .filter(|measurement| measurement.job == job.name && measurement.has_sound_amounts())
+        .cloned()
+        .collect();
+    if measurements.is_empty() {
+        return judge::unknown_report(job, by, &part.reason, part.notes.clone());
+    }
+    let row_of = |instance: &InstanceConfiguration| -> Option<&InstanceForecast> {
+        part.forecasts.iter().find(|row| row.instance == *instance)
+    };
+    let not_measured = |instance: &InstanceConfiguration| {
+        let is_measured = part
+            .measurements
+            .iter()
+            .any(|run| run.instance == *instance);
+        (!is_measured).then(|| {
+            row_of(instance)
+                .and_then(|row| row.not_measured.clone())
+                .unwrap_or_else(|| "no part measured it".to_owned())
+        })
+    };
+    let mut report = judge::job_report(&JobInput {
+        name: &job.name,
+        instance: &job.instance,
+        budget: &job.budget,
+        affected_by: by,
+        alternatives: job
+            .alternatives
+            .iter()
+            .map(|instance| (instance, not_measured(instance)))
+            .collect(),
+        measurements: &measurements,
+        worst_case: part.spend.worst_case_usd,
+        capacity_of: &tables::capacity,
+        price_of: &|instance| project.price(instance),
+        layout: DataLayout::of(job, None),
+        base,
+        is_allowed: &project.spec.allowed(),
+        notes: part.notes.clone(),
+    });
+    // Without a written budget its leg may still have known that canaries could not tell what they were to tell.
+    if report.verdict == Verdict::NotJudged && part.verdict == Verdict::Unknown {
+        report.verdict = Verdict::Unknown;
+        report.reason.clone_from(&part.reason);
+    }
+    report
+}
+
+/// A pull request could commit a part of its own, with measurements as it likes them.
+fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    if !project.is_tracked(&real)? {
+        return Ok(());
+    }
+    Err(AppError::usage(format!(
+        "the part {} is a file of the repository",
+        file.display()
+    ))
+    .help("parts are what other jobs of this workflow run wrote: download them into a folder that git does not track")
+    .during("reading the parts"))
+}
+
+/// The files that the patterns match, sorted. Each pattern must match one.
+fn find(patterns: &[String]) -> Result<Vec<PathBuf>, AppError> {
+    if patterns.is_empty() {
+        return Err(AppError::usage("`command: report` has no parts to report")
+            .help("name them by `report-from: parts/*.json`")
+            .during("reading the inputs"));
+    }
+    let mut found = Vec::new();
+    for pattern in patterns {
+        let pattern = pattern.trim_start_matches("./");
+        if pattern.starts_with('/') {
+            return Err(AppError::usage(format!(
+                "`report-from`: `{pattern}` is not relative to the workspace"
+            ))
+            .help("download the parts into the workspace, and name them from there: parts/*.json")
+            .during("reading the parts"));
+        }
+        let globs = PathGlobs::new(&[pattern.to_owned()], "");
+        let mut matched = Vec::new();
+        let mut entries = 0;
+        let start = start_of(pattern);
+        if is_reached_without_links(&start) {
+            walk(&start, &mut entries, &mut |path| {
+                if globs.matches(&path.to_string_lossy()) {
+                    matched.push(path.to_owned());
+                }
+            });
+        }
+        if matched.is_empty() {
+            return Err(AppError::usage(format!("`report-from`: no file matches `{pattern}`"))
+                .help("download the parts into the workspace before this step; patterns are relative to it")
+                .during("reading the parts"));
+        }
+        found.extend(matched);
+    }
+    found.sort();
+    found.dedup();
+    if found.len() > MOST_PARTS {
+        return Err(AppError::usage(format!(
+            "`report-from` matches {} files; it can be {MOST_PARTS} at most",
+            found.len()
+        ))
+        .during("reading the parts"));
+    }
+    Ok(found)
+}
+
+/// The deepest folder that all matches of a pattern lie in.
+fn start_of(pattern: &str) -> PathBuf {
+    let literal = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+    let folder = pattern[..literal]
+        .rfind('/')
+        .map_or("", |slash| &pattern[..slash]);
+    PathBuf::from(folder)
+}
+
+/// A pull request can commit a link; parts are not looked for behind one.
+fn is_reached_without_links(folder: &Path) -> bool {
+    folder
+        .ancestors()
+        .all(|ancestor| !ancestor.is_symlink() && !ancestor.ends_with(".."))
+}
+
+/// Calls `visit` with every plain file at or below `folder`; follows no link.
+fn walk(folder: &Path, entries: &mut usize, visit: &mut dyn FnMut(&Path)) {
+    let here = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    // What cannot be listed has no parts; that nothing matches is told.
+    for entry in std::fs::read_dir(here).into_iter().flatten().flatten() {
+        *entries += 1;
+        if *entries > MOST_ENTRIES {
+            return;
+        }
+        let path = folder.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => walk(&path, entries, visit),
+            Ok(kind) if kind.is_file() => visit(&path),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The files that a step leaves for the runner and for later steps. One that cannot be written is told in the log and decides
+//! nothing.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use crate::console::{AppError, files, say};
+use crate::gate;
+use crate::github::environment::Environment;
+use crate::github::outputs;
+use crate::report::{self, Report};
+use crate::units::Usd;
+use crate::workspace::project::{Project, STATE_FOLDER};
+
+/// The report as a later step reads it, in the gate's own folder.
+const REPORT_FILE: &str = "report.json";
+
+/// Appends the report to the step summary; `shorter` where `text` does not fit any more.
+pub(super) fn write_summary(environment: &Environment, text: &str, shorter: &str) {
+    let Some(path) = &environment.step_summary else {
+        return;
+    };
+    if let Err(error) = outputs::append_summary(path, text, shorter) {
+        say(&format!(
+            "warning: the step summary could not be written: {error}"
+        ));
+    }
+}
+
+/// What the outputs of action.yml are made from.
+pub(super) struct Outputs<'a> {
+    pub(super) report: &'a Report,
+    /// What canaries cost of which the report does not know.
+    pub(super) spent: Option<Usd>,
+    pub(super) code: u8,
+    /// The report's path.
+    pub(super) file: Option<&'a str>,
+    pub(super) comment_url: Option<&'a str>,
+}
+
+pub(super) fn write_outputs(environment: &Environment, told: &Outputs<'_>) {
+    let Outputs { report, .. } = told;
+    let Some(path) = &environment.output else {
+        return;
+    };
+    let verdict = serde_json::to_value(report.verdict).unwrap_or_default();
+    let mut outputs: Vec<(&str, String)> = vec![
+        ("verdict", verdict.as_str().unwrap_or_default().to_owned()),
+        ("exit-code", told.code.to_string()),
+    ];
+    outputs.extend(told.file.map(|file| ("report", file.to_owned())));
+    outputs.extend(told.comment_url.map(|url| ("comment-url", url.to_owned())));
+    // Of `instance` of the job with the worst verdict, the first of several.
+    let worst = report.jobs.iter().min_by_key(|job| job.verdict);
+    let cost = worst
+        .and_then(|job| job.forecasts.first())
+        .and_then(|forecast| forecast.estimates.cost_usd);
+    if let Some(cost) = cost {
+        outputs.push(("cost-point", format!("{:.4}", cost.point)));
+        outputs.push(("cost-lower", format!("{:.4}", cost.lower)));
+        outputs.push(("cost-upper", format!("{:.4}", cost.upper)));
+    }
+    let spent = report
+        .jobs
+        .iter()
+        .filter_map(|job| job.spend.canary_usd)
+        .chain(told.spent)
+        .reduce(|sum, cost| sum + cost);
+    outputs.extend(spent.map(|spent| ("canary-cost", format!("{:.4}", spent.0))));
+    let outputs: Vec<(&str, &str)> = outputs
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    if let Err(error) = outputs::append_outputs(path, &outputs, random()) {
+        say(&format!(
+            "warning: the outputs could not be written: {error}"
+        ));
+    }
+}
+
+/// What the post step will be told.
+pub(super) fn write_state(environment: &Environment, state: &[(&str, &str)]) {
+    let Some(path) = &environment.state else {
+        return;
+    };
+    if let Err(error) = outputs::append_outputs(path, state, random()) {
+        say(&format!(
+            "warning: the state could not be written, so the post step cannot clean up: {error}"
+        ));
+    }
+}
+
+/// Keeps the report for later steps, beside the spec, else in the workspace; its path from there. One that cannot be kept is told.
+pub(super) fn keep_report(report: &Report, project: Option<&Project>) -> Option<String> {
+    let kept = try_to_keep(report, project);
+    kept.map_err(|error| say(error.render(false).trim_end()))
+        .ok()
+}
+
+fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<String, AppError> {
+    let workspace = std::env::current_dir()
+        .and_then(|folder| folder.canonicalize())
+        .map_err(|source| AppError::failed("the workspace is gone").caused_by(source))?;
+    let (folder, root) = match project {
+        Some(project) => (project.state_folder(), project.root.clone()),
+        None => (workspace.join(STATE_FOLDER), workspace.clone()),
+    };
+    files::make_state_folder(&folder)?;
+    if let Some(project) = project {
+        gate::keep(report, project)?;
+    }
+    let path = folder.join(REPORT_FILE);
+    files::write_new(&path, report::to_json(report).as_bytes(), &root)?;
+    let shown = path.strip_prefix(&workspace).unwrap_or(&path);
+    Ok(shown.to_string_lossy().into_owned())
+}
+
+/// A number that nobody can guess: seeded by the operating system.
+pub(super) fn random() -> u128 {
+    let half = || u128::from(RandomState::new().build_hasher().finish());
+    (half() << 64) | half()
+}

@@ -1,0 +1,333 @@
+//! What is to be checked: a pull request, a push, a merge queue's trial, or a branch as it stands.
+
+use crate::change::Change;
+use crate::cli::SpecArguments;
+use crate::console::{AppError, files};
+use crate::github::changes::Changes;
+use crate::github::client::Github;
+use crate::github::environment::Environment;
+use crate::github::error::GithubError;
+use crate::github::event::{self, Event, EventError};
+use crate::github::inputs::Inputs;
+use crate::github::pull_request::PullRequest;
+use crate::spec::MAX_SPEC_BYTES;
+use crate::units::Bytes;
+use crate::workspace::base_commit::{BaseCommit, Listed};
+use crate::workspace::policy::{self, Base, BaseFile};
+use crate::workspace::project::Project;
+
+/// What the gate looks at.
+pub(super) enum Subject {
+    PullRequest {
+        pull_request: Box<PullRequest>,
+        asked: Asked,
+    },
+    Push {
+        before: Option<String>,
+        after: String,
+    },
+    MergeGroup {
+        base: String,
+        head: String,
+        /// The branch that is merged into.
+        branch: String,
+    },
+    /// Whatever is checked out.
+    Branch,
+}
+
+/// Who wants a pull request checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Itself,
+    /// The input `pull-request` on an event that anybody may cause.
+    Input,
+    /// The input `pull-request` of a workflow that somebody with write access started.
+    Maintainer,
+}
+
+/// Reads the file of the event.
+pub(super) fn read_event(environment: &Environment) -> Result<Event, AppError> {
+    let path = &environment.event_path;
+    let phase = "reading the event";
+    let text = files::read_text_up_to(path, Bytes(event::LARGEST_EVENT)).map_err(|source| {
+        AppError::failed(format!("the event {} cannot be read", path.display()))
+            .help("GITHUB_EVENT_PATH names the file that GitHub wrote of what started the workflow")
+            .caused_by(source)
+            .during(phase)
+    })?;
+    let name = &environment.event_name;
+    Event::read(name, text.as_bytes()).map_err(|error| {
+        let help = error.help();
+        let refused = match error {
+            EventError::PullRequestTarget => AppError::usage(error.to_string()),
+            error => AppError::failed(format!("the event `{name}` cannot be understood"))
+                .caused_by(error),
+        };
+        refused.help(help).during(phase)
+    })
+}
+
+impl Subject {
+    /// What the event and the input `pull-request` say.
+    pub(super) async fn of(
+        github: &Github,
+        event: Event,
+        inputs: &Inputs,
+    ) -> Result<Self, AppError> {
+        match (event, inputs.pull_request) {
+            // The event of a pull request speaks for itself; the input cannot make it another.
+            (Event::PullRequest(pull_request), _) => Ok(Self::PullRequest {
+                pull_request,
+                asked: Asked::Itself,
+            }),
+            (event, Some(number)) => Ok(Self::PullRequest {
+                pull_request: Box::new(github.pull_request(number).await?),
+                asked: match event {
+                    Event::Dispatch => Asked::Maintainer,
+                    _ => Asked::Input,
+                },
+            }),
+            (Event::Push { before, after }, None) => Ok(Self::Push { before, after }),
+            (Event::MergeGroup { base, head, branch }, None) => {
+                Ok(Self::MergeGroup { base, head, branch })
+            }
+            (Event::Dispatch | Event::Schedule, None) => Ok(Self::Branch),
+            (Event::Other, None) => Err(AppError::usage(
+                "this event names no change, and it is not known whose code would be run",
+            )
+            .help("run the gate on pull_request, push, merge_group, schedule or workflow_dispatch, or name a pull request of this repository by the input `pull-request`")
+            .during("reading the event")),
+        }
+    }
+
+    pub(super) fn pull_request(&self) -> Option<&PullRequest> {
+        match self {
+            Self::PullRequest { pull_request, .. } => Some(pull_request),
+            _ => None,
+        }
+    }
+
+    /// Whether its code is from elsewhere and nobody of the repository has asked for it to be run.
+    pub(super) fn is_from_fork(&self, repository: &str) -> bool {
+        match self {
+            Self::PullRequest {
+                pull_request,
+                asked: Asked::Itself | Asked::Input,
+            } => pull_request.is_from_fork(repository),
+            _ => false,
+        }
+    }
+
+    /// When the change was made, as GitHub tells it; `None` where only now can be told.
+    pub(super) fn time(&self) -> Option<jiff::Timestamp> {
+        match self {
+            Self::PullRequest {
+                pull_request,
+                asked: Asked::Itself,
+            } => Some(pull_request.updated_at),
+            _ => None,
+        }
+    }
+
+    /// The way for a maintainer.
+    pub(super) fn how_to_run_a_fork(&self) -> String {
+        let number = self
+            .pull_request()
+            .map_or(0, |pull_request| pull_request.number);
+        format!(
+            "This pull request comes from a fork, so nothing of it was run and nothing was spent. After reading its code, a maintainer runs the gate on it by the workflow_dispatch workflow with `pull-request: {number}` in a protected environment (docs/action.md, examples/workflows/fork.yml)."
+        )
+    }
+
+    /// Refuses to measure anything but the pull request that a maintainer named: what they read is its head.
+    pub(super) async fn refuse_another_commit(
+        &self,
+        github: &Github,
+        project: &Project,
+    ) -> Result<(), AppError> {
+        let Self::PullRequest {
+            pull_request,
+            asked: Asked::Input | Asked::Maintainer,
+        } = self
+        else {
+            return Ok(());
+        };
+        let commit = project
+            .checkout
+            .as_ref()
+            .and_then(|checkout| checkout.commit());
+        let commit = commit.unwrap_or_default();
+        let head = &pull_request.head.sha;
+        if commit == *head || github.commit(&commit).await?.parents.contains(head) {
+            return Ok(());
+        }
+        let number = pull_request.number;
+        Err(AppError::failed(format!(
+            "what is checked out, {commit}, is not pull request {number}, whose head is {head}"
+        ))
+        .help(format!(
+            "check it out before this step: actions/checkout with `ref: refs/pull/{number}/merge`; where it was pushed to meanwhile, read it again and start anew"
+        ))
+        .during("looking at what is checked out"))
+    }
+
+    /// What changed. Of a pull request that is what is checked out, whatever was pushed to it meanwhile.
+    pub(super) async fn change(
+        &self,
+        github: &Github,
+        project: &Project,
+    ) -> Result<Change, AppError> {
+        let everything = |why: &str| Change::Everything {
+            why: why.to_owned(),
+        };
+        let (changes, between) = match self {
+            Self::PullRequest { pull_request, .. } => (
+                changed_in(pull_request, github, project).await?,
+                format!(
+                    "{} to pull request {}",
+                    pull_request.base.branch, pull_request.number
+                ),
+            ),
+            Self::Push {
+                before: Some(before),
+                after,
+            } => (
+                github.changed_files_between(before, after).await?,
+                format!("{before:.7} to {after:.7}"),
+            ),
+            Self::MergeGroup { base, head, .. } => (
+                github.changed_files_between(base, head).await?,
+                format!("{base:.7} to {head:.7}"),
+            ),
+            Self::Push { before: None, .. } => return Ok(everything("the branch is new")),
+            Self::Branch => return Ok(everything("the workflow's event names no change")),
+        };
+        Ok(match changes {
+            Changes::Files(paths) => Change::Paths {
+                paths: paths
+                    .into_iter()
+                    .map(|path| as_folder(path, project))
+                    .collect(),
+                between,
+            },
+            Changes::Everything { why } => everything(&why),
+        })
+    }
+
+    /// The base, which policy comes from, with what lies where a spec may be; `None` where the files as they are count.
+    pub(super) async fn base(
+        &self,
+        github: &Github,
+        project: &Project,
+        spec: &SpecArguments,
+    ) -> Result<Option<Base>, AppError> {
+        let (name, sha) = match self {
+            Self::PullRequest { pull_request, .. } => {
+                let base = &pull_request.base;
+                (base.branch.as_str(), &base.sha)
+            }
+            Self::MergeGroup { base, .. } => ("the merge queue's base", base),
+            Self::Push { .. } | Self::Branch => return Ok(None),
+        };
+        Ok(Some(Base {
+            name: name.to_owned(),
+            sha: Some(sha.clone()),
+            files: base_files(github, project, spec, sha).await?,
+        }))
+    }
+
+    /// The commit that what is checked out is compared with, and what the jobs were known by there; `None` for a push and a
+    /// branch as it stands. Unlike [`Subject::base`], where the base's tip may have moved on.
+    pub(super) async fn base_commit(
+        &self,
+        github: &Github,
+        project: &Project,
+        spec: &SpecArguments,
+    ) -> Result<Option<BaseCommit>, AppError> {
+        let (name, sha) = match self {
+            Self::PullRequest { pull_request, .. } => (
+                pull_request.base.branch.as_str(),
+                left_from(pull_request, github, project).await?,
+            ),
+            Self::MergeGroup { base, branch, .. } => (branch.as_str(), base.clone()),
+            Self::Push { .. } | Self::Branch => return Ok(None),
+        };
+        let files = base_files(github, project, spec, &sha).await?;
+        let tree = match github.tree(&sha).await {
+            Ok(tree) => Ok(tree.files.into_iter().map(Listed::from).collect::<Vec<_>>()),
+            Err(error @ GithubError::TooLarge { .. }) => Err(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(BaseCommit::of(
+            name,
+            sha,
+            files,
+            tree.as_deref().map_err(String::as_str),
+        )))
+    }
+}
+
+/// What a commit has where the base's spec may be.
+async fn base_files(
+    github: &Github,
+    project: &Project,
+    spec: &SpecArguments,
+    sha: &str,
+) -> Result<Vec<BaseFile>, AppError> {
+    let mut files = Vec::new();
+    for place in policy::places(project, spec) {
+        let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
+            Ok(bytes) => bytes.map(Ok),
+            Err(error @ (GithubError::TooLarge { .. } | GithubError::Link { .. })) => {
+                Some(Err(error.to_string()))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        files.push(BaseFile { place, bytes });
+    }
+    Ok(files)
+}
+
+/// The commit that a pull request is held against: the first parent of the merge that GitHub made, else where it left the
+/// base.
+async fn left_from(
+    pull_request: &PullRequest,
+    github: &Github,
+    project: &Project,
+) -> Result<String, GithubError> {
+    let (base, head) = (&pull_request.base.sha, &pull_request.head.sha);
+    let checkout = project.checkout.as_ref();
+    let commit = checkout.and_then(|checkout| checkout.commit());
+    let commit = commit.as_ref().unwrap_or(head);
+    match &github.commit(commit).await?.parents[..] {
+        [first, second] if second == head => Ok(first.clone()),
+        _ => github.merge_base(base, commit).await,
+    }
+}
+
+/// What the checked-out commit of a pull request changes: since its first parent where it is the merge that GitHub made,
+/// else since it left the base.
+async fn changed_in(
+    pull_request: &PullRequest,
+    github: &Github,
+    project: &Project,
+) -> Result<Changes, AppError> {
+    let (base, head) = (&pull_request.base.sha, &pull_request.head.sha);
+    let checkout = project.checkout.as_ref();
+    let commit = checkout.and_then(|checkout| checkout.commit());
+    let commit = commit.as_ref().unwrap_or(head);
+    let parents = github.commit(commit).await?.parents;
+    Ok(match &parents[..] {
+        [first, second] if second == head => github.changed_files_of_merge(first, commit).await?,
+        _ => github.changed_files_between(base, commit).await?,
+    })
+}
+
+/// A path that is a folder in the checkout, such as a submodule, with a `/` at its end.
+fn as_folder(path: String, project: &Project) -> String {
+    match !path.ends_with('/') && project.root.join(&path).is_dir() {
+        true => format!("{path}/"),
+        false => path,
+    }
+}

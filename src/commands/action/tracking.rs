@@ -1,0 +1,73 @@
+//! The tracking issue of a check for drift: opened, kept up to date, closed when the drift is over.
+
+use crate::console::{AppError, printable, say};
+use crate::github::client::Github;
+use crate::github::issue::IssueMarker;
+use crate::github::tracking::{Did, Tracked, Tracking};
+use crate::report::{Report, markdown};
+
+use super::Checked;
+
+/// Makes the issue of this marker say what the report says, where `asked` jobs were to be checked. Trouble with it is
+/// told, and changes nothing of how the check ends.
+pub(super) async fn track(
+    github: &Github,
+    marker: &IssueMarker,
+    asked: usize,
+    checked: &mut Checked,
+) {
+    if let Some(state) = state(&checked.report, asked) {
+        keep(github, marker, state, checked).await;
+    }
+}
+
+/// Closes the issue: what drifted was accepted.
+pub(super) async fn close(github: &Github, marker: &IssueMarker, checked: &mut Checked) {
+    let body = markdown::drift_over(&checked.report);
+    keep(github, marker, Tracking::Over { body }, checked).await;
+}
+
+async fn keep(github: &Github, marker: &IssueMarker, state: Tracking, checked: &mut Checked) {
+    match github.track(marker, state, jiff::Timestamp::now()).await {
+        Ok(tracked) => tell(&tracked),
+        Err(error) => {
+            let error = AppError::from(error).during("keeping the tracking issue");
+            checked.report.failures.push(error.failure(None));
+            say(error.render(false).trim_end());
+        }
+    }
+}
+
+/// What the issue is to say: a drift of any job, or that there is none. `None` where a job could not be told: its drift may
+/// go on.
+fn state(report: &Report, asked: usize) -> Option<Tracking> {
+    if let Some(issue) = markdown::drift_issue(report) {
+        return Some(Tracking::Drifted {
+            title: issue.title,
+            body: issue.body,
+        });
+    }
+    let are_told = asked > 0
+        && report.failures.is_empty()
+        && report.jobs.len() == asked
+        && report.jobs.iter().all(|job| job.drift.is_some());
+    are_told.then(|| Tracking::Over {
+        body: markdown::drift_over(report),
+    })
+}
+
+fn tell(tracked: &Tracked) {
+    let did = match tracked.did {
+        Did::Opened => "opened",
+        Did::Updated => "brought up to date",
+        Did::Closed => "closed: the drift is over",
+        Did::Unchanged => "up to date already",
+        Did::Superseded => "left alone: a newer run has told already",
+        Did::Nothing => return,
+    };
+    let url = tracked.url.as_deref().unwrap_or_default();
+    say(&format!("tracking issue {did} {}", printable(url)));
+    for note in &tracked.notes {
+        say(&format!("note: {}", printable(note)));
+    }
+}

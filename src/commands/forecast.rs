@@ -1,0 +1,184 @@
+//! `forecast FILE`: offline, from recorded measurements. With a spec, its budgets are judged; without, only that memory
+//! fits the machine.
+
+use crate::assess::judge::{self, JobInput};
+use crate::cli::ForecastArguments;
+use crate::commands::{report, run};
+use crate::console::AppError;
+use crate::console::files::{self, Outputs};
+use crate::exit::Strictness;
+use crate::forecast::scale_out::DataLayout;
+use crate::gate;
+use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
+use crate::measurement::Measurement;
+use crate::report::{JobReport, Report};
+use crate::spec::{Budget, Job, OnInconclusive};
+use crate::workspace::project::{DEFAULT_REGION, Project, environment_region};
+use crate::workspace::{policy, recorded};
+
+/// Why a configuration of the spec has no runs here.
+const NOT_IN_FILE: &str = "no run of it in the file";
+
+pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
+    let mut project = Project::load_if_there(&arguments.spec)?;
+    if let Some(project) = &mut project {
+        project.region_flag.clone_from(&arguments.region);
+        policy::apply_overrides(project);
+    }
+    let root = match &project {
+        Some(project) => project.root.clone(),
+        None => std::env::current_dir()
+            .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?,
+    };
+    let outputs = Outputs::prepare(&arguments.output.outputs, &root)?;
+    let refused = AppError::usage(format!(
+        "the measurements {} cannot be read",
+        arguments.file.display()
+    ));
+    let recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
+    let names = job_names(&recorded.measurements, &arguments.jobs)?;
+    let price_of = |instance: &InstanceConfiguration| match &project {
+        Some(project) => project.price(instance),
+        None => table_price(instance, arguments.region.as_deref()),
+    };
+    let is_allowed: Box<dyn Fn(&InstanceType) -> bool> = match &project {
+        Some(project) => Box::new(project.spec.allowed()),
+        None => Box::new(|_| true),
+    };
+    let jobs = names
+        .iter()
+        .map(|name| {
+            let (measurements, note) = newest_run(&recorded.measurements, name);
+            let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
+            let known = project.as_ref().and_then(|project| project.spec.job(name));
+            offline_report(name, known, &measurements, &price_of, &*is_allowed, &notes)
+        })
+        .collect();
+    let report = match &project {
+        Some(project) => gate::assemble(
+            project,
+            jobs,
+            Vec::new(),
+            run::strictness(&arguments.verdict, &project.spec),
+        ),
+        None => without_spec(jobs, arguments.verdict.strict),
+    };
+    report::publish(&report, arguments.output.format, &outputs)?;
+    Ok(report.exit_code)
+}
+
+/// One job's part of the report, from its recorded measurements alone.
+fn offline_report(
+    name: &str,
+    known: Option<&Job>,
+    measurements: &[Measurement],
+    price_of: &dyn Fn(&InstanceConfiguration) -> Option<Price>,
+    is_allowed: &dyn Fn(&InstanceType) -> bool,
+    notes: &[String],
+) -> JobReport {
+    let mut instances: Vec<&InstanceConfiguration> = Vec::new();
+    // The budget is judged on the spec's instance, measured or not; its alternatives follow in their order.
+    instances.extend(known.map(|job| &job.instance));
+    instances.extend(known.into_iter().flat_map(|job| &job.alternatives));
+    for measurement in measurements {
+        if !instances.contains(&&measurement.instance) {
+            instances.push(&measurement.instance);
+        }
+    }
+    let unwritten = Budget::unwritten();
+    let Some((first, others)) = instances.split_first() else {
+        unreachable!("a job is named by its measurements");
+    };
+    let not_measured = |instance: &InstanceConfiguration| {
+        let is_measured = measurements.iter().any(|run| run.instance == *instance);
+        (!is_measured).then(|| NOT_IN_FILE.to_owned())
+    };
+    judge::job_report(&JobInput {
+        name,
+        instance: first,
+        budget: known.map_or(&unwritten, |job| &job.budget),
+        affected_by: &[],
+        alternatives: (others.iter())
+            .map(|instance| (*instance, not_measured(instance)))
+            .collect(),
+        measurements,
+        worst_case: None,
+        capacity_of: &tables::capacity,
+        price_of,
+        layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),
+        base: None,
+        is_allowed,
+        notes: notes.to_vec(),
+    })
+}
+
+/// The measurements of one job from the newest run of the gate in the file, and a word on the others.
+///
+/// Earlier runs measured other code; a forecast from both would be of neither. A table that does not name runs is one.
+fn newest_run(measurements: &[Measurement], job: &str) -> (Vec<Measurement>, Option<String>) {
+    let of_job = || {
+        measurements
+            .iter()
+            .filter(|measurement| measurement.job == job)
+    };
+    // Ids begin with the time, so they sort by it.
+    let newest = of_job()
+        .filter_map(|measurement| measurement.run.as_ref())
+        .max();
+    let kept: Vec<Measurement> = of_job()
+        .filter(|measurement| measurement.run.as_ref() == newest)
+        .cloned()
+        .collect();
+    let left_out = of_job().count() - kept.len();
+    let note = (left_out > 0).then(|| {
+        format!(
+            "{left_out} measurements of earlier runs are left out; the newest run is {}",
+            newest.map_or("unnamed", String::as_str)
+        )
+    });
+    (kept, note)
+}
+
+/// The jobs of the file in the order they come, or those that `--job` names.
+fn job_names(measurements: &[Measurement], asked: &[String]) -> Result<Vec<String>, AppError> {
+    let mut names: Vec<String> = Vec::new();
+    for measurement in measurements {
+        if !names.contains(&measurement.job) {
+            names.push(measurement.job.clone());
+        }
+    }
+    if names.is_empty() {
+        return Err(AppError::usage("the file holds no measurements")
+            .help("`canary-gate run --measurements FILE` writes them"));
+    }
+    for name in asked {
+        if !names.contains(name) {
+            return Err(
+                AppError::usage(format!("the file holds no measurements of job `{name}`"))
+                    .help(format!("its jobs are {}", names.join(", "))),
+            );
+        }
+    }
+    names.retain(|name| asked.is_empty() || asked.contains(name));
+    Ok(names)
+}
+
+fn table_price(instance: &InstanceConfiguration, region: Option<&str>) -> Option<Price> {
+    let region = region.map(str::to_owned).or_else(environment_region);
+    tables::price(
+        instance.single_type()?,
+        region.as_deref().unwrap_or(DEFAULT_REGION),
+    )
+}
+
+/// A report that no spec stands behind.
+fn without_spec(jobs: Vec<JobReport>, strict: bool) -> Report {
+    let strictness = Strictness {
+        strict,
+        on_inconclusive: OnInconclusive::Fail,
+    };
+    let notes = vec![
+        "No spec was found, so no budget is judged but that memory fits the machine.".to_owned(),
+    ];
+    judge::report(jobs, notes, strictness, jiff::Timestamp::now())
+}

@@ -1,0 +1,292 @@
+//! `history export`: records for other programs.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::cli::{ExportFormat, HistoryExportArguments};
+use crate::console::{AppError, files, print, printable};
+use crate::forecast::Estimate;
+use crate::history::record::{Forecast, Record};
+use crate::history::{Entry, History};
+use crate::measurement::Measurement;
+use crate::measurement::table::{to_json_line, write_seed_csv};
+use crate::report::InstanceForecast;
+use crate::report::escape::{NAME_LIMIT, for_json, for_spreadsheet};
+use crate::workspace::project::Project;
+
+use super::{BATCH, id, list_of, warn_of};
+
+/// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is that of one machine.
+const HEADER: [&str; 34] = [
+    "recorded_at",
+    "id",
+    "scope",
+    "job",
+    "command",
+    "event",
+    "branch",
+    "pull_request",
+    "commit",
+    "code_key",
+    "data_key",
+    "verdict",
+    "is_baseline",
+    "drifted",
+    "instance",
+    "instance_verdict",
+    "not_measured",
+    "price_usd_per_hour",
+    "interval_level",
+    "time_seconds",
+    "time_seconds_lower",
+    "time_seconds_upper",
+    "cost_usd",
+    "cost_usd_lower",
+    "cost_usd_upper",
+    "memory_percent",
+    "memory_percent_lower",
+    "memory_percent_upper",
+    "cpu_percent",
+    "gpu_percent",
+    "gpu_memory_percent",
+    "step_seconds",
+    "canaries",
+    "run_url",
+];
+
+pub(super) async fn export(
+    history: &History,
+    arguments: &HistoryExportArguments,
+    project: &Project,
+) -> Result<u8, AppError> {
+    let root = &project.root;
+    let format = format(arguments)?;
+    if let Some(output) = &arguments.output {
+        files::check_target(output, root)?;
+    }
+    let listing = list_of(history, arguments.job.as_deref(), &project.spec).await?;
+    let mut damaged = listing.damaged;
+    let mut export = Export::new(format);
+    for batch in listing.entries.chunks(BATCH) {
+        let loaded = history.load(batch).await?;
+        damaged.extend(loaded.damaged);
+        for (entry, record) in loaded.records {
+            export.add(&entry, &record);
+        }
+    }
+    let text = export.finish();
+    match &arguments.output {
+        None => print(&text)?,
+        Some(output) => files::write_new(output, text.as_bytes(), root)?,
+    }
+    warn_of(&damaged);
+    Ok(0)
+}
+
+/// What is asked for, else what the file's name says, else the forecasts.
+///
+/// # Errors
+///
+/// A name that says another format than is asked for.
+fn format(arguments: &HistoryExportArguments) -> Result<ExportFormat, AppError> {
+    let output = arguments.output.as_deref();
+    let extension = output.and_then(Path::extension);
+    let is_lines = extension.is_some_and(|extension| extension == "jsonl");
+    let is_table = extension.is_some_and(|extension| extension == "csv");
+    let (asked, named) = match arguments.format {
+        None if is_lines => return Ok(ExportFormat::Jsonl),
+        None => return Ok(ExportFormat::Csv),
+        Some(ExportFormat::Jsonl) if is_table => ("jsonl", "csv"),
+        Some(ExportFormat::Csv) if is_lines => ("csv", "jsonl"),
+        Some(ExportFormat::Seed) if is_lines => ("seed", "jsonl"),
+        Some(format) => return Ok(format),
+    };
+    let output = output.map_or(String::new(), |output| output.display().to_string());
+    Err(AppError::usage(format!(
+        "--format {asked} contradicts the name of the file, {}, which says {named}",
+        printable(&output)
+    ))
+    .help("give the file another name, or leave out --format"))
+}
+
+/// What is written, as far as it is known.
+enum Export {
+    Forecasts(Box<csv::Writer<Vec<u8>>>),
+    Canaries {
+        format: CanaryFormat,
+        /// Each once: a canary stands in a record of its own and in those of the forecasts that rest on it.
+        seen: HashSet<String>,
+        runs: Vec<Measurement>,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum CanaryFormat {
+    Seed,
+    JsonLines,
+}
+
+const IN_MEMORY: &str = "rows are equally long, and memory takes every byte";
+
+impl Export {
+    fn new(format: ExportFormat) -> Self {
+        let canaries = |format| Self::Canaries {
+            format,
+            seen: HashSet::new(),
+            runs: Vec::new(),
+        };
+        match format {
+            ExportFormat::Csv => {
+                let mut writer = csv::Writer::from_writer(Vec::new());
+                writer.write_record(HEADER).expect(IN_MEMORY);
+                Self::Forecasts(Box::new(writer))
+            }
+            ExportFormat::Seed => canaries(CanaryFormat::Seed),
+            ExportFormat::Jsonl => canaries(CanaryFormat::JsonLines),
+        }
+    }
+
+    fn add(&mut self, entry: &Entry, record: &Record) {
+        match self {
+            Self::Forecasts(writer) => {
+                let forecast = record.forecast();
+                for instance in forecast.iter().flat_map(|forecast| &forecast.forecasts) {
+                    let forecast = forecast.expect("it has this instance");
+                    let row = row(entry, record, forecast, instance);
+                    writer.write_record(row).expect(IN_MEMORY);
+                }
+            }
+            Self::Canaries { seen, runs, .. } => {
+                for run in record.measurements() {
+                    if seen.insert(identity(run)) {
+                        runs.push(run.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> String {
+        match self {
+            Self::Forecasts(writer) => {
+                let bytes = writer.into_inner().expect(IN_MEMORY);
+                String::from_utf8(bytes).expect("only text was written")
+            }
+            Self::Canaries {
+                format: CanaryFormat::JsonLines,
+                runs,
+                ..
+            } => runs
+                .iter()
+                .map(|run| for_json(&to_json_line(run)))
+                .collect(),
+            Self::Canaries {
+                format: CanaryFormat::Seed,
+                mut runs,
+                ..
+            } => {
+                for run in &mut runs {
+                    run.job = for_spreadsheet(&run.job, NAME_LIMIT);
+                }
+                write_seed_csv(&runs)
+            }
+        }
+    }
+}
+
+/// What tells a canary run from every other, in whichever record it stands and at whichever price.
+fn identity(run: &Measurement) -> String {
+    let parts = (
+        &run.job,
+        run.instance.to_string(),
+        (run.fraction.0.to_bits(), run.work.map(f64::to_bits)),
+        (run.replicate, run.attempt),
+        (&run.ended_at, &run.training_job, &run.outcome),
+        run.training_seconds.map(|time| time.0.to_bits()),
+    );
+    format!("{parts:?}")
+}
+
+fn row(
+    entry: &Entry,
+    record: &Record,
+    forecast: &Forecast,
+    instance: &InstanceForecast,
+) -> [String; HEADER.len()] {
+    let text = |text: &str| for_spreadsheet(text, NAME_LIMIT);
+    let optional = |value: Option<&String>| value.map_or(String::new(), |value| text(value));
+    let estimates = &instance.estimates;
+    let [time, cost, memory] = [
+        estimates.time_seconds,
+        estimates.cost_usd,
+        estimates.memory_percent,
+    ];
+    let ends = |estimate: Option<Estimate>| {
+        [
+            number(estimate.map(|estimate| estimate.point)),
+            number(estimate.map(|estimate| estimate.lower)),
+            number(estimate.map(|estimate| estimate.upper)),
+        ]
+    };
+    let point = |estimate: Option<Estimate>| number(estimate.map(|estimate| estimate.point));
+    let [time_point, time_lower, time_upper] = ends(time);
+    let [cost_point, cost_lower, cost_upper] = ends(cost);
+    let [memory_point, memory_lower, memory_upper] = ends(memory);
+    let level = [time, memory, estimates.cpu_percent]
+        .into_iter()
+        .flatten()
+        .next();
+    let writer = &record.writer;
+    [
+        entry.recorded_at.to_string(),
+        id(entry).to_owned(),
+        entry.scope.to_string(),
+        text(&entry.job),
+        word(&writer.command),
+        word(&writer.event),
+        optional(writer.branch.as_ref()),
+        writer
+            .pull_request
+            .map_or(String::new(), |number| number.to_string()),
+        optional(record.commit.as_ref()),
+        optional(record.code_key.as_ref()),
+        optional(record.data_key.as_ref()),
+        word(&forecast.verdict),
+        forecast.is_baseline.to_string(),
+        forecast
+            .drifted
+            .map_or(String::new(), |drifted| drifted.to_string()),
+        text(&instance.instance.to_string()),
+        word(&instance.verdict),
+        optional(instance.not_measured.as_ref()),
+        number(instance.price.as_ref().map(|price| price.usd_per_hour.0)),
+        number(level.map(|estimate| estimate.level)),
+        time_point,
+        time_lower,
+        time_upper,
+        cost_point,
+        cost_lower,
+        cost_upper,
+        memory_point,
+        memory_lower,
+        memory_upper,
+        point(estimates.cpu_percent),
+        point(estimates.gpu_percent),
+        point(estimates.gpu_memory_percent),
+        point(estimates.step_seconds),
+        forecast.measurements.len().to_string(),
+        optional(writer.run_url.as_ref()),
+    ]
+}
+
+/// As JSON has it.
+fn word(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).expect("it is a word");
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn number(value: Option<f64>) -> String {
+    value
+        .filter(|value| value.is_finite())
+        .map_or(String::new(), |value| value.to_string())
+}

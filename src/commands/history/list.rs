@@ -1,0 +1,186 @@
+//! `history list`: a line for each record.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::cli::{HistoryListArguments, RecordFormat};
+use crate::console::{AppError, print};
+use crate::history::record::{Content, Record};
+use crate::history::{Entry, History, Loaded};
+use crate::report::escape::for_json;
+use crate::report::omit_nulls;
+use crate::report::words::{self, UNKNOWN};
+use crate::spec::Spec;
+
+use super::{BATCH, facts, id, list_of, nothing, table, warn_of};
+
+/// Of one cell, so that a line stays a line.
+const CELL_LIMIT: usize = 40;
+const COLUMNS: [&str; 10] = [
+    "When (UTC)",
+    "Job",
+    "Where",
+    "Branch",
+    "What",
+    "Commit",
+    "Time",
+    "Cost",
+    "Verdict",
+    "Id",
+];
+
+/// The place of the column that is left out where all records are of one branch.
+const BRANCH: usize = 3;
+
+pub(super) async fn list(
+    history: &History,
+    arguments: &HistoryListArguments,
+    spec: &Spec,
+) -> Result<u8, AppError> {
+    let job = arguments.job.as_deref();
+    let listing = list_of(history, job, spec).await?;
+    let count = listing.entries.len();
+    let mut loaded = newest(history, &listing.entries, arguments.limit).await?;
+    let more = count - loaded.records.len() - loaded.damaged.len();
+    loaded.damaged.splice(0..0, listing.damaged);
+    print(&match arguments.format {
+        RecordFormat::Json => json(&loaded, count),
+        RecordFormat::Terminal if loaded.records.is_empty() && more == 0 => {
+            match loaded.damaged.is_empty() {
+                true => format!("{}\n", nothing(history, job)),
+                false => "none of the records can be read\n".to_owned(),
+            }
+        }
+        RecordFormat::Terminal => terminal(&loaded, more, count),
+    })?;
+    warn_of(&loaded.damaged);
+    Ok(0)
+}
+
+/// The newest records that can be read, at most `limit`, and what was passed over on the way to them.
+async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Loaded, AppError> {
+    let mut found = Loaded::default();
+    let mut rest = entries.iter().rev();
+    let mut size = limit;
+    while found.records.len() < limit {
+        // Of those that were looked at some could not be read; where it is many, more at a time are tried.
+        size = size.min(BATCH);
+        let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
+        size *= 2;
+        if batch.is_empty() {
+            break;
+        }
+        let loaded = history.load(&batch).await?;
+        found.records.extend(loaded.records);
+        found.damaged.extend(loaded.damaged);
+    }
+    found.records.truncate(limit);
+    Ok(found)
+}
+
+/// `more` records were not looked at, of `count`.
+fn terminal(loaded: &Loaded, more: usize, count: usize) -> String {
+    let mut text = String::new();
+    if !loaded.records.is_empty() {
+        let branches = loaded
+            .records
+            .iter()
+            .map(|(_, record)| &record.writer.branch);
+        let has_branches = branches.collect::<HashSet<_>>().len() > 1;
+        let rows = loaded.records.iter();
+        let rows = rows.map(|(entry, record)| columns(row(entry, record), has_branches));
+        text = table::lines(columns(COLUMNS, has_branches), rows, CELL_LIMIT, "");
+        text.push_str(if more > 0 { "\n" } else { "" });
+    }
+    if more > 0 {
+        let more = words::count(more, "more record");
+        text.push_str(&format!("{more} not shown; `--limit {count}` shows all\n"));
+    }
+    text
+}
+
+/// Without the branch where all are of one.
+fn columns<Cell>(cells: [Cell; COLUMNS.len()], has_branches: bool) -> Vec<Cell> {
+    let mut cells = Vec::from(cells);
+    if !has_branches {
+        cells.remove(BRANCH);
+    }
+    cells
+}
+
+fn row(entry: &Entry, record: &Record) -> [String; COLUMNS.len()] {
+    let [time, cost] = facts::time_and_cost(record);
+    [
+        facts::when(entry),
+        entry.job.clone(),
+        entry.scope.to_string(),
+        record
+            .writer
+            .branch
+            .clone()
+            .unwrap_or_else(|| UNKNOWN.to_owned()),
+        facts::what(record),
+        facts::short_commit(record),
+        time,
+        cost,
+        facts::ended(record).to_owned(),
+        id(entry).to_owned(),
+    ]
+}
+
+/// Every record by what tells it from others, and its main figures: times in seconds, costs in US dollars.
+fn json(loaded: &Loaded, count: usize) -> String {
+    let records = loaded.records.iter().map(|(entry, record)| {
+        let mut value = json!({
+            "id": id(entry),
+            "name": entry.stem(),
+            "recorded_at": entry.recorded_at,
+            "job": entry.job,
+            "scope": entry.scope.to_string(),
+            "kind": entry.kind.to_string(),
+            "commit": record.commit,
+            "code_key": record.code_key,
+            "data_key": record.data_key,
+            "writer": record.writer,
+        });
+        let more = match &record.content {
+            Content::Canary {
+                canary_key,
+                measurement,
+            } => json!({
+                "canary_key": canary_key,
+                "instance": measurement.instance,
+                "fraction": measurement.fraction,
+                "outcome": measurement.outcome,
+                "time_seconds": measurement.time(),
+                "cost_usd": measurement.cost,
+            }),
+            Content::Forecast(forecast) => {
+                let first = forecast.forecasts.first();
+                json!({
+                    "verdict": forecast.verdict,
+                    "is_baseline": forecast.is_baseline,
+                    "drifted": forecast.drifted,
+                    "instance": first.map(|first| &first.instance),
+                    "time_seconds": first.and_then(|first| first.estimates.time_seconds),
+                    "cost_usd": first.and_then(|first| first.estimates.cost_usd),
+                })
+            }
+        };
+        if let (Value::Object(fields), Value::Object(more)) = (&mut value, more) {
+            fields.extend(more);
+        }
+        value
+    });
+    let damaged = loaded.damaged.iter();
+    let mut value = json!({
+        "count": count,
+        "records": records.collect::<Vec<_>>(),
+        "damaged": damaged
+            .map(|damaged| json!({"place": damaged.place, "why": damaged.why}))
+            .collect::<Vec<_>>(),
+    });
+    omit_nulls(&mut value);
+    for_json(&format!("{value:#}\n"))
+}

@@ -1,0 +1,23 @@
+//! `iam-policy`: the least policy for the spec, as JSON; calls nothing.
+
+use crate::backend::sagemaker::policy::{self, Grantee};
+use crate::cli::{IamPolicyArguments, PolicyGrantee};
+use crate::console::{AppError, print};
+use crate::workspace::project::{Project, environment_region};
+
+pub(crate) fn iam_policy(arguments: &IamPolicyArguments) -> Result<u8, AppError> {
+    let project = Project::load(&arguments.spec)?;
+    let grantee = match arguments.grantee {
+        PolicyGrantee::Ci => Grantee::Ci,
+        PolicyGrantee::Job => Grantee::Job,
+    };
+    let policy = policy::policy(&project.spec, environment_region().as_deref(), grantee).map_err(
+        |error| {
+            AppError::usage(error.to_string())
+                .help("name a spec with `backend: sagemaker` with `--spec FILE`")
+        },
+    )?;
+    // Plain values with keys of text: it can always be printed.
+    print(&format!("{policy:#}\n"))?;
+    Ok(0)
+}

@@ -1,0 +1,255 @@
+//! `plan`: what `run` would do and what it may cost; spends nothing.
+
+use std::fmt::Write;
+
+use crate::backend::Backend;
+use crate::backend::sagemaker::RunTags;
+use crate::canary::{CanaryRun, WorkLevel};
+use crate::change::AffectedJob;
+use crate::cli::PlanArguments;
+use crate::commands::validate;
+use crate::console::{AppError, print, printable};
+use crate::gate;
+use crate::gate::backend::AnyBackend;
+use crate::plan::{self, Alternatives, Plan, PlanError};
+use crate::spec::Job;
+use crate::units::Bytes;
+use crate::workspace::project::Project;
+use crate::workspace::{change, policy};
+
+pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
+    let mut project = Project::load(&arguments.spec)?;
+    let base = policy::base_of(&project, &arguments.spec, &arguments.change)?;
+    policy::settle(&mut project, base, arguments.policy.max_spend)?;
+    let change = change::change(&arguments.change, &project)?;
+    let affected = change::select(&arguments.change, &project, &change)?;
+    project.refuse_not_yet(
+        &affected
+            .iter()
+            .map(|affected| affected.job)
+            .collect::<Vec<_>>(),
+    )?;
+    if affected.is_empty() {
+        // A typing error there is the likeliest reason.
+        validate::warn_of_idle_globs(&project)?;
+        print(&format!(
+            "{}\n",
+            printable(&change::nothing_affected(&change, &arguments.change.jobs))
+        ))?;
+        return Ok(0);
+    }
+    if let Some(reason) = &project.policy.undecidable {
+        let jobs = affected.iter();
+        let unknown = |one: &AffectedJob<'_>| {
+            let reason = printable(reason);
+            format!(
+                "{} · unknown: {reason}; nothing would be run\n",
+                one.job.name
+            )
+        };
+        print(&jobs.map(unknown).collect::<String>())?;
+        return Ok(0);
+    }
+    let alternatives = if arguments.only_instance {
+        Alternatives::Skip
+    } else {
+        Alternatives::Measure
+    };
+    let backend = AnyBackend::of(&project, &[], RunTags::of_nobody()).await?;
+    let mut text = change::note(&change, &arguments.change)
+        .map_or_else(String::new, |note| format!("{note}\n\n"));
+    for note in &project.policy.notes {
+        let _ = writeln!(text, "{}\n", printable(note));
+    }
+    for affected in &affected {
+        let job = affected.job;
+        backend.preflight(&project, job).await?;
+        let dataset = backend.list(job).await?;
+        match plan::plan(
+            job,
+            &dataset,
+            &|instance| project.price(instance),
+            alternatives,
+        ) {
+            Ok(mut plan) => {
+                backend.check_supply(job, &mut plan)?;
+                plan.notes.extend(backend.notes(job));
+                let of_policy = project.policy.notes_of(&job.name).iter();
+                plan.notes.extend(of_policy.map(|note| printable(note)));
+                describe(&mut text, job, &affected.by, &plan, &backend);
+            }
+            Err(PlanError::Unknown(reason)) => {
+                let _ = writeln!(
+                    text,
+                    "{} · unknown: {reason}; nothing would be run\n",
+                    job.name
+                );
+            }
+            Err(error) => return Err(gate::unplannable(&error)),
+        }
+    }
+    print(&text)?;
+    Ok(0)
+}
+
+/// One job's plan, as text.
+fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &AnyBackend) {
+    let knows_bytes = backend.knows_bytes(job);
+    let _ = writeln!(
+        text,
+        "{} · {} on {}{}",
+        job.name,
+        if plan.is_adaptive {
+            "canaries chosen one by one".to_owned()
+        } else {
+            runs(plan.runs.len())
+        },
+        job.instance,
+        match by {
+            [] => String::new(),
+            [one] => format!(", because {} changed", printable(one)),
+            [first, rest @ ..] => format!(
+                ", because {} and {} more changed",
+                printable(first),
+                rest.len()
+            ),
+        }
+    );
+    // Replicates of one size and work level differ only in the objects drawn.
+    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
+    for run in &plan.runs {
+        match sizes
+            .iter_mut()
+            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
+        {
+            Some((_, count)) => *count += 1,
+            None => sizes.push((run, 1)),
+        }
+    }
+    for (index, (run, count)) in sizes.into_iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "  {:>5}  {} of {} objects{}{}{}",
+            run.fraction.to_string(),
+            run.objects,
+            run.objects_total,
+            if knows_bytes {
+                format!(", about {}", run.bytes)
+            } else {
+                String::new()
+            },
+            if plan.is_adaptive {
+                String::new()
+            } else {
+                level(run.work.as_ref())
+            },
+            match count {
+                _ if plan.is_adaptive && index == 0 => ", first".to_owned(),
+                _ if plan.is_adaptive => String::new(),
+                1 => ", once".to_owned(),
+                2 => ", twice".to_owned(),
+                count => format!(", {count} times"),
+            }
+        );
+    }
+    let total: Bytes = plan
+        .runs
+        .first()
+        .map(|run| run.bytes_total)
+        .unwrap_or_default();
+    if plan.is_adaptive
+        && let Some(work) = &job.work
+    {
+        let levels: Vec<String> = WorkLevel::of_canaries(work)
+            .map(|level| level.text())
+            .collect();
+        let _ = writeln!(
+            text,
+            "  work levels     {} {}, in turn",
+            printable(&work.hyperparameter),
+            levels.join(", ")
+        );
+    }
+    let work = job.work.as_ref().map(WorkLevel::of_full_run);
+    if knows_bytes {
+        let _ = writeln!(text, "  full run        {total}{}", level(work.as_ref()));
+    }
+    let _ = writeln!(
+        text,
+        "  worst case      {}",
+        match plan.worst_case {
+            Some(worst) if plan.is_adaptive => format!(
+                "{worst} of {}; no canary is started that could pass the limit, and each is ended after {}, or sooner where what is left asks for it",
+                job.canary.spend_limit, job.canary.max_runtime
+            ),
+            Some(worst) => format!(
+                "{worst} of {} ({} each, ended then)",
+                job.canary.spend_limit, job.canary.max_runtime
+            ),
+            None if matches!(backend, AnyBackend::Sagemaker(_)) => {
+                "no price is known, so no canary would be launched; write one under `prices`"
+                    .to_owned()
+            }
+            None => format!(
+                "no price, so the spend limit does not apply; each run is ended after {}",
+                job.canary.max_runtime
+            ),
+        }
+    );
+    let _ = writeln!(
+        text,
+        "  expected        not known before the first canary has run"
+    );
+    let _ = match backend {
+        AnyBackend::Replay(_) => {
+            writeln!(text, "  wall-clock      none, the runs are recorded")
+        }
+        AnyBackend::Local(_) | AnyBackend::Sagemaker(_) => writeln!(
+            text,
+            "  wall-clock      at most {}{}, {} at a time",
+            plan.wall_clock,
+            match backend {
+                AnyBackend::Sagemaker(_) => " and the start-up of each canary",
+                _ => "",
+            },
+            if plan.is_adaptive {
+                1
+            } else {
+                job.canary.parallel
+            }
+        ),
+    };
+    for alternative in &plan.alternatives {
+        let what = match &alternative.runs {
+            Ok(_) if plan.is_adaptive => "canaries chosen one by one from what is left".to_owned(),
+            Ok(list) => format!(
+                "{}{}",
+                runs(list.len()),
+                alternative
+                    .worst_case
+                    .map(|worst| format!(", worst case {worst}"))
+                    .unwrap_or_default()
+            ),
+            Err(why) => format!("not measured ({why})"),
+        };
+        let _ = writeln!(text, "  alternative     {} · {what}", alternative.instance);
+    }
+    for note in &plan.notes {
+        let _ = writeln!(text, "  note            {note}");
+    }
+    text.push('\n');
+}
+
+/// `, num_round 5` behind a size; nothing where there is no work level.
+fn level(work: Option<&WorkLevel>) -> String {
+    work.map_or(String::new(), |work| {
+        format!(", {}", printable(&work.to_string()))
+    })
+}
+
+fn runs(count: usize) -> String {
+    match count {
+        1 => "1 canary".to_owned(),
+        count => format!("{count} canaries"),
+    }
+}

@@ -1,0 +1,19 @@
+//! `probe`: runs a command under the sampler; starts no runtime.
+
+use crate::cli::ProbeArguments;
+use crate::console::AppError;
+use crate::probe::{self, ProbeOptions};
+
+pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
+    let report = probe::run(&ProbeOptions {
+        output: arguments.output.clone(),
+        mark: arguments.mark.clone(),
+        max_runtime: arguments.max_runtime,
+        grace: arguments.grace,
+        opt_ml: arguments.opt_ml.clone(),
+        end_with_parent: arguments.end_with_parent,
+        ..ProbeOptions::new(arguments.command.clone())
+    })
+    .map_err(AppError::from)?;
+    Ok(report.exit_code())
+}

@@ -1,0 +1,137 @@
+//! `sweep`: stops the training jobs that dead runs of the gate left, and removes what they staged.
+
+use std::fmt::Write;
+
+use crate::backend::sagemaker::{Leftover, RunTags, Sweep, Swept};
+use crate::cli::SweepArguments;
+use crate::console::{AppError, print, printable};
+use crate::exit;
+use crate::gate::backend;
+use crate::spec::BackendKind;
+use crate::workspace::project::Project;
+
+/// Whether anything is stopped and removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sweeping {
+    ForReal,
+    OnlyShown,
+}
+
+pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
+    let project = Project::load(&arguments.spec)?;
+    let sweep = match &arguments.run {
+        Some(run) => Sweep::Run { id: run, jobs: &[] },
+        None => Sweep::Expired(jiff::Timestamp::now()),
+    };
+    let sweeping = if arguments.dry_run {
+        Sweeping::OnlyShown
+    } else {
+        Sweeping::ForReal
+    };
+    of(&project, &sweep, sweeping).await
+}
+
+/// Stops and removes what `sweep` takes, and says so; gives back the exit code.
+pub(crate) async fn of(
+    project: &Project,
+    sweep: &Sweep<'_>,
+    sweeping: Sweeping,
+) -> Result<u8, AppError> {
+    if project.spec.backend != BackendKind::Sagemaker {
+        return Err(AppError::usage(format!(
+            "the {} backend leaves nothing behind to sweep",
+            project.spec.backend
+        ))
+        .help("name a spec with `backend: sagemaker`: `--spec FILE`"));
+    }
+    let backend = backend::sagemaker(project, RunTags::of_nobody()).await?;
+    let running = backend.running().await?;
+    let (left, others): (Vec<Leftover>, Vec<Leftover>) = running
+        .into_iter()
+        .partition(|leftover| sweep.takes(leftover));
+    let jobs = &project.spec.jobs;
+    let mut trouble = None;
+    let places = match sweep {
+        // Only what that run's own jobs left.
+        Sweep::Run { .. } => {
+            let names: Vec<&str> = left.iter().map(|job| job.training_job.as_str()).collect();
+            backend.places_of(jobs, &names)?
+        }
+        // What lies in S3 costs less than what runs, so trouble with it comes last.
+        Sweep::Expired(_) => match backend.left_in_s3(jobs).await {
+            Ok(places) => places,
+            Err(error) => {
+                trouble = Some(error);
+                Vec::new()
+            }
+        },
+    };
+    let mut text = String::new();
+    for leftover in &left {
+        let _ = writeln!(text, "{}", line(leftover));
+    }
+    for place in &places {
+        let _ = writeln!(text, "{}", printable(&place.to_string()));
+    }
+    if left.is_empty() && places.is_empty() && trouble.is_none() {
+        text.push_str(&match sweep {
+            Sweep::Run { id, .. } => format!("no job of run {} is in progress\n", printable(id)),
+            Sweep::Expired(_) => "nothing is left behind\n".to_owned(),
+        });
+    }
+    if !others.is_empty() {
+        text.push_str(
+            "\nstill in progress and not swept; `sweep --run ID` stops those of one run:\n",
+        );
+    }
+    for other in &others {
+        let _ = writeln!(text, "{}", line(other));
+    }
+    print(&text)?;
+    if sweeping == Sweeping::OnlyShown {
+        return trouble.map_or(Ok(0), |error| Err(error.into()));
+    }
+    let mut code = 0;
+    let mut text = String::new();
+    for Swept { leftover, result } in backend.stop_all(left).await {
+        let name = leftover.training_job;
+        match result {
+            Ok(()) => {
+                let _ = writeln!(text, "stopped {name}");
+            }
+            Err(error) => {
+                code = exit::TOOL_FAILED;
+                crate::console::say(AppError::from(error).render(false).trim_end());
+            }
+        }
+    }
+    for prefix in places {
+        match backend.remove(&prefix).await {
+            Ok(()) => {
+                let _ = writeln!(text, "removed {}", printable(&prefix.to_string()));
+            }
+            Err(error) => {
+                code = exit::TOOL_FAILED;
+                crate::console::say(AppError::from(error).render(false).trim_end());
+            }
+        }
+    }
+    print(&text)?;
+    trouble.map_or(Ok(code), |error| Err(error.into()))
+}
+
+/// A training job, whose it is, and until when it may be wanted.
+fn line(leftover: &Leftover) -> String {
+    format!(
+        "{}  of run {}{}{}",
+        leftover.training_job,
+        printable(&leftover.run),
+        leftover
+            .repository
+            .as_ref()
+            .map_or(String::new(), |name| format!(" in {}", printable(name))),
+        leftover
+            .expires
+            .map_or(String::new(), |time| format!(", expires {time:.0}")),
+    )
+}

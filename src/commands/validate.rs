@@ -1,0 +1,111 @@
+//! `validate`: every problem of the spec, and what is doubtful; spends nothing.
+
+use std::fmt::Write;
+
+use crate::backend::sagemaker::{self, RunTags};
+use crate::backend::{Backend, BackendError};
+use crate::change::PathGlobs;
+use crate::cli::ValidateArguments;
+use crate::console::{AppError, Loudness, print, printable, say, warn};
+use crate::gate::backend::{self, AnyBackend};
+use crate::plan::{self, Alternatives};
+use crate::spec::{BackendKind, NotYetEffect};
+use crate::workspace::policy;
+use crate::workspace::project::Project;
+
+pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppError> {
+    let project = Project::load(&arguments.spec)?;
+    let spec = &project.spec;
+    project.warn(Loudness::Normal);
+    for item in &spec.not_yet {
+        let effect = match item.effect {
+            NotYetEffect::Refuse => "`plan` and `run` end with 2",
+            NotYetEffect::Ignore => "it has no effect",
+        };
+        warn(&item.field, &format!("not yet: {}; {effect}", item.what));
+    }
+    policy::warn_of_expired(spec);
+    warn_of_idle_globs(&project)?;
+    warn_of_unplannable_jobs(&project).await?;
+    let mut text = String::new();
+    let jobs: Vec<&str> = spec.jobs.iter().map(|job| job.name.as_str()).collect();
+    let _ = writeln!(
+        text,
+        "the spec is valid: {} ({}), backend {}",
+        match jobs.len() {
+            1 => "1 job".to_owned(),
+            count => format!("{count} jobs"),
+        },
+        printable(&jobs.join(", ")),
+        spec.backend,
+    );
+    print(&text)?;
+    Ok(0)
+}
+
+/// A glob that matches no file is mostly a typing error.
+pub(crate) fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
+    let Some(files) = project.known_files()? else {
+        return Ok(());
+    };
+    for job in &project.spec.jobs {
+        for (index, pattern) in job.paths.iter().enumerate() {
+            // An exclusion may well stand there for what is to come.
+            if pattern.starts_with('!') {
+                continue;
+            }
+            let globs = PathGlobs::new(std::slice::from_ref(pattern), &project.place.folder);
+            if !files.iter().any(|file| globs.matches(file)) {
+                warn(
+                    &format!("jobs.{}.paths[{index}]", job.name),
+                    &format!("`{pattern}` matches no file that git knows"),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `run` would refuse is worth a word before: missing data or source, a worst case above the spend limit.
+async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
+    if project.spec.backend == BackendKind::Sagemaker {
+        // AWS is not asked; what lies here is looked at.
+        let place = backend::place(project)?;
+        for job in &project.spec.jobs {
+            if let Err(error) = sagemaker::check_source(&place, job) {
+                say(&format!("warning: {}", printable(&error.what)));
+            }
+        }
+        return Ok(());
+    }
+    let backend = match AnyBackend::of(project, &[], RunTags::of_nobody()).await {
+        Ok(backend) => backend,
+        Err(error) => {
+            say(&format!("warning: {}", error.in_a_line()));
+            return Ok(());
+        }
+    };
+    for job in &project.spec.jobs {
+        let field = format!("jobs.{}", job.name);
+        // What the backend says begins with the field it is about.
+        let warn_of = |error: &BackendError| say(&format!("warning: {}", printable(&error.what)));
+        if let Err(error) = backend.check_source(job) {
+            warn_of(&error);
+        }
+        match backend.list(job).await {
+            Err(error) => warn_of(&error),
+            Ok(dataset) => {
+                let price_of = |instance: &_| project.price(instance);
+                match plan::plan(job, &dataset, &price_of, Alternatives::Skip) {
+                    Ok(mut plan) => {
+                        if let Err(error) = backend.check_supply(job, &mut plan) {
+                            warn_of(&error);
+                        }
+                    }
+                    Err(error) => warn(&field, &error.to_string()),
+                }
+            }
+        }
+    }
+    Ok(())
+}

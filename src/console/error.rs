@@ -1,0 +1,321 @@
+//! [`AppError`]: why a command ended without a verdict, in three lines: what, why, what to do.
+
+use std::error::Error;
+use std::fmt::Write;
+
+use crate::backend::{BackendError, Remedy};
+use crate::console::{indented, printable};
+use crate::exit;
+use crate::git::GitError;
+use crate::github::error::GithubError;
+use crate::probe::ProbeError;
+use crate::report::{Failure, words};
+use crate::spec::SpecErrors;
+
+/// Why a command ended without a verdict.
+#[derive(Debug)]
+pub(crate) struct AppError {
+    kind: Kind,
+    code: u8,
+    /// What was being done, e.g. `listing the data`; `None` where nobody said.
+    phase: Option<&'static str>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Message {
+        what: String,
+        causes: Vec<String>,
+        help: Option<String>,
+        origin: Origin,
+    },
+    /// Renders itself, with every problem in its place.
+    Spec(Box<SpecErrors>),
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Gate,
+    Probe,
+}
+
+impl AppError {
+    fn message(what: impl Into<String>, code: u8) -> Self {
+        Self {
+            kind: Kind::Message {
+                what: what.into(),
+                causes: Vec::new(),
+                help: None,
+                origin: Origin::Gate,
+            },
+            code,
+            phase: None,
+        }
+    }
+
+    /// The tool failed, or a person must mend something: code 1.
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self::message(what, exit::TOOL_FAILED)
+    }
+
+    /// Wrong usage, or a spec that asks for what cannot be: code 2.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::message(what, exit::USAGE)
+    }
+
+    /// A signal ended the run.
+    pub(crate) fn interrupted(what: impl Into<String>, code: u8) -> Self {
+        Self::message(what, code)
+    }
+
+    /// The same, with the code of something worse.
+    pub(crate) fn ending_with(mut self, code: u8) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// Says what was being done, unless it is known already.
+    pub(crate) fn during(mut self, phase: &'static str) -> Self {
+        self.phase.get_or_insert(phase);
+        self
+    }
+
+    /// The same as a part of a report.
+    pub(crate) fn failure(&self, job: Option<&str>) -> Failure {
+        let failure = |what: String, causes, help| Failure {
+            job: job.map(str::to_owned),
+            phase: self.phase.unwrap_or("checking").to_owned(),
+            what,
+            causes,
+            help,
+        };
+        match &self.kind {
+            Kind::Message {
+                what, causes, help, ..
+            } => failure(what.clone(), causes.clone(), help.clone()),
+            Kind::Spec(errors) => {
+                let causes = errors.problems().iter().map(|problem| {
+                    let place = problem
+                        .place
+                        .map_or(String::new(), |place| format!("line {}: ", place.line));
+                    let help = problem.help.as_ref();
+                    let help = help.map_or(String::new(), |help| format!(" ({help})"));
+                    format!("{place}{problem}{help}")
+                });
+                failure(errors.to_string(), causes.collect(), None)
+            }
+        }
+    }
+
+    /// The problems of a spec, where that is what went wrong, with the spec's file as its reader named it.
+    pub(crate) fn spec_errors(&self) -> Option<&SpecErrors> {
+        match &self.kind {
+            Kind::Spec(errors) => Some(errors),
+            Kind::Message { .. } => None,
+        }
+    }
+
+    /// Says which job it is about, unless it does already.
+    pub(crate) fn of_job(mut self, name: &str) -> Self {
+        if let Kind::Message { what, .. } = &mut self.kind
+            && !what.contains(&format!("jobs.{name}."))
+            && !what.contains(&format!("job `{name}`"))
+        {
+            *what = format!("job `{name}`: {what}");
+        }
+        self
+    }
+
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+        if let Kind::Message { help, .. } = &mut self.kind {
+            *help = Some(text.into());
+        }
+        self
+    }
+
+    pub(crate) fn caused_by(mut self, error: impl Error) -> Self {
+        if let Kind::Message { causes, .. } = &mut self.kind {
+            let mut next: Option<&dyn Error> = Some(&error);
+            while let Some(cause) = next {
+                causes.push(cause.to_string());
+                next = cause.source();
+            }
+        }
+        self
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// Whether it may be gone tomorrow, and so leaves an outcome unknown.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.code == exit::UNKNOWN
+    }
+
+    /// What and why in one line, for a warning.
+    pub(crate) fn in_a_line(&self) -> String {
+        match &self.kind {
+            Kind::Spec(errors) => printable(&errors.to_string()),
+            Kind::Message { what, causes, .. } => {
+                let causes = causes.iter().flat_map(|cause| cause.lines());
+                let why: Vec<&str> = causes.map(str::trim).collect();
+                let colon = if why.is_empty() { "" } else { ": " };
+                printable(&format!("{what}{colon}{}", why.join("; ")))
+            }
+        }
+    }
+
+    /// The text for standard error; hostile characters are made harmless.
+    pub(crate) fn render(&self, colours: bool) -> String {
+        let mut text = match &self.kind {
+            // Where GitHub's runner reads along, a line of the spec is no command to it.
+            Kind::Spec(errors) => errors
+                .render(colours, terminal_width())
+                .replace("##[", "## ["),
+            Kind::Message {
+                what, causes, help, ..
+            } => {
+                let (red, cyan, reset) = if colours {
+                    ("\u{1b}[31m", "\u{1b}[36m", "\u{1b}[0m")
+                } else {
+                    ("", "", "")
+                };
+                let mut text = format!("  {red}×{reset} {}\n", printable(what));
+                for (index, cause) in causes.iter().enumerate() {
+                    let branch = if index + 1 == causes.len() {
+                        "╰─▶"
+                    } else {
+                        "├─▶"
+                    };
+                    for (row, line) in cause.lines().enumerate() {
+                        let start = if row == 0 { branch } else { "   " };
+                        let _ = writeln!(text, "  {red}{start}{reset} {}", indented(line));
+                    }
+                }
+                // Lines to paste stay lines.
+                let help = help.as_deref().unwrap_or_default();
+                for (row, line) in help.lines().enumerate() {
+                    let start = if row == 0 { "help:" } else { "     " };
+                    let line = format!("  {cyan}{start}{reset} {}", indented(line));
+                    let _ = writeln!(text, "{}", line.trim_end());
+                }
+                text
+            }
+        };
+        // A probe stands in its command's place and ends with codes of its own.
+        if !matches!(
+            self.kind,
+            Kind::Message {
+                origin: Origin::Probe,
+                ..
+            }
+        ) {
+            let _ = writeln!(
+                text,
+                "\nexit {}: {}",
+                self.code,
+                words::exit_words(self.code)
+            );
+        }
+        text
+    }
+}
+
+/// Errors are laid out for a page of text where the width cannot be told.
+fn terminal_width() -> usize {
+    crate::console::progress::stderr_width().unwrap_or(100)
+}
+
+impl From<SpecErrors> for AppError {
+    fn from(errors: SpecErrors) -> Self {
+        Self {
+            kind: Kind::Spec(Box::new(errors)),
+            code: exit::USAGE,
+            phase: Some("reading the spec"),
+        }
+    }
+}
+
+impl From<BackendError> for AppError {
+    fn from(error: BackendError) -> Self {
+        let code = match error.remedy {
+            Remedy::Mend => exit::TOOL_FAILED,
+            Remedy::Wait => exit::UNKNOWN,
+        };
+        let mut mapped = Self::message(error.what, code).help(error.help);
+        if let Some(source) = error.source {
+            mapped = mapped.caused_by(source);
+        }
+        mapped
+    }
+}
+
+impl From<GithubError> for AppError {
+    /// What GitHub cannot do today leaves the outcome unknown; the rest is for a person to mend.
+    fn from(error: GithubError) -> Self {
+        let code = match error {
+            GithubError::NotReachable { .. }
+            | GithubError::RateLimited { .. }
+            | GithubError::ServerTrouble { .. }
+            | GithubError::Unsure { .. } => exit::UNKNOWN,
+            _ => exit::TOOL_FAILED,
+        };
+        Self::message(error.to_string(), code)
+            .help(error.help())
+            .during("asking GitHub")
+    }
+}
+
+impl From<ProbeError> for AppError {
+    /// The codes of `env` and `timeout`: the probe stands in the command's place.
+    fn from(error: ProbeError) -> Self {
+        let code = error.exit_code();
+        let mut mapped = Self::message(error.to_string(), code);
+        if let Kind::Message { causes, origin, .. } = &mut mapped.kind {
+            *origin = Origin::Probe;
+            causes.extend(error.source().map(ToString::to_string));
+        }
+        mapped
+    }
+}
+
+impl From<GitError> for AppError {
+    fn from(error: GitError) -> Self {
+        let code = match error {
+            GitError::NotAReference(_) => exit::USAGE,
+            _ => exit::TOOL_FAILED,
+        };
+        let help = error.help();
+        let mut mapped = Self::message(error.to_string(), code).help(help);
+        if let Some(source) = error.source()
+            && let Kind::Message { causes, .. } = &mut mapped.kind
+        {
+            causes.push(source.to_string());
+        }
+        mapped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::github::error::Permission;
+
+    #[test]
+    fn lines_to_paste_stay_lines() {
+        let error = AppError::from(GithubError::NotFound {
+            request: "GET git/trees/3f9c2e1d".to_owned(),
+            needed: Permission::ContentsRead,
+        });
+        let text = error
+            .help("look here:\n\n    a\n      b\n::error::c")
+            .render(false);
+        assert_eq!(
+            text,
+            "  × GitHub has nothing at GET git/trees/3f9c2e1d (404)\n  help: look here:\n\n            a\n              b\n        \
+             : :error::c\n\nexit 1: the tool failed, or a person must mend something first\n"
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! Files that the gate writes: never through a link, and whole or not at all.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::console::AppError;
+use crate::units::Bytes;
+
+/// A kind of report file, by its extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Json,
+    Markdown,
+    Csv,
+}
+
+/// The report files that were asked for, checked before anything is run.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    pub(crate) files: Vec<(PathBuf, FileKind)>,
+    pub(crate) root: PathBuf,
+}
+
+impl Outputs {
+    /// Checks each path: its kind, that it is no link, and that its folder is there.
+    pub(crate) fn prepare(paths: &[PathBuf], root: &Path) -> Result<Self, AppError> {
+        let mut files = Vec::new();
+        for path in paths {
+            let kind = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("json") => FileKind::Json,
+                Some("md") => FileKind::Markdown,
+                Some("csv") => FileKind::Csv,
+                _ => {
+                    return Err(AppError::usage(format!(
+                        "`--output {}`: the kind of a report is told by its extension",
+                        path.display()
+                    ))
+                    .help("name it .json, .md or .csv"));
+                }
+            };
+            check_target(path, root)?;
+            files.push((path.clone(), kind));
+        }
+        Ok(Self {
+            files,
+            root: root.to_owned(),
+        })
+    }
+}
+
+/// The largest text that is read from a file that somebody names: measurements, reports, lists.
+pub(crate) const LARGEST_TEXT: Bytes = Bytes(256 << 20);
+
+/// Reads a text file. A pipe would block for ever, and a device has no end, so only plain files are read.
+pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
+    read_text_up_to(path, LARGEST_TEXT)
+}
+
+/// The same of a file that is to be no larger than `limit`.
+pub(crate) fn read_text_up_to(path: &Path, limit: Bytes) -> std::io::Result<String> {
+    let metadata = path.metadata()?;
+    if metadata.is_dir() {
+        return Err(std::io::Error::other("it is a folder"));
+    }
+    if !metadata.is_file() {
+        return Err(std::io::Error::other("it is not a plain file"));
+    }
+    if metadata.len() > limit.0 {
+        return Err(std::io::Error::other(format!("it is larger than {limit}")));
+    }
+    fs::read_to_string(path)
+}
+
+/// A path with the links in it resolved, as far as it is there.
+pub(crate) fn resolve_as_far_as_there(path: &Path) -> std::io::Result<PathBuf> {
+    let mut there = path;
+    loop {
+        match there.canonicalize() {
+            Ok(real) => {
+                let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+                return Ok(if rest.as_os_str().is_empty() {
+                    real
+                } else {
+                    real.join(rest)
+                });
+            }
+            // A link that leads nowhere is there, and where it leads cannot be told.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !there.is_symlink() => {
+                there = there.parent().ok_or(error)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Refuses a target that is a link, or lies behind one inside the checkout, or whose folder is not there.
+///
+/// A pull request can commit a link; what the gate writes must not follow it to somebody's file.
+pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
+    let absolute = std::path::absolute(path).map_err(|source| {
+        AppError::usage(format!("`{}` is not a path", path.display())).caused_by(source)
+    })?;
+    let refuse = |link: &Path| {
+        AppError::failed(format!(
+            "{} is a link; nothing is written through links",
+            link.display()
+        ))
+        .help("remove the link, or write somewhere else")
+    };
+    let is_link = |path: &Path| {
+        path.symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_symlink())
+    };
+    if is_link(&absolute) {
+        return Err(refuse(&absolute));
+    }
+    let is_writable_kind = absolute.symlink_metadata().map_or(true, |metadata| {
+        metadata.is_file() || metadata.file_type().is_char_device()
+    });
+    if !is_writable_kind {
+        return Err(
+            AppError::usage(format!("{} is not a plain file", absolute.display()))
+                .help("name a file to write to"),
+        );
+    }
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    // Links above the checkout are the machine's own, e.g. /tmp on some systems.
+    for ancestor in folder.ancestors().take_while(|ancestor| *ancestor != root) {
+        if ancestor.starts_with(root) && is_link(ancestor) {
+            return Err(refuse(ancestor));
+        }
+    }
+    match folder.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(AppError::usage(format!(
+            "{} is not a folder",
+            folder.display()
+        ))),
+        Err(source) => Err(AppError::usage(format!(
+            "the folder of `{}` is not there",
+            path.display()
+        ))
+        .help(format!("make it first: mkdir -p {}", folder.display()))
+        .caused_by(source)),
+    }
+}
+
+/// Writes a file whole or not at all: beside its place first, then moved there.
+pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
+    check_target(path, root)?;
+    // A device, such as /dev/stdout, cannot be replaced by a file.
+    if path.symlink_metadata().is_ok_and(|metadata| {
+        let kind = metadata.file_type();
+        kind.is_char_device()
+    }) {
+        return OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut device| device.write_all(content))
+            .map_err(|source| cannot_write(path, source));
+    }
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o644)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|source| {
+        // The half-written file is worth nothing; if it cannot be removed either, the error below says enough.
+        let _ = fs::remove_file(&beside);
+        cannot_write(path, source)
+    })
+}
+
+/// Makes the gate's own folder, which git is told to ignore.
+pub(crate) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
+    if folder
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_symlink())
+    {
+        return Err(AppError::failed(format!(
+            "{} is a link; the gate's own folder must be a folder",
+            folder.display()
+        ))
+        .help("remove the link"));
+    }
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(folder)
+        .map_err(|source| cannot_write(folder, source))?;
+    let ignore = folder.join(".gitignore");
+    // A link that leads nowhere counts as there, and is not followed.
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&ignore)
+    {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        opened => opened
+            .and_then(|mut file| file.write_all(b"*\n"))
+            .map_err(|source| cannot_write(&ignore, source)),
+    }
+}
+
+pub(crate) fn cannot_write(path: &Path, source: std::io::Error) -> AppError {
+    let help = match source.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            "free some space on its disk"
+        }
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            "make it writable for the user that runs the gate"
+        }
+        _ => "check the path and its disk",
+    };
+    AppError::failed(format!("could not write {}", path.display()))
+        .help(help)
+        .caused_by(source)
+}

@@ -1,0 +1,10 @@
+//! What a command says and how it ends: errors, remarks, progress, signals, and the files that are written.
+
+pub(crate) mod error;
+pub(crate) mod files;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod signals;
+
+pub(crate) use error::AppError;
+pub(crate) use output::{Loudness, indented, print, printable, say, warn};

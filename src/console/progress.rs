@@ -1,0 +1,229 @@
+//! Progress on standard error: bars on a terminal, plain lines elsewhere, nothing when quiet.
+
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::backend::Told;
+use crate::canary::CanaryRun;
+use crate::console::{Loudness, printable, say};
+use crate::gate::canaries::Earlier;
+use crate::measurement::Measurement;
+use crate::spec::Job;
+use crate::units::{Seconds, Usd};
+
+/// Where progress goes.
+pub(crate) struct Progress {
+    shown: Shown,
+}
+
+enum Shown {
+    Bars(MultiProgress),
+    Lines,
+    Nothing,
+}
+
+impl Progress {
+    pub(crate) fn new(loudness: Loudness) -> Self {
+        let shown = if loudness == Loudness::Quiet {
+            Shown::Nothing
+        } else if std::io::stderr().is_terminal() {
+            Shown::Bars(MultiProgress::new())
+        } else {
+            Shown::Lines
+        };
+        Self { shown }
+    }
+
+    /// A remark, above the bars where there are some.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.shown {
+            Shown::Bars(bars) => bars.suspend(|| say(text)),
+            Shown::Lines | Shown::Nothing => say(text),
+        }
+    }
+
+    /// The progress of the canaries of one configuration.
+    pub(crate) fn canaries(&self, job: &Job, runs: &[CanaryRun], earlier: Earlier) -> Canaries<'_> {
+        let instance = runs
+            .first()
+            .map(|run| run.instance.to_string())
+            .unwrap_or_default();
+        let noun = match runs {
+            [run] if run.is_full() => "full run",
+            _ => "canary",
+        };
+        let title = printable(&format!("{} on {instance}  {noun}", job.name));
+        let all = match &self.shown {
+            Shown::Bars(bars) => {
+                let bar = bars.add(ProgressBar::new(runs.len() as u64));
+                bar.set_style(style(if earlier.is_open {
+                    "  {prefix} {pos}  {elapsed}  {msg}"
+                } else {
+                    "  {prefix} {pos}/{len}  {bar:30}  {elapsed}  {msg}"
+                }));
+                bar.set_position(earlier.runs as u64);
+                bar.set_prefix(title.clone());
+                bar.enable_steady_tick(Duration::from_millis(250));
+                Some(bar)
+            }
+            Shown::Lines | Shown::Nothing => None,
+        };
+        Canaries {
+            progress: self,
+            title,
+            count: (!earlier.is_open).then_some(runs.len()),
+            limit: job.canary.spend_limit,
+            state: RefCell::new(State {
+                all,
+                running: vec![None; runs.len()],
+                done: earlier.runs,
+                spent: earlier.spent,
+            }),
+        }
+    }
+}
+
+/// The canaries of one configuration under way.
+pub(crate) struct Canaries<'a> {
+    progress: &'a Progress,
+    title: String,
+    /// How many there will be; `None` where it is open.
+    count: Option<usize>,
+    limit: Usd,
+    state: RefCell<State>,
+}
+
+struct State {
+    all: Option<ProgressBar>,
+    running: Vec<Option<ProgressBar>>,
+    done: usize,
+    spent: Option<Usd>,
+}
+
+impl Canaries<'_> {
+    pub(crate) fn start(&self, index: usize, run: &CanaryRun) {
+        if let Shown::Bars(bars) = &self.progress.shown {
+            let bar = bars.add(ProgressBar::new_spinner());
+            bar.set_style(style("    {spinner} {msg}  {elapsed}"));
+            bar.set_message(printable(&format!("{} ({})", run.label(), run.bytes)));
+            bar.enable_steady_tick(Duration::from_millis(250));
+            self.state.borrow_mut().running[index] = Some(bar);
+        }
+    }
+
+    /// How far a run is, in the backend's words.
+    pub(crate) fn tell(&self, index: usize, run: &CanaryRun, told: Told<'_>) {
+        let (Told::Fact(text) | Told::Phase(text)) = told;
+        let text = printable(text);
+        match &self.progress.shown {
+            Shown::Bars(_) => {
+                if let Told::Fact(text) = told {
+                    let text = printable(text);
+                    self.progress
+                        .say(&format!("  {}  {text}", printable(&run.label())));
+                    return;
+                }
+                if let Some(bar) = &self.state.borrow().running[index] {
+                    bar.set_message(format!(
+                        "{} ({})  {text}",
+                        printable(&run.label()),
+                        run.bytes
+                    ));
+                }
+            }
+            Shown::Lines if matches!(told, Told::Fact(_)) => {
+                say(&format!(
+                    "{}  {}  {text}",
+                    self.title,
+                    printable(&run.label())
+                ));
+            }
+            Shown::Lines | Shown::Nothing => {}
+        }
+    }
+
+    pub(crate) fn finish(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
+        let mut state = self.state.borrow_mut();
+        state.done += 1;
+        if let Some(cost) = measurement.cost {
+            state.spent = Some(state.spent.unwrap_or_default() + cost);
+        }
+        let spent = state
+            .spent
+            .map(|spent| format!("  spent {spent} of {}", self.limit))
+            .unwrap_or_default();
+        match &self.progress.shown {
+            Shown::Bars(_) => {
+                if let Some(bar) = state.running[index].take() {
+                    bar.finish_and_clear();
+                }
+                if let Some(all) = &state.all {
+                    all.set_position(state.done as u64);
+                    all.set_message(spent);
+                }
+            }
+            Shown::Lines => say(&format!(
+                "{} {}{}  {}  {}{}{spent}",
+                self.title,
+                state.done,
+                self.count
+                    .map(|count| format!("/{count}"))
+                    .unwrap_or_default(),
+                printable(&run.label()),
+                measurement.outcome,
+                how_long(measurement),
+            )),
+            Shown::Nothing => {}
+        }
+    }
+}
+
+/// ` after 4m 12s`; of a canary of an earlier run also when that was.
+fn how_long(measurement: &Measurement) -> String {
+    let time = measurement.training_seconds;
+    let after = time.map_or(String::new(), |time| format!(" after {time}"));
+    match measurement.reused {
+        None => after,
+        Some(reused) => {
+            let age = Seconds::of_days(reused.age_days);
+            format!("{after}, measured {age} ago and not run again")
+        }
+    }
+}
+
+impl Drop for Canaries<'_> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        for bar in state
+            .running
+            .iter_mut()
+            .filter_map(Option::take)
+            .chain(state.all.take())
+        {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("█▉▊▋▌▍▎▏░")
+}
+
+/// The width of the terminal on standard output; `None` where it is none.
+pub(crate) fn stdout_width() -> Option<u16> {
+    console::Term::stdout()
+        .size_checked()
+        .map(|(_, columns)| columns)
+}
+
+/// The width of the terminal on standard error; `None` where it is none.
+pub(crate) fn stderr_width() -> Option<usize> {
+    console::Term::stderr()
+        .size_checked()
+        .map(|(_, columns)| usize::from(columns))
+}

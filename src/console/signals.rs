@@ -1,0 +1,92 @@
+//! Ctrl-C and SIGTERM: the first ends every canary and then the gate; the second ends the gate at once.
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::backend::Cancellation;
+use crate::console::AppError;
+use crate::console::progress::Progress;
+use crate::exit;
+
+/// The watch over signals during one command.
+pub(crate) struct Interruption {
+    pub(crate) cancellation: Cancellation,
+    signals: Signals,
+}
+
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    /// A terminal that is closed.
+    hang_up: tokio::signal::unix::Signal,
+    cancel: watch::Sender<bool>,
+}
+
+/// Starts to watch.
+pub(crate) fn watch() -> Result<Interruption, AppError> {
+    let listen = |kind| {
+        signal(kind)
+            .map_err(|source| AppError::failed("could not listen for signals").caused_by(source))
+    };
+    let (cancel, cancellation) = Cancellation::new();
+    Ok(Interruption {
+        cancellation,
+        signals: Signals {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            cancel,
+        },
+    })
+}
+
+impl Interruption {
+    /// Does what may be dropped half-way, unless a signal comes.
+    pub(crate) async fn unless_interrupted<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, AppError> {
+        tokio::select! {
+            done = work => Ok(done),
+            code = self.signals.next() => {
+                Err(AppError::interrupted("interrupted before the first canary", code))
+            }
+        }
+    }
+
+    /// Does `work`; a first signal cancels its canaries and lets it end, a second one drops it.
+    pub(crate) async fn unless_impatient<T>(
+        mut self,
+        work: impl Future<Output = Result<T, AppError>>,
+        progress: &Progress,
+    ) -> Result<T, AppError> {
+        tokio::pin!(work);
+        tokio::select! {
+            result = &mut work => result,
+            code = self.signals.next() => {
+                progress.say("stopping the canaries; again to leave at once");
+                self.signals.cancel.send_replace(true);
+                tokio::select! {
+                    _ = &mut work => Err(interrupted(code)),
+                    code = self.signals.next() => Err(interrupted(code)),
+                }
+            }
+        }
+    }
+}
+
+impl Signals {
+    /// Waits for the next signal and gives back its exit code.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => exit::INTERRUPTED,
+            _ = self.terminate.recv() => exit::TERMINATED,
+            _ = self.hang_up.recv() => exit::TERMINATED,
+        }
+    }
+}
+
+fn interrupted(code: u8) -> AppError {
+    AppError::interrupted("interrupted; the canaries were told to stop, and what was measured is kept", code)
+        .help("see it with `canary-gate forecast .canary-gate/measurements.jsonl`, from the spec's folder; on SageMaker a new start goes on with the canaries that are there")
+}

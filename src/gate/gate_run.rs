@@ -1,0 +1,161 @@
+//! The identity of a run of the gate: what its training jobs are tagged with, kept until the run has ended properly.
+//!
+//! A gate that is killed leaves its file behind, and the next one of the same region goes on under the same id: it owns the
+//! jobs that still run.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::backend::sagemaker::{ReusePolicy, RunTags};
+use crate::console::{AppError, files};
+use crate::spec::BackendKind;
+use crate::workspace::project::Project;
+
+/// GitHub's number of a workflow run.
+const GITHUB_RUN: &str = "GITHUB_RUN_ID";
+/// `owner/name`.
+const GITHUB_REPOSITORY: &str = "GITHUB_REPOSITORY";
+/// Gates at work at the same time in one checkout; more would be odd.
+const MOST_RUNS: usize = 64;
+/// An id and a region have far less.
+const LONGEST_FILE: u64 = 300;
+
+/// One run of the gate.
+#[derive(Debug)]
+pub(crate) struct GateRun {
+    pub(crate) id: String,
+    /// Locked as long as this run lives; `None` in GitHub Actions, which has an id of its own.
+    file: Option<(PathBuf, Flock<File>)>,
+    /// Whether a gate that was killed had this id.
+    is_resumed: bool,
+}
+
+impl GateRun {
+    /// The run that GitHub names, else the one that a killed gate left behind, else a new one. Only a backend whose canaries
+    /// outlive the gate needs one that is kept.
+    pub(crate) fn begin(project: &Project) -> Result<Self, AppError> {
+        let github = std::env::var(GITHUB_RUN).ok();
+        if let Some(id) = github.filter(|id| is_id(id)) {
+            return Ok(Self {
+                id,
+                file: None,
+                is_resumed: false,
+            });
+        }
+        if project.spec.backend != BackendKind::Sagemaker {
+            return Ok(Self {
+                id: new_id(),
+                file: None,
+                is_resumed: false,
+            });
+        }
+        let state = project.state_folder();
+        files::make_state_folder(&state)?;
+        let region = project.region().unwrap_or_default();
+        for number in 0..MOST_RUNS {
+            let path = state.join(format!("run-{number}"));
+            // A pull request could name somebody else's run.
+            if project.is_tracked(&path)? {
+                return Err(AppError::failed(format!(
+                    "{} is tracked by git; it names the run of a gate, and must be this machine's own",
+                    path.display()
+                ))
+                .help("remove it from the repository: git rm --cached FILE"));
+            }
+            let cannot_write = |source| files::cannot_write(&path, source);
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .custom_flags(nix::libc::O_NOFOLLOW)
+                .open(&path)
+                .map_err(cannot_write)?;
+            // Whoever holds the lock is at work.
+            let Ok(mut lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
+                continue;
+            };
+            // It may have been removed between opening and locking.
+            if !path.exists() {
+                continue;
+            }
+            let mut left = String::new();
+            let read = (&*lock).take(LONGEST_FILE).read_to_string(&mut left);
+            let mut lines = left.lines();
+            if let (Ok(_), Some(id), Some(of_region)) = (read, lines.next(), lines.next())
+                && is_id(id)
+            {
+                // Its jobs are out of this run's sight.
+                if of_region != region {
+                    continue;
+                }
+                return Ok(Self {
+                    id: id.to_owned(),
+                    file: Some((path, lock)),
+                    is_resumed: true,
+                });
+            }
+            let id = new_id();
+            lock.set_len(0)
+                .and_then(|()| lock.seek(SeekFrom::Start(0)))
+                .and_then(|_| lock.write_all(format!("{id}\n{region}\n").as_bytes()))
+                .and_then(|()| lock.sync_all())
+                .map_err(cannot_write)?;
+            return Ok(Self {
+                id,
+                file: Some((path, lock)),
+                is_resumed: false,
+            });
+        }
+        Err(AppError::failed(format!(
+            "{MOST_RUNS} gates are at work in {}",
+            state.display()
+        ))
+        .help("wait until one has ended"))
+    }
+
+    /// The tags of its training jobs.
+    pub(crate) fn tags(&self, reuse: ReusePolicy) -> RunTags {
+        let repository = std::env::var(GITHUB_REPOSITORY).ok();
+        RunTags {
+            run: self.id.clone(),
+            is_exclusive: self.file.is_some(),
+            is_resumed: self.is_resumed,
+            repository: repository.filter(|name| is_id(name)),
+            reuse,
+        }
+    }
+
+    /// Forgets the id: nothing of the run is left.
+    pub(crate) fn end(self) {
+        if let Some((path, _lock)) = &self.file {
+            // What cannot be removed is found and gone on with by the next run.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Unique also among containers that start at the same second, with the same number for their only process.
+fn new_id() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    format!(
+        "{:.0}/{}/{:08x}",
+        jiff::Timestamp::now(),
+        std::process::id(),
+        random >> 32
+    )
+}
+
+/// By the form of a tag's value.
+fn is_id(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 128
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b":/-_.".contains(&byte))
+}

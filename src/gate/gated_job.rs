@@ -1,0 +1,241 @@
+//! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
+
+use crate::assess::judge::{self, JobInput};
+use crate::backend::Backend;
+use crate::canary::Dataset;
+use crate::change::AffectedJob;
+use crate::commands::drift;
+use crate::console::AppError;
+use crate::forecast::scale_out::DataLayout;
+use crate::gate::backend::AnyBackend;
+use crate::gate::canaries::{Records, Runner};
+use crate::gate::keys::JobKeys;
+use crate::gate::measure::{self, Goal, Measured};
+use crate::gate::past::{Base, Past, RecordedForecast};
+use crate::gate::{Asked, unless_cancelled, unplannable};
+use crate::history::record::Command;
+use crate::plan::{self, Plan, PlanError};
+use crate::report::{InstanceForecast, JobReport};
+use crate::spec::{BackendKind, BudgetLine, Job, LineKind};
+use crate::verdict::Verdict;
+use crate::workspace::project::Project;
+
+/// One job from its data to its part of the report, and what ended it before its time if a person must mend that.
+pub(crate) async fn gate<'a>(
+    project: &'a Project,
+    affected: &AffectedJob<'a>,
+    asked: &Asked<'a>,
+    past: &'a Past,
+    runner: &mut Runner<'a, AnyBackend>,
+) -> Result<(JobReport, Option<AppError>), AppError> {
+    let job = affected.job;
+    let looking = look(project, affected, asked, past, runner.backend);
+    let (dataset, checks) = unless_cancelled(looking, runner.cancellation).await??;
+    let price_of = |instance: &_| project.price(instance);
+    let mut plan = match plan::plan(job, &dataset, &price_of, asked.alternatives) {
+        Ok(plan) => plan,
+        Err(PlanError::Unknown(reason)) => {
+            let notes = project.ignored_not_yet(job);
+            let report = judge::unknown_report(job, &affected.by, &reason, notes);
+            return Ok((report, None));
+        }
+        Err(error) => return Err(unplannable(&error)),
+    };
+    let preparing = prepare(
+        project,
+        affected,
+        asked,
+        past,
+        runner.backend,
+        &dataset,
+        &mut plan,
+    );
+    let (keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
+    // A recording hands its runs out again and again; nothing is measured.
+    runner.records = (project.spec.backend != BackendKind::Replay).then(|| Records {
+        project,
+        job,
+        past,
+        keys: keys.clone(),
+        reuse: asked.reuse,
+    });
+    // Checks for drift are compared with each other, whatever a budget needs to know.
+    let goal = match asked.who.writer.command {
+        Command::Run => Goal::Budget,
+        Command::Drift => Goal::NarrowTime,
+    };
+    let mut measured = measure::measure(project, &mut plan, job, &dataset, goal, runner).await;
+    let failure = measured.failure.take();
+    let failure = failure.map(|error| error.during("running the canaries"));
+    if measured.measurements.is_empty()
+        && let Some(error) = failure
+    {
+        return Err(error);
+    }
+    let mut notes = runner.backend.notes(job);
+    notes.extend(plan.notes.iter().cloned());
+    notes.extend(project.ignored_not_yet(job));
+    notes.extend(no_base_yet(job, asked, &keys, base.as_ref()));
+    let mut report = judge::job_report(&JobInput {
+        name: &job.name,
+        instance: &job.instance,
+        budget: &job.budget,
+        affected_by: &affected.by,
+        alternatives: plan.outcomes(),
+        measurements: &measured.measurements,
+        worst_case: plan.total_worst_case(),
+        capacity_of: &|kind| runner.backend.capacity(kind),
+        price_of: &price_of,
+        layout: DataLayout::of(job, runner.backend.knows_bytes(job).then_some(&dataset)),
+        base: base.as_ref(),
+        is_allowed: &project.spec.allowed(),
+        notes,
+    });
+    settle_unknown(&mut report, measured, failure.as_ref());
+    // What a signal cut short is no forecast.
+    let kept = match runner.cancellation.is_cancelled() {
+        true => Ok(()),
+        false => keep(affected, asked, past, &keys, &checks, &mut report).await,
+    };
+    let kept = kept.map_err(|error| error.during("reading the checks before"));
+    Ok((report, failure.or(kept.err())))
+}
+
+/// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest
+/// first. Spends nothing.
+async fn look(
+    project: &Project,
+    affected: &AffectedJob<'_>,
+    asked: &Asked<'_>,
+    past: &Past,
+    backend: &AnyBackend,
+) -> Result<(Dataset, Vec<RecordedForecast>), AppError> {
+    let job = affected.job;
+    let ready = backend.preflight(project, job).await;
+    ready.map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
+    let known = past.look_up(&job.name).await;
+    known.map_err(|error| error.during("reading the history"))?;
+    let writable = past.check_writable(&job.name);
+    writable.map_err(|error| error.during("opening the history"))?;
+    let checks = match asked.who.writer.command {
+        Command::Drift => past.checks(&job.name).await,
+        Command::Run => Ok(Vec::new()),
+    };
+    let checks = checks.map_err(|error| error.during("reading the checks before"))?;
+    let listed = backend.list(job).await;
+    let listed = listed.map_err(|error| AppError::from(error).during("listing the data"))?;
+    Ok((listed, checks))
+}
+
+/// Makes the job ready to run, and finds out what it is known by and what it is compared with.
+async fn prepare(
+    project: &Project,
+    affected: &AffectedJob<'_>,
+    asked: &Asked<'_>,
+    past: &Past,
+    backend: &AnyBackend,
+    dataset: &Dataset,
+    plan: &mut Plan,
+) -> Result<(JobKeys, Option<Base>), AppError> {
+    let job = affected.job;
+    let prepared = backend.prepare(project, job, dataset, plan).await;
+    prepared.map_err(|error| error.during("preparing the canaries"))?;
+    let keys = JobKeys::of(project, backend, job, dataset, asked.pass_env).await;
+    let keys = keys.map_err(|error| error.during("reading code and data"))?;
+    let base = past.base(job, &keys, asked.base.as_ref()).await;
+    let base = base.map_err(|error| error.during("looking for what to compare with"))?;
+    Ok((keys, base))
+}
+
+/// That there is nothing to compare with, and why.
+fn no_base_yet(
+    job: &Job,
+    asked: &Asked<'_>,
+    keys: &JobKeys,
+    base: Option<&Base>,
+) -> Option<String> {
+    if base.is_some() || asked.who.writer.command == Command::Drift {
+        return None;
+    }
+    // What has not changed has nothing to be compared with.
+    let theirs = asked
+        .base
+        .as_ref()
+        .and_then(|commit| commit.code.get(&job.name));
+    if theirs.is_some() && theirs == keys.code.as_ref() {
+        return None;
+    }
+    if let Some(commit) = &asked.base
+        && let Some(why) = commit.unknown.get(&job.name)
+    {
+        return Some(format!(
+            "There is no base to compare with: the code of commit {:.7} of {branch} cannot be known ({why}), and the history has no push or schedule run of {branch} that this one may read.",
+            commit.sha,
+            branch = commit.branch(),
+        ));
+    }
+    if let Some(commit) = &asked.base {
+        return Some(format!(
+            "There is no base yet to compare with: the history has no run of commit {:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}.",
+            commit.sha,
+            branch = commit.branch(),
+        ));
+    }
+    let is_increase =
+        |line: &BudgetLine| matches!(line.kind, LineKind::CostIncrease | LineKind::TimeIncrease);
+    let has_increase = job.budget.lines.iter().any(is_increase);
+    has_increase.then(|| {
+        "There is no base to compare with, so increases are not judged: they are on a pull request, and with `--base REF`.".to_owned()
+    })
+}
+
+/// Where canaries were broken off, what they were to tell cannot be told, also without a written budget.
+fn settle_unknown(report: &mut JobReport, measured: Measured, failure: Option<&AppError>) {
+    let is_now = |report: &mut JobReport, verdict| {
+        report.verdict = verdict;
+        if let Some(instance) = report.forecasts.first_mut() {
+            instance.verdict = verdict;
+        }
+    };
+    if let Some(reason) = measured.broke_off
+        && matches!(report.verdict, Verdict::NotJudged | Verdict::Unknown)
+    {
+        is_now(report, Verdict::Unknown);
+        report.notes.retain(|note| *note != reason);
+        report.reason = reason;
+    }
+    // That a person must mend something is the command's own error; the job is not judged by it.
+    if failure.is_some() && report.verdict == Verdict::Unknown {
+        is_now(report, Verdict::NotJudged);
+    }
+}
+
+/// Keeps what was found, for those who compare with it; a check for drift is held against the checks before it first. What
+/// was found is kept also where it cannot be told whether it is a new baseline.
+async fn keep(
+    affected: &AffectedJob<'_>,
+    asked: &Asked<'_>,
+    past: &Past,
+    keys: &JobKeys,
+    checks: &[RecordedForecast],
+    report: &mut JobReport,
+) -> Result<(), AppError> {
+    // A check that broke off, or whose training failed, says nothing that others could be held against.
+    let has_time = |row: &InstanceForecast| row.estimates.time_seconds.is_some();
+    let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
+        && report.forecasts.first().is_some_and(has_time);
+    let is_baseline = match asked.who.writer.command {
+        Command::Drift => {
+            let (job, commit) = (affected.job, past.commit());
+            let is_first = drift::hold_against_earlier(job, checks, commit, keys, report, is_whole);
+            Ok(is_first)
+        }
+        Command::Run if is_whole && asked.who.may_set_the_baseline() => {
+            past.is_another_training(report, keys).await
+        }
+        Command::Run => Ok(false),
+    };
+    let known = *is_baseline.as_ref().unwrap_or(&false);
+    past.keep_forecast(report, keys, known).await;
+    is_baseline.map(|_| ())
+}

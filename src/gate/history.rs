@@ -1,0 +1,109 @@
+//! Where the history of a project lies.
+
+use std::path::{Path, PathBuf};
+
+use crate::console::{AppError, files};
+use crate::gate::backend;
+use crate::history::{History, HistoryError, Scope};
+use crate::workspace::project::{Project, STATE_FOLDER};
+
+impl From<HistoryError> for AppError {
+    fn from(error: HistoryError) -> Self {
+        let told = Self::failed(error.what).help(error.help);
+        let told = match error.is_passing {
+            true => told.ending_with(crate::exit::UNKNOWN),
+            false => told,
+        };
+        match error.source {
+            Some(source) => told.caused_by(source),
+            None => told,
+        }
+    }
+}
+
+/// Opens the history that the spec names, `.canary-gate/` by default. Nothing is made before something is written.
+///
+/// # Errors
+///
+/// A folder outside of the checkout, and in CI one under which git tracks something: whoever opens a pull
+/// request could commit numbers of their own.
+pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, AppError> {
+    let written = project.spec.history.as_deref();
+    let written = written.unwrap_or(STATE_FOLDER);
+    if written.starts_with("s3:") {
+        let aws = backend::aws(project).await?;
+        return Ok(History::in_bucket(
+            &aws.s3,
+            written,
+            scope,
+            backend::pace()?,
+        )?);
+    }
+    let folder = Folder::of(project, written)?;
+    // What GitHub Actions is by its scope, other services are by the variable that all of them set.
+    let is_service = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+    if scope != Scope::Local || is_service {
+        folder.refuse_tracked(project, written)?;
+    }
+    Ok(History::in_folder(folder.real, scope))
+}
+
+/// A folder of the checkout, which need not be there.
+struct Folder {
+    /// Relative to the checkout root, no link resolved.
+    as_written: PathBuf,
+    /// As far as it is there, all links resolved.
+    real: PathBuf,
+}
+
+impl Folder {
+    fn of(project: &Project, written: &str) -> Result<Self, AppError> {
+        let joined = match written.strip_prefix('/') {
+            Some(rooted) => project.root.join(rooted),
+            None => project.folder.join(written),
+        };
+        let joined: PathBuf = joined.components().collect();
+        let real = files::resolve_as_far_as_there(&joined).map_err(|source| {
+            AppError::failed(format!("history: `{written}` cannot be read"))
+                .help("make it readable for the user that runs the gate")
+                .caused_by(source)
+        })?;
+        if !real.starts_with(&project.root) {
+            return Err(AppError::usage(format!(
+                "history: `{written}` leads outside the checkout, to {}",
+                real.display()
+            ))
+            .help(
+                "keep the history inside the checkout, or in S3; links that leave it are refused",
+            ));
+        }
+        let as_written = joined.strip_prefix(&project.root);
+        let as_written = as_written.unwrap_or(&joined).to_owned();
+        Ok(Self { as_written, real })
+    }
+
+    fn refuse_tracked(&self, project: &Project, written: &str) -> Result<(), AppError> {
+        let Some(checkout) = &project.checkout else {
+            return Ok(());
+        };
+        let real = self.real.strip_prefix(&project.root);
+        let places = [&self.as_written, real.unwrap_or(&self.real)];
+        // A file on the way to the folder is a link, or a submodule.
+        let is_of_it = |file: &Path| {
+            let mut places = places.iter();
+            places.any(|place| file.starts_with(place) || place.starts_with(file))
+        };
+        let tracked = checkout.tracked()?;
+        match tracked.iter().find(|file| is_of_it(Path::new(file))) {
+            None => Ok(()),
+            Some(file) => Err(AppError::usage(format!(
+                "history: git tracks {file}, so a pull request could bring records of its own"
+            ))
+            .help(format!(
+                "take it out of git: `git rm -r --cached {}`, and commit; a history that runs share is best kept in S3 (docs/history.md)",
+                written.trim_start_matches('/')
+            ))
+            .during("opening the history")),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What counts, on a real checkout: a change to the training is another key, and a change to what is said of it is not.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::*;
+use crate::backend::sagemaker::RunTags;
+use crate::cli::{ChangeArguments, SpecArguments};
+use crate::plan::{self, Alternatives};
+use crate::units::Usd;
+use crate::workspace::base_commit::BaseCommit;
+use crate::workspace::policy;
+
+const SPEC: &str = "\
+version: 1
+backend: local
+jobs:
+  sums:
+    paths: [\"**\", \"!**/*.md\", \"!data/**\"]
+    training:
+      command: [sh, train.sh]
+      hyperparameters: {epochs: 5}
+      channels:
+        train: {uri: data}
+    instance: local
+    canary: {design: fixed, fractions: [10%, 20%], replicates: 2, seed: 1}
+    budget: {time: 1h}
+";
+
+/// A checkout with a spec, a script, a note and ten files of data.
+struct Checkout(tempfile::TempDir);
+
+impl Checkout {
+    fn new() -> Self {
+        let checkout = Self::without_git();
+        checkout.git(&["init", "--quiet", "--initial-branch=main"]);
+        checkout.commit();
+        checkout
+    }
+
+    fn without_git() -> Self {
+        let checkout = Self(tempfile::tempdir().unwrap());
+        checkout.write("canary-gate.yml", SPEC);
+        checkout.write("train.sh", "exit 0\n");
+        checkout.write("docs/notes.md", "Sums.\n");
+        for index in 0..10 {
+            checkout.write(&format!("data/{index}.csv"), &format!("{index}\n"));
+        }
+        checkout
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
+        fs::write(self.path(path), content).unwrap();
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let said = Command::new("git")
+            .current_dir(self.0.path())
+            .args([
+                "-c",
+                "user.name=Test",
+                "-c",
+                "user.email=test@example.invalid",
+            ])
+            .args(arguments)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(said.status.success(), "{said:?}");
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", "change"]);
+    }
+
+    fn arguments(&self) -> SpecArguments {
+        SpecArguments {
+            spec: Some(self.path("canary-gate.yml")),
+        }
+    }
+
+    fn project(&self) -> Project {
+        Project::load(&self.arguments()).unwrap()
+    }
+
+    /// The keys of the job and of its canaries, in the order of the plan.
+    fn keys(&self) -> (JobKeys, Vec<Option<Key>>) {
+        self.keys_of(&self.project())
+    }
+
+    fn keys_of(&self, project: &Project) -> (JobKeys, Vec<Option<Key>>) {
+        use crate::backend::Backend;
+
+        let keys = async {
+            let backend = AnyBackend::of(project, &[], RunTags::of_nobody())
+                .await
+                .unwrap();
+            let job = &project.spec.jobs[0];
+            let dataset = backend.list(job).await.unwrap();
+            let keys = JobKeys::of(project, &backend, job, &dataset, &[])
+                .await
+                .unwrap();
+            let price_of = |_: &_| None;
+            let plan = plan::plan(job, &dataset, &price_of, Alternatives::Skip).unwrap();
+            let canaries = plan.runs.iter().map(|run| keys.canary(run)).collect();
+            (keys, canaries)
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(keys)
+    }
+
+    fn base_of(&self, base: &str) -> BaseCommit {
+        let change = ChangeArguments {
+            all: false,
+            jobs: Vec::new(),
+            base: Some(base.to_owned()),
+            head: None,
+            changed_files: None,
+        };
+        let found = BaseCommit::of_git(&self.project(), &self.arguments(), &change);
+        found.unwrap().unwrap()
+    }
+}
+
+#[test]
+fn what_does_not_count_leaves_every_key_as_it_is() {
+    let checkout = Checkout::new();
+    let keys = checkout.keys();
+    assert!(keys.0.code.is_some() && keys.0.data.is_some());
+    checkout.write("docs/notes.md", "Sums of numbers.\n");
+    checkout.write("README.md", "New.\n");
+    assert_eq!(checkout.keys(), keys, "docs that `!` leaves out");
+    checkout.write("train.sh", "exit 0\n");
+    assert_eq!(checkout.keys(), keys, "written anew, with the same content");
+    checkout.commit();
+    assert_eq!(checkout.keys(), keys, "committed");
+}
+
+#[test]
+fn what_counts_changes_the_key_it_belongs_to() {
+    let checkout = Checkout::new();
+    let (keys, _) = checkout.keys();
+    checkout.write("train.sh", "exit 1\n");
+    let (code, _) = checkout.keys();
+    assert_ne!(code.code, keys.code);
+    assert_eq!(code.data, keys.data);
+    checkout.write("train.sh", "exit 0\n");
+    // Known to git though not added yet.
+    checkout.write("model.sh", "exit 0\n");
+    assert_ne!(checkout.keys().0.code, keys.code);
+    fs::remove_file(checkout.path("model.sh")).unwrap();
+    checkout.write("data/3.csv", "4\n");
+    let (data, _) = checkout.keys();
+    assert_eq!(data.code, keys.code);
+    assert_ne!(data.data, keys.data);
+    checkout.write("data/3.csv", "3\n");
+    assert_eq!(checkout.keys().0, keys);
+}
+
+#[test]
+fn hyperparameters_and_the_seed_make_other_canaries() {
+    for (from, to) in [("epochs: 5", "epochs: 6"), ("seed: 1", "seed: 2")] {
+        let checkout = Checkout::new();
+        // The spec itself is left out, lest a new budget pay for every canary anew.
+        let spec = SPEC.replace("\"!data/**\"", "\"!data/**\", \"!canary-gate.yml\"");
+        checkout.write("canary-gate.yml", &spec);
+        let (_, canaries) = checkout.keys();
+        checkout.write("canary-gate.yml", &spec.replace("time: 1h", "time: 2h"));
+        assert_eq!(checkout.keys().1, canaries);
+        checkout.write("canary-gate.yml", &spec.replace(from, to));
+        let (_, others) = checkout.keys();
+        assert!(others.iter().all(|key| !canaries.contains(key)), "{to}");
+    }
+}
+
+#[test]
+fn each_canary_has_a_key_of_its_own() {
+    let (_, mut canaries) = Checkout::new().keys();
+    let count = canaries.len();
+    canaries.sort();
+    canaries.dedup();
+    assert_eq!((canaries.len(), count), (4, 4));
+}
+
+#[test]
+fn without_git_no_code_is_known_and_no_canary_is_the_same() {
+    let (keys, canaries) = Checkout::without_git().keys();
+    assert_eq!(keys.code, None);
+    assert!(keys.data.is_some());
+    assert!(canaries.iter().all(Option::is_none));
+}
+
+#[test]
+fn the_base_commit_is_known_by_what_a_push_of_it_is_known_by() {
+    let checkout = Checkout::new();
+    let (pushed, _) = checkout.keys();
+    checkout.git(&["checkout", "--quiet", "-b", "change"]);
+    checkout.write("train.sh", "exit 1\n");
+    // The branch leaves nothing out any more, and its base still does.
+    checkout.write("canary-gate.yml", &SPEC.replace("\"!**/*.md\", ", ""));
+    checkout.commit();
+    let base = checkout.base_of("main");
+    assert_eq!(base.code.get("sums").copied(), pushed.code);
+    assert_ne!(checkout.keys().0.code, pushed.code);
+    // And when the base goes on, it is still where the branch left it.
+    checkout.git(&["checkout", "--quiet", "main"]);
+    checkout.write("train.sh", "exit 2\n");
+    checkout.commit();
+    checkout.git(&["checkout", "--quiet", "change"]);
+    assert_eq!(checkout.base_of("main"), base);
+}
+
+#[test]
+fn a_merged_change_is_known_by_the_key_it_had_as_a_change() {
+    let checkout = Checkout::new();
+    checkout.git(&["checkout", "--quiet", "-b", "change"]);
+    checkout.write("train.sh", "exit 1\n");
+    checkout.write("canary-gate.yml", &SPEC.replace("time: 1h", "time: 2h"));
+    checkout.commit();
+    let mut change = checkout.project();
+    let arguments = ChangeArguments {
+        all: false,
+        jobs: Vec::new(),
+        base: Some("main".to_owned()),
+        head: None,
+        changed_files: None,
+    };
+    let base = policy::base_of(&change, &checkout.arguments(), &arguments).unwrap();
+    policy::settle(&mut change, base, Usd(5.0)).unwrap();
+    let (keys, _) = checkout.keys_of(&change);
+    checkout.git(&["checkout", "--quiet", "main"]);
+    checkout.git(&[
+        "merge",
+        "--quiet",
+        "--no-ff",
+        "--message",
+        "merge",
+        "change",
+    ]);
+    assert_eq!(checkout.keys().0, keys);
+}

@@ -1,0 +1,351 @@
+//! Runs the canaries of a plan, on `instance` first and then on the alternatives.
+
+use crate::backend::Backend;
+use crate::canary::{CanaryRun, Dataset};
+use crate::console::AppError;
+use crate::forecast::{self, Basis};
+use crate::gate::backend::AnyBackend;
+use crate::gate::canaries::{self, Earlier, Ran, Runner};
+use crate::instance::InstanceConfiguration;
+use crate::measurement::{self, Measurement};
+use crate::plan::{
+    self, Aim, Done, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, Thrift,
+};
+use crate::spec::{Job, LineOrigin};
+use crate::units::{Fraction, Seconds, Usd};
+use crate::verdict::{self, JudgedLine, LineVerdict};
+use crate::workspace::project::Project;
+
+/// Before there are the fewest runs of a forecast, a line counts as decided only where the chance that is left is this part
+/// of what certainty allows: two small runs cannot tell a law, and the third one may lie far out.
+const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
+
+/// What canaries of the adaptive design are to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// Every line that can fail the check; without a written one, the time narrowly.
+    Budget,
+    NarrowTime,
+}
+
+/// What the canaries of a job gave.
+pub(crate) struct Measured {
+    /// On `instance` and on the alternatives.
+    pub(crate) measurements: Vec<Measurement>,
+    /// Why there are fewer on `instance` than a forecast needs: they could not be afforded, or be run today.
+    pub(crate) broke_off: Option<String>,
+    /// What a person must mend; it ended the canaries on `instance`.
+    pub(crate) failure: Option<AppError>,
+}
+
+/// Measures what the plan asks for. An alternative never fails the job: one that cannot be run is given up in the plan.
+pub(crate) async fn measure(
+    project: &Project,
+    plan: &mut Plan,
+    job: &Job,
+    dataset: &Dataset,
+    goal: Goal,
+    runner: &mut Runner<'_, AnyBackend>,
+) -> Measured {
+    let mut session = Session {
+        project,
+        job,
+        dataset,
+        goal,
+        is_adaptive: plan.is_adaptive,
+        measurements: Vec::new(),
+        broke_off: None,
+        failure: None,
+        notes: Vec::new(),
+    };
+    let done = session.run(&plan.runs, runner).await;
+    let ending = done.map(|done| session.ending(done));
+    let too_dear = ending
+        .clone()
+        .filter(|_| matches!(done, Some(Done::TooDear | Done::NoTimes)));
+    plan.notes.extend(ending);
+    let broke_off = session.broke_off.take();
+    let failure = session.failure.take();
+    plan.notes.extend(broke_off.clone());
+    if broke_off.is_some() {
+        plan.leave_out_alternatives(&NotMeasured::CouldNotRun);
+    }
+    if session.measurements.iter().any(Measurement::has_failed) {
+        plan.leave_out_alternatives(&NotMeasured::CodeFailed);
+    }
+    let mut money_is_known = true;
+    for alternative in &mut plan.alternatives {
+        let Ok(runs) = &alternative.runs else {
+            continue;
+        };
+        if plan.is_adaptive && !money_is_known {
+            alternative.runs = Err(NotMeasured::CouldNotRun);
+            continue;
+        }
+        let before = session.measurements.len();
+        match session.run(runs, runner).await {
+            Some(Done::TooDear) if session.measurements.len() == before => {
+                alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
+            }
+            _ if session.broke_off.is_none() => {}
+            _ => {
+                if let Some(error) = session.failure.take() {
+                    runner.progress.say(&error.in_a_line());
+                }
+                session.broke_off = None;
+                alternative.runs = Err(NotMeasured::CouldNotRun);
+                // What the lost run cost is not known, so nothing more may be spent.
+                money_is_known = false;
+            }
+        }
+    }
+    plan.notes.append(&mut session.notes);
+    Measured {
+        measurements: session.measurements,
+        broke_off: broke_off.or(too_dear),
+        failure,
+    }
+}
+
+/// One job's canaries, and what they gave so far.
+struct Session<'a> {
+    project: &'a Project,
+    job: &'a Job,
+    dataset: &'a Dataset,
+    goal: Goal,
+    is_adaptive: bool,
+    measurements: Vec<Measurement>,
+    /// Why nothing more can be run today.
+    broke_off: Option<String>,
+    /// Present where a person must mend that.
+    failure: Option<AppError>,
+    notes: Vec<String>,
+}
+
+impl Session<'_> {
+    /// Runs the design on the configuration of `runs`; tells why the adaptive design ended.
+    async fn run(
+        &mut self,
+        runs: &[CanaryRun],
+        runner: &mut Runner<'_, AnyBackend>,
+    ) -> Option<Done> {
+        let first = runs.first()?;
+        if self.is_adaptive {
+            return self.climb(&first.instance, runs, runner).await;
+        }
+        let price = self.project.price(&first.instance);
+        let earlier = Earlier {
+            spent: self.spent(),
+            counted: self.counted(),
+            ..Earlier::none()
+        };
+        let limit = Some(self.job.canary.spend_limit);
+        let ran = canaries::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
+        if ran.too_dear > 0 {
+            self.notes.push(format!(
+                "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
+                ran.too_dear,
+                runs.len(),
+                first.instance,
+            ));
+        }
+        self.keep(ran, runner);
+        None
+    }
+
+    /// Keeps what was measured, and what broke the batch off.
+    fn keep(&mut self, ran: Ran, runner: &Runner<'_, AnyBackend>) {
+        self.measurements.extend(ran.measurements);
+        match ran.failure {
+            None => {}
+            Some(error) if error.is_passing() => {
+                runner.progress.say(error.render(false).trim_end());
+                self.broke_off = Some(error.in_a_line());
+            }
+            Some(error) => {
+                self.broke_off = Some(error.in_a_line());
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    /// The adaptive design: one run at a time, until it says why no more. `None` where a signal ended it.
+    async fn climb(
+        &mut self,
+        instance: &InstanceConfiguration,
+        ladder: &[CanaryRun],
+        runner: &mut Runner<'_, AnyBackend>,
+    ) -> Option<Done> {
+        let price = self.project.price(instance);
+        loop {
+            let here = self.on(instance);
+            let rungs = self.rungs(instance, ladder, here.len(), runner.backend);
+            let spent = here.iter().filter_map(Measurement::time).sum();
+            let next = plan::next(&Situation {
+                ladder: &rungs,
+                measurements: &here,
+                budget: self.seconds_left(instance).map(|left| spent + left),
+                spent,
+                max_runtime: self.job.canary.max_runtime,
+                aim: self.aim(instance, &here, runner.backend),
+                thrift: Thrift::UpToAFullRun,
+            });
+            let (rung, limit) = match next {
+                Next::Run { rung, limit } => (rung, limit),
+                Next::Done(done) => return Some(done),
+            };
+            let Some(like) = ladder.iter().find(|run| run.fraction == rung.fraction) else {
+                unreachable!("the design chooses a rung of the ladder");
+            };
+            let replicate = here.iter().filter(|run| run.fraction == rung.fraction);
+            let replicate = u32::try_from(replicate.count()).unwrap_or(u32::MAX);
+            let run = plan::canary(self.job, self.dataset, like, here.len(), replicate, limit);
+            let earlier = Earlier {
+                runs: here.len(),
+                spent: self.spent(),
+                counted: self.counted(),
+                is_open: true,
+            };
+            let limit = Some(self.job.canary.spend_limit);
+            let ran = canaries::run(runner, self.job, &[run], price.as_ref(), limit, earlier).await;
+            self.keep(ran, runner);
+            if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
+                return None;
+            }
+        }
+    }
+
+    fn on(&self, instance: &InstanceConfiguration) -> Vec<Measurement> {
+        self.measurements
+            .iter()
+            .filter(|run| run.instance == *instance)
+            .cloned()
+            .collect()
+    }
+
+    fn rungs(
+        &self,
+        instance: &InstanceConfiguration,
+        ladder: &[CanaryRun],
+        earlier: usize,
+        backend: &AnyBackend,
+    ) -> Vec<Rung> {
+        let work = plan::level(self.job, earlier);
+        ladder
+            .iter()
+            .map(|run| Rung {
+                fraction: run.fraction,
+                share: run.data_share(),
+                work: work.as_ref().map_or(1.0, |work| work.level / work.full),
+                supply: backend.supply(
+                    self.job,
+                    instance,
+                    run.fraction,
+                    work.as_ref().map(|work| work.level),
+                ),
+            })
+            .collect()
+    }
+
+    /// What this run of the gate has cost; `None` without a price.
+    fn spent(&self) -> Option<Usd> {
+        self.measurements
+            .iter()
+            .filter_map(|run| run.cost)
+            .reduce(|sum, cost| sum + cost)
+    }
+
+    /// The same with what the canaries of earlier runs would cost, so that a check of unchanged inputs ends where the first
+    /// one did, and costs nothing.
+    fn counted(&self) -> Option<Usd> {
+        let cost = |run: &Measurement| run.cost.or_else(|| run.reused?.saved_usd);
+        let costs = self.measurements.iter().filter_map(cost);
+        costs.reduce(|sum, cost| sum + cost)
+    }
+
+    /// How long canaries on `instance` may still run within the spend limit, the time to stop the last one set aside; `None`
+    /// without a price.
+    fn seconds_left(&self, instance: &InstanceConfiguration) -> Option<Seconds> {
+        let price = self.project.price(instance)?;
+        let a_second = price
+            .usd_per_hour
+            .cost(Seconds(1.0), instance.total_count());
+        let left = self.job.canary.spend_limit - self.counted().unwrap_or_default();
+        (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - plan::TIME_TO_STOP.0).max(0.0)))
+    }
+
+    /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
+    /// the time is narrow.
+    fn aim(
+        &self,
+        instance: &InstanceConfiguration,
+        measurements: &[Measurement],
+        backend: &AnyBackend,
+    ) -> Aim {
+        let capacity = instance
+            .single_type()
+            .and_then(|kind| backend.capacity(kind));
+        let price = self.project.price(instance);
+        let mut comparable = measurements.to_vec();
+        measurement::keep_one_memory_source(&mut comparable);
+        let forecast = forecast::provisional(&Basis {
+            instance,
+            measurements: &comparable,
+            capacity: capacity.as_ref(),
+            price: price.as_ref(),
+        });
+        let budget = &self.job.budget;
+        let lines = verdict::judge(budget, &forecast, capacity.as_ref(), None);
+        let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
+        let is_written = |line: &&JudgedLine| line.line.origin == LineOrigin::Written;
+        if self.goal == Goal::Budget && counting.iter().any(is_written) {
+            // What stays unknown with the fewest runs is not measured, and more runs would not tell it.
+            let has_enough = plan::has_enough(measurements);
+            let certainty = if has_enough {
+                budget.certainty
+            } else {
+                Fraction(1.0 - (1.0 - budget.certainty.0) * CHANCE_FOR_A_SHORT_CUT)
+            };
+            // What only a canary beyond its time limit left unknown, others may still tell.
+            let is_bounded = forecast.time_at_least.is_some() && forecast.time_seconds.is_err();
+            let decided = counting.iter().all(|line| {
+                line.is_decided(certainty)
+                    || (has_enough && line.verdict == LineVerdict::Unknown && !is_bounded)
+            });
+            return if decided {
+                Aim::Reached(Reached::Decided)
+            } else {
+                Aim::GoOn
+            };
+        }
+        let is_narrow = forecast.time_seconds.is_ok_and(|time| {
+            time.quantile(budget.certainty.0) <= NARROW * time.quantile(1.0 - budget.certainty.0)
+        });
+        if is_narrow {
+            Aim::Reached(Reached::Narrow)
+        } else {
+            Aim::GoOn
+        }
+    }
+
+    /// Why the adaptive design ended on `instance`, for the report.
+    fn ending(&self, done: Done) -> String {
+        let limit = self.job.canary.spend_limit;
+        match done {
+            Done::Reached(Reached::Decided) => {
+                "No more canaries were run: the budget is decided as far as canaries can.".to_owned()
+            }
+            Done::Reached(Reached::Narrow) => format!(
+                "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
+            ),
+            Done::NothingHelps => "No more canaries were run: none that is larger or of another size fits into canary.spend_limit and canary.max_runtime.".to_owned(),
+            Done::DearerThanTheFullRun => "No more canaries were run: together they would take longer than the full run seems to.".to_owned(),
+            Done::NoTimes => "no canary measured a time, which the adaptive design plans with".to_owned(),
+            Done::TooDear => format!(
+                "the canaries that a forecast needs do not fit into canary.spend_limit ({limit}) and canary.max_runtime ({})",
+                self.job.canary.max_runtime
+            ),
+            Done::Ended => "No more canaries were run after one that did not complete.".to_owned(),
+        }
+    }
+}

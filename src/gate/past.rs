@@ -1,0 +1,326 @@
+//! What earlier runs of the gate found, for this one: canaries that need not be paid again, what to compare with, and where
+//! this run's own findings are kept.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::canary::{CanaryRun, Key};
+use crate::console::{AppError, printable, say};
+use crate::gate::history;
+use crate::gate::keys::JobKeys;
+use crate::history::record::{self, Command, Content, Record, Writer};
+use crate::history::{BaseWanted, Damaged, Entry, History};
+use crate::measurement::{Measurement, Reused};
+use crate::report::JobReport;
+use crate::spec::Job;
+use crate::units::Seconds;
+use crate::workspace::base_commit::BaseCommit;
+use crate::workspace::checkout::Checkout;
+use crate::workspace::project::Project;
+use crate::workspace::who::Who;
+
+/// The history as one run of the gate uses it.
+pub(crate) struct Past {
+    history: History,
+    writer: Writer,
+    commit: Option<String>,
+    /// Names by job, oldest first; listed once, and added to.
+    entries: RefCell<BTreeMap<String, Vec<Entry>>>,
+    /// Named once.
+    damaged: RefCell<Vec<Damaged>>,
+    /// Why a record could not be kept; the first.
+    failure: Cell<Option<AppError>>,
+}
+
+/// A record of a forecast, and the forecast in it.
+pub(crate) type RecordedForecast = (Record, record::Forecast);
+
+/// What a job is compared with.
+pub(crate) struct Base {
+    pub(crate) record: Record,
+    pub(crate) found: record::Forecast,
+    /// Whether its code is that of the base commit.
+    pub(crate) is_same_code: bool,
+    pub(crate) data_changed: bool,
+    /// Where it was measured, if that is another machine than this one.
+    pub(crate) other_machine: Option<String>,
+    /// Since it was recorded; never negative.
+    pub(crate) age: Seconds,
+}
+
+impl Past {
+    /// The history that the spec names, for a run of `who`.
+    pub(crate) async fn open(project: &Project, who: &Who) -> Result<Self, AppError> {
+        Ok(Self {
+            history: history::open(project, who.scope).await?,
+            writer: who.writer.clone(),
+            commit: project.checkout.as_ref().and_then(Checkout::commit),
+            entries: RefCell::default(),
+            damaged: RefCell::default(),
+            failure: Cell::default(),
+        })
+    }
+
+    /// The checked-out commit.
+    pub(crate) fn commit(&self) -> Option<String> {
+        self.commit.clone()
+    }
+
+    /// Learns which records there are of a job. Before anything is spent: who may not read the history is told so in time.
+    pub(crate) async fn look_up(&self, job: &str) -> Result<(), AppError> {
+        if self.entries.borrow().contains_key(job) {
+            return Ok(());
+        }
+        let listed = self.history.list(Some(job)).await?;
+        self.warn_of(listed.damaged);
+        let mut entries = self.entries.borrow_mut();
+        entries.insert(job.to_owned(), listed.entries);
+        Ok(())
+    }
+
+    /// Fails where nothing of a job could be kept, as far as that can be told before.
+    pub(crate) fn check_writable(&self, job: &str) -> Result<(), AppError> {
+        Ok(self.history.check_writable(job)?)
+    }
+
+    /// The names of a job's records, oldest first.
+    fn of_job(&self, job: &str) -> Vec<Entry> {
+        let entries = self.entries.borrow();
+        entries.get(job).cloned().unwrap_or_default()
+    }
+
+    /// Names what could not be read, once each, and passes over it.
+    fn warn_of(&self, damaged: Vec<Damaged>) {
+        for one in damaged {
+            let mut known = self.damaged.borrow_mut();
+            if !known.contains(&one) {
+                say(&format!(
+                    "warning: a record of the history is passed over: {}: {}",
+                    printable(&one.place),
+                    printable(&one.why)
+                ));
+                known.push(one);
+            }
+        }
+    }
+
+    /// The measurement of an earlier run that stands for a canary: completed, and younger than the job's `canary.reuse`.
+    pub(crate) async fn canary(
+        &self,
+        job: &Job,
+        run: &CanaryRun,
+        key: &Key,
+        now: Timestamp,
+    ) -> Result<Option<Measurement>, AppError> {
+        // A clock that was set back makes a young record one of the future.
+        let age = |record: &Record, measurement: &Measurement| {
+            let ended = measurement.ended_at.unwrap_or(record.recorded_at);
+            now.duration_since(ended).as_secs_f64()
+        };
+        let stands = |record: &Record| {
+            let measurement = record.measurements().first();
+            measurement.is_some_and(|measurement| {
+                measurement.is_completed() && age(record, measurement).abs() <= job.canary.reuse.0
+            })
+        };
+        let entries = self.of_job(&job.name);
+        let key = key.to_string();
+        let found = self
+            .history
+            .newest_canary(&entries, &job.name, &key, stands);
+        let found = found.await?;
+        self.warn_of(found.damaged);
+        let Some((_, record)) = found.record else {
+            return Ok(None);
+        };
+        let measurement = record.measurements().first().cloned();
+        Ok(measurement.map(|measurement| Measurement {
+            // The same objects may have been drawn for another fraction; this run's design counts by its own.
+            fraction: run.fraction,
+            reused: Some(Reused {
+                age_days: Seconds(age(&record, &measurement).max(0.0)).in_days(),
+                saved_usd: None,
+            }),
+            ..measurement
+        }))
+    }
+
+    /// Keeps what a canary of this run measured. A record that cannot be written loses nothing: the measurement is in the
+    /// report, and the run ends with the error.
+    pub(crate) async fn keep_canary(&self, keys: &JobKeys, key: &Key, measurement: &Measurement) {
+        if measurement.reused.is_some() {
+            return;
+        }
+        let content = Content::Canary {
+            canary_key: key.to_string(),
+            measurement: Box::new(measurement.clone()),
+        };
+        self.keep(&measurement.job, keys, content).await;
+    }
+
+    /// Keeps what this run found about a job.
+    pub(crate) async fn keep_forecast(
+        &self,
+        report: &JobReport,
+        keys: &JobKeys,
+        is_baseline: bool,
+    ) {
+        // What nothing was measured of is nothing to compare with.
+        if !report.measurements.iter().any(Measurement::is_completed) {
+            return;
+        }
+        let content = Content::Forecast(Box::new(record::Forecast {
+            verdict: report.verdict,
+            forecasts: report.forecasts.clone(),
+            measurements: report.measurements.clone(),
+            is_baseline,
+            drifted: report.drift.as_ref().map(|drift| drift.drifted),
+        }));
+        self.keep(&report.name, keys, content).await;
+    }
+
+    async fn keep(&self, job: &str, keys: &JobKeys, content: Content) {
+        let hex = |key: Option<Key>| key.map(|key| key.to_string());
+        let record = Record {
+            schema_version: record::SCHEMA_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            recorded_at: Timestamp::now(),
+            job: job.to_owned(),
+            writer: self.writer.clone(),
+            commit: self.commit.clone(),
+            code_key: hex(keys.code),
+            data_key: hex(keys.data),
+            machine: keys.machine.clone(),
+            content,
+        };
+        self.append(record).await;
+    }
+
+    async fn append(&self, record: Record) {
+        let newest = self.of_job(&record.job).pop();
+        match self.history.append(&record, newest.as_ref()).await {
+            Ok(entry) => {
+                let mut entries = self.entries.borrow_mut();
+                entries.entry(record.job).or_default().push(entry);
+            }
+            Err(error) => {
+                let first = self.failure.take();
+                self.failure.set(first.or(Some(error.into())));
+            }
+        }
+    }
+
+    /// Why something of this run could not be kept; told once.
+    pub(crate) fn take_failure(&self) -> Option<AppError> {
+        self.failure.take()
+    }
+
+    /// What a job is compared with: the newest that has the base commit's code, else the newest of the base branch that a
+    /// push or a schedule wrote; `None` where there is neither.
+    pub(crate) async fn base(
+        &self,
+        job: &Job,
+        keys: &JobKeys,
+        commit: Option<&BaseCommit>,
+    ) -> Result<Option<Base>, AppError> {
+        let Some(commit) = commit else {
+            return Ok(None);
+        };
+        let code = commit.code.get(&job.name).map(Key::to_string);
+        let entries = self.of_job(&job.name);
+        let wanted = BaseWanted {
+            code_key: code.as_deref(),
+            instance: commit.instances.get(&job.name),
+            branch: commit.branch(),
+        };
+        let found = self.history.baseline(&entries, &job.name, &wanted).await?;
+        self.warn_of(found.damaged);
+        let Some((_, record)) = found.record else {
+            return Ok(None);
+        };
+        let Some(forecast) = record.forecast().cloned() else {
+            return Ok(None);
+        };
+        let age = Timestamp::now().duration_since(record.recorded_at);
+        Ok(Some(Base {
+            is_same_code: code.is_some() && record.code_key == code,
+            data_changed: match (&record.data_key, keys.data) {
+                (Some(theirs), Some(ours)) => *theirs != ours.to_string(),
+                _ => false,
+            },
+            other_machine: record
+                .machine
+                .clone()
+                .filter(|theirs| keys.machine.as_ref().is_some_and(|ours| ours != theirs)),
+            age: Seconds(age.as_secs_f64().max(0.0)),
+            found: forecast,
+            record,
+        }))
+    }
+
+    /// The checks for drift of a job on this branch since its baseline, which is the first; oldest first. Only those that came
+    /// to their end. Empty where there is no baseline.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no baseline and a record cannot be read: it may be the one.
+    pub(crate) async fn checks(&self, job: &str) -> Result<Vec<RecordedForecast>, AppError> {
+        let is_check = |record: &Record| {
+            let found = record.forecast();
+            let is_baseline = found.is_some_and(|found| found.is_baseline);
+            let is_meant = is_baseline || record.writer.command == Command::Drift;
+            is_meant
+                && found.is_some_and(record::Forecast::is_whole)
+                && record.writer.branch == self.writer.branch
+        };
+        let entries = self.of_job(job);
+        let series = self.history.series(&entries, job, is_check).await?;
+        let unreadable = series.damaged.first().map(|one| one.place.clone());
+        self.warn_of(series.damaged);
+        if let (true, Some(place)) = (series.records.is_empty(), unreadable) {
+            return Err(AppError::failed(format!(
+                "the baseline of the checks for drift may be {}, which cannot be read",
+                printable(&place)
+            ))
+            .help("restore it, or remove it: then the next check is the baseline")
+            .ending_with(crate::exit::UNKNOWN));
+        }
+        let checks = series.records.into_iter().filter_map(|(_, record)| {
+            let found = record.forecast()?.clone();
+            Some((record, found))
+        });
+        Ok(checks.collect())
+    }
+
+    /// Whether what this run found is another training than that of the baseline of the checks for drift: of other code, or on
+    /// another instance. So it is where there is none.
+    pub(crate) async fn is_another_training(
+        &self,
+        report: &JobReport,
+        keys: &JobKeys,
+    ) -> Result<bool, AppError> {
+        let checks = self.checks(&report.name).await?;
+        let Some((baseline, found)) = checks.first() else {
+            return Ok(true);
+        };
+        let instance = found.forecasts.first().map(|row| &row.instance);
+        let code = keys.code.map(|key| key.to_string());
+        Ok(baseline.code_key != code || instance != Some(&report.instance))
+    }
+
+    /// Writes a check once more as the baseline of those to come.
+    pub(crate) async fn accept(&self, record: &Record, forecast: &record::Forecast) {
+        self.append(Record {
+            recorded_at: Timestamp::now(),
+            writer: self.writer.clone(),
+            content: Content::Forecast(Box::new(record::Forecast {
+                is_baseline: true,
+                ..forecast.clone()
+            })),
+            ..record.clone()
+        })
+        .await;
+    }
+}

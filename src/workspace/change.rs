@@ -1,0 +1,173 @@
+//! What changed, from the flags: git references, a list of files, or everything.
+
+use std::io::Read;
+
+use crate::change::{AffectedJob, Change, affected_jobs};
+use crate::cli::ChangeArguments;
+use crate::console::{AppError, files, printable, say};
+use crate::git::Head;
+use crate::workspace::checkout::Checkout;
+use crate::workspace::project::Project;
+
+/// The change that the flags name; by default from the merge base with origin's HEAD to the work tree.
+pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<Change, AppError> {
+    let everything = |why: &str| {
+        Ok(Change::Everything {
+            why: why.to_owned(),
+        })
+    };
+    if arguments.all {
+        return everything("--all");
+    }
+    if let Some(file) = &arguments.changed_files {
+        let text = if file.as_os_str() == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            files::read_text(file)
+        };
+        let text = text.map_err(|source| {
+            AppError::usage(format!(
+                "the list of changed files {} cannot be read",
+                file.display()
+            ))
+            .help("it is a text file with one path a line, relative to the checkout root")
+            .caused_by(source)
+        })?;
+        let paths: Vec<String> = text
+            .lines()
+            .map(|line| line.trim().trim_start_matches("./").to_owned())
+            .filter(|line| !line.is_empty())
+            .collect();
+        if paths.is_empty() {
+            say("warning: the list of changed files is empty, so no job is affected");
+        }
+        if let Some(odd) = paths.iter().find(|path| path.starts_with('/')) {
+            say(&format!(
+                "warning: `{}` is not relative to the checkout root, and concerns no job",
+                printable(odd)
+            ));
+        }
+        return Ok(Change::Paths {
+            paths,
+            between: format!("the list {}", file.display()),
+        });
+    }
+    let Some(checkout) = project.checkout.as_ref().and_then(Checkout::git) else {
+        if arguments.base.is_some() || arguments.head.is_some() {
+            return Err(AppError::usage(
+                "`--base` and `--head` need a git checkout, and git knows none here",
+            )
+            .help("say what changed with `--changed-files FILE` or `--all`"));
+        }
+        return everything("there is no git checkout here");
+    };
+    let base = arguments.base.clone().or_else(|| checkout.default_base());
+    let Some(base) = base else {
+        if let Some(head) = &arguments.head {
+            return Err(
+                AppError::usage(format!("there is no origin to compare `{head}` with"))
+                    .help("name what to compare with: `--base REF`"),
+            );
+        }
+        return everything("there is no origin to compare with; `--base REF` names another base");
+    };
+    let (head, head_name) = match &arguments.head {
+        Some(reference) => (Head::Reference(reference), reference.as_str()),
+        None => (Head::WorkTree, "the work tree"),
+    };
+    Ok(Change::Paths {
+        paths: checkout.changed_files(&base, head)?,
+        between: format!("{base} to {head_name}"),
+    })
+}
+
+/// The jobs to look at: affected ones, and among them those that `--job` names.
+pub(crate) fn select<'a>(
+    arguments: &ChangeArguments,
+    project: &'a Project,
+    change: &Change,
+) -> Result<Vec<AffectedJob<'a>>, AppError> {
+    select_jobs(&arguments.jobs, project, change)
+}
+
+/// The same, among those with these names; without names, among all.
+pub(crate) fn select_jobs<'a>(
+    names: &[String],
+    project: &'a Project,
+    change: &Change,
+) -> Result<Vec<AffectedJob<'a>>, AppError> {
+    check_names(names, project)?;
+    let mut jobs = affected_jobs(
+        &project.spec,
+        &project.place,
+        project.policy.base.as_ref(),
+        change,
+    );
+    jobs.retain(|affected| names.is_empty() || names.contains(&affected.job.name));
+    Ok(jobs)
+}
+
+/// Every name must be a job of the spec.
+pub(crate) fn check_names(names: &[String], project: &Project) -> Result<(), AppError> {
+    let known: Vec<&str> = project
+        .spec
+        .jobs
+        .iter()
+        .map(|job| job.name.as_str())
+        .collect();
+    for name in names {
+        if project.spec.job(name).is_none() {
+            return Err(AppError::usage(format!("the spec has no job `{name}`"))
+                .help(format!("its jobs are {}", known.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// `run` runs what is checked out; another head would be judged by code that is not its own.
+pub(crate) fn refuse_another_head(
+    arguments: &ChangeArguments,
+    project: &Project,
+) -> Result<(), AppError> {
+    let checkout = project.checkout.as_ref().and_then(Checkout::git);
+    let (Some(head), Some(checkout)) = (&arguments.head, checkout) else {
+        return Ok(());
+    };
+    if Some(checkout.resolve(head)?) == checkout.commit() {
+        return Ok(());
+    }
+    Err(AppError::usage(format!(
+        "`--head {head}` is not what is checked out here, and canaries run what is"
+    ))
+    .help(format!("check it out first: git checkout {head}")))
+}
+
+/// What a reader must know of how the change was found; absent where it was asked for so.
+pub(crate) fn note(change: &Change, arguments: &ChangeArguments) -> Option<String> {
+    match change {
+        Change::Everything { why } if !arguments.all => {
+            Some(format!("every job counts as changed: {why}"))
+        }
+        _ => None,
+    }
+}
+
+/// Why no job is affected, for the report.
+pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
+    let among = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" among {}", names.join(", "))
+    };
+    match change {
+        Change::Everything { .. } => format!("no job{among} to look at"),
+        Change::Paths { paths, between } => format!(
+            "no job{among} is affected: {} changed from {between}, and none concerns a job",
+            match paths.len() {
+                1 => "1 file".to_owned(),
+                count => format!("{count} files"),
+            }
+        ),
+    }
+}

@@ -1,0 +1,376 @@
+//! Policy from the base and the overrides of the day, put into a project before anything is planned.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::assess::judge;
+use crate::change::{AffectedJob, BaseSpec, SpecPlace};
+use crate::cli::{ChangeArguments, SpecArguments};
+use crate::console::{AppError, warn};
+use crate::exit::Strictness;
+use crate::gate;
+use crate::git::{self, GitError};
+use crate::instance::tables;
+use crate::report::{Policy, Report};
+use crate::spec::policy::{self, PolicyError};
+use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, SpecSource};
+use crate::units::Usd;
+use crate::workspace::checkout::Checkout;
+use crate::workspace::project::Project;
+use crate::workspace::written_spec::DEFAULT_PLACES;
+
+/// What is said of a work tree whose own policy counts.
+const WORK_TREE: &str = "work tree";
+/// More of a commit's id says nothing to a reader.
+const SHORT_COMMIT: usize = 7;
+/// More names than a reader takes in.
+const MOST_NAMES: usize = 10;
+
+/// The tip of a base, and what lies there where a spec may be.
+#[derive(Debug, Clone)]
+pub(crate) struct Base {
+    /// As a reader knows it, e.g. `main`.
+    pub(crate) name: String,
+    /// The commit, in full.
+    pub(crate) sha: Option<String>,
+    /// In the order of [`places`]; the first that is there is the base's spec.
+    pub(crate) files: Vec<BaseFile>,
+}
+
+/// A place where the base may have its spec.
+#[derive(Debug, Clone)]
+pub(crate) struct BaseFile {
+    /// Relative to the checkout root.
+    pub(crate) place: String,
+    /// `None` where the base has no such file; an error, in a few words, where it has one that cannot be read. Of a file
+    /// larger than [`MAX_SPEC_BYTES`] one byte more than that is enough.
+    pub(crate) bytes: Option<Result<Vec<u8>, String>>,
+}
+
+/// Whose policy a project is held against, and what is to be said of it.
+#[derive(Debug, Default)]
+pub(crate) struct ProjectPolicy {
+    /// Absent where the work tree's own counts.
+    source: Option<Policy>,
+    /// The base's spec, whose paths count beside the project's own.
+    pub(crate) base: Option<BaseSpec>,
+    /// On the whole run.
+    pub(crate) notes: Vec<String>,
+    /// By the job's name.
+    job_notes: BTreeMap<String, Vec<String>>,
+    /// Why nothing can be judged under the base's policy; then nothing is run.
+    pub(crate) undecidable: Option<String>,
+}
+
+impl ProjectPolicy {
+    /// As the report names it.
+    pub(crate) fn source(&self) -> Policy {
+        self.source.clone().unwrap_or_else(|| Policy {
+            source: WORK_TREE.to_owned(),
+            sha: None,
+        })
+    }
+
+    /// What is to be said of a job's policy: what differs from the base, overrides in force and expired ones.
+    pub(crate) fn notes_of(&self, job: &str) -> &[String] {
+        self.job_notes.get(job).map_or(&[], Vec::as_slice)
+    }
+
+    fn say_of(&mut self, job: String, note: String) {
+        self.job_notes.entry(job).or_default().push(note);
+    }
+}
+
+/// Where the base's spec is looked for, relative to the checkout root, in this order; moving the spec must not dodge its
+/// policy. A spec that nobody named counts where the base itself would find it; a named one under its name, else where
+/// it may have been moved from. The name as it is written comes first, then where links in it lead: whoever makes a folder
+/// of it a link must not choose the place that is looked at.
+pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String> {
+    let mut places: Vec<String> = Vec::new();
+    // A folder that the change removed is still one of the base.
+    let [beside, below] = DEFAULT_PLACES;
+    let beside = PathBuf::from(beside);
+    let resolved = project.relative(std::iter::once(&beside));
+    let defaults: Vec<String> = project
+        .relative_as_written(&beside)
+        .into_iter()
+        .chain(resolved)
+        .flat_map(|place| {
+            let folder = place.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+            let other = match folder {
+                Some(folder) => format!("{folder}/{below}"),
+                None => below.to_owned(),
+            };
+            [place, other]
+        })
+        .collect();
+    match &arguments.spec {
+        None => {
+            places.extend(defaults);
+            places.push(project.place.file.clone());
+        }
+        Some(named) => {
+            places.extend(project.relative_as_written(named));
+            places.extend(project.relative(std::iter::once(named)));
+            places.push(project.place.file.clone());
+            let is_gone = |place: &String| project.root.join(place).symlink_metadata().is_err();
+            places.extend(defaults.into_iter().filter(is_gone));
+        }
+    }
+    let mut seen = Vec::new();
+    places.retain(|place| {
+        let is_new = !place.is_empty() && !seen.contains(place);
+        seen.push(place.clone());
+        is_new
+    });
+    places
+}
+
+/// What git has at the tip of `--base`; `None` where none is given.
+pub(crate) fn base_of(
+    project: &Project,
+    spec: &SpecArguments,
+    change: &ChangeArguments,
+) -> Result<Option<Base>, AppError> {
+    let Some(name) = &change.base else {
+        return Ok(None);
+    };
+    let Some(checkout) = project.checkout.as_ref().and_then(Checkout::git) else {
+        return Err(AppError::usage(
+            "`--base` takes policy from a commit, and git knows no checkout here",
+        )
+        .help("leave `--base` out, or run in a clone"));
+    };
+    let commit = checkout.resolve(name)?;
+    let files = files_at(checkout, &commit, places(project, spec))?;
+    Ok(Some(Base {
+        name: name.clone(),
+        sha: Some(commit),
+        files,
+    }))
+}
+
+/// What git has of a commit where the base's spec may be.
+pub(crate) fn files_at(
+    checkout: &git::Checkout,
+    commit: &str,
+    places: Vec<String>,
+) -> Result<Vec<BaseFile>, AppError> {
+    let of_place = |place: String| {
+        let bytes = match checkout.file_at(commit, &place, MAX_SPEC_BYTES + 1) {
+            Ok(bytes) => bytes.map(Ok),
+            Err(error @ GitError::Link(_)) => Some(Err(error.to_string())),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(BaseFile { place, bytes })
+    };
+    places.into_iter().map(of_place).collect()
+}
+
+/// Lays the base's policy over the project's spec, if there is a base, and puts the overrides of today into the budgets.
+/// To be done once, before jobs are chosen. Canaries of the jobs that the base does not know may cost at most `cap` together.
+///
+/// Where the base's spec cannot be read or its backend is another one, the project's policy says why nothing can be judged
+/// ([`ProjectPolicy::undecidable`]).
+///
+/// # Errors
+///
+/// Where the change asks for what the base's policy does not allow.
+pub(crate) fn settle(project: &mut Project, base: Option<Base>, cap: Usd) -> Result<(), AppError> {
+    if let Some(base) = base {
+        lay(project, base, cap)?;
+    }
+    // Where nothing is judged, the overrides are still the change's own.
+    if project.policy.undecidable.is_none() {
+        apply_overrides(project);
+    }
+    Ok(())
+}
+
+/// Puts the overrides in force today into the budgets; each is said, and each that has expired.
+pub(crate) fn apply_overrides(project: &mut Project) {
+    for (job, note) in project.spec.apply_overrides(today()) {
+        project.policy.say_of(job, note);
+    }
+}
+
+/// Overrides that have expired, for `validate`.
+pub(crate) fn warn_of_expired(spec: &Spec) {
+    let today = today();
+    for (index, agreed) in spec.overrides.iter().enumerate() {
+        let state = spec.job(&agreed.job).map(|job| agreed.state(job, today));
+        if state == Some(OverrideState::Expired) {
+            warn(
+                &format!("overrides[{index}]"),
+                &format!("expired on {}; the budget's own limit counts", agreed.until),
+            );
+        }
+    }
+}
+
+fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
+    let Base { name, sha, files } = base;
+    let shown = match &sha {
+        Some(sha) => format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha)),
+        None => name.clone(),
+    };
+    let policy = &mut project.policy;
+    let looked_for: Vec<&str> = files.iter().map(|file| file.place.as_str()).collect();
+    let looked_for = looked_for.join(", ");
+    let found = files
+        .into_iter()
+        .find_map(|file| Some((file.place, file.bytes?)));
+    let mut unreadable = None;
+    let spec = match &found {
+        None => {
+            policy.notes.push(format!(
+                "There is no spec on {shown} (looked for {looked_for}), so this pull request's own policy stands in."
+            ));
+            None
+        }
+        Some((place, bytes)) => match bytes
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|bytes| read(place, bytes))
+        {
+            Ok(spec) => Some(spec),
+            Err(why) => {
+                unreadable = Some(format!(
+                    "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by; mend that spec and merge the change by itself, the next change is judged again"
+                ));
+                None
+            }
+        },
+    };
+    if let Some((place, _)) = &found
+        && *place != project.place.file
+    {
+        policy.notes.push(format!(
+            "The spec of {shown} is {place}, that of this pull request is {}.",
+            project.place.file
+        ));
+    }
+    if found.is_some() {
+        policy.source = Some(Policy { source: name, sha });
+    }
+    policy.base = found.map(|(file, _)| BaseSpec {
+        place: SpecPlace {
+            folder: folder_of(&file),
+            file,
+        },
+        spec: spec.clone(),
+    });
+    // Whether it fails the check that nothing can be judged is not for the change to say.
+    if let Some(reason) = unreadable {
+        policy.undecidable = Some(reason);
+        project.spec.strict = false;
+        project.spec.on_inconclusive = OnInconclusive::Fail;
+        return Ok(());
+    }
+    let laid = policy::lay(&project.spec, spec.as_ref(), cap, &tables::is_listed);
+    match laid {
+        Ok(laid) => {
+            policy.notes.extend(laid.notes);
+            if !laid.removed_jobs.is_empty() {
+                policy.notes.push(format!(
+                    "This pull request removes {} from the spec, so nothing of it is checked.",
+                    names(&laid.removed_jobs)
+                ));
+            }
+            policy.job_notes.extend(laid.job_notes);
+            project.own_spec = Some(std::mem::replace(&mut project.spec, laid.spec));
+        }
+        Err(error @ PolicyError::BackendChanged { .. }) => {
+            policy.undecidable = Some(format!("{error}; {}", error.help()));
+            if let Some(base) = &spec {
+                project.spec.strict = base.strict;
+                project.spec.on_inconclusive = base.on_inconclusive;
+            }
+        }
+        Err(error @ PolicyError::NotAllowed(_)) => {
+            return Err(AppError::usage(format!("{error}; nothing was run")).help(error.help()));
+        }
+    }
+    Ok(())
+}
+
+/// The report where nothing can be judged under the base's policy: every affected job is unknown. `None` where it can,
+/// or where no job is affected.
+pub(crate) fn undecidable_report(
+    project: &Project,
+    affected: &[AffectedJob<'_>],
+    strictness: Strictness,
+) -> Option<Report> {
+    let reason = project.policy.undecidable.as_ref()?;
+    let unknown = |affected: &AffectedJob<'_>| {
+        judge::unknown_report(affected.job, &affected.by, reason, Vec::new())
+    };
+    let jobs: Vec<_> = affected.iter().map(unknown).collect();
+    (!jobs.is_empty()).then(|| gate::assemble(project, jobs, Vec::new(), strictness))
+}
+
+/// The base's spec, or why it is none, in a few words.
+pub(crate) fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
+    let source = SpecSource { name: place, bytes };
+    spec::read(source, &tables::listed_types().collect::<Vec<_>>()).map_err(|errors| {
+        let first = errors.problems().first().map(ToString::to_string);
+        let first = first.unwrap_or_default();
+        match errors.count() {
+            1 => first,
+            count => format!("{count} problems, the first: {first}"),
+        }
+    })
+}
+
+/// The folder that a spec's paths are relative to.
+pub(crate) fn folder_of(file: &str) -> String {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let folder = match folder.file_name() {
+        Some(name) if name == ".github" => folder.parent().unwrap_or(Path::new("")),
+        _ => folder,
+    };
+    folder.to_string_lossy().into_owned()
+}
+
+/// `job a`; `jobs a, b and 3 more`.
+fn names(jobs: &[String]) -> String {
+    let shown = jobs.get(..MOST_NAMES).unwrap_or(jobs);
+    let noun = if jobs.len() == 1 { "job" } else { "jobs" };
+    let more = match jobs.len() - shown.len() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    format!("{noun} {}{more}", shown.join(", "))
+}
+
+/// The day that overrides are held against, UTC.
+fn today() -> jiff::civil::Date {
+    jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_in_the_forges_folder_speaks_of_the_checkout() {
+        for (file, folder) in [
+            ("canary-gate.yml", ""),
+            (".github/canary-gate.yml", ""),
+            ("ml/canary-gate.yml", "ml"),
+            ("ml/.github/canary-gate.yml", "ml"),
+        ] {
+            assert_eq!(folder_of(file), folder);
+        }
+    }
+
+    #[test]
+    fn many_names_are_counted() {
+        let jobs: Vec<String> = (0..12).map(|index| format!("j{index}")).collect();
+        assert_eq!(names(&jobs[..1]), "job j0");
+        assert_eq!(names(&jobs[..2]), "jobs j0, j1");
+        assert!(names(&jobs).ends_with("j9 and 2 more"));
+    }
+}

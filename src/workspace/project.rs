@@ -1,0 +1,336 @@
+//! The project a command works on: the spec, read and checked, and the checkout it lies in.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use crate::change::SpecPlace;
+use crate::cli::SpecArguments;
+use crate::console::{AppError, Loudness, printable, say, warn};
+use crate::git;
+use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
+use crate::spec::{BackendKind, Job, NotYetEffect, Spec};
+use crate::workspace::checkout::{self, Checkout, CommitCheckout};
+use crate::workspace::policy::ProjectPolicy;
+use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
+
+/// The gate's own folder, beside the spec.
+pub(crate) const STATE_FOLDER: &str = ".canary-gate";
+/// Prices are for this region where nobody says one.
+pub(crate) const DEFAULT_REGION: &str = "us-east-1";
+
+/// A valid spec in its checkout.
+#[derive(Debug)]
+pub(crate) struct Project {
+    pub(crate) spec: Spec,
+    pub(crate) place: SpecPlace,
+    /// `None` where git knows no checkout.
+    pub(crate) checkout: Option<Checkout>,
+    /// The checkout root, or the folder that paths are relative to; links resolved.
+    pub(crate) root: PathBuf,
+    /// The folder that the spec's paths are relative to; links resolved.
+    pub(crate) folder: PathBuf,
+    /// What `--region` says.
+    pub(crate) region_flag: Option<String>,
+    /// The spec of the commit itself, before policy was laid over it; `None` where it is the same.
+    pub(crate) own_spec: Option<Spec>,
+    /// Whose policy counts; until it is settled, the spec's own.
+    pub(crate) policy: ProjectPolicy,
+    /// Asked of git once.
+    files: OnceCell<Vec<String>>,
+    /// What the backend says that machines cost today.
+    prices: RefCell<BTreeMap<InstanceType, Price>>,
+}
+
+impl Project {
+    /// Finds, reads and checks the spec; the checkout is what git knows.
+    pub(crate) fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
+        let written = WrittenSpec::find(arguments, None)?;
+        let checkout = git::Checkout::find(&written.folder)?.map(Checkout::Git);
+        Self::of(written, checkout)
+    }
+
+    /// The same in a checkout without git, of whose commit `files_of` tells the files; `head` stands in where the checkout
+    /// does not tell its commit.
+    pub(crate) async fn load_commit(
+        arguments: &SpecArguments,
+        head: &str,
+        files_of: impl AsyncFnOnce(&str) -> Result<Vec<String>, AppError>,
+    ) -> Result<Self, AppError> {
+        let workspace = std::env::current_dir()
+            .and_then(|folder| folder.canonicalize())
+            .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))?;
+        let written = WrittenSpec::find(arguments, Some(&workspace))?;
+        let root = checkout::root_of(&written.folder, &workspace).unwrap_or(workspace);
+        let commit = checkout::checked_out_commit(&root).unwrap_or_else(|| {
+            say(&format!(
+                "warning: .git does not tell which commit is checked out; GITHUB_SHA is taken for it: {}",
+                printable(head)
+            ));
+            head.to_owned()
+        });
+        let files = files_of(&commit).await?;
+        let checkout = CommitCheckout {
+            root,
+            commit,
+            files,
+        };
+        Self::of(written, Some(Checkout::Commit(checkout)))
+    }
+
+    fn of(written: WrittenSpec, checkout: Option<Checkout>) -> Result<Self, AppError> {
+        let WrittenSpec {
+            spec,
+            file: real,
+            folder,
+        } = written;
+        let root = checkout
+            .as_ref()
+            .map_or_else(|| folder.clone(), |checkout| checkout.root().to_owned());
+        let relative = |path: &Path| {
+            path.strip_prefix(&root)
+                .map(|path| path.to_string_lossy().into_owned())
+                .unwrap_or_default()
+        };
+        let place = SpecPlace {
+            file: relative(&real),
+            folder: relative(&folder),
+        };
+        Ok(Self {
+            spec,
+            place,
+            checkout,
+            root,
+            folder,
+            region_flag: None,
+            own_spec: None,
+            policy: ProjectPolicy::default(),
+            files: OnceCell::new(),
+            prices: RefCell::default(),
+        })
+    }
+
+    /// Those of `paths` that lie in the checkout, relative to its root.
+    pub(crate) fn relative<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
+        paths
+            .filter_map(|path| {
+                let folder = path
+                    .parent()
+                    .filter(|folder| !folder.as_os_str().is_empty());
+                let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+                let inside = folder.join(path.file_name()?);
+                let relative = inside.strip_prefix(&self.root).ok()?;
+                Some(relative.to_string_lossy().into_owned())
+            })
+            .collect()
+    }
+
+    /// A path as somebody wrote it, relative to the checkout root and with no link resolved; `None` where it lies elsewhere.
+    pub(crate) fn relative_as_written(&self, path: &Path) -> Option<String> {
+        let whole = without_dots(&folder_as_written()?.join(path));
+        // The root may itself be reached through a link, which is none of the checkout's.
+        let mut above: Vec<&Path> = whole.ancestors().skip(1).collect();
+        above.reverse();
+        let root = above
+            .into_iter()
+            .find(|folder| folder.canonicalize().is_ok_and(|real| real == self.root))?;
+        let inside = whole.strip_prefix(root).ok()?;
+        Some(inside.to_string_lossy().into_owned())
+    }
+
+    /// Loads a spec that nobody named if there is one.
+    pub(crate) fn load_if_there(arguments: &SpecArguments) -> Result<Option<Self>, AppError> {
+        let there = arguments.spec.is_some()
+            || DEFAULT_PLACES.iter().any(|place| Path::new(place).exists());
+        there.then(|| Self::load(arguments)).transpose()
+    }
+
+    /// Doubts about the spec go to standard error.
+    pub(crate) fn warn(&self, loudness: Loudness) {
+        if loudness == Loudness::Quiet {
+            return;
+        }
+        for warning in &self.spec.warnings {
+            warn(&warning.field, &warning.message);
+        }
+    }
+
+    /// The files that git knows, relative to the checkout root; `None` without git.
+    pub(crate) fn known_files(&self) -> Result<Option<&[String]>, AppError> {
+        let Some(checkout) = &self.checkout else {
+            return Ok(None);
+        };
+        if self.files.get().is_none() {
+            // Nobody else sets it: the program has one thread.
+            let _ = self.files.set(checkout.files()?);
+        }
+        Ok(self.files.get().map(Vec::as_slice))
+    }
+
+    /// Whether git tracks a path of the checkout, or would with the next `git add`.
+    pub(crate) fn is_tracked(&self, path: &Path) -> Result<bool, AppError> {
+        let Ok(relative) = path.strip_prefix(&self.root) else {
+            return Ok(false);
+        };
+        let relative = relative.to_string_lossy();
+        let files = self.known_files()?;
+        Ok(files.is_some_and(|files| files.iter().any(|file| *file == relative)))
+    }
+
+    /// A job as the commit itself writes it: what it is known by must not change when it is merged.
+    pub(crate) fn as_written<'a>(&'a self, job: &'a Job) -> &'a Job {
+        let own = self.own_spec.as_ref();
+        own.and_then(|spec| spec.job(&job.name)).unwrap_or(job)
+    }
+
+    /// The gate's own folder, where measurements and workspaces lie.
+    pub(crate) fn state_folder(&self) -> PathBuf {
+        self.folder.join(STATE_FOLDER)
+    }
+
+    /// Today's prices, which win over the tables.
+    pub(crate) fn learn_prices(&self, prices: BTreeMap<InstanceType, Price>) {
+        self.prices.borrow_mut().extend(prices);
+    }
+
+    /// The price of a configuration for one machine and hour: the spec's, else today's, else the tables'.
+    pub(crate) fn price(&self, instance: &InstanceConfiguration) -> Option<Price> {
+        let kind = instance.single_type()?;
+        if let Some(price) = self.spec.prices.get(kind) {
+            return Some(Price::from_spec(*price));
+        }
+        if let Some(price) = self.prices.borrow().get(kind) {
+            return Some(price.clone());
+        }
+        tables::price(kind, self.region().as_deref().unwrap_or(DEFAULT_REGION))
+    }
+
+    /// Flag, then spec, then environment.
+    pub(crate) fn region(&self) -> Option<String> {
+        self.region_flag
+            .clone()
+            .or_else(|| self.spec.region.clone())
+            .or_else(environment_region)
+    }
+
+    /// Refuses to go on where something asked for is not served yet, before any call.
+    pub(crate) fn refuse_not_yet(&self, jobs: &[&Job]) -> Result<(), AppError> {
+        let concerns = |field: &str| {
+            !field.starts_with("jobs.")
+                || jobs
+                    .iter()
+                    .any(|job| field.starts_with(&format!("jobs.{}.", job.name)))
+        };
+        let refused: Vec<_> = self
+            .spec
+            .not_yet
+            .iter()
+            .filter(|item| item.effect == NotYetEffect::Refuse && concerns(&item.field))
+            .collect();
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<String> = refused
+            .iter()
+            .map(|item| format!("{} ({})", item.field, item.what))
+            .collect();
+        Err(AppError::usage(format!(
+            "not served yet: {}; nothing was run",
+            all.join(", ")
+        ))
+        .help("leave it out, or wait for a version that serves it"))
+    }
+
+    /// The file of the spec's recording, all links resolved; inside the checkout.
+    pub(crate) fn recording_file(&self, written: &str) -> Result<PathBuf, AppError> {
+        let joined = match written.strip_prefix('/') {
+            Some(rooted) => self.root.join(rooted),
+            None => self.folder.join(written),
+        };
+        let real = joined.canonicalize().map_err(|source| {
+            AppError::failed(format!("recording: `{written}` cannot be read: {}", joined.display()))
+                .help("put the file there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root")
+                .caused_by(source)
+        })?;
+        if !real.starts_with(&self.root) {
+            return Err(AppError::failed(format!(
+                "recording: `{written}` leads outside the checkout, to {}",
+                real.display()
+            ))
+            .help("keep the recording inside the checkout; links that leave it are refused"));
+        }
+        Ok(real)
+    }
+
+    /// Refuses to write where the recording is read from.
+    pub(crate) fn refuse_to_write_over_the_recording<'a>(
+        &self,
+        mut paths: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<(), AppError> {
+        let recording = match (&self.spec.recording, self.spec.backend) {
+            (Some(recording), BackendKind::Replay) => self.recording_file(recording)?,
+            _ => return Ok(()),
+        };
+        match paths.find(|path| path.canonicalize().is_ok_and(|real| real == recording)) {
+            None => Ok(()),
+            Some(path) => Err(AppError::usage(format!(
+                "{} is the recording that is replayed",
+                path.display()
+            ))
+            .help("write to another file")),
+        }
+    }
+
+    /// What the report says of parts of the spec that are accepted and have no effect yet, for one job or for all.
+    pub(crate) fn ignored_not_yet(&self, job: &Job) -> Vec<String> {
+        self.spec
+            .not_yet
+            .iter()
+            .filter(|item| {
+                !item.field.starts_with("jobs.")
+                    || item.field.starts_with(&format!("jobs.{}.", job.name))
+            })
+            .filter_map(|item| match item.effect {
+                NotYetEffect::Refuse => None,
+                NotYetEffect::Ignore => {
+                    Some(format!("`{}` has no effect yet: {}", item.field, item.what))
+                }
+            })
+            .collect()
+    }
+}
+
+/// The current folder as the shell knows it, where that is the current folder.
+fn folder_as_written() -> Option<PathBuf> {
+    let real = std::env::current_dir().ok()?;
+    let written = std::env::var_os("PWD")
+        .map(PathBuf::from)
+        .filter(|written| written.is_absolute());
+    let is_here = |folder: &PathBuf| {
+        let real = real.canonicalize().ok();
+        real.is_some() && folder.canonicalize().ok() == real
+    };
+    Some(written.filter(is_here).unwrap_or(real))
+}
+
+/// A path without `.` and `..`, by its text alone.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+/// AWS's own variable; empty is as good as unset.
+pub(crate) fn environment_region() -> Option<String> {
+    std::env::var("AWS_REGION")
+        .ok()
+        .filter(|region| !region.is_empty())
+}

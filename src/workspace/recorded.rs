@@ -1,0 +1,26 @@
+//! Recorded measurements, read from a file: JSON lines or a CSV table.
+
+use std::path::Path;
+
+use crate::console::{AppError, files};
+use crate::measurement::table::{self, Table};
+use crate::units::Bytes;
+
+/// Reads a file of at most `limit`; `refused` is what cannot be done where it cannot be read.
+///
+/// The kind of the file is told by its extension; anything but .csv is read as JSON lines.
+pub(crate) fn read(file: &Path, limit: Bytes, refused: AppError) -> Result<Table, AppError> {
+    let text = match files::read_text_up_to(file, limit) {
+        Ok(text) => text,
+        Err(source) => {
+            return Err(refused
+                .help("the file holds JSON lines (.jsonl) or a table (.csv), in UTF-8")
+                .caused_by(source));
+        }
+    };
+    let is_csv = file.extension().is_some_and(|extension| extension == "csv");
+    if is_csv { table::read_csv(&text) } else { table::read_json_lines(&text) }
+        .map_err(|error| refused
+            .help("`canary-gate run --measurements FILE` writes such files; `canary-gate schema measurement` prints a line's form")
+            .caused_by(error))
+}

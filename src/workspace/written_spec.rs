@@ -1,0 +1,150 @@
+//! The spec as a file: where it is looked for, and how it is read.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::cli::SpecArguments;
+use crate::console::AppError;
+use crate::git;
+use crate::instance::tables;
+use crate::spec::{self, Spec, SpecSource};
+
+/// Where a spec is looked for, in this order.
+pub(crate) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
+
+/// A valid spec where it lies.
+pub(crate) struct WrittenSpec {
+    pub(crate) spec: Spec,
+    /// Links resolved.
+    pub(crate) file: PathBuf,
+    /// The folder that its paths are relative to; links resolved.
+    pub(crate) folder: PathBuf,
+}
+
+impl WrittenSpec {
+    /// `within` is the folder that it may not lie outside of, links resolved.
+    pub(crate) fn find(arguments: &SpecArguments, within: Option<&Path>) -> Result<Self, AppError> {
+        let file = find(arguments)?;
+        if let Ok(real) = file.canonicalize() {
+            refuse_link_from_elsewhere(&file, &real)?;
+            // Errors quote what they read, so nothing is read before.
+            if within.is_some_and(|folder| !real.starts_with(folder)) {
+                return Err(AppError::usage(format!(
+                    "the spec {} lies outside of the workspace",
+                    file.display()
+                ))
+                .help("name a spec of the checkout, relative to the workspace"));
+            }
+        }
+        let bytes = read_limited(&file)?;
+        let name = file.to_string_lossy();
+        let spec = spec::read(
+            SpecSource {
+                name: &name,
+                bytes: &bytes,
+            },
+            &tables::listed_types().collect::<Vec<_>>(),
+        )?;
+        let real = file.canonicalize().map_err(|source| {
+            AppError::failed(format!("{name} cannot be read")).caused_by(source)
+        })?;
+        let beside = real.parent().unwrap_or(Path::new("/")).to_owned();
+        // A spec in .github speaks of the checkout, not of .github.
+        let folder = match beside.file_name() {
+            Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
+            _ => beside,
+        };
+        Ok(Self {
+            spec,
+            file: real,
+            folder,
+        })
+    }
+}
+
+/// A pull request can commit a spec that is a link; it may not lead out of the checkout, and errors quote what they read.
+fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> {
+    if !file.is_symlink() {
+        return Ok(());
+    }
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let root = folder
+        .ok()
+        .map(|folder| match git::Checkout::find(&folder) {
+            Ok(Some(checkout)) => checkout.root().to_owned(),
+            _ => folder,
+        });
+    if root.is_some_and(|root| real.starts_with(root)) {
+        return Ok(());
+    }
+    Err(AppError::usage(format!(
+        "the spec {} is a link that leaves the checkout",
+        file.display()
+    ))
+    .help("replace it by the file itself"))
+}
+
+/// The spec file to read.
+fn find(arguments: &SpecArguments) -> Result<PathBuf, AppError> {
+    if let Some(file) = &arguments.spec {
+        return Ok(file.clone());
+    }
+    DEFAULT_PLACES
+        .iter()
+        .map(PathBuf::from)
+        .find(|file| file.exists())
+        .ok_or_else(|| {
+            AppError::usage(format!(
+                "there is no spec: looked for {}",
+                DEFAULT_PLACES.join(" and ")
+            ))
+            .help("write one with `canary-gate init`, or name it with `--spec FILE`")
+        })
+}
+
+/// The spec's path as one would name it from here, whether it can be read or not.
+pub(crate) fn named_or_found(named: Option<&str>) -> String {
+    let found = || {
+        DEFAULT_PLACES
+            .into_iter()
+            .find(|place| Path::new(place).exists())
+    };
+    let path = named.or_else(found).unwrap_or(DEFAULT_PLACES[0]);
+    path.trim_start_matches("./").to_owned()
+}
+
+/// Reads a spec without reading more than one may hold.
+fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
+    let name = file.display();
+    let refuse = |source: std::io::Error| {
+        let error = match source.kind() {
+            std::io::ErrorKind::NotFound => AppError::usage(format!("there is no spec at {name}"))
+                .help("write one with `canary-gate init`, or correct `--spec FILE`"),
+            std::io::ErrorKind::IsADirectory => {
+                AppError::usage(format!("{name} is a folder, not a spec"))
+                    .help("name the file in it: `--spec DIR/canary-gate.yml`")
+            }
+            _ => AppError::usage(format!("the spec {name} cannot be read")),
+        };
+        error.caused_by(source)
+    };
+    // A pipe would block for ever, and a device has no end.
+    if file
+        .metadata()
+        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    {
+        return Err(AppError::usage(format!(
+            "the spec {name} is not a plain file"
+        )));
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(spec::MAX_SPEC_BYTES).unwrap_or(u64::MAX);
+    File::open(file)
+        .and_then(|opened| opened.take(limit.saturating_add(1)).read_to_end(&mut bytes))
+        .map_err(refuse)?;
+    Ok(bytes)
+}
