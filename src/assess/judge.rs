@@ -1,11 +1,11 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
-use crate::assess::unmeasured;
-use crate::assess::versus::{self, Versus, VersusInput};
+use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
+use crate::assess::extrapolated_rows;
 use crate::exit::{self, Strictness};
 use crate::forecast::scale_out::{DataLayout, Measured};
 use crate::forecast::{self, Basis, Estimate, Forecast, Quantity};
-use crate::gate::past::Base;
+use crate::gate::run_history::Base;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::{self, Measurement};
 use crate::plan::PriceOf;
@@ -84,11 +84,11 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
         .iter()
         .map(|alternative| {
             let (instance, why) = alternative.as_ref().err()?;
-            Some(unmeasured::row(instance, why, &measured, input))
+            Some(extrapolated_rows::row(instance, why, &measured, input))
         })
         .collect();
     let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
-    let advice = unmeasured::where_memory_fits(&measured, &main.lines, input);
+    let advice = extrapolated_rows::where_memory_fits(&measured, &main.lines, input);
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
     for line in &main.lines {
@@ -136,7 +136,9 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
         reason,
         affected_by: input.affected_by.to_vec(),
         instance: input.instance.clone(),
-        baseline: input.base.map(|base| versus::named(base, input.instance)),
+        baseline: input
+            .base
+            .map(|base| base_comparison::named(base, input.instance)),
         recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
@@ -267,7 +269,7 @@ fn judge_configuration(
         ));
     }
     let versus = input.base.and_then(|base| {
-        versus::versus(&VersusInput {
+        base_comparison::versus(&BaseComparisonInput {
             base,
             instance,
             is_judged,
@@ -280,7 +282,7 @@ fn judge_configuration(
         })
     });
     let (against, delta) = match versus {
-        Some(Versus {
+        Some(BaseComparison {
             against,
             delta,
             notes,
@@ -388,7 +390,7 @@ pub(crate) fn unknown_report(
         recommendation: None,
         forecasts: vec![InstanceForecast {
             verdict: Verdict::Unknown,
-            ..unmeasured::nothing_known(&job.instance, reason)
+            ..extrapolated_rows::nothing_known(&job.instance, reason)
         }],
         measurements: Vec::new(),
         advice: Vec::new(),

@@ -9,13 +9,13 @@ use crate::console::progress::Progress;
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::forecast::Estimate;
 use crate::gate::backend;
-use crate::gate::canaries::{self, Earlier, Runner};
+use crate::gate::runner::{self, Earlier, Runner};
 use crate::gate::store::{OwnFile, Store};
 use crate::measurement::Measurement;
 use crate::report::{InstanceForecast, Report, words};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Percent, Seconds, Usd};
-use crate::workspace::change;
+use crate::workspace::changed_files;
 use crate::workspace::project::Project;
 use crate::{exit, plan};
 
@@ -27,7 +27,7 @@ pub(crate) async fn actuals(
     loudness: Loudness,
 ) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
-    change::check_names(&arguments.jobs, &project)?;
+    changed_files::check_names(&arguments.jobs, &project)?;
     let refusal = match project.spec.backend {
         BackendKind::Local => None,
         BackendKind::Replay => {
@@ -73,7 +73,7 @@ pub(crate) async fn actuals(
             let full = plan::full_run(job, &dataset);
             let price = project.price(&job.instance);
             let (price, none) = (price.as_ref(), Earlier::none());
-            let ran = canaries::run(&mut runner, job, &[full], price, None, none).await;
+            let ran = runner::run(&mut runner, job, &[full], price, None, none).await;
             if let Some(error) = ran.failure {
                 return Err(error);
             }

@@ -8,9 +8,9 @@ use crate::console::files::Outputs;
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::canaries::Reuse;
-use crate::gate::keys::JobKeys;
-use crate::gate::past::{Past, RecordedForecast};
+use crate::gate::job_keys::JobKeys;
+use crate::gate::run_history::{RecordedForecast, RunHistory};
+use crate::gate::runner::Reuse;
 use crate::history::Scope;
 use crate::history::record::{self, Command, Record};
 use crate::instance::tables;
@@ -21,21 +21,21 @@ use crate::spec::Job;
 use crate::units::UsdPerHour;
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
-use crate::workspace::who::Who;
-use crate::workspace::{change, policy};
+use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{base_policy, changed_files};
 use crate::{drift, gate};
 
 pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
-    policy::apply_overrides(&mut project);
+    base_policy::apply_overrides(&mut project);
     let everything = Change::Everything {
         why: "a check for drift looks at every job".to_owned(),
     };
-    let jobs = change::select_jobs(&arguments.jobs, &project, &everything)?;
-    let who = Who::of_environment(&project, Command::Drift);
-    refuse_another_place(&who)?;
+    let jobs = changed_files::select_jobs(&arguments.jobs, &project, &everything)?;
+    let origin = RunOrigin::of_environment(&project, Command::Drift);
+    refuse_another_place(&origin)?;
     if arguments.accept {
-        for line in accept(&project, &jobs, &who).await? {
+        for line in accept(&project, &jobs, &origin).await? {
             print(&format!("{}\n", printable(&line)))?;
         }
         return Ok(0);
@@ -43,29 +43,29 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
     let strictness = run::strictness(&arguments.verdict, &project.spec);
     if arguments.from_history {
-        let report = from_history(&project, &jobs, &who, strictness).await?;
+        let report = from_history(&project, &jobs, &origin, strictness).await?;
         report::publish(&report, arguments.output.format, &outputs)?;
         return Ok(report.exit_code);
     }
     project.refuse_not_yet(&jobs.iter().map(|one| one.job).collect::<Vec<_>>())?;
     project.refuse_to_write_over_the_recording(arguments.output.outputs.iter())?;
-    let asked = gate::Asked {
+    let request = gate::GateRequest {
         affected: &jobs,
         alternatives: Alternatives::Skip,
         reuse: Reuse::Never,
-        who,
+        origin,
         base: None,
         measurements: None,
         pass_env: &arguments.pass_env,
     };
-    let gated = gate::run(&project, &asked, signals::watch()?, loudness).await?;
+    let gated = gate::run(&project, &request, signals::watch()?, loudness).await?;
     let found = gated.report(&project, Vec::new(), strictness);
     gate::tell(found, &project, arguments.output.format, &outputs)
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.
-pub(crate) fn refuse_another_place(who: &Who) -> Result<(), AppError> {
-    if matches!(who.scope, Scope::Main | Scope::Local) {
+pub(crate) fn refuse_another_place(origin: &RunOrigin) -> Result<(), AppError> {
+    if matches!(origin.scope, Scope::Main | Scope::Local) {
         return Ok(());
     }
     Err(AppError::usage(
@@ -221,18 +221,18 @@ fn of_instance(measurements: &[Measurement], report: &JobReport) -> Vec<Measurem
 async fn from_history(
     project: &Project,
     jobs: &[AffectedJob<'_>],
-    who: &Who,
+    origin: &RunOrigin,
     strictness: Strictness,
 ) -> Result<Report, AppError> {
-    let past = Past::open(project, who).await?;
+    let history = RunHistory::open(project, origin).await?;
     let mut reports = Vec::new();
     let mut notes = Vec::new();
     for one in jobs {
         let job = one.job;
-        past.look_up(&job.name).await?;
-        let checks = past.checks(&job.name).await?;
+        history.look_up(&job.name).await?;
+        let checks = history.checks(&job.name).await?;
         let Some((_, newest)) = checks.last() else {
-            let branch = who.writer.branch.as_ref();
+            let branch = origin.writer.branch.as_ref();
             let branch = branch.map_or(String::new(), |branch| format!(" on branch {branch}"));
             notes.push(format!(
                 "There is no check of {}{branch} in the history.",
@@ -294,13 +294,13 @@ fn recorded_report(project: &Project, job: &Job, found: &record::Forecast) -> Jo
 pub(crate) async fn accept(
     project: &Project,
     jobs: &[AffectedJob<'_>],
-    who: &Who,
+    origin: &RunOrigin,
 ) -> Result<Vec<String>, AppError> {
-    let past = Past::open(project, who).await?;
+    let history = RunHistory::open(project, origin).await?;
     let mut newest = Vec::new();
     for one in jobs {
-        past.look_up(&one.job.name).await?;
-        let checks = past.checks(&one.job.name).await?;
+        history.look_up(&one.job.name).await?;
+        let checks = history.checks(&one.job.name).await?;
         newest.extend(checks.into_iter().last());
     }
     if newest.is_empty() {
@@ -316,11 +316,11 @@ pub(crate) async fn accept(
             ));
             continue;
         }
-        past.accept(record, found).await;
-        if let Some(error) = past.take_failure() {
+        history.accept(record, found).await;
+        if let Some(error) = history.take_failure() {
             return Err(error.of_job(&record.job));
         }
-        let where_to = match who.scope {
+        let where_to = match origin.scope {
             Scope::Local => ", for checks outside of GitHub Actions",
             _ => "",
         };

@@ -14,7 +14,7 @@ use crate::measurement::Measurement;
 use crate::report::{JobReport, Report};
 use crate::spec::{Budget, Job, OnInconclusive};
 use crate::workspace::project::{DEFAULT_REGION, Project, environment_region};
-use crate::workspace::{policy, recorded};
+use crate::workspace::{base_policy, recorded};
 
 /// Why a configuration of the spec has no runs here.
 const NOT_IN_FILE: &str = "no run of it in the file";
@@ -23,7 +23,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
     let mut project = Project::load_if_there(&arguments.spec)?;
     if let Some(project) = &mut project {
         project.region_flag.clone_from(&arguments.region);
-        policy::apply_overrides(project);
+        base_policy::apply_overrides(project);
     }
     let root = match &project {
         Some(project) => project.root.clone(),

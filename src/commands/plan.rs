@@ -15,14 +15,14 @@ use crate::plan::{self, Alternatives, Plan, PlanError};
 use crate::spec::Job;
 use crate::units::Bytes;
 use crate::workspace::project::Project;
-use crate::workspace::{change, policy};
+use crate::workspace::{base_policy, changed_files};
 
 pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
-    let base = policy::base_of(&project, &arguments.spec, &arguments.change)?;
-    policy::settle(&mut project, base, arguments.policy.max_spend)?;
-    let change = change::change(&arguments.change, &project)?;
-    let affected = change::select(&arguments.change, &project, &change)?;
+    let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
+    base_policy::settle(&mut project, base, arguments.policy.max_spend)?;
+    let change = changed_files::change(&arguments.change, &project)?;
+    let affected = changed_files::select(&arguments.change, &project, &change)?;
     project.refuse_not_yet(
         &affected
             .iter()
@@ -34,7 +34,10 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         validate::warn_of_idle_globs(&project)?;
         print(&format!(
             "{}\n",
-            printable(&change::nothing_affected(&change, &arguments.change.jobs))
+            printable(&changed_files::nothing_affected(
+                &change,
+                &arguments.change.jobs
+            ))
         ))?;
         return Ok(0);
     }
@@ -56,7 +59,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         Alternatives::Measure
     };
     let backend = AnyBackend::of(&project, &[], RunTags::of_nobody()).await?;
-    let mut text = change::note(&change, &arguments.change)
+    let mut text = changed_files::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
     for note in &project.policy.notes {
         let _ = writeln!(text, "{}\n", printable(note));

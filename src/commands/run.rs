@@ -6,20 +6,20 @@ use crate::console::files::Outputs;
 use crate::console::{AppError, Loudness, signals};
 use crate::exit::Strictness;
 use crate::gate;
-use crate::gate::canaries::Reuse;
+use crate::gate::runner::Reuse;
 use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::spec::{OnInconclusive, Spec};
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::project::Project;
-use crate::workspace::who::Who;
-use crate::workspace::{change, policy};
+use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{base_policy, changed_files};
 
 pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
-    change::refuse_another_head(&arguments.change, &project)?;
-    let base = policy::base_of(&project, &arguments.spec, &arguments.change)?;
-    policy::settle(&mut project, base, arguments.policy.max_spend)?;
+    changed_files::refuse_another_head(&arguments.change, &project)?;
+    let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
+    base_policy::settle(&mut project, base, arguments.policy.max_spend)?;
     let written = || {
         arguments
             .output
@@ -27,8 +27,9 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             .iter()
             .chain(&arguments.measurements)
     };
-    let change = change::change(&arguments.change, &project)?.without(&project.relative(written()));
-    let affected = change::select(&arguments.change, &project, &change)?;
+    let change =
+        changed_files::change(&arguments.change, &project)?.without(&project.relative(written()));
+    let affected = changed_files::select(&arguments.change, &project, &change)?;
     project.refuse_not_yet(
         &affected
             .iter()
@@ -38,11 +39,11 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     project.refuse_to_write_over_the_recording(written())?;
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
     let strictness = strictness(&arguments.verdict, &project.spec);
-    if let Some(report) = policy::undecidable_report(&project, &affected, strictness) {
+    if let Some(report) = base_policy::undecidable_report(&project, &affected, strictness) {
         report::publish(&report, arguments.output.format, &outputs)?;
         return Ok(report.exit_code);
     }
-    let asked = gate::Asked {
+    let request = gate::GateRequest {
         affected: &affected,
         alternatives: if arguments.only_instance {
             Alternatives::Skip
@@ -54,20 +55,23 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         } else {
             Reuse::Young
         },
-        who: Who::of_environment(&project, Command::Run),
+        origin: RunOrigin::of_environment(&project, Command::Run),
         base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
         measurements: arguments.measurements.as_deref(),
         pass_env: &arguments.pass_env,
     };
-    let gated = gate::run(&project, &asked, signals::watch()?, loudness).await?;
+    let gated = gate::run(&project, &request, signals::watch()?, loudness).await?;
 
-    let mut notes: Vec<String> = change::note(&change, &arguments.change)
+    let mut notes: Vec<String> = changed_files::note(&change, &arguments.change)
         .into_iter()
         .collect();
     if affected.is_empty() {
         // A typing error there is the likeliest reason.
         validate::warn_of_idle_globs(&project)?;
-        notes.push(change::nothing_affected(&change, &arguments.change.jobs));
+        notes.push(changed_files::nothing_affected(
+            &change,
+            &arguments.change.jobs,
+        ));
     }
     let found = gated.report(&project, notes, strictness);
     gate::tell(found, &project, arguments.output.format, &outputs)

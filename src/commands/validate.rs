@@ -10,7 +10,7 @@ use crate::console::{AppError, Loudness, print, printable, say, warn};
 use crate::gate::backend::{self, AnyBackend};
 use crate::plan::{self, Alternatives};
 use crate::spec::{BackendKind, NotYetEffect};
-use crate::workspace::policy;
+use crate::workspace::base_policy;
 use crate::workspace::project::Project;
 
 pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppError> {
@@ -24,7 +24,7 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
         };
         warn(&item.field, &format!("not yet: {}; {effect}", item.what));
     }
-    policy::warn_of_expired(spec);
+    base_policy::warn_of_expired(spec);
     warn_of_idle_globs(&project)?;
     warn_of_unplannable_jobs(&project).await?;
     let mut text = String::new();

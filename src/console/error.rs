@@ -33,7 +33,7 @@ enum Kind {
     Spec(Box<SpecErrors>),
 }
 
-/// Who speaks.
+/// RunOrigin speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Gate,

@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use crate::backend::Told;
 use crate::canary::CanaryRun;
 use crate::console::{Loudness, printable, say};
-use crate::gate::canaries::Earlier;
+use crate::gate::runner::Earlier;
 use crate::measurement::Measurement;
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};

@@ -11,7 +11,7 @@ use crate::backend::sagemaker::{RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendError, CanaryResult, Cancellation, Watcher};
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::{AppError, say, warn};
-use crate::gate::canaries;
+use crate::gate::runner;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
@@ -259,7 +259,7 @@ pub(crate) fn local(project: &Project, pass_env: &[String]) -> Result<LocalBacke
     Ok(LocalBackend::new(
         place(project)?,
         own_program()?,
-        canaries::environment(pass_env)?,
+        runner::environment(pass_env)?,
     ))
 }
 

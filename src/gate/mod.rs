@@ -1,13 +1,13 @@
 //! The gate: for each affected job plan -> canaries -> forecast -> verdict, and everything it started ended.
 
 pub(crate) mod backend;
-pub(crate) mod canaries;
+pub(crate) mod design_loop;
 pub(crate) mod gate_run;
-pub(crate) mod gated_job;
-pub(crate) mod history;
-pub(crate) mod keys;
-pub(crate) mod measure;
-pub(crate) mod past;
+pub(crate) mod job_gate;
+pub(crate) mod job_keys;
+pub(crate) mod open_history;
+pub(crate) mod run_history;
+pub(crate) mod runner;
 pub(crate) mod store;
 
 use std::cell::Cell;
@@ -25,9 +25,9 @@ use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::exit::Strictness;
 use crate::gate::backend::AnyBackend;
-use crate::gate::canaries::{Reuse, Runner};
 use crate::gate::gate_run::GateRun;
-use crate::gate::past::Past;
+use crate::gate::run_history::RunHistory;
+use crate::gate::runner::{Reuse, Runner};
 use crate::gate::store::{OwnFile, Store};
 use crate::plan::{Alternatives, PlanError};
 use crate::report::{self, JobReport, Report};
@@ -35,16 +35,16 @@ use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
-use crate::workspace::who::Who;
+use crate::workspace::run_origin::RunOrigin;
 
 /// What is asked of the gate.
-pub(crate) struct Asked<'a> {
+pub(crate) struct GateRequest<'a> {
     pub(crate) affected: &'a [AffectedJob<'a>],
     pub(crate) alternatives: Alternatives,
     /// Whether earlier runs' canaries and training jobs may stand for those of this one.
     pub(crate) reuse: Reuse,
     /// Whose run this is to the history.
-    pub(crate) who: Who,
+    pub(crate) origin: RunOrigin,
     /// The commit to compare with; `None` where there is none.
     pub(crate) base: Option<BaseCommit>,
     /// A file that measurements are kept in beside the gate's own.
@@ -54,7 +54,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// What it found.
-pub(crate) struct Gated {
+pub(crate) struct GateOutcome {
     jobs: Vec<JobReport>,
     /// What a person must mend, with the job that it kept from being checked; `None`: the gate itself.
     failures: Vec<(Option<String>, AppError)>,
@@ -70,14 +70,14 @@ pub(crate) enum Left {
 }
 
 /// Why it ended without an answer.
-pub(crate) struct Broken {
+pub(crate) struct GateFailure {
     pub(crate) error: AppError,
     /// What its canaries cost until then; `None` where none has ended, or without a price.
     pub(crate) spent: Option<Usd>,
     pub(crate) left: Left,
 }
 
-impl From<AppError> for Broken {
+impl From<AppError> for GateFailure {
     /// Before the first canary.
     fn from(error: AppError) -> Self {
         Self {
@@ -88,8 +88,8 @@ impl From<AppError> for Broken {
     }
 }
 
-impl From<Broken> for AppError {
-    fn from(broken: Broken) -> Self {
+impl From<GateFailure> for AppError {
+    fn from(broken: GateFailure) -> Self {
         broken.error
     }
 }
@@ -97,18 +97,18 @@ impl From<Broken> for AppError {
 /// Checks every affected job. Whatever it started has ended when this returns, unless a second signal came.
 pub(crate) async fn run(
     project: &Project,
-    asked: &Asked<'_>,
+    request: &GateRequest<'_>,
     interruption: Interruption,
     loudness: Loudness,
-) -> Result<Gated, Broken> {
+) -> Result<GateOutcome, GateFailure> {
     let gate_run = GateRun::begin(project)?;
-    let past = Past::open(project, &asked.who).await?;
-    let tags = gate_run.tags(match asked.reuse {
+    let history = RunHistory::open(project, &request.origin).await?;
+    let tags = gate_run.tags(match request.reuse {
         Reuse::Young => ReusePolicy::Young,
         Reuse::Never => ReusePolicy::Own,
     });
-    let backend = AnyBackend::of(project, asked.pass_env, tags).await?;
-    let mut store = Store::open(project, OwnFile::Canaries, asked.measurements)?;
+    let backend = AnyBackend::of(project, request.pass_env, tags).await?;
+    let mut store = Store::open(project, OwnFile::Canaries, request.measurements)?;
     files::check_target(&own_report(project), &project.root)?;
     project.warn(loudness);
 
@@ -124,7 +124,7 @@ pub(crate) async fn run(
     // After a second signal none of this comes to its end, and the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, asked, &past, &mut runner).await;
+        let gated = gate_all(project, request, &history, &mut runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
             Ok(()) => {
@@ -141,11 +141,11 @@ pub(crate) async fn run(
     let written = store.finish();
     let spent = store.spent();
     let left = left.get();
-    let broken = |error| Broken { error, spent, left };
+    let broken = |error| GateFailure { error, spent, left };
     written.map_err(broken)?;
     let (mut gated, finished) = gated.map_err(broken)?;
     gated.left = left;
-    if let Some(error) = past.take_failure() {
+    if let Some(error) = history.take_failure() {
         let error = error.during("keeping what was found in the history");
         gated.failures.push((None, error));
     }
@@ -163,7 +163,7 @@ pub(crate) fn own_report(project: &Project) -> std::path::PathBuf {
     project.state_folder().join(LAST_REPORT)
 }
 
-impl Gated {
+impl GateOutcome {
     /// The report over all jobs, and the command's own error: the last of the failures, after the others were printed.
     pub(crate) fn report(
         self,
@@ -215,14 +215,14 @@ pub(crate) fn keep(report: &Report, project: &Project) -> Result<(), AppError> {
 /// Each affected job's part of the report. A job that cannot be checked does not keep the others from it.
 async fn gate_all<'a>(
     project: &'a Project,
-    asked: &Asked<'a>,
-    past: &'a Past,
+    request: &GateRequest<'a>,
+    history: &'a RunHistory,
     runner: &mut Runner<'a, AnyBackend>,
-) -> Result<Gated, AppError> {
+) -> Result<GateOutcome, AppError> {
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
-    for affected in asked.affected {
-        match gated_job::gate(project, affected, asked, past, runner).await {
+    for affected in request.affected {
+        match job_gate::gate(project, affected, request, history, runner).await {
             Ok((report, failure)) => {
                 jobs.push(report);
                 failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));
@@ -245,7 +245,7 @@ async fn gate_all<'a>(
             break;
         }
     }
-    Ok(Gated {
+    Ok(GateOutcome {
         jobs,
         failures,
         left: Left::Perhaps,

@@ -11,9 +11,9 @@ use crate::git::{GitError, TreeEntry};
 use crate::github::tree::{Kind, TreeFile};
 use crate::instance::InstanceConfiguration;
 use crate::spec::{Job, Spec};
+use crate::workspace::base_policy::{self, BaseFile};
 use crate::workspace::checkout::Checkout;
-use crate::workspace::code::{CodeSelection, key_of_files};
-use crate::workspace::policy::{self, BaseFile};
+use crate::workspace::code_files::{CodeSelection, key_of_files};
 use crate::workspace::project::Project;
 
 /// The commit that a change is compared with.
@@ -95,7 +95,7 @@ impl BaseCommit {
             }
             Err(error) => return Err(error.into()),
         };
-        let files = policy::files_at(checkout, &sha, policy::places(project, spec))?;
+        let files = base_policy::files_at(checkout, &sha, base_policy::places(project, spec))?;
         let tree = checkout.tree(&sha)?.into_iter().map(Listed::from);
         let tree: Vec<Listed> = tree.collect();
         Ok(Some(Self::of(&name, sha, files, Ok(&tree))))
@@ -122,10 +122,10 @@ impl BaseCommit {
         let Some((place, Ok(bytes))) = found else {
             return base;
         };
-        let Ok(spec) = policy::read(&place, &bytes) else {
+        let Ok(spec) = base_policy::read(&place, &bytes) else {
             return base;
         };
-        let folder = policy::folder_of(&place);
+        let folder = base_policy::folder_of(&place);
         for job in &spec.jobs {
             let instance = job.instance.clone();
             base.instances.insert(job.name.clone(), instance);

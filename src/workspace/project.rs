@@ -10,8 +10,8 @@ use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
 use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
 use crate::spec::{BackendKind, Job, NotYetEffect, Spec};
+use crate::workspace::base_policy::ProjectPolicy;
 use crate::workspace::checkout::{self, Checkout, CommitCheckout};
-use crate::workspace::policy::ProjectPolicy;
 use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
 
 /// The gate's own folder, beside the spec.
@@ -36,7 +36,7 @@ pub(crate) struct Project {
     pub(crate) own_spec: Option<Spec>,
     /// Whose policy counts; until it is settled, the spec's own.
     pub(crate) policy: ProjectPolicy,
-    /// Asked of git once.
+    /// GateRequest of git once.
     files: OnceCell<Vec<String>>,
     /// What the backend says that machines cost today.
     prices: RefCell<BTreeMap<InstanceType, Price>>,

@@ -4,12 +4,12 @@
 //! SageMaker or are replayed.
 
 mod annotations;
-mod desk;
 mod parts;
 mod post_step;
+mod publisher;
 mod step_files;
-mod subject;
 mod tracking;
+mod trigger;
 
 use std::path::PathBuf;
 
@@ -23,9 +23,9 @@ use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 use crate::exit::{self, Strictness};
 use crate::gate;
-use crate::gate::canaries::Reuse;
-use crate::gate::past::Past;
-use crate::gate::{Broken, Left, backend};
+use crate::gate::run_history::RunHistory;
+use crate::gate::runner::Reuse;
+use crate::gate::{GateFailure, Left, backend};
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
@@ -37,13 +37,13 @@ use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
-use crate::workspace::who::Who;
-use crate::workspace::{change, policy};
+use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{base_policy, changed_files};
 
-use desk::Desk;
 use parts::ComparedWith;
 use post_step::Stage;
-use subject::Subject;
+use publisher::Publisher;
+use trigger::Trigger;
 
 pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     // What is no text is not as good as unset: its error shows what there was.
@@ -62,9 +62,9 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     }
     // From the first moment: the first process of a container is not ended by a signal that it does not listen for.
     let interruption = signals::watch()?;
-    let mut desk = Desk::open(environment);
-    let checked = check(&mut desk, &variable, interruption, loudness).await;
-    Ok(desk.publish(checked).await)
+    let mut publisher = Publisher::open(environment);
+    let checked = check(&mut publisher, &variable, interruption, loudness).await;
+    Ok(publisher.publish(checked).await)
 }
 
 /// What the story found.
@@ -94,7 +94,7 @@ struct Ready {
     project: Project,
     inputs: Inputs,
     change: Change,
-    who: Who,
+    origin: RunOrigin,
     /// The commit to compare with; `None` where the branch is measured as it stands.
     base: Option<BaseCommit>,
     github: Github,
@@ -109,34 +109,34 @@ enum Prepared {
 
 /// The story until there is something to tell. It tells `desk` where, as soon as that is known.
 async fn check(
-    desk: &mut Desk,
+    publisher: &mut Publisher,
     variable: &dyn Fn(&str) -> Option<String>,
     mut interruption: Interruption,
     loudness: Loudness,
-) -> Result<Checked, Broken> {
-    let prepared = interruption.unless_interrupted(prepare(desk, variable));
+) -> Result<Checked, GateFailure> {
+    let prepared = interruption.unless_interrupted(prepare(publisher, variable));
     let Ready {
         project,
         inputs,
         change,
-        who,
+        origin,
         base,
         github,
     } = match prepared.await?? {
         Prepared::Ready(ready) => *ready,
         Prepared::Told(checked) => return Ok(*checked),
     };
-    let affected = change::select_jobs(&inputs.jobs, &project, &change)?;
+    let affected = changed_files::select_jobs(&inputs.jobs, &project, &change)?;
     project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
     let strictness = strictness(&inputs, &project);
     let notes = notes(&inputs, &project, &change, &affected)?;
-    if let Some(report) = policy::undecidable_report(&project, &affected, strictness) {
+    if let Some(report) = base_policy::undecidable_report(&project, &affected, strictness) {
         return Ok(Checked::without_canaries(report, Some(project)));
     }
     if !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report {
-        let past = Past::open(&project, &who).await?;
+        let history = RunHistory::open(&project, &origin).await?;
         let versus = ComparedWith {
-            past: &past,
+            history: &history,
             commit: base.as_ref(),
         };
         let report =
@@ -146,11 +146,11 @@ async fn check(
     refuse_local(&project, &affected)?;
     let is_drift = inputs.command == ActionCommand::Drift;
     if is_drift {
-        drift::refuse_another_place(&who)?;
+        drift::refuse_another_place(&origin)?;
     }
-    let issue = (is_drift && inputs.issue == IssuePolicy::Update).then(|| desk.issue(&inputs));
+    let issue = (is_drift && inputs.issue == IssuePolicy::Update).then(|| publisher.issue(&inputs));
     if inputs.accept {
-        let accepted = drift::accept(&project, &affected, &who).await?;
+        let accepted = drift::accept(&project, &affected, &origin).await?;
         let are_all = accepted.len() == affected.len();
         let report = gate::assemble(&project, Vec::new(), accepted, strictness);
         let mut checked = Checked::without_canaries(report, Some(project));
@@ -159,9 +159,9 @@ async fn check(
         }
         return Ok(checked);
     }
-    let begun = desk.begin(&project, &affected);
+    let begun = publisher.begin(&project, &affected);
     interruption.unless_interrupted(begun).await?;
-    let asked = gate::Asked {
+    let request = gate::GateRequest {
         affected: &affected,
         alternatives: if is_drift {
             Alternatives::Skip
@@ -173,13 +173,13 @@ async fn check(
         } else {
             Reuse::Young
         },
-        who,
+        origin,
         base,
         measurements: None,
         pass_env: &[],
     };
     let jobs_asked = affected.len();
-    let gated = gate::run(&project, &asked, interruption, loudness).await?;
+    let gated = gate::run(&project, &request, interruption, loudness).await?;
     let left = gated.left;
     let (report, error) = gated.report(&project, notes, strictness);
     let mut checked = Checked {
@@ -196,51 +196,51 @@ async fn check(
 
 /// Event, files, change and policy: everything that GitHub is asked for.
 async fn prepare(
-    desk: &mut Desk,
+    publisher: &mut Publisher,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Prepared, AppError> {
     let (inputs, wrong) = Inputs::read(variable);
-    desk.on_inconclusive = inputs.on_inconclusive;
-    let event = subject::read_event(&desk.environment)?;
+    publisher.on_inconclusive = inputs.on_inconclusive;
+    let event = trigger::read_event(&publisher.environment)?;
     let known = async {
-        let github = client(&desk.environment, &inputs).await?;
-        let subject = Subject::of(&github, event, &inputs).await?;
-        Ok::<_, AppError>((github, subject))
+        let github = client(&publisher.environment, &inputs).await?;
+        let trigger = Trigger::of(&github, event, &inputs).await?;
+        Ok::<_, AppError>((github, trigger))
     };
     let known = known.await;
     // A wrong input is told in the comment too, where there is one to tell it in.
-    if let Ok((github, subject)) = &known {
-        desk.comment_on(github, subject, &inputs);
+    if let Ok((github, trigger)) = &known {
+        publisher.comment_on(github, trigger, &inputs);
     }
     refuse_wrong(&wrong)?;
-    let (github, subject) = known?;
+    let (github, trigger) = known?;
     let told = |checked| Ok(Prepared::Told(Box::new(checked)));
     if inputs.command == ActionCommand::Sweep {
-        return told(sweep_all(&subject, &inputs).await?);
+        return told(sweep_all(&trigger, &inputs).await?);
     }
-    refuse_drift_of_a_change(&subject, &inputs)?;
-    if subject.is_from_fork(&desk.environment.repository) {
-        return told(from_fork(&subject, &inputs));
+    refuse_drift_of_a_change(&trigger, &inputs)?;
+    if trigger.is_from_fork(&publisher.environment.repository) {
+        return told(from_fork(&trigger, &inputs));
     }
     let spec = SpecArguments {
         spec: inputs.spec.as_ref().map(PathBuf::from),
     };
-    let mut project = load(&github, &desk.environment, &spec).await?;
+    let mut project = load(&github, &publisher.environment, &spec).await?;
     project.region_flag.clone_from(&inputs.aws_region);
-    desk.about(&project);
-    subject.refuse_another_commit(&github, &project).await?;
+    publisher.about(&project);
+    trigger.refuse_another_commit(&github, &project).await?;
     let change = match inputs.command {
         ActionCommand::Drift => Change::Everything {
             why: "a check for drift looks at every job".to_owned(),
         },
-        _ => subject.change(&github, &project).await?,
+        _ => trigger.change(&github, &project).await?,
     };
-    let base_commit = subject.base_commit(&github, &project, &spec).await?;
-    let base = subject.base(&github, &project, &spec).await?;
-    policy::settle(&mut project, base, inputs.max_spend)?;
-    desk.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
+    let base_commit = trigger.base_commit(&github, &project, &spec).await?;
+    let base = trigger.base(&github, &project, &spec).await?;
+    base_policy::settle(&mut project, base, inputs.max_spend)?;
+    publisher.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
     Ok(Prepared::Ready(Box::new(Ready {
-        who: who(&subject, &project, &inputs, variable),
+        origin: origin(&trigger, &project, &inputs, variable),
         base: base_commit,
         project,
         inputs,
@@ -250,28 +250,30 @@ async fn prepare(
 }
 
 /// Whose run this is to the history: a pull request's is its own, whatever event started it.
-fn who(
-    subject: &Subject,
+fn origin(
+    trigger: &Trigger,
     project: &Project,
     inputs: &Inputs,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Who {
+) -> RunOrigin {
     let command = match inputs.command {
         ActionCommand::Drift => Command::Drift,
         _ => Command::Run,
     };
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
-    let who = Who::in_actions(variable, commit.as_deref(), command);
-    match subject.pull_request() {
-        Some(pull_request) => who.of_pull_request(pull_request.number, &pull_request.head.branch),
-        None => who,
+    let origin = RunOrigin::in_actions(variable, commit.as_deref(), command);
+    match trigger.pull_request() {
+        Some(pull_request) => {
+            origin.of_pull_request(pull_request.number, &pull_request.head.branch)
+        }
+        None => origin,
     }
 }
 
 /// Drift is of a branch as it stands: what a change brings is told by the gate.
-fn refuse_drift_of_a_change(subject: &Subject, inputs: &Inputs) -> Result<(), AppError> {
+fn refuse_drift_of_a_change(trigger: &Trigger, inputs: &Inputs) -> Result<(), AppError> {
     let is_drift = inputs.command == ActionCommand::Drift;
-    if is_drift && subject.pull_request().is_some() {
+    if is_drift && trigger.pull_request().is_some() {
         return Err(AppError::usage(
             "a check for drift is of a branch as it stands, and is not run for a pull request",
         )
@@ -346,7 +348,7 @@ fn notes(
     }
     if affected.is_empty() {
         validate::warn_of_idle_globs(project)?;
-        notes.push(change::nothing_affected(change, &inputs.jobs));
+        notes.push(changed_files::nothing_affected(change, &inputs.jobs));
     }
     Ok(notes)
 }
@@ -362,14 +364,14 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
 }
 
 /// Nothing of a fork's pull request is run, and nobody's money is spent on it.
-fn from_fork(subject: &Subject, inputs: &Inputs) -> Checked {
+fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
     let strictness = Strictness {
         strict: false,
         on_inconclusive: OnInconclusive::Fail,
     };
     let mut report = judge::report(
         Vec::new(),
-        vec![subject.how_to_run_a_fork()],
+        vec![trigger.how_to_run_a_fork()],
         strictness,
         jiff::Timestamp::now(),
     );
@@ -380,8 +382,8 @@ fn from_fork(subject: &Subject, inputs: &Inputs) -> Checked {
 }
 
 /// `command: sweep`: what dead runs left, by the spec that is checked out.
-async fn sweep_all(subject: &Subject, inputs: &Inputs) -> Result<Checked, AppError> {
-    if subject.pull_request().is_some() {
+async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppError> {
+    if trigger.pull_request().is_some() {
         return Err(AppError::usage(
             "a sweep goes by the spec that is checked out, and is not run for a pull request",
         )

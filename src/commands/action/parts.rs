@@ -12,8 +12,8 @@ use crate::console::AppError;
 use crate::exit::{self, Strictness};
 use crate::forecast::scale_out::DataLayout;
 use crate::gate;
-use crate::gate::keys::JobKeys;
-use crate::gate::past::{Base, Past};
+use crate::gate::job_keys::JobKeys;
+use crate::gate::run_history::{Base, RunHistory};
 use crate::github::inputs::Inputs;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::measurement::Measurement;
@@ -31,7 +31,7 @@ const MOST_ENTRIES: usize = 100_000;
 
 /// Where the parts' jobs have their baselines.
 pub(super) struct ComparedWith<'a> {
-    pub(super) past: &'a Past,
+    pub(super) history: &'a RunHistory,
     pub(super) commit: Option<&'a BaseCommit>,
 }
 
@@ -40,8 +40,8 @@ impl ComparedWith<'_> {
     async fn of(&self, project: &Project, job: &Job) -> Result<Option<Base>, AppError> {
         let keys = JobKeys::of_code(project.code_key(job)?);
         let base = async {
-            self.past.look_up(&job.name).await?;
-            self.past.base(job, &keys, self.commit).await
+            self.history.look_up(&job.name).await?;
+            self.history.base(job, &keys, self.commit).await
         };
         base.await
             .map_err(|error: AppError| error.during("looking for what to compare with"))

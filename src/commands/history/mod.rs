@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 
 use crate::cli::HistoryCommand;
 use crate::console::{AppError, printable, say};
-use crate::gate::history;
+use crate::gate::open_history;
 use crate::history::record::Command;
 use crate::history::{Damaged, Entry, History, Listing, Scope};
 use crate::spec::Spec;
 use crate::workspace::project::Project;
-use crate::workspace::who::Who;
+use crate::workspace::run_origin::RunOrigin;
 
 /// Of those that have records, where one is asked for that has none.
 const JOBS_NAMED: usize = 20;
@@ -45,8 +45,8 @@ pub(super) async fn history(command: &HistoryCommand) -> Result<u8, AppError> {
 
 /// What this run may read.
 async fn open(project: &Project) -> Result<History, AppError> {
-    let who = Who::of_environment(project, Command::Run);
-    history::open(project, who.scope).await
+    let origin = RunOrigin::of_environment(project, Command::Run);
+    open_history::open(project, origin.scope).await
 }
 
 /// The names of all records that this run may read, of one job or of all.

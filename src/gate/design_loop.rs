@@ -5,7 +5,7 @@ use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::forecast::{self, Basis};
 use crate::gate::backend::AnyBackend;
-use crate::gate::canaries::{self, Earlier, Ran, Runner};
+use crate::gate::runner::{self, Earlier, Ran, Runner};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::plan::{
@@ -140,7 +140,7 @@ impl Session<'_> {
             ..Earlier::none()
         };
         let limit = Some(self.job.canary.spend_limit);
-        let ran = canaries::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
+        let ran = runner::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
         if ran.too_dear > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
@@ -207,7 +207,7 @@ impl Session<'_> {
                 is_open: true,
             };
             let limit = Some(self.job.canary.spend_limit);
-            let ran = canaries::run(runner, self.job, &[run], price.as_ref(), limit, earlier).await;
+            let ran = runner::run(runner, self.job, &[run], price.as_ref(), limit, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;

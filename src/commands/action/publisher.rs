@@ -4,7 +4,7 @@ use crate::assess::judge;
 use crate::change::AffectedJob;
 use crate::console::{AppError, printable, say};
 use crate::exit::{self, Strictness};
-use crate::gate::{Broken, Left};
+use crate::gate::{GateFailure, Left};
 use crate::github::client::Github;
 use crate::github::commands::StopCommands;
 use crate::github::comment::{Marker, MarkerState, Order};
@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
-use super::subject::Subject;
+use super::trigger::Trigger;
 use super::{Checked, annotations, step_files, worst_case};
 
 /// GitHub takes 65,536 of something; under this many bytes a comment is safe whatever it counts.
@@ -32,7 +32,7 @@ const LONGEST_SUMMARY: usize = (1 << 20) - 4096;
 const LOG_WIDTH: u16 = 120;
 
 /// What is known of where to tell.
-pub(super) struct Desk {
+pub(super) struct Publisher {
     pub(super) environment: Environment,
     /// Whether an unknown outcome fails the check, once something says so.
     pub(super) on_inconclusive: Option<OnInconclusive>,
@@ -41,7 +41,7 @@ pub(super) struct Desk {
     commenting: Option<Commenting>,
     /// What is printed between its two lines cannot be a workflow command.
     stop: StopCommands,
-    /// Who asked for what, for the foot of the comment.
+    /// RunOrigin asked for what, for the foot of the comment.
     policy: Option<report::Policy>,
     commit: Option<String>,
 }
@@ -65,12 +65,12 @@ impl Commenting {
     }
 }
 
-impl Desk {
+impl Publisher {
     /// From here on the log is only a log: what a canary prints is no command.
     pub(super) fn open(environment: Environment) -> Self {
         let stop = StopCommands::new(step_files::random());
         say(&stop.begin());
-        let desk = Self {
+        let publisher = Self {
             environment,
             on_inconclusive: None,
             spec: written_spec::named_or_found(None),
@@ -79,20 +79,20 @@ impl Desk {
             policy: None,
             commit: None,
         };
-        step_files::write_state(&desk.environment, &[("opened", "true")]);
-        desk
+        step_files::write_state(&publisher.environment, &[("opened", "true")]);
+        publisher
     }
 
     /// The comment goes to the pull request, if there is one and it is wanted.
-    pub(super) fn comment_on(&mut self, github: &Github, subject: &Subject, inputs: &Inputs) {
+    pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
         self.spec = written_spec::named_or_found(inputs.spec.as_deref());
-        let Some(pull_request) = subject.pull_request() else {
+        let Some(pull_request) = trigger.pull_request() else {
             return;
         };
         if inputs.comment == CommentPolicy::Off {
             return;
         }
-        let time = subject.time().unwrap_or_else(jiff::Timestamp::now);
+        let time = trigger.time().unwrap_or_else(jiff::Timestamp::now);
         self.commenting = Some(Commenting {
             github: github.clone(),
             pull_request: pull_request.number,
@@ -195,7 +195,7 @@ impl Desk {
 
     /// Tells what was found everywhere, and gives back the exit code. The summary comes first, for posting may take long; the
     /// comment before the check fails.
-    pub(super) async fn publish(self, checked: Result<Checked, Broken>) -> u8 {
+    pub(super) async fn publish(self, checked: Result<Checked, GateFailure>) -> u8 {
         let told = self.told(checked);
         step_files::write_summary(&self.environment, &told.summary, &told.short);
         let url = self.post(&told).await;
@@ -231,7 +231,7 @@ impl Desk {
     }
 
     /// The texts of what was found.
-    fn told(&self, checked: Result<Checked, Broken>) -> Told {
+    fn told(&self, checked: Result<Checked, GateFailure>) -> Told {
         let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
@@ -280,8 +280,8 @@ impl Desk {
     }
 
     /// A report that holds nothing but why there is none.
-    fn broken(&self, broken: Broken) -> Checked {
-        let Broken { error, spent, left } = broken;
+    fn broken(&self, broken: GateFailure) -> Checked {
+        let GateFailure { error, spent, left } = broken;
         let strictness = Strictness {
             strict: false,
             on_inconclusive: self.on_inconclusive.unwrap_or(OnInconclusive::Fail),

@@ -5,7 +5,7 @@ use crate::drift::causes;
 use crate::forecast::change::{self, Comparison, Growth};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, Unknown};
-use crate::gate::past::Base;
+use crate::gate::run_history::Base;
 use crate::history::record;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::measurement::{self, Measurement};
@@ -16,7 +16,7 @@ use crate::units::{Fraction, Seconds};
 use crate::verdict::{Against, LineVerdict};
 
 /// What a comparison is made from.
-pub(crate) struct VersusInput<'a> {
+pub(crate) struct BaseComparisonInput<'a> {
     pub(crate) base: &'a Base,
     /// Of the forecast that is compared.
     pub(crate) instance: &'a InstanceConfiguration,
@@ -32,7 +32,7 @@ pub(crate) struct VersusInput<'a> {
 }
 
 /// How a configuration stands against the base.
-pub(crate) struct Versus {
+pub(crate) struct BaseComparison {
     pub(crate) against: Against,
     pub(crate) delta: Delta,
     /// What a reader must know of the comparison.
@@ -40,7 +40,7 @@ pub(crate) struct Versus {
 }
 
 /// The comparison; `None` where the base measured no such configuration.
-pub(crate) fn versus(input: &VersusInput<'_>) -> Option<Versus> {
+pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> {
     let found = &input.base.found;
     let instance = match input.is_judged {
         true => &found.forecasts.first()?.instance,
@@ -102,7 +102,7 @@ pub(crate) fn versus(input: &VersusInput<'_>) -> Option<Versus> {
         ));
     }
     let delta = delta(&comparison, &time, &cost, prices, input.certainty, &base);
-    Some(Versus {
+    Some(BaseComparison {
         against: Against {
             base,
             time,

@@ -13,14 +13,14 @@ use crate::github::pull_request::PullRequest;
 use crate::spec::MAX_SPEC_BYTES;
 use crate::units::Bytes;
 use crate::workspace::base_commit::{BaseCommit, Listed};
-use crate::workspace::policy::{self, Base, BaseFile};
+use crate::workspace::base_policy::{self, Base, BaseFile};
 use crate::workspace::project::Project;
 
 /// What the gate looks at.
-pub(super) enum Subject {
+pub(super) enum Trigger {
     PullRequest {
         pull_request: Box<PullRequest>,
-        asked: Asked,
+        asked: Requester,
     },
     Push {
         before: Option<String>,
@@ -36,9 +36,9 @@ pub(super) enum Subject {
     Branch,
 }
 
-/// Who wants a pull request checked.
+/// RunOrigin wants a pull request checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Requester {
     Itself,
     /// The input `pull-request` on an event that anybody may cause.
     Input,
@@ -68,7 +68,7 @@ pub(super) fn read_event(environment: &Environment) -> Result<Event, AppError> {
     })
 }
 
-impl Subject {
+impl Trigger {
     /// What the event and the input `pull-request` say.
     pub(super) async fn of(
         github: &Github,
@@ -79,13 +79,13 @@ impl Subject {
             // The event of a pull request speaks for itself; the input cannot make it another.
             (Event::PullRequest(pull_request), _) => Ok(Self::PullRequest {
                 pull_request,
-                asked: Asked::Itself,
+                asked: Requester::Itself,
             }),
             (event, Some(number)) => Ok(Self::PullRequest {
                 pull_request: Box::new(github.pull_request(number).await?),
                 asked: match event {
-                    Event::Dispatch => Asked::Maintainer,
-                    _ => Asked::Input,
+                    Event::Dispatch => Requester::Maintainer,
+                    _ => Requester::Input,
                 },
             }),
             (Event::Push { before, after }, None) => Ok(Self::Push { before, after }),
@@ -113,7 +113,7 @@ impl Subject {
         match self {
             Self::PullRequest {
                 pull_request,
-                asked: Asked::Itself | Asked::Input,
+                asked: Requester::Itself | Requester::Input,
             } => pull_request.is_from_fork(repository),
             _ => false,
         }
@@ -124,7 +124,7 @@ impl Subject {
         match self {
             Self::PullRequest {
                 pull_request,
-                asked: Asked::Itself,
+                asked: Requester::Itself,
             } => Some(pull_request.updated_at),
             _ => None,
         }
@@ -148,7 +148,7 @@ impl Subject {
     ) -> Result<(), AppError> {
         let Self::PullRequest {
             pull_request,
-            asked: Asked::Input | Asked::Maintainer,
+            asked: Requester::Input | Requester::Maintainer,
         } = self
         else {
             return Ok(());
@@ -238,7 +238,7 @@ impl Subject {
     }
 
     /// The commit that what is checked out is compared with, and what the jobs were known by there; `None` for a push and a
-    /// branch as it stands. Unlike [`Subject::base`], where the base's tip may have moved on.
+    /// branch as it stands. Unlike [`Trigger::base`], where the base's tip may have moved on.
     pub(super) async fn base_commit(
         &self,
         github: &Github,
@@ -276,7 +276,7 @@ async fn base_files(
     sha: &str,
 ) -> Result<Vec<BaseFile>, AppError> {
     let mut files = Vec::new();
-    for place in policy::places(project, spec) {
+    for place in base_policy::places(project, spec) {
         let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
             Ok(bytes) => bytes.map(Ok),
             Err(error @ (GithubError::TooLarge { .. } | GithubError::Link { .. })) => {

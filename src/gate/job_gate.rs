@@ -8,11 +8,11 @@ use crate::commands::drift;
 use crate::console::AppError;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend::AnyBackend;
-use crate::gate::canaries::{Records, Runner};
-use crate::gate::keys::JobKeys;
-use crate::gate::measure::{self, Goal, Measured};
-use crate::gate::past::{Base, Past, RecordedForecast};
-use crate::gate::{Asked, unless_cancelled, unplannable};
+use crate::gate::design_loop::{self, Goal, Measured};
+use crate::gate::job_keys::JobKeys;
+use crate::gate::run_history::{Base, RecordedForecast, RunHistory};
+use crate::gate::runner::{Records, Runner};
+use crate::gate::{GateRequest, unless_cancelled, unplannable};
 use crate::history::record::Command;
 use crate::plan::{self, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
@@ -24,15 +24,15 @@ use crate::workspace::project::Project;
 pub(crate) async fn gate<'a>(
     project: &'a Project,
     affected: &AffectedJob<'a>,
-    asked: &Asked<'a>,
-    past: &'a Past,
+    request: &GateRequest<'a>,
+    history: &'a RunHistory,
     runner: &mut Runner<'a, AnyBackend>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
-    let looking = look(project, affected, asked, past, runner.backend);
+    let looking = look(project, affected, request, history, runner.backend);
     let (dataset, checks) = unless_cancelled(looking, runner.cancellation).await??;
     let price_of = |instance: &_| project.price(instance);
-    let mut plan = match plan::plan(job, &dataset, &price_of, asked.alternatives) {
+    let mut plan = match plan::plan(job, &dataset, &price_of, request.alternatives) {
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let notes = project.ignored_not_yet(job);
@@ -44,8 +44,8 @@ pub(crate) async fn gate<'a>(
     let preparing = prepare(
         project,
         affected,
-        asked,
-        past,
+        request,
+        history,
         runner.backend,
         &dataset,
         &mut plan,
@@ -55,16 +55,16 @@ pub(crate) async fn gate<'a>(
     runner.records = (project.spec.backend != BackendKind::Replay).then(|| Records {
         project,
         job,
-        past,
+        history,
         keys: keys.clone(),
-        reuse: asked.reuse,
+        reuse: request.reuse,
     });
     // Checks for drift are compared with each other, whatever a budget needs to know.
-    let goal = match asked.who.writer.command {
+    let goal = match request.origin.writer.command {
         Command::Run => Goal::Budget,
         Command::Drift => Goal::NarrowTime,
     };
-    let mut measured = measure::measure(project, &mut plan, job, &dataset, goal, runner).await;
+    let mut measured = design_loop::measure(project, &mut plan, job, &dataset, goal, runner).await;
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()
@@ -75,7 +75,7 @@ pub(crate) async fn gate<'a>(
     let mut notes = runner.backend.notes(job);
     notes.extend(plan.notes.iter().cloned());
     notes.extend(project.ignored_not_yet(job));
-    notes.extend(no_base_yet(job, asked, &keys, base.as_ref()));
+    notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
     let mut report = judge::job_report(&JobInput {
         name: &job.name,
         instance: &job.instance,
@@ -95,7 +95,7 @@ pub(crate) async fn gate<'a>(
     // What a signal cut short is no forecast.
     let kept = match runner.cancellation.is_cancelled() {
         true => Ok(()),
-        false => keep(affected, asked, past, &keys, &checks, &mut report).await,
+        false => keep(affected, request, history, &keys, &checks, &mut report).await,
     };
     let kept = kept.map_err(|error| error.during("reading the checks before"));
     Ok((report, failure.or(kept.err())))
@@ -106,19 +106,19 @@ pub(crate) async fn gate<'a>(
 async fn look(
     project: &Project,
     affected: &AffectedJob<'_>,
-    asked: &Asked<'_>,
-    past: &Past,
+    request: &GateRequest<'_>,
+    history: &RunHistory,
     backend: &AnyBackend,
 ) -> Result<(Dataset, Vec<RecordedForecast>), AppError> {
     let job = affected.job;
     let ready = backend.preflight(project, job).await;
     ready.map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
-    let known = past.look_up(&job.name).await;
+    let known = history.look_up(&job.name).await;
     known.map_err(|error| error.during("reading the history"))?;
-    let writable = past.check_writable(&job.name);
+    let writable = history.check_writable(&job.name);
     writable.map_err(|error| error.during("opening the history"))?;
-    let checks = match asked.who.writer.command {
-        Command::Drift => past.checks(&job.name).await,
+    let checks = match request.origin.writer.command {
+        Command::Drift => history.checks(&job.name).await,
         Command::Run => Ok(Vec::new()),
     };
     let checks = checks.map_err(|error| error.during("reading the checks before"))?;
@@ -131,8 +131,8 @@ async fn look(
 async fn prepare(
     project: &Project,
     affected: &AffectedJob<'_>,
-    asked: &Asked<'_>,
-    past: &Past,
+    request: &GateRequest<'_>,
+    history: &RunHistory,
     backend: &AnyBackend,
     dataset: &Dataset,
     plan: &mut Plan,
@@ -140,9 +140,9 @@ async fn prepare(
     let job = affected.job;
     let prepared = backend.prepare(project, job, dataset, plan).await;
     prepared.map_err(|error| error.during("preparing the canaries"))?;
-    let keys = JobKeys::of(project, backend, job, dataset, asked.pass_env).await;
+    let keys = JobKeys::of(project, backend, job, dataset, request.pass_env).await;
     let keys = keys.map_err(|error| error.during("reading code and data"))?;
-    let base = past.base(job, &keys, asked.base.as_ref()).await;
+    let base = history.base(job, &keys, request.base.as_ref()).await;
     let base = base.map_err(|error| error.during("looking for what to compare with"))?;
     Ok((keys, base))
 }
@@ -150,22 +150,22 @@ async fn prepare(
 /// That there is nothing to compare with, and why.
 fn no_base_yet(
     job: &Job,
-    asked: &Asked<'_>,
+    request: &GateRequest<'_>,
     keys: &JobKeys,
     base: Option<&Base>,
 ) -> Option<String> {
-    if base.is_some() || asked.who.writer.command == Command::Drift {
+    if base.is_some() || request.origin.writer.command == Command::Drift {
         return None;
     }
     // What has not changed has nothing to be compared with.
-    let theirs = asked
+    let theirs = request
         .base
         .as_ref()
         .and_then(|commit| commit.code.get(&job.name));
     if theirs.is_some() && theirs == keys.code.as_ref() {
         return None;
     }
-    if let Some(commit) = &asked.base
+    if let Some(commit) = &request.base
         && let Some(why) = commit.unknown.get(&job.name)
     {
         return Some(format!(
@@ -174,7 +174,7 @@ fn no_base_yet(
             branch = commit.branch(),
         ));
     }
-    if let Some(commit) = &asked.base {
+    if let Some(commit) = &request.base {
         return Some(format!(
             "There is no base yet to compare with: the history has no run of commit {:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}.",
             commit.sha,
@@ -214,8 +214,8 @@ fn settle_unknown(report: &mut JobReport, measured: Measured, failure: Option<&A
 /// was found is kept also where it cannot be told whether it is a new baseline.
 async fn keep(
     affected: &AffectedJob<'_>,
-    asked: &Asked<'_>,
-    past: &Past,
+    request: &GateRequest<'_>,
+    history: &RunHistory,
     keys: &JobKeys,
     checks: &[RecordedForecast],
     report: &mut JobReport,
@@ -224,18 +224,18 @@ async fn keep(
     let has_time = |row: &InstanceForecast| row.estimates.time_seconds.is_some();
     let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
         && report.forecasts.first().is_some_and(has_time);
-    let is_baseline = match asked.who.writer.command {
+    let is_baseline = match request.origin.writer.command {
         Command::Drift => {
-            let (job, commit) = (affected.job, past.commit());
+            let (job, commit) = (affected.job, history.commit());
             let is_first = drift::hold_against_earlier(job, checks, commit, keys, report, is_whole);
             Ok(is_first)
         }
-        Command::Run if is_whole && asked.who.may_set_the_baseline() => {
-            past.is_another_training(report, keys).await
+        Command::Run if is_whole && request.origin.may_set_the_baseline() => {
+            history.is_another_training(report, keys).await
         }
         Command::Run => Ok(false),
     };
     let known = *is_baseline.as_ref().unwrap_or(&false);
-    past.keep_forecast(report, keys, known).await;
+    history.keep_forecast(report, keys, known).await;
     is_baseline.map(|_| ())
 }

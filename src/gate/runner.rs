@@ -9,8 +9,8 @@ use crate::backend::{Backend, CanaryResult, Cancellation, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::Progress;
 use crate::console::{AppError, indented, say};
-use crate::gate::keys::JobKeys;
-use crate::gate::past::Past;
+use crate::gate::job_keys::JobKeys;
+use crate::gate::run_history::RunHistory;
 use crate::gate::store::Store;
 use crate::instance::Price;
 use crate::measurement::{Measurement, Reused};
@@ -34,7 +34,7 @@ pub(crate) struct Runner<'a, B> {
 pub(crate) struct Records<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
-    pub(crate) past: &'a Past,
+    pub(crate) history: &'a RunHistory,
     pub(crate) keys: JobKeys,
     /// Whether canaries of earlier runs may stand for those of this one.
     pub(crate) reuse: Reuse,
@@ -55,7 +55,7 @@ impl Records<'_> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
             (Reuse::Young, Some(key)) => {
-                self.past
+                self.history
                     .canary(self.job, run, &key, jiff::Timestamp::now())
                     .await
             }
@@ -76,7 +76,9 @@ impl Records<'_> {
             );
             return;
         }
-        self.past.keep_canary(&self.keys, &key, measurement).await;
+        self.history
+            .keep_canary(&self.keys, &key, measurement)
+            .await;
     }
 }
 

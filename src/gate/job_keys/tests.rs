@@ -10,7 +10,7 @@ use crate::cli::{ChangeArguments, SpecArguments};
 use crate::plan::{self, Alternatives};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
-use crate::workspace::policy;
+use crate::workspace::base_policy;
 
 const SPEC: &str = "\
 version: 1
@@ -235,8 +235,8 @@ fn a_merged_change_is_known_by_the_key_it_had_as_a_change() {
         head: None,
         changed_files: None,
     };
-    let base = policy::base_of(&change, &checkout.arguments(), &arguments).unwrap();
-    policy::settle(&mut change, base, Usd(5.0)).unwrap();
+    let base = base_policy::base_of(&change, &checkout.arguments(), &arguments).unwrap();
+    base_policy::settle(&mut change, base, Usd(5.0)).unwrap();
     let (keys, _) = checkout.keys_of(&change);
     checkout.git(&["checkout", "--quiet", "main"]);
     checkout.git(&[

@@ -7,27 +7,27 @@ use crate::workspace::project::Project;
 
 /// The part of the history that a run belongs to, and what its records say of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Who {
+pub(crate) struct RunOrigin {
     pub(crate) scope: Scope,
     pub(crate) writer: Writer,
 }
 
-impl Who {
+impl RunOrigin {
     /// By the variables that GitHub Actions sets; elsewhere a run is local.
     pub(crate) fn of_environment(project: &Project, command: Command) -> Self {
         let commit = project.checkout.as_ref().and_then(Checkout::commit);
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let who = Self::of(&variable, commit.as_deref(), command);
-        if who.scope != Scope::Local {
-            return who;
+        let origin = Self::of(&variable, commit.as_deref(), command);
+        if origin.scope != Scope::Local {
+            return origin;
         }
         let checkout = project.checkout.as_ref().and_then(Checkout::git);
         Self {
             writer: Writer {
                 branch: checkout.and_then(crate::git::Checkout::branch),
-                ..who.writer
+                ..origin.writer
             },
-            ..who
+            ..origin
         }
     }
 
@@ -58,7 +58,7 @@ impl Who {
         commit: Option<&str>,
         command: Command,
     ) -> Self {
-        let who = |scope, event, branch, pull_request| Self {
+        let origin = |scope, event, branch, pull_request| Self {
             scope,
             writer: Writer {
                 event,
@@ -75,7 +75,7 @@ impl Who {
             .and_then(|rest| rest.split('/').next()?.parse().ok());
         if let Some(number) = pull_request {
             let branch = variable("GITHUB_HEAD_REF");
-            return who(
+            return origin(
                 Scope::PullRequest(number),
                 Event::PullRequest,
                 branch,
@@ -86,14 +86,14 @@ impl Who {
             Some("push") => Event::Push,
             Some("schedule") => Event::Schedule,
             Some("workflow_dispatch") => Event::Dispatch,
-            Some("merge_group") => return who(Scope::Queue, Event::MergeGroup, branch, None),
-            _ => return who(Scope::Queue, Event::Dispatch, branch, None),
+            Some("merge_group") => return origin(Scope::Queue, Event::MergeGroup, branch, None),
+            _ => return origin(Scope::Queue, Event::Dispatch, branch, None),
         };
         // A workflow can check out anything; only the commit that it was started for is the branch's own.
         if commit.is_none() || commit != variable("GITHUB_SHA").as_deref() {
-            return who(Scope::Queue, event, None, None);
+            return origin(Scope::Queue, event, None, None);
         }
-        who(Scope::Main, event, branch, None)
+        origin(Scope::Main, event, branch, None)
     }
 
     /// A pull request that the action was asked to look at, whatever event started it.
@@ -132,7 +132,7 @@ mod tests {
 
     fn of(variables: &[(&str, &str)], commit: &str) -> (Scope, Event, Option<String>) {
         let actions = [("GITHUB_ACTIONS", "true"), ("GITHUB_SHA", SHA)];
-        let who = Who::of(
+        let origin = RunOrigin::of(
             &|name| {
                 let mut known = variables.iter().chain(&actions);
                 let found = known.find(|(known, _)| *known == name);
@@ -141,7 +141,7 @@ mod tests {
             Some(commit),
             Command::Run,
         );
-        (who.scope, who.writer.event, who.writer.branch)
+        (origin.scope, origin.writer.event, origin.writer.branch)
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn anywhere_else_a_run_is_local() {
-        let who = Who::of(&|_| None, Some(SHA), Command::Run);
-        assert_eq!(who.scope, Scope::Local);
+        let origin = RunOrigin::of(&|_| None, Some(SHA), Command::Run);
+        assert_eq!(origin.scope, Scope::Local);
     }
 }

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use crate::canary::{CanaryRun, Key};
 use crate::console::{AppError, printable, say};
-use crate::gate::history;
-use crate::gate::keys::JobKeys;
+use crate::gate::job_keys::JobKeys;
+use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
 use crate::history::{BaseWanted, Damaged, Entry, History};
 use crate::measurement::{Measurement, Reused};
@@ -19,10 +19,10 @@ use crate::units::Seconds;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
-use crate::workspace::who::Who;
+use crate::workspace::run_origin::RunOrigin;
 
 /// The history as one run of the gate uses it.
-pub(crate) struct Past {
+pub(crate) struct RunHistory {
     history: History,
     writer: Writer,
     commit: Option<String>,
@@ -50,12 +50,12 @@ pub(crate) struct Base {
     pub(crate) age: Seconds,
 }
 
-impl Past {
-    /// The history that the spec names, for a run of `who`.
-    pub(crate) async fn open(project: &Project, who: &Who) -> Result<Self, AppError> {
+impl RunHistory {
+    /// The history that the spec names, for a run of `origin`.
+    pub(crate) async fn open(project: &Project, origin: &RunOrigin) -> Result<Self, AppError> {
         Ok(Self {
-            history: history::open(project, who.scope).await?,
-            writer: who.writer.clone(),
+            history: open_history::open(project, origin.scope).await?,
+            writer: origin.writer.clone(),
             commit: project.checkout.as_ref().and_then(Checkout::commit),
             entries: RefCell::default(),
             damaged: RefCell::default(),
