@@ -1,12 +1,11 @@
 //! A forecast held against what the base takes.
 
-use crate::assess::judge::{CapacityOf, measured_price};
+use crate::assess::base_result::BaseResult;
+use crate::assess::input::{CapacityOf, measured_price};
 use crate::drift::causes;
 use crate::forecast::change::{self, Comparison, Growth};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, Unknown};
-use crate::gate::run_history::Base;
-use crate::history::record;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::measurement::{self, Measurement};
 use crate::plan::PriceOf;
@@ -17,7 +16,7 @@ use crate::verdict::{Against, LineVerdict};
 
 /// What a comparison is made from.
 pub(crate) struct BaseComparisonInput<'a> {
-    pub(crate) base: &'a Base,
+    pub(crate) base: &'a BaseResult,
     /// Of the forecast that is compared.
     pub(crate) instance: &'a InstanceConfiguration,
     /// Whether the budget is judged on it; then it stands against whatever the base trains on.
@@ -41,7 +40,7 @@ pub(crate) struct BaseComparison {
 
 /// The comparison; `None` where the base measured no such configuration.
 pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> {
-    let found = &input.base.found;
+    let found = input.base;
     let instance = match input.is_judged {
         true => &found.forecasts.first()?.instance,
         false => input.instance,
@@ -116,7 +115,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
 }
 
 /// The lines that the base's own report showed as exceeded on this configuration.
-fn exceeded_then(found: &record::Forecast, instance: &InstanceConfiguration) -> Vec<LineKind> {
+fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<LineKind> {
     let rows = found.forecasts.iter();
     let of_instance = rows.filter(|row| row.instance == *instance);
     let lines = of_instance.flat_map(|row| &row.budget);
@@ -170,11 +169,11 @@ fn delta(
 }
 
 /// The baseline as a report of a job on `instance` names it.
-pub(crate) fn named(base: &Base, instance: &InstanceConfiguration) -> Baseline {
-    let theirs = base.found.forecasts.first().map(|row| &row.instance);
+pub(crate) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Baseline {
+    let theirs = base.forecasts.first().map(|row| &row.instance);
     Baseline {
-        commit: base.record.commit.clone(),
-        branch: base.record.writer.branch.clone(),
+        commit: base.commit.clone(),
+        branch: base.branch.clone(),
         age_days: base.age.in_days(),
         is_same_code: base.is_same_code,
         data_changed: base.data_changed,

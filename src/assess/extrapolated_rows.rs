@@ -1,11 +1,12 @@
 //! What the canaries tell of machines that they did not run on: the rows of alternatives that were not measured, and the
 //! smallest listed instance where the memory fits.
 
-use crate::assess::judge::{self, JobInput};
+use crate::assess::input::JobInput;
+use crate::assess::row;
 use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
-use crate::forecast::{Basis, Forecast, Laws};
+use crate::forecast::{Basis, Forecast};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::report::{Delta, Estimates, InstanceForecast, PhaseEstimates, words};
+use crate::report::{InstanceForecast, words};
 use crate::spec::{Bound, LineKind};
 use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, Verdict};
 
@@ -38,37 +39,17 @@ pub(crate) fn row(
             breach @ (Verdict::Exceeded | Verdict::AtRisk) => breach,
             _ => Verdict::NotJudged,
         },
-        estimates: judge::estimates(&known.forecast, input.budget.certainty),
+        estimates: row::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
         price: price.filter(|_| known.forecast.cost_usd.is_ok()),
-        budget: judge::budget_rows(&lines),
-        ..nothing_known(instance, why)
+        budget: row::budget_rows(&lines),
+        ..row::nothing_known(instance, why)
     };
     let notes = known.notes.iter();
     (
         row,
         notes.map(|note| format!("{instance}: {note}")).collect(),
     )
-}
-
-/// The row of a configuration of which nothing is known.
-pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
-    InstanceForecast {
-        instance: instance.clone(),
-        groups: match instance {
-            InstanceConfiguration::Homogeneous { .. } => Vec::new(),
-            InstanceConfiguration::Heterogeneous { groups, .. } => groups.clone(),
-        },
-        verdict: Verdict::NotJudged,
-        not_measured: Some(why.to_owned()),
-        estimated_from: None,
-        estimates: Estimates::default(),
-        phases: PhaseEstimates::default(),
-        delta: Delta::default(),
-        law: Laws::default(),
-        price: None,
-        budget: Vec::new(),
-    }
 }
 
 /// Where the memory of the job's own instance is in question: the smallest listed instance that has enough, or why none

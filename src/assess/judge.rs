@@ -2,47 +2,18 @@
 
 use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
 use crate::assess::extrapolated_rows;
-use crate::exit::{self, Strictness};
-use crate::forecast::scale_out::{DataLayout, Measured};
-use crate::forecast::{self, Basis, Estimate, Forecast, Quantity};
-use crate::gate::run_history::Base;
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
+use crate::assess::input::{JobInput, measured_price};
+use crate::assess::row;
+use crate::forecast::scale_out::Measured;
+use crate::forecast::{self, Basis, Forecast};
+use crate::instance::{Capacity, InstanceConfiguration};
 use crate::measurement::{self, Measurement};
-use crate::plan::PriceOf;
 use crate::report::{
-    self, BudgetRow, ClosestFit, Delta, Estimates, InstanceForecast, JobReport, LimitNeeded,
-    OverrideInForce, PhaseEstimates, Recommendation, Report, Spend,
+    ClosestFit, Delta, InstanceForecast, JobReport, LimitNeeded, Recommendation, Spend,
 };
-use crate::spec::{Budget, Job, LineKind};
-use crate::units::{Fraction, Seconds, Usd};
+use crate::spec::LineKind;
+use crate::units::{Seconds, Usd};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Pick, Verdict};
-
-/// Capacities of machine types as the backend or the tables know them.
-pub(crate) type CapacityOf<'a> = &'a dyn Fn(&InstanceType) -> Option<Capacity>;
-
-/// What a job's part of the report is made from.
-pub(crate) struct JobInput<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) instance: &'a InstanceConfiguration,
-    pub(crate) budget: &'a Budget,
-    pub(crate) affected_by: &'a [String],
-    /// In the order of the spec, each with why it was not measured, if so.
-    pub(crate) alternatives: Vec<(&'a InstanceConfiguration, Option<String>)>,
-    /// On `instance` and on the alternatives.
-    pub(crate) measurements: &'a [Measurement],
-    /// What the plan could have cost at most.
-    pub(crate) worst_case: Option<Usd>,
-    pub(crate) capacity_of: CapacityOf<'a>,
-    pub(crate) price_of: PriceOf<'a>,
-    /// How the data reach the hosts of the full run.
-    pub(crate) layout: DataLayout,
-    /// What the forecasts are compared with.
-    pub(crate) base: Option<&'a Base>,
-    /// Whether the team may use a machine type.
-    pub(crate) is_allowed: &'a dyn Fn(&InstanceType) -> bool,
-    /// What is to be said beside.
-    pub(crate) notes: Vec<String>,
-}
 
 /// One configuration, forecast and judged.
 struct Judged {
@@ -201,30 +172,6 @@ fn recommendation<'a>(
     })
 }
 
-/// The report over all jobs: the worst verdict, and the code of the worst that has one.
-pub(crate) fn report(
-    jobs: Vec<JobReport>,
-    notes: Vec<String>,
-    strictness: Strictness,
-    now: jiff::Timestamp,
-) -> Report {
-    let verdicts: Vec<Verdict> = jobs.iter().map(|job| job.verdict).collect();
-    Report {
-        schema_version: report::SCHEMA_VERSION,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        generated_at: now,
-        run_url: None,
-        commit: None,
-        spec_hash: None,
-        policy: None,
-        verdict: verdict::worst(verdicts.iter().copied()),
-        exit_code: exit::code_of_all(verdicts, strictness),
-        jobs,
-        notes,
-        failures: Vec::new(),
-    }
-}
-
 /// Forecasts one configuration from its measurements and holds it against the budget.
 fn judge_configuration(
     instance: &InstanceConfiguration,
@@ -305,40 +252,17 @@ fn judge_configuration(
             verdict: row_verdict,
             not_measured: None,
             estimated_from: None,
-            estimates: estimates(&forecast, certainty),
-            phases: phases(&forecast, certainty),
+            estimates: row::estimates(&forecast, certainty),
+            phases: row::phases(&forecast, certainty),
             delta,
             law: forecast.law.clone(),
             price,
-            budget: budget_rows(&lines),
+            budget: row::budget_rows(&lines),
         },
         lines,
         forecast,
         capacity: known_capacity,
     }
-}
-
-/// The lines as a report shows them.
-pub(crate) fn budget_rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
-    let deciding = verdict::deciding(lines);
-    (0..)
-        .zip(lines)
-        .map(|(index, line)| BudgetRow {
-            decides: deciding == Some(index),
-            line: line.line.kind,
-            limit: line.line.limit,
-            bound: line.line.bound,
-            level: line.line.level,
-            chance_of_breach: line.chance_of_breach,
-            verdict: line.verdict,
-            existing_breach: line.existing_breach,
-            overridden: line.line.overridden.as_ref().map(|agreed| OverrideInForce {
-                written_limit: agreed.written,
-                until: agreed.until.to_string(),
-                reason: agreed.reason.clone(),
-            }),
-        })
-        .collect()
 }
 
 /// The verdict of a job and its one sentence. A failed canary outranks all but a budget exceeded.
@@ -373,41 +297,6 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     (main.row.verdict, reason)
 }
 
-/// A job whose canaries could not be planned: its outcome is unknown, for `reason`.
-pub(crate) fn unknown_report(
-    job: &Job,
-    affected_by: &[String],
-    reason: &str,
-    notes: Vec<String>,
-) -> JobReport {
-    JobReport {
-        name: job.name.clone(),
-        verdict: Verdict::Unknown,
-        reason: reason.to_owned(),
-        affected_by: affected_by.to_vec(),
-        instance: job.instance.clone(),
-        baseline: None,
-        recommendation: None,
-        forecasts: vec![InstanceForecast {
-            verdict: Verdict::Unknown,
-            ..extrapolated_rows::nothing_known(&job.instance, reason)
-        }],
-        measurements: Vec::new(),
-        advice: Vec::new(),
-        notes,
-        drift: None,
-        spend: Spend::default(),
-    }
-}
-
-/// What was paid when it was measured.
-pub(crate) fn measured_price(measurements: &[Measurement]) -> Option<Price> {
-    measurements
-        .iter()
-        .rev()
-        .find_map(|measurement| measurement.price.clone())
-}
-
 /// Where no table knows the machine, a measurement that holds both bytes and percent tells its memory.
 fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
     measurements.iter().find_map(|measurement| {
@@ -420,42 +309,6 @@ fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
             gpu_memory: None,
         })
     })
-}
-
-fn estimate(quantity: &Quantity, certainty: Fraction) -> Option<Estimate> {
-    quantity
-        .as_ref()
-        .ok()
-        .map(|predictive| Estimate::of(predictive, certainty))
-}
-
-pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
-    Estimates {
-        time_seconds: estimate(&forecast.time_seconds, certainty),
-        cost_usd: estimate(&forecast.cost_usd, certainty),
-        memory_percent: estimate(&forecast.memory_percent, certainty),
-        memory_bytes: estimate(&forecast.memory_bytes, certainty),
-        cpu_percent: estimate(&forecast.cpu_percent, certainty),
-        gpu_percent: estimate(&forecast.gpu_percent, certainty),
-        gpu_memory_percent: estimate(&forecast.gpu_memory_percent, certainty),
-        io_wait_percent: estimate(&forecast.io_wait_percent, certainty),
-        step_seconds: estimate(&forecast.step_seconds, certainty),
-        cost_per_step_usd: estimate(&forecast.cost_per_step_usd, certainty),
-    }
-}
-
-fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {
-    let phase = |predictive: &Option<forecast::Predictive>| {
-        predictive
-            .as_ref()
-            .map(|predictive| Estimate::of(predictive, certainty))
-    };
-    PhaseEstimates {
-        startup: phase(&forecast.phases.startup),
-        download: phase(&forecast.phases.download),
-        training: phase(&forecast.phases.training),
-        upload: phase(&forecast.phases.upload),
-    }
 }
 
 /// What the measurements of one run of the gate took.

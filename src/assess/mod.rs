@@ -1,5 +1,10 @@
-//! From measurements to a job's part of the report.
+//! Pure: from measurements to a job's part of the report.
 
 pub(crate) mod base_comparison;
+pub(crate) mod base_result;
+pub(crate) mod drift_check;
 pub(crate) mod extrapolated_rows;
+pub(crate) mod input;
 pub(crate) mod judge;
+mod row;
+pub(crate) mod whole_report;

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use crate::backend::Backend;
 use crate::cli::ActualsArguments;
-use crate::commands::report;
-use crate::console::progress::Progress;
+use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::forecast::Estimate;
 use crate::gate::backend;
-use crate::gate::runner::{self, Earlier, Runner};
+use crate::gate::last_report;
+use crate::gate::runner::{self, Runner};
 use crate::gate::store::{OwnFile, Store};
 use crate::measurement::Measurement;
 use crate::report::{InstanceForecast, Report, words};
@@ -17,10 +17,8 @@ use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Percent, Seconds, Usd};
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
+use crate::workspace::stored_report;
 use crate::{exit, plan};
-
-/// The report of the last `run`, in the gate's own folder.
-pub(crate) const LAST_REPORT: &str = "last-report.json";
 
 pub(crate) async fn actuals(
     arguments: &ActualsArguments,
@@ -97,14 +95,14 @@ pub(crate) async fn actuals(
 
 /// The report of the last `run` of this spec.
 fn last_report(project: &Project) -> Result<Report, AppError> {
-    let file = project.state_folder().join(LAST_REPORT);
+    let file = last_report::path(project);
     let advice = "forecast first: `canary-gate run --all`, with the same `--spec`";
     if !file.exists() {
         return Err(
             AppError::usage("there is no forecast to hold a full run against").help(advice),
         );
     }
-    let report = report::read(&file)?;
+    let report = stored_report::read(&file)?;
     if report.spec_hash.as_deref() != Some(project.spec.hash.as_str()) {
         return Err(
             AppError::usage("the last forecast was made from another version of the spec")

@@ -1,14 +1,16 @@
 //! `forecast FILE`: offline, from recorded measurements. With a spec, its budgets are judged; without, only that memory
 //! fits the machine.
 
-use crate::assess::judge::{self, JobInput};
+use crate::assess::input::JobInput;
+use crate::assess::judge;
+use crate::assess::whole_report;
 use crate::cli::ForecastArguments;
-use crate::commands::{report, run};
+use crate::commands::{publish, strictness};
 use crate::console::AppError;
 use crate::console::files::{self, Outputs};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate;
+use crate::gate::run_report;
 use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
 use crate::measurement::Measurement;
 use crate::report::{JobReport, Report};
@@ -55,15 +57,15 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
         })
         .collect();
     let report = match &project {
-        Some(project) => gate::assemble(
+        Some(project) => run_report::assemble(
             project,
             jobs,
             Vec::new(),
-            run::strictness(&arguments.verdict, &project.spec),
+            strictness::strictness(&arguments.verdict, &project.spec),
         ),
         None => without_spec(jobs, arguments.verdict.strict),
     };
-    report::publish(&report, arguments.output.format, &outputs)?;
+    publish::publish(&report, arguments.output.format, &outputs)?;
     Ok(report.exit_code)
 }
 
@@ -180,5 +182,5 @@ fn without_spec(jobs: Vec<JobReport>, strict: bool) -> Report {
     let notes = vec![
         "No spec was found, so no budget is judged but that memory fits the machine.".to_owned(),
     ];
-    judge::report(jobs, notes, strictness, jiff::Timestamp::now())
+    whole_report::report(jobs, notes, strictness, jiff::Timestamp::now())
 }

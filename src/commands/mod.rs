@@ -1,17 +1,19 @@
 //! Each command as a short straight function over the stages.
 
 mod action;
-pub(crate) mod actuals;
-pub(crate) mod drift;
+mod actuals;
+mod drift;
 mod forecast;
 mod history;
 mod iam_policy;
 mod init;
 mod plan;
 mod probe;
-pub(crate) mod report;
+mod publish;
+mod report;
 mod run;
 mod schema;
+mod strictness;
 mod sweep;
 mod validate;
 

@@ -7,13 +7,12 @@ use crate::backend::sagemaker::RunTags;
 use crate::canary::{CanaryRun, WorkLevel};
 use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
-use crate::commands::validate;
 use crate::console::{AppError, print, printable};
-use crate::gate;
 use crate::gate::backend::AnyBackend;
 use crate::plan::{self, Alternatives, Plan, PlanError};
 use crate::spec::Job;
 use crate::units::Bytes;
+use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::{base_policy, changed_files};
 
@@ -31,7 +30,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     )?;
     if affected.is_empty() {
         // A typing error there is the likeliest reason.
-        validate::warn_of_idle_globs(&project)?;
+        idle_globs::warn_of_idle_globs(&project)?;
         print(&format!(
             "{}\n",
             printable(&changed_files::nothing_affected(
@@ -88,7 +87,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                     job.name
                 );
             }
-            Err(error) => return Err(gate::unplannable(&error)),
+            Err(error) => return Err(error.into()),
         }
     }
     print(&text)?;

@@ -1,16 +1,16 @@
 //! `run`: the gate on a change that the flags name. Change -> plan -> canaries -> forecast -> verdict -> report.
 
-use crate::cli::{Inconclusive, RunArguments, VerdictArguments};
-use crate::commands::{report, validate};
+use crate::cli::RunArguments;
+use crate::commands::{publish, strictness};
 use crate::console::files::Outputs;
 use crate::console::{AppError, Loudness, signals};
-use crate::exit::Strictness;
 use crate::gate;
-use crate::gate::runner::Reuse;
+use crate::gate::run_report;
+use crate::gate::{GateRequest, Purpose, Reuse};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
-use crate::spec::{OnInconclusive, Spec};
 use crate::workspace::base_commit::BaseCommit;
+use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
@@ -38,12 +38,12 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     )?;
     project.refuse_to_write_over_the_recording(written())?;
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
-    let strictness = strictness(&arguments.verdict, &project.spec);
-    if let Some(report) = base_policy::undecidable_report(&project, &affected, strictness) {
-        report::publish(&report, arguments.output.format, &outputs)?;
+    let strictness = strictness::strictness(&arguments.verdict, &project.spec);
+    if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
+        publish::publish(&report, arguments.output.format, &outputs)?;
         return Ok(report.exit_code);
     }
-    let request = gate::GateRequest {
+    let request = GateRequest {
         affected: &affected,
         alternatives: if arguments.only_instance {
             Alternatives::Skip
@@ -55,6 +55,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         } else {
             Reuse::Young
         },
+        purpose: Purpose::Budget,
         origin: RunOrigin::of_environment(&project, Command::Run),
         base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
         measurements: arguments.measurements.as_deref(),
@@ -67,24 +68,12 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         .collect();
     if affected.is_empty() {
         // A typing error there is the likeliest reason.
-        validate::warn_of_idle_globs(&project)?;
+        idle_globs::warn_of_idle_globs(&project)?;
         notes.push(changed_files::nothing_affected(
             &change,
             &arguments.change.jobs,
         ));
     }
     let found = gated.report(&project, notes, strictness);
-    gate::tell(found, &project, arguments.output.format, &outputs)
-}
-
-/// Flag, then spec.
-pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictness {
-    Strictness {
-        strict: arguments.strict || spec.strict,
-        on_inconclusive: match arguments.on_inconclusive {
-            Some(Inconclusive::Fail) => OnInconclusive::Fail,
-            Some(Inconclusive::Pass) => OnInconclusive::Pass,
-            None => spec.on_inconclusive,
-        },
-    }
+    publish::publish_and_keep(found, &project, arguments.output.format, &outputs)
 }

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use crate::backend::sagemaker::{self, RunTags};
 use crate::backend::{Backend, BackendError};
-use crate::change::PathGlobs;
 use crate::cli::ValidateArguments;
 use crate::console::{AppError, Loudness, print, printable, say, warn};
 use crate::gate::backend::{self, AnyBackend};
 use crate::plan::{self, Alternatives};
 use crate::spec::{BackendKind, NotYetEffect};
 use crate::workspace::base_policy;
+use crate::workspace::idle_globs::warn_of_idle_globs;
 use crate::workspace::project::Project;
 
 pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppError> {
@@ -41,29 +41,6 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
     );
     print(&text)?;
     Ok(0)
-}
-
-/// A glob that matches no file is mostly a typing error.
-pub(crate) fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
-    let Some(files) = project.known_files()? else {
-        return Ok(());
-    };
-    for job in &project.spec.jobs {
-        for (index, pattern) in job.paths.iter().enumerate() {
-            // An exclusion may well stand there for what is to come.
-            if pattern.starts_with('!') {
-                continue;
-            }
-            let globs = PathGlobs::new(std::slice::from_ref(pattern), &project.place.folder);
-            if !files.iter().any(|file| globs.matches(file)) {
-                warn(
-                    &format!("jobs.{}.paths[{index}]", job.name),
-                    &format!("`{pattern}` matches no file that git knows"),
-                );
-            }
-        }
-    }
-    Ok(())
 }
 
 /// What `run` would refuse is worth a word before: missing data or source, a worst case above the spend limit.

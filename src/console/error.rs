@@ -4,10 +4,12 @@ use std::error::Error;
 use std::fmt::Write;
 
 use crate::backend::{BackendError, Remedy};
-use crate::console::{indented, printable};
+use crate::console::text::{indented, printable};
 use crate::exit;
 use crate::git::GitError;
 use crate::github::error::GithubError;
+use crate::history::HistoryError;
+use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::report::{Failure, words};
 use crate::spec::SpecErrors;
@@ -225,7 +227,7 @@ impl AppError {
 
 /// Errors are laid out for a page of text where the width cannot be told.
 fn terminal_width() -> usize {
-    crate::console::progress::stderr_width().unwrap_or(100)
+    crate::console::terminal::stderr_width().unwrap_or(100)
 }
 
 impl From<SpecErrors> for AppError {
@@ -295,6 +297,36 @@ impl From<GitError> for AppError {
             causes.push(source.to_string());
         }
         mapped
+    }
+}
+
+impl From<HistoryError> for AppError {
+    fn from(error: HistoryError) -> Self {
+        let mapped = Self::failed(error.what).help(error.help);
+        let mapped = match error.is_passing {
+            true => mapped.ending_with(crate::exit::UNKNOWN),
+            false => mapped,
+        };
+        match error.source {
+            Some(source) => mapped.caused_by(source),
+            None => mapped,
+        }
+    }
+}
+
+impl From<PlanError> for AppError {
+    /// Data that cannot be sampled is for a person to mend.
+    fn from(error: PlanError) -> Self {
+        let help = match error {
+            PlanError::OneObject { .. } => {
+                "split the data into partition files, 100 or more; a canary draws whole files"
+            }
+            PlanError::NothingSampled { .. } => {
+                "take `sample: false` off the channel that holds the training data"
+            }
+            PlanError::Unknown(_) => "see the plan with `canary-gate plan`",
+        };
+        Self::failed(error.to_string()).help(help)
     }
 }
 

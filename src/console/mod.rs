@@ -5,6 +5,9 @@ pub(crate) mod files;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod signals;
+pub(crate) mod terminal;
+pub(crate) mod text;
 
 pub(crate) use error::AppError;
-pub(crate) use output::{Loudness, indented, print, printable, say, warn};
+pub(crate) use output::{Loudness, print, say, warn};
+pub(crate) use text::{indented, printable};

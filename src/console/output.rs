@@ -3,14 +3,9 @@
 use std::io::Write;
 
 use crate::cli::Verbosity;
-use crate::report::escape;
+use crate::console::text::printable;
 
-use super::error::AppError;
-
-/// What is quoted from elsewhere is cut after this many characters.
-const LONGEST_LINE: usize = 2000;
-/// Deeper is cut.
-const DEEPEST_INDENTATION: usize = 40;
+use crate::console::error::AppError;
 
 /// How much is said on standard error beside errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,16 +55,4 @@ pub(crate) fn warn(field: &str, message: &str) {
         printable(field),
         printable(message)
     ));
-}
-
-/// Text that may be hostile, for standard error or standard output: no control characters, no endless lines.
-pub(crate) fn printable(text: &str) -> String {
-    escape::for_terminal(text, LONGEST_LINE)
-}
-
-/// The same for a line of a log or a list, whose indentation says something.
-pub(crate) fn indented(line: &str) -> String {
-    let text = line.trim_start_matches(' ');
-    let indentation = (line.len() - text.len()).min(DEEPEST_INDENTATION);
-    format!("{}{}", " ".repeat(indentation), printable(text))
 }

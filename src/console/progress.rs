@@ -9,7 +9,6 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use crate::backend::Told;
 use crate::canary::CanaryRun;
 use crate::console::{Loudness, printable, say};
-use crate::gate::runner::Earlier;
 use crate::measurement::Measurement;
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
@@ -82,6 +81,29 @@ impl Progress {
                 done: earlier.runs,
                 spent: earlier.spent,
             }),
+        }
+    }
+}
+
+/// What ran before on the same configuration, for progress lines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Earlier {
+    pub(crate) runs: usize,
+    /// By all canaries of the job; `None` without a price.
+    pub(crate) spent: Option<Usd>,
+    /// The same with what canaries of earlier runs would cost: a run that takes them over goes no further than one that pays.
+    pub(crate) counted: Option<Usd>,
+    /// Whether it is open how many more will follow.
+    pub(crate) is_open: bool,
+}
+
+impl Earlier {
+    pub(crate) fn none() -> Self {
+        Self {
+            runs: 0,
+            spent: None,
+            counted: None,
+            is_open: false,
         }
     }
 }
@@ -212,18 +234,4 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("█▉▊▋▌▍▎▏░")
-}
-
-/// The width of the terminal on standard output; `None` where it is none.
-pub(crate) fn stdout_width() -> Option<u16> {
-    console::Term::stdout()
-        .size_checked()
-        .map(|(_, columns)| columns)
-}
-
-/// The width of the terminal on standard error; `None` where it is none.
-pub(crate) fn stderr_width() -> Option<usize> {
-    console::Term::stderr()
-        .size_checked()
-        .map(|(_, columns)| usize::from(columns))
 }

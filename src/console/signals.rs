@@ -22,6 +22,17 @@ struct Signals {
     cancel: watch::Sender<bool>,
 }
 
+/// Does what may be dropped half-way, unless a signal comes; that ends the run in words of its own.
+pub(crate) async fn unless_cancelled<T>(
+    work: impl Future<Output = T>,
+    cancellation: &Cancellation,
+) -> Result<T, AppError> {
+    tokio::select! {
+        done = work => Ok(done),
+        () = cancellation.cancelled() => Err(AppError::failed("interrupted before the first canary")),
+    }
+}
+
 /// Starts to watch.
 pub(crate) fn watch() -> Result<Interruption, AppError> {
     let listen = |kind| {

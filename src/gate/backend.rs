@@ -11,7 +11,6 @@ use crate::backend::sagemaker::{RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendError, CanaryResult, Cancellation, Watcher};
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::{AppError, say, warn};
-use crate::gate::runner;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
@@ -259,7 +258,7 @@ pub(crate) fn local(project: &Project, pass_env: &[String]) -> Result<LocalBacke
     Ok(LocalBackend::new(
         place(project)?,
         own_program()?,
-        runner::environment(pass_env)?,
+        crate::gate::pass_env::environment(pass_env)?,
     ))
 }
 

@@ -3,9 +3,11 @@
 use crate::backend::Backend;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
+use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis};
 use crate::gate::backend::AnyBackend;
-use crate::gate::runner::{self, Earlier, Ran, Runner};
+use crate::gate::request::Purpose;
+use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::plan::{
@@ -19,14 +21,6 @@ use crate::workspace::project::Project;
 /// Before there are the fewest runs of a forecast, a line counts as decided only where the chance that is left is this part
 /// of what certainty allows: two small runs cannot tell a law, and the third one may lie far out.
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
-
-/// What canaries of the adaptive design are to tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// Every line that can fail the check; without a written one, the time narrowly.
-    Budget,
-    NarrowTime,
-}
 
 /// What the canaries of a job gave.
 pub(crate) struct Measured {
@@ -44,14 +38,14 @@ pub(crate) async fn measure(
     plan: &mut Plan,
     job: &Job,
     dataset: &Dataset,
-    goal: Goal,
+    purpose: Purpose,
     runner: &mut Runner<'_, AnyBackend>,
 ) -> Measured {
     let mut session = Session {
         project,
         job,
         dataset,
-        goal,
+        purpose,
         is_adaptive: plan.is_adaptive,
         measurements: Vec::new(),
         broke_off: None,
@@ -112,7 +106,7 @@ struct Session<'a> {
     project: &'a Project,
     job: &'a Job,
     dataset: &'a Dataset,
-    goal: Goal,
+    purpose: Purpose,
     is_adaptive: bool,
     measurements: Vec<Measurement>,
     /// Why nothing more can be run today.
@@ -298,7 +292,7 @@ impl Session<'_> {
         let lines = verdict::judge(budget, &forecast, capacity.as_ref(), None);
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
         let is_written = |line: &&JudgedLine| line.line.origin == LineOrigin::Written;
-        if self.goal == Goal::Budget && counting.iter().any(is_written) {
+        if self.purpose == Purpose::Budget && counting.iter().any(is_written) {
             // What stays unknown with the fewest runs is not measured, and more runs would not tell it.
             let has_enough = plan::has_enough(measurements);
             let certainty = if has_enough {

@@ -1,19 +1,23 @@
 //! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
 
-use crate::assess::judge::{self, JobInput};
+use crate::assess::base_result::BaseResult;
+use crate::assess::drift_check::{self, Check, ThisCheck};
+use crate::assess::input::JobInput;
+use crate::assess::judge;
+use crate::assess::whole_report;
 use crate::backend::Backend;
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
-use crate::commands::drift;
 use crate::console::AppError;
+use crate::console::signals::unless_cancelled;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend::AnyBackend;
-use crate::gate::design_loop::{self, Goal, Measured};
+use crate::gate::design_loop::{self, Measured};
 use crate::gate::job_keys::JobKeys;
-use crate::gate::run_history::{Base, RecordedForecast, RunHistory};
+use crate::gate::request::{GateRequest, Purpose};
+use crate::gate::run_history::check_of;
+use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner};
-use crate::gate::{GateRequest, unless_cancelled, unplannable};
-use crate::history::record::Command;
 use crate::plan::{self, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BackendKind, BudgetLine, Job, LineKind};
@@ -36,10 +40,10 @@ pub(crate) async fn gate<'a>(
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let notes = project.ignored_not_yet(job);
-            let report = judge::unknown_report(job, &affected.by, &reason, notes);
+            let report = whole_report::unknown_report(job, &affected.by, &reason, notes);
             return Ok((report, None));
         }
-        Err(error) => return Err(unplannable(&error)),
+        Err(error) => return Err(error.into()),
     };
     let preparing = prepare(
         project,
@@ -59,12 +63,8 @@ pub(crate) async fn gate<'a>(
         keys: keys.clone(),
         reuse: request.reuse,
     });
-    // Checks for drift are compared with each other, whatever a budget needs to know.
-    let goal = match request.origin.writer.command {
-        Command::Run => Goal::Budget,
-        Command::Drift => Goal::NarrowTime,
-    };
-    let mut measured = design_loop::measure(project, &mut plan, job, &dataset, goal, runner).await;
+    let mut measured =
+        design_loop::measure(project, &mut plan, job, &dataset, request.purpose, runner).await;
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()
@@ -117,9 +117,9 @@ async fn look(
     known.map_err(|error| error.during("reading the history"))?;
     let writable = history.check_writable(&job.name);
     writable.map_err(|error| error.during("opening the history"))?;
-    let checks = match request.origin.writer.command {
-        Command::Drift => history.checks(&job.name).await,
-        Command::Run => Ok(Vec::new()),
+    let checks = match request.purpose {
+        Purpose::Drift => history.checks(&job.name).await,
+        Purpose::Budget => Ok(Vec::new()),
     };
     let checks = checks.map_err(|error| error.during("reading the checks before"))?;
     let listed = backend.list(job).await;
@@ -136,7 +136,7 @@ async fn prepare(
     backend: &AnyBackend,
     dataset: &Dataset,
     plan: &mut Plan,
-) -> Result<(JobKeys, Option<Base>), AppError> {
+) -> Result<(JobKeys, Option<BaseResult>), AppError> {
     let job = affected.job;
     let prepared = backend.prepare(project, job, dataset, plan).await;
     prepared.map_err(|error| error.during("preparing the canaries"))?;
@@ -152,9 +152,9 @@ fn no_base_yet(
     job: &Job,
     request: &GateRequest<'_>,
     keys: &JobKeys,
-    base: Option<&Base>,
+    base: Option<&BaseResult>,
 ) -> Option<String> {
-    if base.is_some() || request.origin.writer.command == Command::Drift {
+    if base.is_some() || request.purpose == Purpose::Drift {
         return None;
     }
     // What has not changed has nothing to be compared with.
@@ -224,16 +224,23 @@ async fn keep(
     let has_time = |row: &InstanceForecast| row.estimates.time_seconds.is_some();
     let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
         && report.forecasts.first().is_some_and(has_time);
-    let is_baseline = match request.origin.writer.command {
-        Command::Drift => {
-            let (job, commit) = (affected.job, history.commit());
-            let is_first = drift::hold_against_earlier(job, checks, commit, keys, report, is_whole);
+    let is_baseline = match request.purpose {
+        Purpose::Drift => {
+            let earlier: Vec<Check> = checks.iter().map(check_of).collect();
+            let this = ThisCheck {
+                at: jiff::Timestamp::now(),
+                commit: history.commit(),
+                code_key: keys.code.map(|key| key.to_string()),
+                machine: keys.machine.clone(),
+            };
+            let is_first =
+                drift_check::hold_against_earlier(affected.job, &earlier, &this, report, is_whole);
             Ok(is_first)
         }
-        Command::Run if is_whole && request.origin.may_set_the_baseline() => {
+        Purpose::Budget if is_whole && request.origin.may_set_the_baseline() => {
             history.is_another_training(report, keys).await
         }
-        Command::Run => Ok(false),
+        Purpose::Budget => Ok(false),
     };
     let known = *is_baseline.as_ref().unwrap_or(&false);
     history.keep_forecast(report, keys, known).await;

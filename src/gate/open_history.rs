@@ -4,22 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, files};
 use crate::gate::backend;
-use crate::history::{History, HistoryError, Scope};
+use crate::history::{History, Scope};
 use crate::workspace::project::{Project, STATE_FOLDER};
-
-impl From<HistoryError> for AppError {
-    fn from(error: HistoryError) -> Self {
-        let told = Self::failed(error.what).help(error.help);
-        let told = match error.is_passing {
-            true => told.ending_with(crate::exit::UNKNOWN),
-            false => told,
-        };
-        match error.source {
-            Some(source) => told.caused_by(source),
-            None => told,
-        }
-    }
-}
 
 /// Opens the history that the spec names, `.canary-gate/` by default. Nothing is made before something is written.
 ///

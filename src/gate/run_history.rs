@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::assess::base_result::BaseResult;
+use crate::assess::drift_check::{self, Check};
 use crate::canary::{CanaryRun, Key};
 use crate::console::{AppError, printable, say};
 use crate::gate::job_keys::JobKeys;
@@ -37,17 +39,23 @@ pub(crate) struct RunHistory {
 /// A record of a forecast, and the forecast in it.
 pub(crate) type RecordedForecast = (Record, record::Forecast);
 
-/// What a job is compared with.
-pub(crate) struct Base {
-    pub(crate) record: Record,
-    pub(crate) found: record::Forecast,
-    /// Whether its code is that of the base commit.
-    pub(crate) is_same_code: bool,
-    pub(crate) data_changed: bool,
-    /// Where it was measured, if that is another machine than this one.
-    pub(crate) other_machine: Option<String>,
-    /// Since it was recorded; never negative.
-    pub(crate) age: Seconds,
+/// A recorded forecast as a check of a series.
+pub(crate) fn check_of((record, found): &RecordedForecast) -> Check {
+    let row = found.forecasts.first();
+    let instance = row.map(|row| &row.instance);
+    let runs = found.measurements.iter();
+    Check {
+        at: record.recorded_at,
+        commit: record.commit.clone(),
+        code_key: record.code_key.clone(),
+        machine: record.machine.clone(),
+        instance: instance.cloned(),
+        measurements: runs
+            .filter(|run| Some(&run.instance) == instance)
+            .cloned()
+            .collect(),
+        price: row.and_then(drift_check::price_of_all),
+    }
 }
 
 impl RunHistory {
@@ -224,7 +232,7 @@ impl RunHistory {
         job: &Job,
         keys: &JobKeys,
         commit: Option<&BaseCommit>,
-    ) -> Result<Option<Base>, AppError> {
+    ) -> Result<Option<BaseResult>, AppError> {
         let Some(commit) = commit else {
             return Ok(None);
         };
@@ -244,7 +252,7 @@ impl RunHistory {
             return Ok(None);
         };
         let age = Timestamp::now().duration_since(record.recorded_at);
-        Ok(Some(Base {
+        Ok(Some(BaseResult {
             is_same_code: code.is_some() && record.code_key == code,
             data_changed: match (&record.data_key, keys.data) {
                 (Some(theirs), Some(ours)) => *theirs != ours.to_string(),
@@ -255,8 +263,10 @@ impl RunHistory {
                 .clone()
                 .filter(|theirs| keys.machine.as_ref().is_some_and(|ours| ours != theirs)),
             age: Seconds(age.as_secs_f64().max(0.0)),
-            found: forecast,
-            record,
+            commit: record.commit,
+            branch: record.writer.branch,
+            forecasts: forecast.forecasts,
+            measurements: forecast.measurements,
         }))
     }
 

@@ -1,15 +1,15 @@
 //! Running canaries: bounded, in plan order, each measurement kept as it comes, nothing launched after one failed.
 
 use std::cell::Cell;
-use std::ffi::OsString;
 
 use futures_util::stream::{self, StreamExt};
 
 use crate::backend::{Backend, CanaryResult, Cancellation, Watcher};
 use crate::canary::CanaryRun;
-use crate::console::progress::Progress;
+use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, indented, say};
 use crate::gate::job_keys::JobKeys;
+use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::gate::store::Store;
 use crate::instance::Price;
@@ -38,15 +38,6 @@ pub(crate) struct Records<'a> {
     pub(crate) keys: JobKeys,
     /// Whether canaries of earlier runs may stand for those of this one.
     pub(crate) reuse: Reuse,
-}
-
-/// Whether canaries of earlier runs may stand for those of this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reuse {
-    /// Those that are younger than the spec's `canary.reuse`.
-    Young,
-    /// None: everything is measured anew.
-    Never,
 }
 
 impl Records<'_> {
@@ -79,29 +70,6 @@ impl Records<'_> {
         self.history
             .keep_canary(&self.keys, &key, measurement)
             .await;
-    }
-}
-
-/// What ran before on the same configuration, for progress lines.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Earlier {
-    pub(crate) runs: usize,
-    /// By all canaries of the job; `None` without a price.
-    pub(crate) spent: Option<Usd>,
-    /// The same with what canaries of earlier runs would cost: a run that takes them over goes no further than one that pays.
-    pub(crate) counted: Option<Usd>,
-    /// Whether it is open how many more will follow.
-    pub(crate) is_open: bool,
-}
-
-impl Earlier {
-    pub(crate) fn none() -> Self {
-        Self {
-            runs: 0,
-            spent: None,
-            counted: None,
-            is_open: false,
-        }
     }
 }
 
@@ -340,39 +308,4 @@ pub(crate) fn priced(measurement: Measurement, price: Option<&Price>) -> Measure
         reused,
         ..measurement
     }
-}
-
-/// What a canary sees of the caller's environment; the rest is built by the backend.
-///
-/// A name given with `--pass-env` that is not set is an error: the training code would fail for the lack of it.
-pub(crate) fn environment(pass_env: &[String]) -> Result<Vec<(OsString, OsString)>, AppError> {
-    for name in pass_env {
-        let valid = !name.is_empty() && !name.contains(['=', '\0']);
-        if !valid {
-            return Err(AppError::usage(format!(
-                "`--pass-env {name}` is not the name of a variable"
-            ))
-            .help("give the name alone; its value is taken from the environment"));
-        }
-        if matches!(name.as_str(), "HOME" | "TMPDIR") || name.starts_with("SM_") {
-            return Err(AppError::usage(format!(
-                "`--pass-env {name}`: a canary gets its own {name}"
-            ))
-            .help("hand the value on under another name"));
-        }
-        if std::env::var_os(name).is_none() {
-            return Err(
-                AppError::usage(format!("`--pass-env {name}`: the variable is not set"))
-                    .help("set it, or take the flag off"),
-            );
-        }
-    }
-    let handed_on = |name: &str| {
-        matches!(name, "PATH" | "LANG" | "LD_LIBRARY_PATH")
-            || name.starts_with("CUDA_")
-            || pass_env.iter().any(|passed| passed == name)
-    };
-    Ok(std::env::vars_os()
-        .filter(|(name, _)| name.to_str().is_some_and(handed_on))
-        .collect())
 }

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::assess::judge;
-use crate::change::{AffectedJob, BaseSpec, SpecPlace};
+use crate::change::{BaseSpec, SpecPlace};
 use crate::cli::{ChangeArguments, SpecArguments};
 use crate::console::{AppError, warn};
-use crate::exit::Strictness;
-use crate::gate;
 use crate::git::{self, GitError};
 use crate::instance::tables;
-use crate::report::{Policy, Report};
+use crate::report::Policy;
 use crate::spec::policy::{self, PolicyError};
 use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, SpecSource};
 use crate::units::Usd;
@@ -292,21 +289,6 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
         }
     }
     Ok(())
-}
-
-/// The report where nothing can be judged under the base's policy: every affected job is unknown. `None` where it can,
-/// or where no job is affected.
-pub(crate) fn undecidable_report(
-    project: &Project,
-    affected: &[AffectedJob<'_>],
-    strictness: Strictness,
-) -> Option<Report> {
-    let reason = project.policy.undecidable.as_ref()?;
-    let unknown = |affected: &AffectedJob<'_>| {
-        judge::unknown_report(affected.job, &affected.by, reason, Vec::new())
-    };
-    let jobs: Vec<_> = affected.iter().map(unknown).collect();
-    (!jobs.is_empty()).then(|| gate::assemble(project, jobs, Vec::new(), strictness))
 }
 
 /// The base's spec, or why it is none, in a few words.

@@ -13,19 +13,20 @@ mod trigger;
 
 use std::path::PathBuf;
 
-use crate::assess::judge;
+use crate::assess::whole_report;
 use crate::backend::sagemaker::Sweep;
 use crate::change::{AffectedJob, Change};
 use crate::cli::SpecArguments;
+use crate::commands::drift;
 use crate::commands::sweep::{self, Sweeping};
-use crate::commands::{drift, validate};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 use crate::exit::{self, Strictness};
 use crate::gate;
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::Reuse;
+use crate::gate::run_report;
 use crate::gate::{GateFailure, Left, backend};
+use crate::gate::{GateRequest, Purpose, Reuse};
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
 use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
@@ -36,6 +37,7 @@ use crate::spec::{BackendKind, OnInconclusive};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
+use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
@@ -130,7 +132,7 @@ async fn check(
     project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
     let strictness = strictness(&inputs, &project);
     let notes = notes(&inputs, &project, &change, &affected)?;
-    if let Some(report) = base_policy::undecidable_report(&project, &affected, strictness) {
+    if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
         return Ok(Checked::without_canaries(report, Some(project)));
     }
     if !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report {
@@ -152,7 +154,7 @@ async fn check(
     if inputs.accept {
         let accepted = drift::accept(&project, &affected, &origin).await?;
         let are_all = accepted.len() == affected.len();
-        let report = gate::assemble(&project, Vec::new(), accepted, strictness);
+        let report = run_report::assemble(&project, Vec::new(), accepted, strictness);
         let mut checked = Checked::without_canaries(report, Some(project));
         if let Some(marker) = issue.as_ref().filter(|_| are_all) {
             tracking::close(&github, marker, &mut checked).await;
@@ -161,7 +163,7 @@ async fn check(
     }
     let begun = publisher.begin(&project, &affected);
     interruption.unless_interrupted(begun).await?;
-    let request = gate::GateRequest {
+    let request = GateRequest {
         affected: &affected,
         alternatives: if is_drift {
             Alternatives::Skip
@@ -172,6 +174,11 @@ async fn check(
             Reuse::Never
         } else {
             Reuse::Young
+        },
+        purpose: if is_drift {
+            Purpose::Drift
+        } else {
+            Purpose::Budget
         },
         origin,
         base,
@@ -347,7 +354,7 @@ fn notes(
         notes.push(format!("every job counts as changed: {why}"));
     }
     if affected.is_empty() {
-        validate::warn_of_idle_globs(project)?;
+        idle_globs::warn_of_idle_globs(project)?;
         notes.push(changed_files::nothing_affected(change, &inputs.jobs));
     }
     Ok(notes)
@@ -369,7 +376,7 @@ fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
         strict: false,
         on_inconclusive: OnInconclusive::Fail,
     };
-    let mut report = judge::report(
+    let mut report = whole_report::report(
         Vec::new(),
         vec![trigger.how_to_run_a_fork()],
         strictness,
@@ -399,7 +406,8 @@ async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppErr
     let code = sweep::of(&project, &now, Sweeping::ForReal).await?;
     let strictness = strictness(inputs, &project);
     let note = "swept what dead runs of the gate left; the log says what".to_owned();
-    let mut report = judge::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
+    let mut report =
+        whole_report::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
     report.exit_code = code;
     Ok(Checked::without_canaries(report, None))
 }

@@ -5,15 +5,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::assess::judge::{self, JobInput};
+use crate::assess::base_result::BaseResult;
+use crate::assess::input::JobInput;
+use crate::assess::judge;
+use crate::assess::whole_report;
 use crate::change::{AffectedJob, PathGlobs};
-use crate::commands::report as stored;
 use crate::console::AppError;
 use crate::exit::{self, Strictness};
 use crate::forecast::scale_out::DataLayout;
-use crate::gate;
 use crate::gate::job_keys::JobKeys;
-use crate::gate::run_history::{Base, RunHistory};
+use crate::gate::run_history::RunHistory;
+use crate::gate::run_report;
 use crate::github::inputs::Inputs;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::measurement::Measurement;
@@ -23,6 +25,7 @@ use crate::verdict::Verdict;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
+use crate::workspace::stored_report as stored;
 
 /// A matrix has 256 legs at most.
 const MOST_PARTS: usize = 1000;
@@ -37,7 +40,7 @@ pub(super) struct ComparedWith<'a> {
 
 impl ComparedWith<'_> {
     /// What a job is compared with. Whether its data are the same is not looked at: nothing is listed here.
-    async fn of(&self, project: &Project, job: &Job) -> Result<Option<Base>, AppError> {
+    async fn of(&self, project: &Project, job: &Job) -> Result<Option<BaseResult>, AppError> {
         let keys = JobKeys::of_code(project.code_key(job)?);
         let base = async {
             self.history.look_up(&job.name).await?;
@@ -91,7 +94,7 @@ pub(super) async fn report(
         let part = merged.jobs.iter().find(|part| part.name == job.name);
         let by = concerned.map_or(&[][..], |affected| &affected.by);
         match (part, concerned) {
-            (Some(_), _) if foreign.contains_key(&job.name) => jobs.push(judge::unknown_report(
+            (Some(_), _) if foreign.contains_key(&job.name) => jobs.push(whole_report::unknown_report(
                 job,
                 by,
                 &format!(
@@ -105,7 +108,7 @@ pub(super) async fn report(
                 jobs.push(judged_anew(project, job, by, part, base.as_ref()));
             }
             // A leg that failed before it could write its part must not turn the check green.
-            (None, Some(_)) => jobs.push(judge::unknown_report(
+            (None, Some(_)) => jobs.push(whole_report::unknown_report(
                 job,
                 by,
                 "none of the parts speaks of it: its leg failed or was not started",
@@ -123,7 +126,7 @@ pub(super) async fn report(
         }
     }
     notes.extend(merged.notes);
-    let mut report = gate::assemble(project, jobs, notes, strictness);
+    let mut report = run_report::assemble(project, jobs, notes, strictness);
     report.failures = merged.failures;
     let troubles = report.failures.iter().map(|_| exit::TOOL_FAILED);
     report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
@@ -136,7 +139,7 @@ fn judged_anew(
     job: &Job,
     by: &[String],
     part: &JobReport,
-    base: Option<&Base>,
+    base: Option<&BaseResult>,
 ) -> JobReport {
     let measurements: Vec<Measurement> = part
         .measurements
@@ -145,7 +148,7 @@ fn judged_anew(
         .cloned()
         .collect();
     if measurements.is_empty() {
-        return judge::unknown_report(job, by, &part.reason, part.notes.clone());
+        return whole_report::unknown_report(job, by, &part.reason, part.notes.clone());
     }
     let row_of = |instance: &InstanceConfiguration| -> Option<&InstanceForecast> {
         part.forecasts.iter().find(|row| row.instance == *instance)

@@ -1,6 +1,6 @@
 //! Where the action tells what it found: the comment, the step summary, outputs, annotations, the log. Post first, then fail.
 
-use crate::assess::judge;
+use crate::assess::whole_report;
 use crate::change::AffectedJob;
 use crate::console::{AppError, printable, say};
 use crate::exit::{self, Strictness};
@@ -286,7 +286,8 @@ impl Publisher {
             strict: false,
             on_inconclusive: self.on_inconclusive.unwrap_or(OnInconclusive::Fail),
         };
-        let mut report = judge::report(Vec::new(), Vec::new(), strictness, jiff::Timestamp::now());
+        let mut report =
+            whole_report::report(Vec::new(), Vec::new(), strictness, jiff::Timestamp::now());
         report.failures = vec![error.failure(None)];
         report.notes.extend(spent.map(|spent| {
             let spent = spent.exact();

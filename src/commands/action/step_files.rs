@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::console::{AppError, files, say};
-use crate::gate;
+use crate::gate::last_report;
 use crate::github::environment::Environment;
 use crate::github::outputs;
 use crate::report::{self, Report};
@@ -106,7 +106,7 @@ fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<String, App
     };
     files::make_state_folder(&folder)?;
     if let Some(project) = project {
-        gate::keep(report, project)?;
+        last_report::keep(report, project)?;
     }
     let path = folder.join(REPORT_FILE);
     files::write_new(&path, report::to_json(report).as_bytes(), &root)?;

@@ -1,0 +1,22 @@
+//! What a job is compared with.
+
+use crate::measurement::Measurement;
+use crate::report::InstanceForecast;
+use crate::units::Seconds;
+
+/// What an earlier run found about the base of a change.
+pub(crate) struct BaseResult {
+    /// The checked-out commit, in full; absent without git.
+    pub(crate) commit: Option<String>,
+    pub(crate) branch: Option<String>,
+    /// `forecasts[0]` is the configuration that the base trains on.
+    pub(crate) forecasts: Vec<InstanceForecast>,
+    pub(crate) measurements: Vec<Measurement>,
+    /// Whether its code is that of the base commit.
+    pub(crate) is_same_code: bool,
+    pub(crate) data_changed: bool,
+    /// Where it was measured, if that is another machine than this one.
+    pub(crate) other_machine: Option<String>,
+    /// Since it was recorded; never negative.
+    pub(crate) age: Seconds,
+}

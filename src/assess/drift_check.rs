@@ -1,0 +1,165 @@
+//! A check for drift, held against those before it.
+
+use jiff::Timestamp;
+
+use crate::drift;
+use crate::instance::InstanceConfiguration;
+use crate::measurement::Measurement;
+use crate::report::{InstanceForecast, JobReport};
+use crate::spec::Job;
+use crate::units::UsdPerHour;
+use crate::verdict::Verdict;
+
+/// One check of a series.
+pub(crate) struct Check {
+    pub(crate) at: Timestamp,
+    pub(crate) commit: Option<String>,
+    /// Of the code, 64 hex digits; absent where it is not known.
+    pub(crate) code_key: Option<String>,
+    /// What `local` is, where the canaries ran on the machine of the gate.
+    pub(crate) machine: Option<String>,
+    /// What the job trained on; absent where nothing was forecast.
+    pub(crate) instance: Option<InstanceConfiguration>,
+    /// On `instance`.
+    pub(crate) measurements: Vec<Measurement>,
+    /// Of all machines, at the time.
+    pub(crate) price: Option<UsdPerHour>,
+}
+
+/// The check that was just made, beside what its report says.
+pub(crate) struct ThisCheck {
+    pub(crate) at: Timestamp,
+    pub(crate) commit: Option<String>,
+    /// Of the code, 64 hex digits; absent where it is not known.
+    pub(crate) code_key: Option<String>,
+    pub(crate) machine: Option<String>,
+}
+
+impl Check {
+    fn record(&self) -> drift::Record<'_> {
+        drift::Record {
+            at: self.at,
+            commit: self.commit.as_deref(),
+            measurements: &self.measurements,
+            price: self.price,
+        }
+    }
+}
+
+/// Holds the newest of recorded checks, which `report` is about, against those before it.
+pub(crate) fn hold_recorded(job: &Job, checks: &[Check], report: &mut JobReport) {
+    if checks.len() > 1 {
+        add(job, &checks.iter().collect::<Vec<_>>(), report);
+    } else {
+        not_judged(
+            report,
+            "there is one check only; it is the baseline of those to come",
+        );
+    }
+}
+
+/// Holds what was just measured of a job against the checks before. Gives back whether this check is the baseline of those to
+/// come: it is whole, and the first on the job's instance.
+pub(crate) fn hold_against_earlier(
+    job: &Job,
+    earlier: &[Check],
+    this: &ThisCheck,
+    report: &mut JobReport,
+    is_whole: bool,
+) -> bool {
+    let Some(baseline) = earlier.first() else {
+        if is_whole {
+            not_judged(
+                report,
+                "the first check for drift; it is the baseline of those to come",
+            );
+        }
+        return is_whole;
+    };
+    if let Some(before) = &baseline.instance
+        && *before != job.instance
+    {
+        if is_whole {
+            let reason = format!(
+                "the first check for drift on {}, before it was {}; it is the baseline of those to come",
+                job.instance, before
+            );
+            not_judged(report, &reason);
+        }
+        return is_whole;
+    }
+    // What broke off, or whose training failed, is told as that.
+    if !is_whole {
+        return false;
+    }
+    report.notes.extend(what_else_differs(baseline, this));
+    let today = Check {
+        at: this.at,
+        commit: this.commit.clone(),
+        code_key: this.code_key.clone(),
+        machine: this.machine.clone(),
+        instance: Some(report.instance.clone()),
+        measurements: of_instance(&report.measurements, report),
+        price: report.forecasts.first().and_then(price_of_all),
+    };
+    let series: Vec<&Check> = earlier.iter().chain([&today]).collect();
+    add(job, &series, report);
+    false
+}
+
+fn not_judged(report: &mut JobReport, reason: &str) {
+    report.verdict = Verdict::NotJudged;
+    report.reason = reason.to_owned();
+    if let Some(row) = report.forecasts.first_mut() {
+        row.verdict = Verdict::NotJudged;
+    }
+}
+
+/// What tells whose a difference may be: whether the code is that of the baseline, and the machine.
+fn what_else_differs(baseline: &Check, this: &ThisCheck) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let (Some(theirs), Some(ours)) = (&baseline.code_key, &this.code_key) {
+        notes.push(match theirs == ours {
+            true => "the code is the same as that of the baseline".to_owned(),
+            false => "the code is another than that of the baseline".to_owned(),
+        });
+    }
+    if let (Some(theirs), Some(ours)) = (&baseline.machine, &this.machine)
+        && theirs != ours
+    {
+        notes.push(format!(
+            "the baseline was measured on another machine ({theirs}), so a difference may be the machine's"
+        ));
+    }
+    notes
+}
+
+/// Adds what a series of checks says, of which the last is the report's own.
+fn add(job: &Job, series: &[&Check], report: &mut JobReport) {
+    let series: Vec<drift::Record<'_>> = series.iter().map(|check| check.record()).collect();
+    match drift::check(&series, &job.drift, job.budget.certainty) {
+        Ok(found) => {
+            report.drift = found;
+            if report.has_drifted() && report.verdict == Verdict::NotJudged {
+                report.reason = "a full run takes more than the drift policy allows".to_owned();
+            }
+        }
+        Err(unknown) => {
+            report.verdict = report.verdict.min(Verdict::Unknown);
+            report.reason = format!("whether it drifted cannot be told: {unknown}");
+        }
+    }
+}
+
+/// What all machines of a configuration cost.
+pub(crate) fn price_of_all(row: &InstanceForecast) -> Option<UsdPerHour> {
+    let each = row.price.as_ref()?.usd_per_hour.0;
+    Some(UsdPerHour(each * f64::from(row.instance.total_count())))
+}
+
+fn of_instance(measurements: &[Measurement], report: &JobReport) -> Vec<Measurement> {
+    let runs = measurements.iter();
+    runs.filter(|run| run.instance == report.instance)
+        .cloned()
+        .collect()
+}

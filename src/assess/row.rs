@@ -1,0 +1,88 @@
+//! A forecast as a row of the report.
+
+use crate::forecast::{self, Estimate, Forecast, Laws, Quantity};
+use crate::instance::InstanceConfiguration;
+use crate::report::{
+    BudgetRow, Delta, Estimates, InstanceForecast, OverrideInForce, PhaseEstimates,
+};
+use crate::units::Fraction;
+use crate::verdict::{self, JudgedLine, Verdict};
+
+/// The row of a configuration of which nothing is known.
+pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
+    InstanceForecast {
+        instance: instance.clone(),
+        groups: match instance {
+            InstanceConfiguration::Homogeneous { .. } => Vec::new(),
+            InstanceConfiguration::Heterogeneous { groups, .. } => groups.clone(),
+        },
+        verdict: Verdict::NotJudged,
+        not_measured: Some(why.to_owned()),
+        estimated_from: None,
+        estimates: Estimates::default(),
+        phases: PhaseEstimates::default(),
+        delta: Delta::default(),
+        law: Laws::default(),
+        price: None,
+        budget: Vec::new(),
+    }
+}
+
+fn estimate(quantity: &Quantity, certainty: Fraction) -> Option<Estimate> {
+    quantity
+        .as_ref()
+        .ok()
+        .map(|predictive| Estimate::of(predictive, certainty))
+}
+
+pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
+    Estimates {
+        time_seconds: estimate(&forecast.time_seconds, certainty),
+        cost_usd: estimate(&forecast.cost_usd, certainty),
+        memory_percent: estimate(&forecast.memory_percent, certainty),
+        memory_bytes: estimate(&forecast.memory_bytes, certainty),
+        cpu_percent: estimate(&forecast.cpu_percent, certainty),
+        gpu_percent: estimate(&forecast.gpu_percent, certainty),
+        gpu_memory_percent: estimate(&forecast.gpu_memory_percent, certainty),
+        io_wait_percent: estimate(&forecast.io_wait_percent, certainty),
+        step_seconds: estimate(&forecast.step_seconds, certainty),
+        cost_per_step_usd: estimate(&forecast.cost_per_step_usd, certainty),
+    }
+}
+
+pub(crate) fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {
+    let phase = |predictive: &Option<forecast::Predictive>| {
+        predictive
+            .as_ref()
+            .map(|predictive| Estimate::of(predictive, certainty))
+    };
+    PhaseEstimates {
+        startup: phase(&forecast.phases.startup),
+        download: phase(&forecast.phases.download),
+        training: phase(&forecast.phases.training),
+        upload: phase(&forecast.phases.upload),
+    }
+}
+
+/// The lines as a report shows them.
+pub(crate) fn budget_rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
+    let deciding = verdict::deciding(lines);
+    (0..)
+        .zip(lines)
+        .map(|(index, line)| BudgetRow {
+            decides: deciding == Some(index),
+            line: line.line.kind,
+            limit: line.line.limit,
+            bound: line.line.bound,
+            level: line.line.level,
+            chance_of_breach: line.chance_of_breach,
+            verdict: line.verdict,
+            existing_breach: line.existing_breach,
+            overridden: line.line.overridden.as_ref().map(|agreed| OverrideInForce {
+                written_limit: agreed.written,
+                until: agreed.until.to_string(),
+                reason: agreed.reason.clone(),
+            }),
+        })
+        .collect()
+}

@@ -1,0 +1,40 @@
+//! What a local canary sees of the caller's environment.
+
+use std::ffi::OsString;
+
+use crate::console::AppError;
+
+/// What a canary sees of the caller's environment; the rest is built by the backend.
+///
+/// A name given with `--pass-env` that is not set is an error: the training code would fail for the lack of it.
+pub(crate) fn environment(pass_env: &[String]) -> Result<Vec<(OsString, OsString)>, AppError> {
+    for name in pass_env {
+        let valid = !name.is_empty() && !name.contains(['=', '\0']);
+        if !valid {
+            return Err(AppError::usage(format!(
+                "`--pass-env {name}` is not the name of a variable"
+            ))
+            .help("give the name alone; its value is taken from the environment"));
+        }
+        if matches!(name.as_str(), "HOME" | "TMPDIR") || name.starts_with("SM_") {
+            return Err(AppError::usage(format!(
+                "`--pass-env {name}`: a canary gets its own {name}"
+            ))
+            .help("hand the value on under another name"));
+        }
+        if std::env::var_os(name).is_none() {
+            return Err(
+                AppError::usage(format!("`--pass-env {name}`: the variable is not set"))
+                    .help("set it, or take the flag off"),
+            );
+        }
+    }
+    let handed_on = |name: &str| {
+        matches!(name, "PATH" | "LANG" | "LD_LIBRARY_PATH")
+            || name.starts_with("CUDA_")
+            || pass_env.iter().any(|passed| passed == name)
+    };
+    Ok(std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(handed_on))
+        .collect())
+}

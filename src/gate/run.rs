@@ -1,0 +1,123 @@
+//! The gate itself: one straight function over the affected jobs.
+
+use std::cell::Cell;
+
+use crate::assess::whole_report;
+use crate::backend::sagemaker::ReusePolicy;
+use crate::console::files;
+use crate::console::progress::Progress;
+use crate::console::signals::Interruption;
+use crate::console::{AppError, Loudness, printable, say};
+use crate::gate::backend::AnyBackend;
+use crate::gate::gate_run::GateRun;
+use crate::gate::outcome::{GateFailure, GateOutcome, Left};
+use crate::gate::request::{GateRequest, Reuse};
+use crate::gate::run_history::RunHistory;
+use crate::gate::runner::Runner;
+use crate::gate::store::{OwnFile, Store};
+use crate::gate::{job_gate, last_report};
+use crate::workspace::project::Project;
+
+/// Checks every affected job. Whatever it started has ended when this returns, unless a second signal came.
+pub(crate) async fn run(
+    project: &Project,
+    request: &GateRequest<'_>,
+    interruption: Interruption,
+    loudness: Loudness,
+) -> Result<GateOutcome, GateFailure> {
+    let gate_run = GateRun::begin(project)?;
+    let history = RunHistory::open(project, &request.origin).await?;
+    let tags = gate_run.tags(match request.reuse {
+        Reuse::Young => ReusePolicy::Young,
+        Reuse::Never => ReusePolicy::Own,
+    });
+    let backend = AnyBackend::of(project, request.pass_env, tags).await?;
+    let mut store = Store::open(project, OwnFile::Canaries, request.measurements)?;
+    files::check_target(&last_report::path(project), &project.root)?;
+    project.warn(loudness);
+
+    let cancellation = interruption.cancellation.clone();
+    let progress = Progress::new(loudness);
+    let mut runner = Runner {
+        backend: &backend,
+        store: &mut store,
+        progress: &progress,
+        cancellation: &cancellation,
+        records: None,
+    };
+    // After a second signal none of this comes to its end, and the next start finds what is left.
+    let left = Cell::new(Left::Perhaps);
+    let work = async {
+        let gated = gate_all(project, request, &history, &mut runner).await;
+        let finished = backend.finish(&cancellation).await;
+        match &finished {
+            Ok(()) => {
+                left.set(Left::Nothing);
+                gate_run.end();
+            }
+            // After a signal nobody reads the report.
+            Err(error) if cancellation.is_cancelled() => say(&printable(&error.what)),
+            Err(_) => {}
+        }
+        gated.map(|gated| (gated, finished))
+    };
+    let gated = interruption.unless_impatient(work, &progress).await;
+    let written = store.finish();
+    let spent = store.spent();
+    let left = left.get();
+    let broken = |error| GateFailure { error, spent, left };
+    written.map_err(broken)?;
+    let (mut gated, finished) = gated.map_err(broken)?;
+    gated.left = left;
+    if let Some(error) = history.take_failure() {
+        let error = error.during("keeping what was found in the history");
+        gated.failures.push((None, error));
+    }
+    if let Err(error) = finished {
+        gated.failures.push((
+            None,
+            AppError::from(error).during("stopping what was started"),
+        ));
+    }
+    Ok(gated)
+}
+
+/// Each affected job's part of the report. A job that cannot be checked does not keep the others from it.
+async fn gate_all<'a>(
+    project: &'a Project,
+    request: &GateRequest<'a>,
+    history: &'a RunHistory,
+    runner: &mut Runner<'a, AnyBackend>,
+) -> Result<GateOutcome, AppError> {
+    let mut jobs = Vec::new();
+    let mut failures = Vec::new();
+    for affected in request.affected {
+        match job_gate::gate(project, affected, request, history, runner).await {
+            Ok((report, failure)) => {
+                jobs.push(report);
+                failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));
+            }
+            // Nobody can mend it today, so it is the job's outcome.
+            Err(error) if error.is_passing() => {
+                say(error.render(false).trim_end());
+                let notes = project.ignored_not_yet(affected.job);
+                let reason = error.in_a_line();
+                jobs.push(whole_report::unknown_report(
+                    affected.job,
+                    &affected.by,
+                    &reason,
+                    notes,
+                ));
+            }
+            Err(error) => failures.push((Some(affected.job.name.clone()), error)),
+        }
+        if runner.cancellation.is_cancelled() {
+            break;
+        }
+    }
+    Ok(GateOutcome {
+        jobs,
+        failures,
+        left: Left::Perhaps,
+    })
+}

@@ -1,0 +1,43 @@
+//! The report over all jobs of a project.
+
+use crate::assess::whole_report;
+use crate::change::AffectedJob;
+use crate::exit::Strictness;
+use crate::report::{JobReport, Report};
+use crate::workspace::checkout::Checkout;
+use crate::workspace::project::Project;
+
+/// The report over all jobs, with the project's policy, commit and spec.
+pub(crate) fn assemble(
+    project: &Project,
+    mut jobs: Vec<JobReport>,
+    notes: Vec<String>,
+    strictness: Strictness,
+) -> Report {
+    for job in &mut jobs {
+        let of_policy = project.policy.notes_of(&job.name);
+        job.notes.extend(of_policy.iter().cloned());
+    }
+    let of_policy = project.policy.notes.iter().cloned();
+    let notes = of_policy.chain(notes).collect();
+    let mut report = whole_report::report(jobs, notes, strictness, jiff::Timestamp::now());
+    report.policy = Some(project.policy.source());
+    report.commit = project.checkout.as_ref().and_then(Checkout::commit);
+    report.spec_hash = Some(project.spec.hash.clone());
+    report
+}
+
+/// The report where nothing can be judged under the base's policy: every affected job is unknown. `None` where it can,
+/// or where no job is affected.
+pub(crate) fn undecidable_report(
+    project: &Project,
+    affected: &[AffectedJob<'_>],
+    strictness: Strictness,
+) -> Option<Report> {
+    let reason = project.policy.undecidable.as_ref()?;
+    let unknown = |affected: &AffectedJob<'_>| {
+        whole_report::unknown_report(affected.job, &affected.by, reason, Vec::new())
+    };
+    let jobs: Vec<_> = affected.iter().map(unknown).collect();
+    (!jobs.is_empty()).then(|| assemble(project, jobs, Vec::new(), strictness))
+}
