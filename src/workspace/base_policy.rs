@@ -1,6 +1,5 @@
 //! Policy from the base and the overrides of the day, put into a project before anything is planned.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::change::{BaseSpec, SpecPlace};
@@ -16,8 +15,6 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec::DEFAULT_PLACES;
 
-/// What is said of a work tree whose own policy counts.
-const WORK_TREE: &str = "work tree";
 /// More of a commit's id says nothing to a reader.
 const SHORT_COMMIT: usize = 7;
 /// More names than a reader takes in.
@@ -42,40 +39,6 @@ pub(crate) struct BaseFile {
     /// `None` where the base has no such file; an error, in a few words, where it has one that cannot be read. Of a file
     /// larger than [`MAX_SPEC_BYTES`] one byte more than that is enough.
     pub(crate) bytes: Option<Result<Vec<u8>, String>>,
-}
-
-/// Whose policy a project is held against, and what is to be said of it.
-#[derive(Debug, Default)]
-pub(crate) struct ProjectPolicy {
-    /// Absent where the work tree's own counts.
-    source: Option<Policy>,
-    /// The base's spec, whose paths count beside the project's own.
-    pub(crate) base: Option<BaseSpec>,
-    /// On the whole run.
-    pub(crate) notes: Vec<String>,
-    /// By the job's name.
-    job_notes: BTreeMap<String, Vec<String>>,
-    /// Why nothing can be judged under the base's policy; then nothing is run.
-    pub(crate) undecidable: Option<String>,
-}
-
-impl ProjectPolicy {
-    /// As the report names it.
-    pub(crate) fn source(&self) -> Policy {
-        self.source.clone().unwrap_or_else(|| Policy {
-            source: WORK_TREE.to_owned(),
-            sha: None,
-        })
-    }
-
-    /// What is to be said of a job's policy: what differs from the base, overrides in force and expired ones.
-    pub(crate) fn notes_of(&self, job: &str) -> &[String] {
-        self.job_notes.get(job).map_or(&[], Vec::as_slice)
-    }
-
-    fn say_of(&mut self, job: String, note: String) {
-        self.job_notes.entry(job).or_default().push(note);
-    }
 }
 
 /// Where the base's spec is looked for, relative to the checkout root, in this order; moving the spec must not dodge its
@@ -187,7 +150,7 @@ pub(crate) fn settle(project: &mut Project, base: Option<Base>, cap: Usd) -> Res
 /// Puts the overrides in force today into the budgets; each is said, and each that has expired.
 pub(crate) fn apply_overrides(project: &mut Project) {
     for (job, note) in project.spec.apply_overrides(today()) {
-        project.policy.say_of(job, note);
+        project.policy.add_note(job, note);
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod checkout;
 pub(crate) mod code_files;
 pub(crate) mod idle_globs;
 pub(crate) mod project;
+pub(crate) mod project_policy;
 pub(crate) mod recorded;
 pub(crate) mod run_origin;
 pub(crate) mod stored_report;

@@ -10,8 +10,8 @@ use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
 use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
 use crate::spec::{BackendKind, Job, NotYetEffect, Spec};
-use crate::workspace::base_policy::ProjectPolicy;
 use crate::workspace::checkout::{self, Checkout, CommitCheckout};
+use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
 
 /// The gate's own folder, beside the spec.

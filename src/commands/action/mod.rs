@@ -4,6 +4,8 @@
 //! SageMaker or are replayed.
 
 mod annotations;
+mod checked;
+mod client;
 mod parts;
 mod post_step;
 mod publisher;
@@ -25,22 +27,21 @@ use crate::exit::{self, Strictness};
 use crate::gate;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_report;
-use crate::gate::{GateFailure, Left, backend};
+use crate::gate::GateFailure;
 use crate::gate::{GateRequest, Purpose, Reuse};
-use crate::github::client::{Github, Settings};
+use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
-use crate::report::Report;
 use crate::spec::{BackendKind, OnInconclusive};
-use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
+use checked::Checked;
 
 use parts::ComparedWith;
 use post_step::Stage;
@@ -67,28 +68,6 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     let mut publisher = Publisher::open(environment);
     let checked = check(&mut publisher, &variable, interruption, loudness).await;
     Ok(publisher.publish(checked).await)
-}
-
-/// What the story found.
-struct Checked {
-    report: Report,
-    /// For the places of budget lines; `None` where no spec was read.
-    project: Option<Project>,
-    /// What ended it before its time, or kept a job from being checked.
-    error: Option<AppError>,
-    left: Left,
-}
-
-impl Checked {
-    /// A report that no canary was started for.
-    fn without_canaries(report: Report, project: Option<Project>) -> Self {
-        Self {
-            report,
-            project,
-            error: None,
-            left: Left::Nothing,
-        }
-    }
 }
 
 /// All that is known before the first canary.
@@ -210,7 +189,7 @@ async fn prepare(
     publisher.on_inconclusive = inputs.on_inconclusive;
     let event = trigger::read_event(&publisher.environment)?;
     let known = async {
-        let github = client(&publisher.environment, &inputs).await?;
+        let github = client::client(&publisher.environment, &inputs).await?;
         let trigger = Trigger::of(&github, event, &inputs).await?;
         Ok::<_, AppError>((github, trigger))
     };
@@ -298,24 +277,6 @@ fn refuse_wrong(errors: &[InputError]) -> Result<(), AppError> {
     Err(AppError::usage(all.join("; "))
         .help("correct it under `with` of the step; the inputs are described in docs/action.md")
         .during("reading the inputs"))
-}
-
-/// The client of the repository's API.
-async fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError> {
-    let Some(token) = &inputs.token else {
-        return Err(AppError::usage("the input `github-token` is empty")
-            .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
-            .during("reading the inputs"));
-    };
-    let pace = backend::pace()?;
-    let settings = Settings {
-        api_url: &environment.api_url,
-        graphql_url: &environment.graphql_url,
-        repository: &environment.repository,
-        token,
-        pace,
-    };
-    Ok(Github::new(settings).await?)
 }
 
 /// The spec of the checked-out commit, in its checkout.
@@ -410,15 +371,4 @@ async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppErr
         whole_report::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
     report.exit_code = code;
     Ok(Checked::without_canaries(report, None))
-}
-
-/// What canaries of these jobs may cost at most; `None` where one has no price.
-fn worst_case(project: &Project, affected: &[AffectedJob<'_>]) -> Option<Usd> {
-    affected
-        .iter()
-        .map(|one| {
-            project.price(&one.job.instance)?;
-            Some(one.job.canary.spend_limit)
-        })
-        .sum()
 }

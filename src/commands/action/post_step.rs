@@ -20,7 +20,7 @@ use crate::report::markdown::{self, Ended, Leftovers};
 use crate::spec::BackendKind;
 use crate::workspace::project::Project;
 
-use super::step_files;
+use super::{client, step_files};
 
 /// The entry point of action.yml's post step; a link to the program.
 const ENTRY_POINT: &str = "canary-gate-post";
@@ -145,7 +145,7 @@ async fn finish_comment(
         return Ok(());
     };
     let (inputs, _) = Inputs::read(variable);
-    let github = super::client(environment, &inputs).await?;
+    let github = client::client(environment, &inputs).await?;
     let body = markdown::ended(&Ended {
         how: "ended before its time".to_owned(),
         leftovers,

@@ -19,8 +19,9 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
+use super::checked::Checked;
 use super::trigger::Trigger;
-use super::{Checked, annotations, step_files, worst_case};
+use super::{annotations, step_files};
 
 /// GitHub takes 65,536 of something; under this many bytes a comment is safe whatever it counts.
 const LONGEST_COMMENT: usize = 65_000;
@@ -365,4 +366,15 @@ fn log(report: &Report) -> String {
             width: Some(LOG_WIDTH),
         },
     )
+}
+
+/// What canaries of these jobs may cost at most; `None` where one has no price.
+fn worst_case(project: &Project, affected: &[AffectedJob<'_>]) -> Option<Usd> {
+    affected
+        .iter()
+        .map(|one| {
+            project.price(&one.job.instance)?;
+            Some(one.job.canary.spend_limit)
+        })
+        .sum()
 }

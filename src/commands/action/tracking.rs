@@ -6,7 +6,7 @@ use crate::github::issue::IssueMarker;
 use crate::github::tracking::{Did, Tracked, Tracking};
 use crate::report::{Report, markdown};
 
-use super::Checked;
+use super::checked::Checked;
 
 /// Makes the issue of this marker say what the report says, where `asked` jobs were to be checked. Trouble with it is
 /// told, and changes nothing of how the check ends.

@@ -14,7 +14,7 @@ use crate::report::InstanceForecast;
 use crate::report::escape::{NAME_LIMIT, for_json, for_spreadsheet};
 use crate::workspace::project::Project;
 
-use super::{BATCH, id, list_of, warn_of};
+use super::listing::{BATCH, id, list_of, warn_of};
 
 /// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is that of one machine.
 const HEADER: [&str; 34] = [

@@ -13,7 +13,8 @@ use crate::report::omit_nulls;
 use crate::report::words::{self, UNKNOWN};
 use crate::spec::Spec;
 
-use super::{BATCH, facts, id, list_of, nothing, table, warn_of};
+use super::listing::{BATCH, id, list_of, nothing, warn_of};
+use super::{facts, table};
 
 /// Of one cell, so that a line stays a line.
 const CELL_LIMIT: usize = 40;

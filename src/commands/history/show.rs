@@ -11,7 +11,8 @@ use crate::report::escape::{LINE_LIMIT, NAME_LIMIT, for_json, for_terminal};
 use crate::report::words::{self, Quantity, UNKNOWN};
 use crate::report::{InstanceForecast, omit_nulls};
 
-use super::{facts, id, table};
+use super::listing::id;
+use super::{facts, table};
 
 /// Of names that are near to one that is not there.
 const SUGGESTIONS: usize = 3;
