@@ -59,7 +59,7 @@ mapping! {
         optional volume_kms_key: Text,
         /// SageMaker: the key that encrypts the output.
         optional output_kms_key: Text,
-        /// When the full run is stopped. Default: one day on SageMaker, never locally.
+        /// When the full run is stopped. Default: 1d; locally: never.
         optional max_runtime: Quantity<Seconds>,
         /// SageMaker: whether the full run uses spot capacity; canaries never do. Default: false.
         optional spot: bool,
@@ -173,17 +173,18 @@ impl Words for DesignKind {
 mapping! {
     /// How canaries run and what they may cost.
     pub(in crate::spec) struct Canary {
-        /// How canary runs are chosen: `fixed` runs every fraction `replicates` times. Default: fixed.
+        /// How canary runs are chosen: `fixed` runs every fraction `replicates` times, and is meant where `replicates` is
+        /// written. Default: adaptive.
         optional design: Choice<DesignKind>,
-        /// The shares of the data, rising. Default: 1%, 2%, 3%; adaptive: 1%, 2%, 3%, 5%, 10%, 20%, 50%.
+        /// The shares of the data, rising. Default: 1%, 2%, 3%, 5%, 10%, 20%, 50%; fixed: 1%, 2%, 3%.
         optional fractions: List<Quantity<Fraction>>,
-        /// How often each fraction is run; fixed only. Default: 3.
+        /// How often the fixed design runs each fraction. Default: fixed: 3.
         optional replicates: Count,
         /// What the canaries of one check may cost. Default: 5 USD.
         optional spend_limit: Quantity<Usd>,
         /// When a canary is stopped. Default: 1h.
         optional max_runtime: Quantity<Seconds>,
-        /// How many canaries run at once. Default: 3, locally 1.
+        /// How many canaries run at once. Default: 3; locally: 1.
         optional parallel: Count,
         /// How long a machine is kept for the next canary, at most 1h. Default: not at all.
         optional warm_pool: Quantity<Seconds>,

@@ -1,3 +1,4 @@
+mod defaults;
 mod properties;
 mod refusals;
 
