@@ -107,6 +107,15 @@ impl Probe {
         self.written().unwrap_or_else(|| panic!("{output:?}"))
     }
 
+    /// Asks the probe to stop once its command has written a line to the file `ready`.
+    fn asked_to_stop(&self, signal: Signal, ready: &str) -> ProbeReport {
+        let mut process = self.process().stdout(Stdio::null()).spawn().unwrap();
+        wait_for(|| fs::read_to_string(self.path(ready)).is_ok_and(|text| text.ends_with('\n')));
+        kill(Pid::from_raw(process.id().try_into().unwrap()), signal).unwrap();
+        assert!(process.wait().unwrap().success());
+        self.written().unwrap()
+    }
+
     fn written(&self) -> Option<ProbeReport> {
         serde_json::from_slice(&fs::read(self.path("report.json")).ok()?).ok()
     }
@@ -157,26 +166,21 @@ fn a_command_that_is_not_there_is_an_error_and_no_report() {
 }
 
 #[test]
-fn the_time_limit_ends_a_command_in_peace() {
-    // That the trap runs also shows that the command does not inherit blocked signals.
-    let probe =
-        Probe::shell("trap 'echo asked > asked; exit 3' TERM; while :; do sleep 0.05; done")
-            .with("max_runtime", 0.3);
-    let report = probe.report();
+fn the_time_limit_ends_a_command() {
+    let report = Probe::new(&["sleep", "600"])
+        .with("max_runtime", 0.3)
+        .report();
     assert_eq!(report.ending, Ending::TimedOut);
     assert_eq!(report.exit_code(), 124);
-    assert!(probe.path("asked").exists());
 }
 
 #[test]
 fn a_command_that_ignores_the_request_is_killed_with_all_its_children() {
     let probe =
         Probe::shell("trap '' TERM; sleep 600 & echo $! > child; while :; do sleep 0.05; done")
-            .with("max_runtime", 0.3)
             .with("grace", 0.2);
-    let report = probe.report();
-    assert_eq!(report.ending, Ending::TimedOut);
-    assert!(report.wall_seconds.0 >= 0.5);
+    let ended = probe.asked_to_stop(Signal::SIGTERM, "child");
+    assert_eq!(ended.ending, Ending::Stopped { signal: 15 });
     assert!(!exists(&fs::read_to_string(probe.path("child")).unwrap()));
 }
 
@@ -196,12 +200,14 @@ fn what_a_forking_command_leaves_behind_is_ended_and_counted() {
 fn a_command_that_hops_from_process_to_process_is_caught() {
     // Each lives just long enough to start the next one; by number none would ever be there to be killed.
     let probe = Probe::shell(
-        "trap '' TERM; hop() { echo > hopped; hop & exit 0; }; hop > /dev/null 2>&1 & sleep 0.3",
+        "trap '' TERM; hop() { echo > hopped; hop & exit 0; }; hop > /dev/null 2>&1 &
+        while [ ! -e hopped ]; do sleep 0.01; done",
     );
     let report = probe.report();
     assert_eq!(report.ending, Ending::Exited { code: 0 });
     assert!(probe.path("hopped").exists());
     assert_eq!(report.notes, Vec::<String>::new());
+    // Whatever still hops would write it again; nothing comes of waiting too short but a failure that is not seen.
     fs::remove_file(probe.path("hopped")).unwrap();
     thread::sleep(Duration::from_millis(200));
     assert!(!probe.path("hopped").exists());
@@ -210,14 +216,14 @@ fn a_command_that_hops_from_process_to_process_is_caught() {
 #[test]
 fn a_probe_that_is_asked_to_stop_ends_its_command() {
     for (signal, number, code) in [(Signal::SIGTERM, 15, 143), (Signal::SIGINT, 2, 130)] {
-        let probe = Probe::shell("echo $$ > pid; exec sleep 600");
-        let mut process = probe.process().stdout(Stdio::null()).spawn().unwrap();
-        wait_for(|| fs::read_to_string(probe.path("pid")).is_ok_and(|pid| pid.ends_with('\n')));
-        kill(Pid::from_raw(process.id().try_into().unwrap()), signal).unwrap();
-        assert!(process.wait().unwrap().success());
-        let report = probe.written().unwrap();
+        // That the trap runs also shows that the command does not inherit blocked signals.
+        let probe = Probe::shell(
+            "trap 'echo asked > asked; exit 3' TERM; echo $$ > pid; while :; do sleep 0.05; done",
+        );
+        let report = probe.asked_to_stop(signal, "pid");
         assert_eq!(report.ending, Ending::Stopped { signal: number });
         assert_eq!(report.exit_code(), code);
+        assert!(probe.path("asked").exists());
         assert!(!exists(&fs::read_to_string(probe.path("pid")).unwrap()));
     }
 }
@@ -245,15 +251,16 @@ fn a_command_ends_with_the_parent_of_its_probe() {
     assert!(!exists(&fs::read_to_string(probe.path("pid")).unwrap()));
 }
 
-/// A shell that holds a text of that size for a little more than two samples once it has it all, however long that took.
-fn holding(mebibytes: u32) -> String {
-    format!("x=$(head -c {mebibytes}M /dev/zero | tr '\\0' x); sleep 1.2")
+/// A shell that takes a text of 64 MiB, however long that takes, and then holds it for so many seconds.
+fn holding(seconds: f64) -> String {
+    format!("x=$(head -c 64M /dev/zero | tr '\\0' x); sleep {seconds}")
 }
 
 #[test]
 fn peak_memory_is_what_the_tree_held() {
     for cgroup in [true, false] {
-        let report = Probe::shell(&holding(64)).with("cgroup", cgroup).report();
+        // Two samples and a little more.
+        let report = Probe::shell(&holding(1.2)).with("cgroup", cgroup).report();
         let memory = report.usage.memory.unwrap();
         let mebibytes = memory.bytes.unwrap().0 / Bytes::MIB;
         assert!((64..200).contains(&mebibytes), "{memory:?}");
@@ -266,7 +273,7 @@ fn peak_memory_is_what_the_tree_held() {
 #[test]
 fn a_tree_over_its_memory_limit_is_ended() {
     for cgroup in [true, false] {
-        let report = Probe::shell(&holding(64))
+        let report = Probe::shell(&holding(600.0))
             .with("cgroup", cgroup)
             .with("memory_limit", 32 * Bytes::MIB)
             .report();
@@ -282,12 +289,22 @@ fn a_tree_over_its_memory_limit_is_ended() {
 
 #[test]
 fn cpu_time_of_short_children_counts() {
-    let report =
-        Probe::shell("i=0; while [ $i -lt 200 ]; do head -c 200k /dev/zero | cksum > /dev/null; i=$((i+1)); done")
-            .report();
+    // The shell's own account: what it took itself on the first line, what its children took on the second.
+    let probe = Probe::shell(
+        "i=0; while [ $i -lt 200 ]; do head -c 200k /dev/zero | cksum > /dev/null; i=$((i+1)); done; times > times",
+    );
+    let report = probe.report();
     assert_eq!(report.ending, Ending::Exited { code: 0 });
+    let account = fs::read_to_string(probe.path("times")).unwrap();
+    let seconds = account.split_whitespace().map(|time| {
+        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    });
+    let taken: f64 = seconds.sum();
     let (cpu, wall) = (report.cpu_seconds.0, report.wall_seconds.0);
-    assert!(cpu > 0.05 && cpu <= wall * report.cores, "{report:?}");
+    // Each of the four is counted in hundredths.
+    assert!(cpu >= taken - 0.04, "{account}\n{report:?}");
+    assert!(cpu <= wall * report.cores, "{report:?}");
     let share = report.usage.cpu_percent.unwrap().mean.0;
     assert!((share - cpu / wall / report.cores * 100.0).abs() < 0.01);
 }
@@ -301,13 +318,17 @@ fn a_gpu_is_read_through_a_program_like_nvidia_smi() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path.to_str().unwrap().to_owned()
     };
+    // More than a pipe holds: when all of it is written, the probe has read some of it.
     let good = fake(
         "good",
         r#"[ "$1" = --query-gpu=index,utilization.gpu,memory.used,memory.total ] || exit 2
         echo $$ > "$0.pid"
-        while :; do echo '0, 80, 1024, 4096'; echo '1, 40, [N/A], 4096'; sleep 0.05; done"#,
+        yes "$(printf '0, 80, 1024, 4096\n1, 40, [N/A], 4096')" | head -n 20000
+        touch "$0.read"
+        exec sleep 600"#,
     );
-    let report = Probe::shell("sleep 0.4")
+    let until_read = |program: &str| format!("while [ ! -e {program}.read ]; do sleep 0.01; done");
+    let report = Probe::shell(&until_read(&good))
         .with("gpu", good.as_str())
         .report();
     assert_eq!(report.usage.gpu_percent.unwrap().mean, Percent(60.0));
@@ -315,8 +336,11 @@ fn a_gpu_is_read_through_a_program_like_nvidia_smi() {
     assert_eq!(report.survivors_ended, 0);
     assert!(!exists(&fs::read_to_string(format!("{good}.pid")).unwrap()));
 
-    let failing = fake("failing", "echo NVIDIA-SMI has failed; exit 9");
-    let report = Probe::shell("sleep 0.2")
+    let failing = fake(
+        "failing",
+        "yes NVIDIA-SMI has failed | head -n 20000; touch \"$0.read\"; exit 9",
+    );
+    let report = Probe::shell(&until_read(&failing))
         .with("gpu", failing.as_str())
         .report();
     assert_eq!(report.ending, Ending::Exited { code: 0 });

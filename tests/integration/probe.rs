@@ -60,7 +60,8 @@ fn memory_is_what_the_whole_tree_holds() {
 fn gpus_are_asked_through_nvidia_smi() {
     let project = Project::empty().file(
         "bin/nvidia-smi",
-        "#!/bin/sh\nwhile :; do echo '0, 40, 1000, 4000'; echo '1, 60, 3000, 4000'; sleep 0.1; done\n",
+        // More than a pipe holds: when all of it is written, the probe has read some of it.
+        "#!/bin/sh\nyes \"$(printf '0, 40, 1000, 4000\\n1, 60, 3000, 4000')\" | head -n 20000\ntouch read\nexec sleep 600\n",
     );
     let smi = project.path("bin/nvidia-smi");
     std::fs::set_permissions(&smi, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -69,7 +70,8 @@ fn gpus_are_asked_through_nvidia_smi() {
         project.path("bin").display(),
         std::env::var("PATH").unwrap()
     );
-    let probed = project.run_with(&["probe", "--", "sleep", "1.5"], |command| {
+    let until_read = "while [ ! -e read ]; do sleep 0.01; done";
+    let probed = project.run_with(&["probe", "--", "sh", "-c", until_read], |command| {
         command.env("PATH", path);
     });
     let report = last_line(&probed.ended_with(0));
