@@ -197,9 +197,10 @@ fn prices_are_always_todays() {
 #[test]
 fn a_gate_that_was_killed_goes_on_where_it_was() {
     let counted = Counted::with_script(
-        "test $(wc -l < \"$COUNT\") -eq 4 && kill -9 $(cat /proc/$PPID/stat | cut -d' ' -f4)\nsleep 0.05\n",
+        "if [ $(wc -l < \"$COUNT\") -eq 4 ]; then\n\
+         kill -9 $(cut -d' ' -f4 < /proc/$PPID/stat)\nexec sleep 600\nfi\n",
     );
-    // The script's parent is the probe, whose parent is the gate.
+    // The script's parent is the probe, whose parent is the gate; without it the probe ends the script.
     let spec = SPEC.replace(
         "DEPTH: '5'",
         &format!("COUNT: '{}'", counted.starts.path().display()),
@@ -243,7 +244,13 @@ fn a_damaged_record_is_named_and_its_canary_run_again() {
 
 #[test]
 fn two_gates_at_once_lose_nothing() {
-    let counted = Counted::with_script("sleep 0.05\n");
+    // The first canary of each waits for that of the other.
+    let counted = Counted::new();
+    let starts = counted.starts.path().display();
+    let script = format!(
+        "echo start >> {starts}\nwhile [ $(wc -l < {starts}) -lt 2 ]; do sleep 0.01; done\n"
+    );
+    counted.project.write("train.sh", &script);
     let arguments = ["run", "--all", "--quiet", "--format", "json"];
     let both: Vec<_> = (0..2)
         .map(|_| {
@@ -264,7 +271,7 @@ fn two_gates_at_once_lose_nothing() {
         .filter(|path| path.to_string_lossy().contains("-forecast-"))
         .count();
     assert_eq!(forecasts, 2);
-    counted.started();
+    assert!(counted.started() >= 6);
     counted.run(&[]).ended_with(0);
     assert_eq!(counted.started(), 0);
 }
