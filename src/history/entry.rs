@@ -11,6 +11,8 @@ use jiff::{SignedDuration, Timestamp, civil};
 use super::record::Record;
 use super::scope::Scope;
 
+/// Of the moment in a record's name: `20261121T091407.123Z`.
+const TIME_FORM: &str = "%Y%m%dT%H%M%S%.3fZ";
 /// Where a forecast's code key is not known.
 const NO_KEY: &str = "0000000000000000";
 /// Hex digits of a key, and of what makes a name unique.
@@ -100,7 +102,7 @@ impl Entry {
     pub fn stem(&self) -> String {
         format!(
             "{}-{}-{}-{}",
-            self.recorded_at.strftime("%Y%m%dT%H%M%S%.3fZ"),
+            self.recorded_at.strftime(TIME_FORM),
             self.kind,
             self.key,
             self.unique
@@ -225,29 +227,10 @@ fn to_the_millisecond(time: Timestamp) -> Timestamp {
 
 /// Reads `20261121T091407.123Z`.
 fn time(text: &str) -> Option<Timestamp> {
-    let form = b"ddddddddTdddddd.dddZ";
-    let has_form = text.len() == form.len()
-        && text.bytes().zip(form).all(|(byte, form)| match form {
-            b'd' => byte.is_ascii_digit(),
-            fixed => byte == *fixed,
-        });
-    if !has_form {
-        return None;
-    }
-    // Digits of ASCII, as was checked, so every range is one of whole characters.
-    let number = |from: usize, to: usize| text[from..to].parse::<i16>().ok();
-    let short = |from: usize, to: usize| i8::try_from(number(from, to)?).ok();
-    let milliseconds = i32::from(number(16, 19)?);
-    let time = civil::DateTime::new(
-        number(0, 4)?,
-        short(4, 6)?,
-        short(6, 8)?,
-        short(9, 11)?,
-        short(11, 13)?,
-        short(13, 15)?,
-        milliseconds * 1_000_000,
-    );
-    TimeZone::UTC.to_timestamp(time.ok()?).ok()
+    let time = civil::DateTime::strptime(TIME_FORM, text).ok()?;
+    let time = TimeZone::UTC.to_timestamp(time).ok()?;
+    // Parsing is lenient; a name of ours is not.
+    (time.strftime(TIME_FORM).to_string() == text).then_some(time)
 }
 
 #[cfg(test)]
