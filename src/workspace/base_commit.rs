@@ -1,7 +1,7 @@
 //! The commit that a change is compared with, and what the jobs were known by there.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::canary::{CodeFile, Key};
 use crate::change::PathGlobs;
@@ -14,7 +14,7 @@ use crate::spec::{Job, Spec};
 use crate::workspace::base_policy::{self, BaseFile};
 use crate::workspace::checkout::Checkout;
 use crate::workspace::code_files::{CodeSelection, key_of_files};
-use crate::workspace::project::Project;
+use crate::workspace::project::{Project, without_dots};
 
 /// The commit that a change is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,18 +181,10 @@ fn behind(path: &str) -> String {
 /// The folder of a `source_dir`, relative to the checkout root, by its text alone.
 fn source_folder(written: &str, folder: &str) -> PathBuf {
     let whole = match written.strip_prefix('/') {
-        Some(rooted) => PathBuf::from(rooted),
+        Some(rooted) => PathBuf::from(rooted.trim_start_matches('/')),
         None => Path::new(folder).join(written),
     };
-    let mut clean = PathBuf::new();
-    for part in whole.components() {
-        match part {
-            Component::Normal(name) => clean.push(name),
-            Component::ParentDir => drop(clean.pop()),
-            _ => {}
-        }
-    }
-    clean
+    without_dots(&whole)
 }
 
 #[cfg(test)]

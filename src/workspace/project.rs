@@ -314,7 +314,7 @@ fn folder_as_written() -> Option<PathBuf> {
 }
 
 /// A path without `.` and `..`, by its text alone.
-fn without_dots(path: &Path) -> PathBuf {
+pub(super) fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {
