@@ -17,6 +17,8 @@
 extern crate self as canary_gate;
 
 // The pure core, importing leftward only.
+pub mod grammar;
+
 pub mod units;
 
 pub mod instance;

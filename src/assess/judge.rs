@@ -6,6 +6,7 @@ use crate::assess::input::{JobInput, measured_price};
 use crate::assess::row;
 use crate::forecast::scale_out::Measured;
 use crate::forecast::{self, Basis, Forecast};
+use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::measurement::{self, Measurement};
 use crate::report::{
@@ -206,8 +207,8 @@ fn judge_configuration(
     });
     if let Some((source, forgotten)) = other_memory {
         forecast.notes.push(format!(
-            "memory is forecast from canaries measured in one way ({source}); that of {forgotten} other{} is left out",
-            if forgotten == 1 { "" } else { "s" }
+            "memory is forecast from canaries measured in one way ({source}); that of {} is left out",
+            grammar::count(forgotten, "other")
         ));
     }
     if by_shard.is_some() {

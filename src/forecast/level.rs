@@ -1,8 +1,9 @@
 //! Quantities that do not grow with the data: utilization in percent, and positive levels such as the time of a step.
 
-use super::points::{Point, plural};
+use super::points::Point;
 use super::predictive::Predictive;
 use super::{Unknown, count_as_float};
+use crate::grammar;
 
 /// Runs that a level needs: one more than its one parameter, to see the noise.
 const LEAST_RUNS: usize = 2;
@@ -95,8 +96,8 @@ fn too_few(runs: usize, subject: &str) -> Unknown {
         format!("no {subject} was measured")
     } else {
         format!(
-            "{subject} was measured in {runs} completed run{}; a level needs {LEAST_RUNS}",
-            plural(runs)
+            "{subject} was measured in {}; a level needs {LEAST_RUNS}",
+            grammar::count(runs, "completed run")
         )
     })
 }

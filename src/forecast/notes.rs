@@ -63,12 +63,3 @@ pub(super) fn write(runs: &Runs, law: &Laws) -> Vec<String> {
     notes.extend(runs.left_out());
     notes
 }
-
-/// `a, b and c`; empty for none.
-pub(super) fn in_a_row(names: &[String]) -> String {
-    match names.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
-}

@@ -2,6 +2,7 @@
 
 use super::Unknown;
 use super::posterior::{Observation, Posterior, Prior};
+use crate::grammar;
 
 /// Runs that a law needs: one more than its two parameters, to see the noise.
 pub const FEWEST_RUNS: usize = 3;
@@ -95,15 +96,11 @@ fn too_few(points: &[Point], subject: &str) -> String {
     match points.len() {
         0 => format!("no completed run measured {subject}"),
         runs => format!(
-            "{runs} completed run{} on {sizes} size{}; a law needs {FEWEST_RUNS} on {FEWEST_SIZES}",
-            plural(runs),
-            plural(sizes)
+            "{} on {}; a law needs {FEWEST_RUNS} on {FEWEST_SIZES}",
+            grammar::count(runs, "completed run"),
+            grammar::count(sizes, "size")
         ),
     }
-}
-
-pub(super) fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 /// Samples that differ in their bytes by less than this are of one size, where nothing else tells them apart.

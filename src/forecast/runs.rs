@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Unknown;
-use super::notes::in_a_row;
 use super::points::{Fewest, Point};
 use super::posterior::LowerBound;
+use crate::grammar;
 use crate::measurement::{Measurement, Outcome, Usage, Utilization};
 use crate::units::{Bytes, Seconds};
 
@@ -287,7 +287,7 @@ fn named(runs: &[&Measurement]) -> String {
     if runs.len() > NAMED_RUNS {
         names.push(format!("{} more", runs.len() - NAMED_RUNS));
     }
-    in_a_row(&names)
+    grammar::list(&names)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub use spend::{Headroom, TIME_TO_STOP, worst_case};
 
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::forecast::FEWEST_RUNS;
+use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::spec::{Design, Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd};
@@ -285,10 +286,6 @@ fn longest(runs: &[CanaryRun], parallel: u32) -> Seconds {
 )]
 fn units_of(count: usize) -> f64 {
     count as f64
-}
-
-fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::words::{self, Quantity};
 use super::{Baseline, Delta, InstanceForecast, JobReport};
 use crate::drift::{Cause, CauseShare};
 use crate::forecast::Estimate;
+pub(super) use crate::grammar::list as joined;
 use crate::instance::InstanceConfiguration;
 
 /// A part of the change that is less than this share of the base is not worth a word.
@@ -242,15 +243,6 @@ fn other_data(baseline: &Baseline, notable: &[Notable]) -> Option<String> {
     let is_told = notable.iter().any(|one| one.cause == Cause::Data);
     (baseline.data_changed && !is_told)
         .then(|| "The data changed; their amount is about the same.".to_owned())
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn joined(parts: &[String]) -> String {
-    match parts.split_last() {
-        None => String::new(),
-        Some((only, [])) => only.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
 use crate::forecast::{Estimate, Law};
+pub use crate::grammar::count;
 use crate::instance::{Price, PriceEvidence};
 use crate::spec::{Bound, LineKind};
 use crate::units::{Percent, Seconds, Usd, UsdPerHour};
@@ -355,12 +356,6 @@ pub fn price(price: &Price) -> String {
         words.push_str(date);
     }
     words
-}
-
-/// `1 run`, `3 runs`
-pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The pure core in story order: each may import those before it. An edge or `app` may not be imported by any.
-const CORE: [&str; 12] = [
+const CORE: [&str; 13] = [
+    "grammar",
     "units",
     "instance",
     "spec",

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use super::non_negative::{NonNegative, dot};
 use super::{Load, ScaleOut, ScaleOutRun, Scaling, Terms};
-use crate::forecast::notes::in_a_row;
-use crate::forecast::points::plural;
 use crate::forecast::{FEWEST_RUNS, Predictive, Unknown};
+use crate::grammar;
 
 /// Counts of instances on which the runs must lie.
 pub const FEWEST_COUNTS: usize = 2;
@@ -58,11 +57,9 @@ pub fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<ScaleOut, Unknown>
     let counts: BTreeSet<u32> = runs.iter().map(|run| run.load.hosts).collect();
     if runs.len() < FEWEST_RUNS || counts.len() < FEWEST_COUNTS {
         return Err(Unknown(format!(
-            "{} completed run{} on {} count{} of instances; a law of scale-out needs {FEWEST_RUNS} on {FEWEST_COUNTS}",
-            runs.len(),
-            plural(runs.len()),
-            counts.len(),
-            plural(counts.len()),
+            "{} on {} of instances; a law of scale-out needs {FEWEST_RUNS} on {FEWEST_COUNTS}",
+            grammar::count(runs.len(), "completed run"),
+            grammar::count(counts.len(), "count"),
         )));
     }
     if !wanted.is_sound() {
@@ -217,5 +214,5 @@ fn ratio(one: u32, other: u32) -> f64 {
 
 /// `1, 2 and 4`
 pub(super) fn list(counts: &BTreeSet<u32>) -> String {
-    in_a_row(&counts.iter().map(u32::to_string).collect::<Vec<_>>())
+    grammar::list(&counts.iter().map(u32::to_string).collect::<Vec<_>>())
 }

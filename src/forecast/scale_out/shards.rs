@@ -4,6 +4,7 @@
 //! (SageMaker API reference, S3DataSource, S3DataDistributionType). The assumption here: the counts are as even as whole
 //! objects allow, and any such division is as likely as any other.
 
+use crate::grammar;
 use crate::spec::Distribution;
 use crate::units::Bytes;
 
@@ -122,9 +123,9 @@ impl<'a> Channel<'a> {
         let mut cautions = Vec::new();
         if objects < self.hosts {
             cautions.push(format!(
-                "channel {name} has {objects} object{} for {hosts} instances: {} of them get none of it and are paid all \
-                 the same; fewer instances or smaller objects would help",
-                if objects == 1 { "" } else { "s" },
+                "channel {name} has {} for {hosts} instances: {} of them get none of it and are paid all the same; fewer \
+                 instances or smaller objects would help",
+                grammar::count(objects, "object"),
                 self.hosts - objects,
             ));
             return cautions;

@@ -1,0 +1,36 @@
+//! Counts and lists as a sentence has them.
+
+/// `1 run`, `3 runs`: for nouns whose plural ends with an s.
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// `a`, `a and b`, `a, b and c`; empty for none.
+pub fn list(items: &[String]) -> String {
+    match items.split_last() {
+        None => String::new(),
+        Some((only, [])) => only.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(
+            [0, 1, 2].map(|number| count(number, "run")),
+            ["0 runs", "1 run", "2 runs"]
+        );
+    }
+
+    #[test]
+    fn the_last_of_a_list_has_no_comma() {
+        let items = ["a", "b", "c"].map(str::to_owned);
+        let lists = [0, 1, 2, 3].map(|length| list(&items[..length]));
+        assert_eq!(lists, ["", "a", "a and b", "a, b and c"]);
+    }
+}
