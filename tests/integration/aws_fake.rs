@@ -183,16 +183,13 @@ async fn a_job_goes_through_its_statuses_poll_by_poll() {
     assert_eq!(end.creation_time().unwrap().secs(), 1_790_000_001);
     assert_eq!(aws.calls(Operation::DescribeTrainingJob), 5);
 
-    let listed = client.list_tags().resource_arn(&arn).send().await.unwrap();
+    let listed = client.list_tags().resource_arn(arn).send().await.unwrap();
     assert_eq!(listed.tags()[0].value(), Some("7"));
-    let more = Tag::builder().key("team").value("blue").build();
-    let added = client.add_tags().resource_arn(arn).tags(more);
-    assert_eq!(added.send().await.unwrap().tags().len(), 2);
     let job = &aws.jobs()[0];
     assert_eq!((job.name(), job.number(), job.bytes()), ("first", 1, 2000));
     assert_eq!(job.channel_keys("train"), ["train/part-1.csv"]);
     assert_eq!(job.hyperparameter("epochs"), Some("3"));
-    assert_eq!(job.tag("team"), Some("blue"));
+    assert_eq!(job.tag("canary-gate:run"), Some("7"));
     assert_eq!(job.instance_type(), "ml.m5.xlarge");
     assert_eq!(
         job.input()["StoppingCondition"]["MaxRuntimeInSeconds"],
@@ -315,7 +312,7 @@ async fn data_that_is_not_there_fails_the_job() {
 }
 
 #[tokio::test]
-async fn a_job_is_stopped_updated_and_deleted() {
+async fn a_job_is_stopped_and_updated() {
     let aws = with_data();
     aws.polls(Polls::Seconds(100.0));
     let client = sagemaker(&aws).await;
@@ -325,9 +322,6 @@ async fn a_job_is_stopped_updated_and_deleted() {
         .unwrap();
     let describe = client.describe_training_job().training_job_name("one");
     describe.send().await.unwrap();
-    let deletion = client.delete_training_job().training_job_name("one");
-    let refused = deletion.clone().send().await.unwrap_err();
-    assert_eq!(refused.code(), Some("ValidationException"));
     let stop = client.stop_training_job().training_job_name("one");
     stop.clone().send().await.unwrap();
     assert_eq!(aws.in_progress(), Vec::<String>::new());
@@ -342,12 +336,6 @@ async fn a_job_is_stopped_updated_and_deleted() {
         .keep_alive_period_in_seconds(0)
         .build();
     update.resource_config(resources).send().await.unwrap();
-    deletion.send().await.unwrap();
-    let gone = client.describe_training_job().training_job_name("one");
-    let gone = gone.send().await.unwrap_err();
-    assert_eq!(gone.code(), Some("ValidationException"));
-    assert_eq!(gone.message(), Some("Requested resource not found."));
-    assert_eq!(aws.jobs().len(), 1);
 }
 
 #[tokio::test]
@@ -786,78 +774,6 @@ async fn log_lines_are_read_three_ways() {
 }
 
 #[tokio::test]
-async fn prices_and_quotas_are_found() {
-    use aws_sdk_pricing::types::{Filter, FilterType};
-    let aws = FakeAws::start();
-    aws.price("ml.p4d.24xlarge", 25.25);
-    aws.no_price("ml.c5.xlarge");
-    aws.quota("ml.m5.xlarge for training job usage", 4.0);
-    let pricing = aws_sdk_pricing::Client::new(&sdk(&aws, 1).await);
-    let found = async |instance: &str| {
-        let filters = [
-            ("productFamily", "ML Instance"),
-            ("regionCode", "us-east-1"),
-            ("instanceName", instance),
-            ("component", "Training"),
-        ]
-        .map(|(field, value)| {
-            let filter = Filter::builder().r#type(FilterType::TermMatch);
-            filter.field(field).value(value).build().unwrap()
-        });
-        let products = pricing.get_products().service_code("AmazonSageMaker");
-        let products = products
-            .set_filters(Some(filters.into()))
-            .send()
-            .await
-            .unwrap();
-        products.price_list().to_vec()
-    };
-    let list = found("ml.p4d.24xlarge").await;
-    assert_eq!(list.len(), 1);
-    assert!(list[0].contains("\"USD\":\"25.2500000000\""), "{}", list[0]);
-    assert_eq!(found("ml.c5.xlarge").await, Vec::<String>::new());
-
-    aws.page_size(3);
-    let quotas = aws_sdk_servicequotas::Client::new(&sdk(&aws, 1).await);
-    let list = quotas
-        .list_service_quotas()
-        .service_code("sagemaker")
-        .into_paginator();
-    let list = list
-        .items()
-        .send()
-        .collect::<Result<Vec<_>, _>>()
-        .await
-        .unwrap();
-    let name = "ml.m5.xlarge for training job usage";
-    let found = list
-        .iter()
-        .find(|quota| quota.quota_name() == Some(name))
-        .unwrap();
-    assert_eq!(found.value(), Some(4.0));
-    let one = quotas
-        .get_service_quota()
-        .service_code("sagemaker")
-        .quota_code(found.quota_code().unwrap());
-    assert_eq!(
-        one.send().await.unwrap().quota().unwrap().value(),
-        Some(4.0)
-    );
-}
-
-#[tokio::test]
-async fn the_caller_has_an_identity() {
-    let aws = FakeAws::start();
-    let client = aws_sdk_sts::Client::new(&sdk(&aws, 1).await);
-    let identity = client.get_caller_identity().send().await.unwrap();
-    assert_eq!(identity.account(), Some("123456789012"));
-    aws.fail(Operation::GetCallerIdentity)
-        .with(Fault::ExpiredToken);
-    let refused = client.get_caller_identity().send().await.unwrap_err();
-    assert_eq!(refused.code(), Some("ExpiredToken"));
-}
-
-#[tokio::test]
 async fn objects_are_put_listed_read_copied_and_deleted() {
     let aws = FakeAws::start();
     aws.make_bucket("data");
@@ -969,8 +885,6 @@ async fn a_bucket_elsewhere_says_where() {
     aws.make_bucket("here");
     aws.make_bucket_in("there", "eu-west-1");
     let client = s3(&aws).await;
-    let here = client.head_bucket().bucket("here").send().await.unwrap();
-    assert_eq!(here.bucket_region(), Some("us-east-1"));
     let refused = client
         .list_objects_v2()
         .bucket("there")
@@ -983,16 +897,6 @@ async fn a_bucket_elsewhere_says_where() {
     assert_eq!(
         response.headers().get("x-amz-bucket-region"),
         Some("eu-west-1")
-    );
-    let location = client
-        .get_bucket_location()
-        .bucket("there")
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(
-        location.location_constraint().unwrap().as_str(),
-        "eu-west-1"
     );
     aws.fail(Operation::ListObjectsV2).with(Fault::AccessDenied);
     let refused = client

@@ -212,11 +212,6 @@ impl FakeAws {
         self.core.state().profiles = Arc::new(profiles);
     }
 
-    pub(crate) fn price(&self, instance_type: &str, usd_per_hour: f64) {
-        let mut state = self.core.state();
-        state.prices.insert(instance_type.to_owned(), usd_per_hour);
-    }
-
     pub(crate) fn no_price(&self, instance_type: &str) {
         self.core.state().prices.remove(instance_type);
     }

@@ -18,15 +18,14 @@ macro_rules! operations {
 }
 
 operations! {
-    "sagemaker" => CreateTrainingJob, DescribeTrainingJob, StopTrainingJob, UpdateTrainingJob, DeleteTrainingJob,
-        ListTrainingJobs, ListTags, AddTags;
+    "sagemaker" => CreateTrainingJob, DescribeTrainingJob, StopTrainingJob, UpdateTrainingJob, ListTrainingJobs,
+        ListTags;
     "cloudwatch" => GetMetricData;
     "logs" => DescribeLogStreams, GetLogEvents, FilterLogEvents;
     "pricing" => GetProducts;
-    "service-quotas" => ListServiceQuotas, GetServiceQuota;
+    "service-quotas" => ListServiceQuotas;
     "sts" => GetCallerIdentity;
-    "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects, HeadBucket,
-        GetBucketLocation;
+    "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects;
 }
 
 impl Operation {
@@ -47,9 +46,7 @@ impl Operation {
         let path = uri.path().trim_start_matches('/');
         let is_bucket = path.split_once('/').is_none_or(|(_, key)| key.is_empty());
         match (method.as_str(), is_bucket) {
-            ("GET", true) if has("location") => Some(Self::GetBucketLocation),
             ("GET", true) if has("list-type") => Some(Self::ListObjectsV2),
-            ("HEAD", true) => Some(Self::HeadBucket),
             ("POST", true) if has("delete") => Some(Self::DeleteObjects),
             ("GET", false) => Some(Self::GetObject),
             ("HEAD", false) => Some(Self::HeadObject),
@@ -81,7 +78,7 @@ impl Operation {
             other => other,
         };
         match self {
-            Self::ListObjectsV2 | Self::HeadBucket => "s3:ListBucket".to_owned(),
+            Self::ListObjectsV2 => "s3:ListBucket".to_owned(),
             Self::HeadObject => "s3:GetObject".to_owned(),
             Self::CopyObject => "s3:PutObject".to_owned(),
             Self::DeleteObjects => "s3:DeleteObject".to_owned(),

@@ -6,7 +6,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::fault::Refusal;
-use super::operation::Operation;
 use super::{State, page};
 
 /// Room for 20 of the instances with a usual price, and other quotas between them, as in life.
@@ -36,7 +35,7 @@ pub(super) fn usual() -> BTreeMap<String, f64> {
     quotas
 }
 
-pub(super) fn answer(state: &State, operation: Operation, input: &Value) -> Result<Value, Refusal> {
+pub(super) fn answer(state: &State, input: &Value) -> Result<Value, Refusal> {
     if input["ServiceCode"] != "sagemaker" {
         return Err(Refusal::new(
             "NoSuchResourceException",
@@ -48,18 +47,6 @@ pub(super) fn answer(state: &State, operation: Operation, input: &Value) -> Resu
         .iter()
         .map(|(name, value)| quota(name, *value))
         .collect();
-    if operation == Operation::GetServiceQuota {
-        let found = quotas
-            .into_iter()
-            .find(|quota| quota["QuotaCode"] == input["QuotaCode"]);
-        return match found {
-            Some(quota) => Ok(json!({"Quota": quota})),
-            None => Err(Refusal::new(
-                "NoSuchResourceException",
-                "The request failed because the specified quota does not exist.",
-            )),
-        };
-    }
     let limit = input["MaxResults"].as_u64().unwrap_or(100);
     let (range, next) = page(
         input["NextToken"].as_str(),

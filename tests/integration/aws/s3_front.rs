@@ -11,8 +11,7 @@ use s3s::checksum::ChecksumHasher;
 use s3s::dto::{
     Checksum, CommonPrefix, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource,
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
-    ETag, ETagCondition, EncodingType, GetBucketLocationInput, GetBucketLocationOutput,
-    GetObjectInput, GetObjectOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput,
+    ETag, ETagCondition, EncodingType, GetObjectInput, GetObjectOutput, HeadObjectInput,
     HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output, Object, PutObjectInput,
     PutObjectOutput, StreamingBlob, Timestamp,
 };
@@ -46,17 +45,6 @@ macro_rules! operations {
 }
 
 operations! {
-    head_bucket(self, request: HeadBucketInput) -> HeadBucketOutput {
-        self.0.with(&request.input.bucket, |_| Ok(HeadBucketOutput::default()))
-    }
-
-    get_bucket_location(self, request: GetBucketLocationInput) -> GetBucketLocationOutput {
-        self.0.with(&request.input.bucket, |bucket| {
-            let elsewhere = (bucket.region != "us-east-1").then(|| bucket.region.clone());
-            Ok(GetBucketLocationOutput { location_constraint: elsewhere.map(Into::into) })
-        })
-    }
-
     list_objects_v2(self, request: ListObjectsV2Input) -> ListObjectsV2Output {
         let most = self.0.page_size();
         self.0.with(&request.input.bucket, |bucket| Ok(listing(bucket, &request.input, most)))

@@ -17,10 +17,8 @@ pub(super) fn answer(core: &Core, operation: Operation, input: &Value) -> Result
         Operation::DescribeTrainingJob => describe(&mut core.state(), input),
         Operation::StopTrainingJob => stop(&mut core.state(), input),
         Operation::UpdateTrainingJob => update(&mut core.state(), input),
-        Operation::DeleteTrainingJob => delete(&mut core.state(), input),
         Operation::ListTrainingJobs => list(&mut core.state(), input),
-        Operation::ListTags => list_tags(&mut core.state(), input),
-        _ => add_tags(&mut core.state(), input),
+        _ => list_tags(&mut core.state(), input),
     }
 }
 
@@ -293,19 +291,6 @@ fn update(state: &mut State, input: &Value) -> Result<Value, Refusal> {
     Ok(json!({"TrainingJobArn": job.arn()}))
 }
 
-fn delete(state: &mut State, input: &Value) -> Result<Value, Refusal> {
-    let job = named(state, input)?;
-    if !job.has_ended() {
-        return Err(Refusal::validation(format!(
-            "Training job {} is in status {} and cannot be deleted.",
-            job.name,
-            job.status()
-        )));
-    }
-    job.is_deleted = true;
-    Ok(Value::Null)
-}
-
 fn list(state: &mut State, input: &Value) -> Result<Value, Refusal> {
     for job in &mut state.jobs {
         job.settle();
@@ -369,13 +354,4 @@ fn list_tags(state: &mut State, input: &Value) -> Result<Value, Refusal> {
         .map(|(key, value)| json!({"Key": key, "Value": value}))
         .collect();
     Ok(json!({"Tags": tags}))
-}
-
-fn add_tags(state: &mut State, input: &Value) -> Result<Value, Refusal> {
-    let added = tags(input);
-    let job = by_arn(state, input)?;
-    job.tags
-        .retain(|(key, _)| added.iter().all(|(new, _)| new != key));
-    job.tags.extend(added);
-    list_tags(state, input)
 }

@@ -137,7 +137,7 @@ fn done(core: &Core, protocol: Protocol, operation: Operation, input: &Value) ->
         "cloudwatch" => cloudwatch::answer(&mut core.state(), input),
         "logs" => logs::answer(&mut core.state(), operation, input),
         "pricing" => prices::answer(&core.state(), input),
-        "service-quotas" => quotas::answer(&core.state(), operation, input),
+        "service-quotas" => quotas::answer(&core.state(), input),
         _ => Ok(identity()),
     };
     match output {
