@@ -1,4 +1,4 @@
-//! A forecast held against what the base takes.
+//! A forecast compared with the base.
 
 use crate::assess::base_result::BaseResult;
 use crate::assess::input::{CapacityOf, measured_price};
@@ -14,12 +14,12 @@ use crate::spec::LineKind;
 use crate::units::{Fraction, Seconds};
 use crate::verdict::{Against, LineVerdict};
 
-/// What a comparison is made from.
+/// The inputs of a comparison.
 pub(crate) struct BaseComparisonInput<'a> {
     pub(crate) base: &'a BaseResult,
-    /// Of the forecast that is compared.
+    /// The configuration that is compared.
     pub(crate) instance: &'a InstanceConfiguration,
-    /// Whether the budget is judged on it; then it stands against whatever the base trains on.
+    /// Whether the budget is judged on it; then it is compared with the base's instance, whichever that is.
     pub(crate) is_judged: bool,
     /// On `instance`.
     pub(crate) measurements: &'a [Measurement],
@@ -30,15 +30,15 @@ pub(crate) struct BaseComparisonInput<'a> {
     pub(crate) certainty: Fraction,
 }
 
-/// How a configuration stands against the base.
+/// A configuration compared with the base.
 pub(crate) struct BaseComparison {
     pub(crate) against: Against,
     pub(crate) delta: Delta,
-    /// What a reader must know of the comparison.
+    /// Cautions for the reader.
     pub(crate) notes: Vec<String>,
 }
 
-/// The comparison; `None` where the base measured no such configuration.
+/// The comparison; `None` if the base did not measure the configuration.
 pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> {
     let found = input.base;
     let instance = match input.is_judged {
@@ -86,7 +86,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         ))),
         (_, (_, None)) => Err(Unknown(format!("no price for {}", input.instance))),
     };
-    // Bytes on machines of another size are no percent of this one.
+    // Percent of another machine's memory cannot be compared.
     let memory = match instance == input.instance {
         true => base.memory_percent.as_ref().map_err(Clone::clone),
         false => Err(Unknown(format!("the base trains on {instance}"))),
@@ -114,7 +114,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     })
 }
 
-/// The lines that the base's own report showed as exceeded on this configuration.
+/// The lines that the base's report judged exceeded on this configuration.
 fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<LineKind> {
     let rows = found.forecasts.iter();
     let of_instance = rows.filter(|row| row.instance == *instance);
@@ -134,7 +134,7 @@ fn time_growth(
     Ok(comparison.growth(time))
 }
 
-/// What all machines cost for a second; `None` without a price.
+/// The cost of one second of all machines, in USD; `None` without a price.
 fn a_second(price: Option<&Price>, instance: &InstanceConfiguration) -> Option<f64> {
     let usd = price?
         .usd_per_hour
@@ -168,7 +168,7 @@ fn delta(
     }
 }
 
-/// The baseline as a report of a job on `instance` names it.
+/// The baseline in the report of a job on `instance`.
 pub(crate) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Baseline {
     let theirs = base.forecasts.first().map(|row| &row.instance);
     Baseline {

@@ -1,10 +1,10 @@
-//! What a job is compared with.
+//! The earlier result that a job is compared with.
 
 use crate::measurement::Measurement;
 use crate::report::InstanceForecast;
 use crate::units::Seconds;
 
-/// What an earlier run found about the base of a change.
+/// An earlier run's result for the base of a change.
 pub(crate) struct BaseResult {
     /// The checked-out commit, in full; absent without git.
     pub(crate) commit: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct BaseResult {
     /// Whether its code is that of the base commit.
     pub(crate) is_same_code: bool,
     pub(crate) data_changed: bool,
-    /// Where it was measured, if that is another machine than this one.
+    /// The machine that measured it, if it is not this one.
     pub(crate) other_machine: Option<String>,
     /// Since it was recorded; never negative.
     pub(crate) age: Seconds,

@@ -1,4 +1,4 @@
-//! A check for drift, held against those before it.
+//! A drift check compared with those before it.
 
 use jiff::Timestamp;
 
@@ -16,17 +16,17 @@ pub(crate) struct Check {
     pub(crate) commit: Option<String>,
     /// Of the code, 64 hex digits; absent where it is not known.
     pub(crate) code_key: Option<String>,
-    /// What `local` is, where the canaries ran on the machine of the gate.
+    /// The machine of the gate, if the canaries ran there.
     pub(crate) machine: Option<String>,
-    /// What the job trained on; absent where nothing was forecast.
+    /// The job's instance; `None` without a forecast.
     pub(crate) instance: Option<InstanceConfiguration>,
     /// On `instance`.
     pub(crate) measurements: Vec<Measurement>,
-    /// Of all machines, at the time.
+    /// The price of all machines at that time.
     pub(crate) price: Option<UsdPerHour>,
 }
 
-/// The check that was just made, beside what its report says.
+/// What the report does not say about the check that was just made.
 pub(crate) struct ThisCheck {
     pub(crate) at: Timestamp,
     pub(crate) commit: Option<String>,
@@ -46,7 +46,7 @@ impl Check {
     }
 }
 
-/// Holds the newest of recorded checks, which `report` is about, against those before it.
+/// Compares the newest recorded check, which `report` is about, with those before it.
 pub(crate) fn hold_recorded(job: &Job, checks: &[Check], report: &mut JobReport) {
     if checks.len() > 1 {
         add(job, &checks.iter().collect::<Vec<_>>(), report);
@@ -58,8 +58,8 @@ pub(crate) fn hold_recorded(job: &Job, checks: &[Check], report: &mut JobReport)
     }
 }
 
-/// Holds what was just measured of a job against the checks before. Gives back whether this check is the baseline of those to
-/// come: it is whole, and the first on the job's instance.
+/// Compares what was just measured with the earlier checks. Returns whether this check is the new baseline: it is complete and
+/// the first on the job's instance.
 pub(crate) fn hold_against_earlier(
     job: &Job,
     earlier: &[Check],
@@ -88,7 +88,7 @@ pub(crate) fn hold_against_earlier(
         }
         return is_whole;
     }
-    // What broke off, or whose training failed, is told as that.
+    // An incomplete check is reported as such.
     if !is_whole {
         return false;
     }
@@ -115,7 +115,7 @@ fn not_judged(report: &mut JobReport, reason: &str) {
     }
 }
 
-/// What tells whose a difference may be: whether the code is that of the baseline, and the machine.
+/// Whether code and machine differ from the baseline's: possible causes of a difference.
 fn what_else_differs(baseline: &Check, this: &ThisCheck) -> Vec<String> {
     let mut notes = Vec::new();
     if let (Some(theirs), Some(ours)) = (&baseline.code_key, &this.code_key) {
@@ -134,7 +134,7 @@ fn what_else_differs(baseline: &Check, this: &ThisCheck) -> Vec<String> {
     notes
 }
 
-/// Adds what a series of checks says, of which the last is the report's own.
+/// Adds the drift of a series to the report of its last check.
 fn add(job: &Job, series: &[&Check], report: &mut JobReport) {
     let series: Vec<drift::Record<'_>> = series.iter().map(|check| check.record()).collect();
     match drift::check(&series, &job.drift, job.budget.certainty) {
@@ -146,12 +146,12 @@ fn add(job: &Job, series: &[&Check], report: &mut JobReport) {
         }
         Err(unknown) => {
             report.verdict = report.verdict.min(Verdict::Unknown);
-            report.reason = format!("whether it drifted cannot be told: {unknown}");
+            report.reason = format!("drift is unknown: {unknown}");
         }
     }
 }
 
-/// What all machines of a configuration cost.
+/// The price of all machines of a configuration.
 pub(crate) fn price_of_all(row: &InstanceForecast) -> Option<UsdPerHour> {
     let each = row.price.as_ref()?.usd_per_hour.0;
     Some(UsdPerHour(each * f64::from(row.instance.total_count())))

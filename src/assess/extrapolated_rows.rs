@@ -1,5 +1,5 @@
-//! What the canaries tell of machines that they did not run on: the rows of alternatives that were not measured, and the
-//! smallest listed instance where the memory fits.
+//! Forecasts for machines without a canary: rows of alternatives that were not measured, and the smallest listed instance
+//! with enough memory.
 
 use crate::assess::input::JobInput;
 use crate::assess::row;
@@ -10,8 +10,8 @@ use crate::report::{InstanceForecast, words};
 use crate::spec::{Bound, LineKind};
 use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, Verdict};
 
-/// The row of an alternative without a canary, and what a reader must know of it. Only lines that the others tell of are
-/// judged, so a row within its memory is not called within its budget.
+/// The row of an alternative without a canary, and its cautions. Only lines with a forecast are judged, so the row is never
+/// within its budget.
 pub(crate) fn row(
     instance: &InstanceConfiguration,
     why: &str,
@@ -52,8 +52,8 @@ pub(crate) fn row(
     )
 }
 
-/// Where the memory of the job's own instance is in question: the smallest listed instance that has enough, or why none
-/// can be named. The first of `measured` is that instance, and `lines` are those judged on it.
+/// If the memory line of the job's instance is exceeded or at risk: the smallest listed instance with enough memory, or why
+/// there is none. The first of `measured` is the job's instance, and `lines` are its lines.
 pub(crate) fn where_memory_fits(
     measured: &[Measured<'_>],
     lines: &[JudgedLine],
@@ -79,7 +79,7 @@ pub(crate) fn where_memory_fits(
         return lower_bound(own.forecast, own, input.instance);
     };
     let gpus = own.capacity.map_or(0, |capacity| capacity.gpus);
-    // What ran out is too small whatever was measured elsewhere.
+    // A machine that ran out of memory is too small, whatever others measured.
     let too_small = own
         .capacity
         .filter(|_| own.forecast.out_of_memory)

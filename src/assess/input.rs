@@ -1,4 +1,4 @@
-//! What a job's part of the report is made from.
+//! The inputs of a job's report.
 
 use crate::assess::base_result::BaseResult;
 use crate::forecast::scale_out::DataLayout;
@@ -11,31 +11,31 @@ use crate::units::Usd;
 /// Capacities of machine types as the backend or the tables know them.
 pub(crate) type CapacityOf<'a> = &'a dyn Fn(&InstanceType) -> Option<Capacity>;
 
-/// What a job's part of the report is made from.
+/// The inputs of a job's report.
 pub(crate) struct JobInput<'a> {
     pub(crate) name: &'a str,
     pub(crate) instance: &'a InstanceConfiguration,
     pub(crate) budget: &'a Budget,
     pub(crate) affected_by: &'a [String],
-    /// In the order of the spec, each with why it was not measured, if so.
+    /// In the order of the spec, each with the reason if it was not measured.
     pub(crate) alternatives: Vec<(&'a InstanceConfiguration, Option<String>)>,
     /// On `instance` and on the alternatives.
     pub(crate) measurements: &'a [Measurement],
-    /// What the plan could have cost at most.
+    /// The worst-case cost of the plan.
     pub(crate) worst_case: Option<Usd>,
     pub(crate) capacity_of: CapacityOf<'a>,
     pub(crate) price_of: PriceOf<'a>,
     /// How the data reach the hosts of the full run.
     pub(crate) layout: DataLayout,
-    /// What the forecasts are compared with.
+    /// The result to compare with.
     pub(crate) base: Option<&'a BaseResult>,
-    /// Whether the team may use a machine type.
+    /// Whether the spec allows an instance type.
     pub(crate) is_allowed: &'a dyn Fn(&InstanceType) -> bool,
-    /// What is to be said beside.
+    /// Further notes for the report.
     pub(crate) notes: Vec<String>,
 }
 
-/// What was paid when it was measured.
+/// The price at the time of the newest measurement that has one.
 pub(crate) fn measured_price(measurements: &[Measurement]) -> Option<Price> {
     measurements
         .iter()

@@ -68,7 +68,7 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
             line.line.kind,
             LineKind::CostIncrease | LineKind::TimeIncrease
         );
-        // That there is no base is said once, by who knows why.
+        // The gate has noted why there is no base.
         if is_increase && line.verdict == LineVerdict::NotApplicable {
             continue;
         }
@@ -76,7 +76,7 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
             notes.push(format!("{}: {reason}.", line.line.kind.words()));
         }
     }
-    // A time that is missing has its reason told also where no line asks for it.
+    // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| matches!(line.line.kind, LineKind::Time | LineKind::Cost);
     if let Err(reason) = &main.forecast.time_seconds
         && !main.lines.iter().any(asked)
@@ -121,7 +121,7 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
     }
 }
 
-/// What would fit, of the configurations that were measured and forecast.
+/// The measured configurations that would fit the budget.
 fn recommendation<'a>(
     main: &'a Judged,
     alternatives: impl Iterator<Item = &'a Judged>,
@@ -173,7 +173,7 @@ fn recommendation<'a>(
     })
 }
 
-/// Forecasts one configuration from its measurements and holds it against the budget.
+/// Forecasts one configuration from its measurements and judges it by the budget.
 fn judge_configuration(
     instance: &InstanceConfiguration,
     input: &JobInput<'_>,
@@ -189,7 +189,7 @@ fn judge_configuration(
     let capacity = instance
         .single_type()
         .and_then(|kind| (input.capacity_of)(kind));
-    // Where nobody knows the machine, its memory is what the measurements say; of its GPUs they say nothing.
+    // The measurements of an unknown machine give its memory, but not its GPUs.
     let measured = capacity
         .is_none()
         .then(|| measured_capacity(&measurements))
@@ -266,7 +266,7 @@ fn judge_configuration(
     }
 }
 
-/// The verdict of a job and its one sentence. A failed canary outranks all but a budget exceeded.
+/// The verdict of a job and its reason. A failed canary outranks all but an exceeded budget.
 fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     let failed = input
         .measurements
@@ -298,7 +298,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     (main.row.verdict, reason)
 }
 
-/// Where no table knows the machine, a measurement that holds both bytes and percent tells its memory.
+/// The memory of a machine that no table has, from a measurement in both bytes and percent.
 fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
     measurements.iter().find_map(|measurement| {
         let memory = measurement.usage.memory.as_ref()?;
@@ -312,7 +312,7 @@ fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
     })
 }
 
-/// What the measurements of one run of the gate took.
+/// The time and money of one run's canaries.
 fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
     Spend {
         canary_usd: measurements

@@ -8,7 +8,7 @@ use crate::report::{
 use crate::units::Fraction;
 use crate::verdict::{self, JudgedLine, Verdict};
 
-/// The row of a configuration of which nothing is known.
+/// The row of a configuration without a forecast.
 pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
     InstanceForecast {
         instance: instance.clone(),
@@ -64,7 +64,7 @@ pub(crate) fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates
     }
 }
 
-/// The lines as a report shows them.
+/// The budget lines of a row.
 pub(crate) fn budget_rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
     let deciding = verdict::deciding(lines);
     (0..)

@@ -1,4 +1,4 @@
-//! The report over all jobs, and the part of a job that could not be measured.
+//! The report over all jobs, and the entry of a job that could not be measured.
 
 use crate::assess::row;
 use crate::exit::{self, Strictness};
@@ -30,7 +30,7 @@ pub(crate) fn report(
     }
 }
 
-/// A job whose canaries could not be planned: its outcome is unknown, for `reason`.
+/// The entry of a job whose outcome is unknown.
 pub(crate) fn unknown_report(
     job: &Job,
     affected_by: &[String],

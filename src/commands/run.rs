@@ -19,7 +19,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     let mut project = Project::load(&arguments.spec)?;
     changed_files::refuse_another_head(&arguments.change, &project)?;
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
-    base_policy::settle(&mut project, base, arguments.policy.max_spend)?;
+    base_policy::apply(&mut project, base, arguments.policy.max_spend)?;
     let written = || {
         arguments
             .output

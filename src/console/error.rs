@@ -19,7 +19,7 @@ use crate::spec::SpecErrors;
 pub(crate) struct AppError {
     kind: Kind,
     code: u8,
-    /// What was being done, e.g. `listing the data`; `None` where nobody said.
+    /// The step that failed, e.g. `listing the data`; `None` if unknown.
     phase: Option<&'static str>,
 }
 
@@ -35,7 +35,7 @@ enum Kind {
     Spec(Box<SpecErrors>),
 }
 
-/// RunOrigin speaks.
+/// The program that reports the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Gate,
@@ -56,12 +56,12 @@ impl AppError {
         }
     }
 
-    /// The tool failed, or a person must mend something: code 1.
+    /// The tool failed, or a person must fix something: code 1.
     pub(crate) fn failed(what: impl Into<String>) -> Self {
         Self::message(what, exit::TOOL_FAILED)
     }
 
-    /// Wrong usage, or a spec that asks for what cannot be: code 2.
+    /// Wrong usage, or an impossible spec: code 2.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::message(what, exit::USAGE)
     }
@@ -71,19 +71,19 @@ impl AppError {
         Self::message(what, code)
     }
 
-    /// The same, with the code of something worse.
+    /// Ends with the code of a worse outcome.
     pub(crate) fn ending_with(mut self, code: u8) -> Self {
         self.code = code;
         self
     }
 
-    /// Says what was being done, unless it is known already.
+    /// Names the step that failed, unless one is named already.
     pub(crate) fn during(mut self, phase: &'static str) -> Self {
         self.phase.get_or_insert(phase);
         self
     }
 
-    /// The same as a part of a report.
+    /// The error as an entry of a report.
     pub(crate) fn failure(&self, job: Option<&str>) -> Failure {
         let failure = |what: String, causes, help| Failure {
             job: job.map(str::to_owned),
@@ -110,7 +110,7 @@ impl AppError {
         }
     }
 
-    /// The problems of a spec, where that is what went wrong, with the spec's file as its reader named it.
+    /// The problems of an invalid spec; `None` for any other error.
     pub(crate) fn spec_errors(&self) -> Option<&SpecErrors> {
         match &self.kind {
             Kind::Spec(errors) => Some(errors),
@@ -118,7 +118,7 @@ impl AppError {
         }
     }
 
-    /// Says which job it is about, unless it does already.
+    /// Names the job, unless the text names it already.
     pub(crate) fn of_job(mut self, name: &str) -> Self {
         if let Kind::Message { what, .. } = &mut self.kind
             && !what.contains(&format!("jobs.{name}."))
@@ -172,7 +172,7 @@ impl AppError {
     /// The text for standard error; hostile characters are made harmless.
     pub(crate) fn render(&self, colours: bool) -> String {
         let mut text = match &self.kind {
-            // Where GitHub's runner reads along, a line of the spec is no command to it.
+            // GitHub's runner reads standard error; a line of the spec must not be a command to it.
             Kind::Spec(errors) => errors
                 .render(colours, terminal_width())
                 .replace("##[", "## ["),
@@ -196,7 +196,7 @@ impl AppError {
                         let _ = writeln!(text, "  {red}{start}{reset} {}", indented(line));
                     }
                 }
-                // Lines to paste stay lines.
+                // Help may hold lines to paste.
                 let help = help.as_deref().unwrap_or_default();
                 for (row, line) in help.lines().enumerate() {
                     let start = if row == 0 { "help:" } else { "     " };
@@ -206,7 +206,7 @@ impl AppError {
                 text
             }
         };
-        // A probe stands in its command's place and ends with codes of its own.
+        // A probe ends with the codes of the command that it runs.
         if !matches!(
             self.kind,
             Kind::Message {
@@ -225,7 +225,7 @@ impl AppError {
     }
 }
 
-/// Errors are laid out for a page of text where the width cannot be told.
+/// The width that errors are laid out for; 100 columns without a terminal.
 fn terminal_width() -> usize {
     crate::console::terminal::stderr_width().unwrap_or(100)
 }
@@ -255,7 +255,7 @@ impl From<BackendError> for AppError {
 }
 
 impl From<GithubError> for AppError {
-    /// What GitHub cannot do today leaves the outcome unknown; the rest is for a person to mend.
+    /// A transient failure of GitHub leaves the outcome unknown; a person must fix all others.
     fn from(error: GithubError) -> Self {
         let code = match error {
             GithubError::NotReachable { .. }
@@ -271,7 +271,7 @@ impl From<GithubError> for AppError {
 }
 
 impl From<ProbeError> for AppError {
-    /// The codes of `env` and `timeout`: the probe stands in the command's place.
+    /// Codes as those of `env` and `timeout`, since the probe runs in place of the command.
     fn from(error: ProbeError) -> Self {
         let code = error.exit_code();
         let mut mapped = Self::message(error.to_string(), code);
@@ -315,7 +315,7 @@ impl From<HistoryError> for AppError {
 }
 
 impl From<PlanError> for AppError {
-    /// Data that cannot be sampled is for a person to mend.
+    /// A person must fix data that cannot be sampled.
     fn from(error: PlanError) -> Self {
         let help = match error {
             PlanError::OneObject { .. } => {

@@ -17,7 +17,7 @@ pub(crate) enum FileKind {
     Csv,
 }
 
-/// The report files that were asked for, checked before anything is run.
+/// The report files to write, checked before anything is run.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     pub(crate) files: Vec<(PathBuf, FileKind)>,
@@ -35,7 +35,7 @@ impl Outputs {
                 Some("csv") => FileKind::Csv,
                 _ => {
                     return Err(AppError::usage(format!(
-                        "`--output {}`: the kind of a report is told by its extension",
+                        "`--output {}`: the extension names no report format",
                         path.display()
                     ))
                     .help("name it .json, .md or .csv"));
@@ -51,15 +51,15 @@ impl Outputs {
     }
 }
 
-/// The largest text that is read from a file that somebody names: measurements, reports, lists.
+/// The largest file of measurements, reports or paths that is read.
 pub(crate) const LARGEST_TEXT: Bytes = Bytes(256 << 20);
 
-/// Reads a text file. A pipe would block for ever, and a device has no end, so only plain files are read.
+/// Reads a text file. Only plain files: a pipe would block, and a device has no end.
 pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
     read_text_up_to(path, LARGEST_TEXT)
 }
 
-/// The same of a file that is to be no larger than `limit`.
+/// Reads a text file of at most `limit`.
 pub(crate) fn read_text_up_to(path: &Path, limit: Bytes) -> std::io::Result<String> {
     let metadata = path.metadata()?;
     if metadata.is_dir() {
@@ -74,7 +74,7 @@ pub(crate) fn read_text_up_to(path: &Path, limit: Bytes) -> std::io::Result<Stri
     fs::read_to_string(path)
 }
 
-/// A path with the links in it resolved, as far as it is there.
+/// Resolves the links of the part of a path that exists.
 pub(crate) fn resolve_as_far_as_there(path: &Path) -> std::io::Result<PathBuf> {
     let mut there = path;
     loop {
@@ -87,7 +87,7 @@ pub(crate) fn resolve_as_far_as_there(path: &Path) -> std::io::Result<PathBuf> {
                     real.join(rest)
                 });
             }
-            // A link that leads nowhere is there, and where it leads cannot be told.
+            // A dangling link exists, but its target does not.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !there.is_symlink() => {
                 there = there.parent().ok_or(error)?;
             }
@@ -96,9 +96,9 @@ pub(crate) fn resolve_as_far_as_there(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Refuses a target that is a link, or lies behind one inside the checkout, or whose folder is not there.
+/// Refuses a target that is a link, that lies behind a link inside the checkout, or whose folder does not exist.
 ///
-/// A pull request can commit a link; what the gate writes must not follow it to somebody's file.
+/// A pull request can commit a link; a write must not follow it to another file.
 pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
     let absolute = std::path::absolute(path).map_err(|source| {
         AppError::usage(format!("`{}` is not a path", path.display())).caused_by(source)
@@ -127,7 +127,7 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
         );
     }
     let folder = absolute.parent().unwrap_or(Path::new("/"));
-    // Links above the checkout are the machine's own, e.g. /tmp on some systems.
+    // Links above the checkout belong to the machine, e.g. /tmp on some systems.
     for ancestor in folder.ancestors().take_while(|ancestor| *ancestor != root) {
         if ancestor.starts_with(root) && is_link(ancestor) {
             return Err(refuse(ancestor));
@@ -148,10 +148,10 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
     }
 }
 
-/// Writes a file whole or not at all: beside its place first, then moved there.
+/// Writes a file atomically: to a temporary file beside it, then renamed.
 pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
     check_target(path, root)?;
-    // A device, such as /dev/stdout, cannot be replaced by a file.
+    // A device such as /dev/stdout cannot be replaced by a file.
     if path.symlink_metadata().is_ok_and(|metadata| {
         let kind = metadata.file_type();
         kind.is_char_device()
@@ -176,13 +176,13 @@ pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), 
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&beside, path));
     written.map_err(|source| {
-        // The half-written file is worth nothing; if it cannot be removed either, the error below says enough.
+        // Best effort: the error below is reported either way.
         let _ = fs::remove_file(&beside);
         cannot_write(path, source)
     })
 }
 
-/// Makes the gate's own folder, which git is told to ignore.
+/// Creates the gate's own folder, with a `.gitignore` of `*`.
 pub(crate) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
     if folder
         .symlink_metadata()
@@ -200,7 +200,7 @@ pub(crate) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
         .create(folder)
         .map_err(|source| cannot_write(folder, source))?;
     let ignore = folder.join(".gitignore");
-    // A link that leads nowhere counts as there, and is not followed.
+    // `create_new` does not follow a dangling link.
     match OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -1,4 +1,4 @@
-//! What a command says and how it ends: errors, remarks, progress, signals, and the files that are written.
+//! What a command prints and writes: errors, warnings, progress, files; and the signals that end it.
 
 pub(crate) mod error;
 pub(crate) mod files;

@@ -1,4 +1,4 @@
-//! What a command says: results on standard output, all else on standard error.
+//! Results go to standard output, all else to standard error.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use crate::console::text::printable;
 
 use crate::console::error::AppError;
 
-/// How much is said on standard error beside errors.
+/// How much is printed to standard error beside errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Loudness {
     Quiet,
@@ -25,7 +25,7 @@ impl Loudness {
     }
 }
 
-/// Writes to standard output. A reader that went away is not a failure.
+/// Prints to standard output. A closed pipe is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), AppError> {
     let mut stdout = std::io::stdout().lock();
     match stdout
@@ -41,14 +41,14 @@ pub(crate) fn print(text: &str) -> Result<(), AppError> {
     }
 }
 
-/// A remark on standard error.
+/// Prints a line to standard error.
 pub(crate) fn say(text: &str) {
     let mut stderr = std::io::stderr().lock();
-    // Nobody is left to tell when standard error is gone.
+    // Without standard error there is nowhere to report to.
     let _ = writeln!(stderr, "{text}");
 }
 
-/// A doubt about one field of the spec.
+/// Warns about one field of the spec.
 pub(crate) fn warn(field: &str, message: &str) {
     say(&format!(
         "warning: {}: {}",

@@ -36,7 +36,7 @@ impl Progress {
         Self { shown }
     }
 
-    /// A remark, above the bars where there are some.
+    /// Prints a line, above the bars on a terminal.
     pub(crate) fn say(&self, text: &str) {
         match &self.shown {
             Shown::Bars(bars) => bars.suspend(|| say(text)),
@@ -85,15 +85,15 @@ impl Progress {
     }
 }
 
-/// What ran before on the same configuration, for progress lines.
+/// The canaries that ran before on the same configuration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Earlier {
     pub(crate) runs: usize,
     /// By all canaries of the job; `None` without a price.
     pub(crate) spent: Option<Usd>,
-    /// The same with what canaries of earlier runs would cost: a run that takes them over goes no further than one that pays.
+    /// The same, with reused canaries at their price: a run that reuses canaries measures no more than one that pays.
     pub(crate) counted: Option<Usd>,
-    /// Whether it is open how many more will follow.
+    /// Whether the number of canaries to come is unknown.
     pub(crate) is_open: bool,
 }
 
@@ -108,11 +108,11 @@ impl Earlier {
     }
 }
 
-/// The canaries of one configuration under way.
+/// Progress of the canaries of one configuration.
 pub(crate) struct Canaries<'a> {
     progress: &'a Progress,
     title: String,
-    /// How many there will be; `None` where it is open.
+    /// How many canaries there will be; `None` if unknown.
     count: Option<usize>,
     limit: Usd,
     state: RefCell<State>,
@@ -136,7 +136,7 @@ impl Canaries<'_> {
         }
     }
 
-    /// How far a run is, in the backend's words.
+    /// Shows a run's progress as the backend reports it.
     pub(crate) fn tell(&self, index: usize, run: &CanaryRun, told: Told<'_>) {
         let (Told::Fact(text) | Told::Phase(text)) = told;
         let text = printable(text);
@@ -203,7 +203,7 @@ impl Canaries<'_> {
     }
 }
 
-/// ` after 4m 12s`; of a canary of an earlier run also when that was.
+/// ` after 4m 12s`; for a reused canary also its age.
 fn how_long(measurement: &Measurement) -> String {
     let time = measurement.training_seconds;
     let after = time.map_or(String::new(), |time| format!(" after {time}"));

@@ -8,7 +8,7 @@ use crate::console::AppError;
 use crate::console::progress::Progress;
 use crate::exit;
 
-/// The watch over signals during one command.
+/// Listens for signals during one command.
 pub(crate) struct Interruption {
     pub(crate) cancellation: Cancellation,
     signals: Signals,
@@ -17,12 +17,12 @@ pub(crate) struct Interruption {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// A terminal that is closed.
+    /// The terminal was closed.
     hang_up: tokio::signal::unix::Signal,
     cancel: watch::Sender<bool>,
 }
 
-/// Does what may be dropped half-way, unless a signal comes; that ends the run in words of its own.
+/// Does `work`, which may be dropped half-way. A cancellation drops it and is an error.
 pub(crate) async fn unless_cancelled<T>(
     work: impl Future<Output = T>,
     cancellation: &Cancellation,
@@ -33,7 +33,7 @@ pub(crate) async fn unless_cancelled<T>(
     }
 }
 
-/// Starts to watch.
+/// Starts to listen.
 pub(crate) fn watch() -> Result<Interruption, AppError> {
     let listen = |kind| {
         signal(kind)
@@ -52,7 +52,7 @@ pub(crate) fn watch() -> Result<Interruption, AppError> {
 }
 
 impl Interruption {
-    /// Does what may be dropped half-way, unless a signal comes.
+    /// Does `work`, which may be dropped half-way. A signal drops it and is an error.
     pub(crate) async fn unless_interrupted<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -65,7 +65,7 @@ impl Interruption {
         }
     }
 
-    /// Does `work`; a first signal cancels its canaries and lets it end, a second one drops it.
+    /// Does `work`. The first signal cancels its canaries and waits for it to end; the second drops it.
     pub(crate) async fn unless_impatient<T>(
         mut self,
         work: impl Future<Output = Result<T, AppError>>,
@@ -75,7 +75,7 @@ impl Interruption {
         tokio::select! {
             result = &mut work => result,
             code = self.signals.next() => {
-                progress.say("stopping the canaries; again to leave at once");
+                progress.say("stopping the canaries; repeat the signal to exit at once");
                 self.signals.cancel.send_replace(true);
                 tokio::select! {
                     _ = &mut work => Err(interrupted(code)),
@@ -87,7 +87,7 @@ impl Interruption {
 }
 
 impl Signals {
-    /// Waits for the next signal and gives back its exit code.
+    /// Waits for the next signal; returns its exit code.
     async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => exit::INTERRUPTED,

@@ -2,17 +2,17 @@
 
 use crate::report::escape;
 
-/// What is quoted from elsewhere is cut after this many characters.
+/// Longer quotes are cut, in characters.
 const LONGEST_LINE: usize = 2000;
-/// Deeper is cut.
+/// Deeper indentation is cut, in spaces.
 const DEEPEST_INDENTATION: usize = 40;
 
-/// Text that may be hostile, for standard error or standard output: no control characters, no endless lines.
+/// Makes hostile text safe to print: no control characters, no endless lines.
 pub(crate) fn printable(text: &str) -> String {
     escape::for_terminal(text, LONGEST_LINE)
 }
 
-/// The same for a line of a log or a list, whose indentation says something.
+/// Makes a line safe to print and keeps its indentation.
 pub(crate) fn indented(line: &str) -> String {
     let text = line.trim_start_matches(' ');
     let indentation = (line.len() - text.len()).min(DEEPEST_INDENTATION);

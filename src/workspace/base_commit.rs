@@ -1,4 +1,4 @@
-//! The commit that a change is compared with, and what the jobs were known by there.
+//! The commit that a change is compared with, and the keys of its jobs' code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use crate::workspace::project::{Project, without_dots};
 /// The commit that a change is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BaseCommit {
-    /// As a reader knows it, such as `origin/main`; on a pull request the base's branch.
+    /// The name to show, such as `origin/main`; on a pull request the base's branch.
     pub(crate) name: String,
-    /// In full.
+    /// The full commit id.
     pub(crate) sha: String,
-    /// The key of each job's code as a run on this very commit makes it, by the job's name.
+    /// The code key that a run on this commit computes, by job name.
     pub(crate) code: BTreeMap<String, Key>,
-    /// What each job trains on there, by the job's name.
+    /// The instance of each job at this commit, by job name.
     pub(crate) instances: BTreeMap<String, InstanceConfiguration>,
-    /// Why a job of its spec has no key, in a few words.
+    /// Why a job has no code key, by job name.
     pub(crate) unknown: BTreeMap<String, String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct BaseCommit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) file: CodeFile,
-    /// Not so of a symbolic link and of a submodule: what is behind it is not in the commit's own listing.
+    /// False for a symbolic link and a submodule: the commit does not list what is behind them.
     pub(crate) is_file: bool,
 }
 
@@ -64,16 +64,16 @@ impl From<TreeFile> for Listed {
 }
 
 impl BaseCommit {
-    /// The branch, as the records of its own runs name it.
+    /// The branch as the records of its runs name it.
     pub(crate) fn branch(&self) -> &str {
         self.name.strip_prefix("origin/").unwrap_or(&self.name)
     }
 
-    /// Where the head left `--base`, or origin's HEAD; `None` without git and where the two have nothing in common.
+    /// The merge base of the head with `--base`, else with origin's HEAD; `None` without git or without a merge base.
     ///
     /// # Errors
     ///
-    /// Where git does not know a reference that was named.
+    /// Git does not know a named reference.
     pub(crate) fn of_git(
         project: &Project,
         spec: &SpecArguments,
@@ -89,7 +89,7 @@ impl BaseCommit {
         let sha = match checkout.merge_base(&name, head) {
             Ok(sha) => sha,
             Err(GitError::NoMergeBase { .. }) => return Ok(None),
-            // A checkout before its first commit has come from nowhere.
+            // A checkout without a commit has no merge base.
             Err(GitError::UnknownReference { .. }) if checkout.commit().is_none() => {
                 return Ok(None);
             }
@@ -101,7 +101,7 @@ impl BaseCommit {
         Ok(Some(Self::of(&name, sha, files, Ok(&tree))))
     }
 
-    /// A commit by what it has where its spec may be, and by all that it holds, or why that cannot be told.
+    /// Reads the spec of a commit and computes its jobs' keys. `tree` is every path of the commit, or why it is unknown.
     pub(crate) fn of(
         name: &str,
         sha: String,
@@ -118,7 +118,7 @@ impl BaseCommit {
         let found = files
             .into_iter()
             .find_map(|file| Some((file.place, file.bytes?)));
-        // A spec that cannot be read has had no run.
+        // An unreadable spec cannot have been run.
         let Some((place, Ok(bytes))) = found else {
             return base;
         };
@@ -141,11 +141,9 @@ impl BaseCommit {
     }
 }
 
-/// The key of a job's code as a checkout of exactly this commit would have it, or why it cannot be told. `folder` is what the
-/// spec's paths are relative to.
+/// The code key that a checkout of this commit would give, or why it is unknown. The spec's paths are relative to `folder`.
 ///
-/// Files count by git's own id of them. Where a checkout changes what it writes (line ends, large files kept elsewhere) a run
-/// there knows its code by another key.
+/// Files count by their git blob id. A checkout that rewrites files (line ends, large file storage) has another key.
 fn key_in(tree: &[Listed], spec: &Spec, job: &Job, folder: &str) -> Result<Key, String> {
     let source = job.training.source_dir.as_ref();
     let source = source.map(|written| source_folder(written, folder));
@@ -162,7 +160,7 @@ fn key_in(tree: &[Listed], spec: &Spec, job: &Job, folder: &str) -> Result<Key, 
     };
     let mut files = Vec::new();
     for Listed { file, is_file } in tree {
-        // A folder of its own, such as a submodule, matches as a file in it would.
+        // A submodule matches like a file inside it.
         let inside = || selection.takes(&format!("{}/", file.path));
         match is_file {
             true if selection.takes(&file.path) => files.push(file.clone()),
@@ -175,10 +173,10 @@ fn key_in(tree: &[Listed], spec: &Spec, job: &Job, folder: &str) -> Result<Key, 
 }
 
 fn behind(path: &str) -> String {
-    format!("{path} leads elsewhere there, and only a checkout can follow it")
+    format!("{path} is a link or a submodule there, and only a checkout can follow it")
 }
 
-/// The folder of a `source_dir`, relative to the checkout root, by its text alone.
+/// The folder of a `source_dir`, relative to the checkout root; no link is resolved.
 fn source_folder(written: &str, folder: &str) -> PathBuf {
     let whole = match written.strip_prefix('/') {
         Some(rooted) => PathBuf::from(rooted.trim_start_matches('/')),

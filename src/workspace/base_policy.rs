@@ -1,4 +1,4 @@
-//! Policy from the base and the overrides of the day, put into a project before anything is planned.
+//! Policy from the base and today's overrides, applied to a project before anything is planned.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec::DEFAULT_PLACES;
 
-/// More of a commit's id says nothing to a reader.
+/// Digits of a commit id that are shown.
 const SHORT_COMMIT: usize = 7;
-/// More names than a reader takes in.
+/// Names that are shown before the rest is counted.
 const MOST_NAMES: usize = 10;
 
-/// The tip of a base, and what lies there where a spec may be.
+/// The tip of the base branch, with its files at the places of a spec.
 #[derive(Debug, Clone)]
 pub(crate) struct Base {
-    /// As a reader knows it, e.g. `main`.
+    /// The name to show, e.g. `main`.
     pub(crate) name: String,
-    /// The commit, in full.
+    /// The full commit id.
     pub(crate) sha: Option<String>,
-    /// In the order of [`places`]; the first that is there is the base's spec.
+    /// In the order of [`places`]; the first that exists is the base's spec.
     pub(crate) files: Vec<BaseFile>,
 }
 
@@ -36,18 +36,18 @@ pub(crate) struct Base {
 pub(crate) struct BaseFile {
     /// Relative to the checkout root.
     pub(crate) place: String,
-    /// `None` where the base has no such file; an error, in a few words, where it has one that cannot be read. Of a file
-    /// larger than [`MAX_SPEC_BYTES`] one byte more than that is enough.
+    /// `None` if the base has no such file, an error if it cannot be read. A file larger than [`MAX_SPEC_BYTES`] may be cut
+    /// one byte after that.
     pub(crate) bytes: Option<Result<Vec<u8>, String>>,
 }
 
-/// Where the base's spec is looked for, relative to the checkout root, in this order; moving the spec must not dodge its
-/// policy. A spec that nobody named counts where the base itself would find it; a named one under its name, else where
-/// it may have been moved from. The name as it is written comes first, then where links in it lead: whoever makes a folder
-/// of it a link must not choose the place that is looked at.
+/// The places of the base's spec, relative to the checkout root, in order of search. Moving the spec must not evade its policy.
+///
+/// Without `--spec` the default places count; with it the named file, then the default places that no longer exist. The path
+/// as written comes before the path with links resolved, so that a folder turned into a link cannot redirect the search.
 pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
-    // A folder that the change removed is still one of the base.
+    // The base may have a folder that the change removed.
     let [beside, below] = DEFAULT_PLACES;
     let beside = PathBuf::from(beside);
     let resolved = project.relative(std::iter::once(&beside));
@@ -86,7 +86,7 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
     places
 }
 
-/// What git has at the tip of `--base`; `None` where none is given.
+/// The tip of `--base`; `None` without the flag.
 pub(crate) fn base_of(
     project: &Project,
     spec: &SpecArguments,
@@ -110,7 +110,7 @@ pub(crate) fn base_of(
     }))
 }
 
-/// What git has of a commit where the base's spec may be.
+/// A commit's files at the places of a spec.
 pub(crate) fn files_at(
     checkout: &git::Checkout,
     commit: &str,
@@ -127,34 +127,33 @@ pub(crate) fn files_at(
     places.into_iter().map(of_place).collect()
 }
 
-/// Lays the base's policy over the project's spec, if there is a base, and puts the overrides of today into the budgets.
-/// To be done once, before jobs are chosen. Canaries of the jobs that the base does not know may cost at most `cap` together.
+/// Applies the base's policy, if there is a base, and today's overrides. To be called once, before jobs are chosen. Canaries of
+/// jobs that the base does not know may cost at most `cap` together.
 ///
-/// Where the base's spec cannot be read or its backend is another one, the project's policy says why nothing can be judged
-/// ([`ProjectPolicy::undecidable`]).
+/// If the base's spec cannot be read or has another backend, [`ProjectPolicy::undecidable`] says why nothing can be judged.
 ///
 /// # Errors
 ///
-/// Where the change asks for what the base's policy does not allow.
-pub(crate) fn settle(project: &mut Project, base: Option<Base>, cap: Usd) -> Result<(), AppError> {
+/// The change asks for something that the base's policy does not allow.
+pub(crate) fn apply(project: &mut Project, base: Option<Base>, cap: Usd) -> Result<(), AppError> {
     if let Some(base) = base {
-        lay(project, base, cap)?;
+        apply_base(project, base, cap)?;
     }
-    // Where nothing is judged, the overrides are still the change's own.
+    // An undecidable project still has the change's own overrides, which must not count.
     if project.policy.undecidable.is_none() {
         apply_overrides(project);
     }
     Ok(())
 }
 
-/// Puts the overrides in force today into the budgets; each is said, and each that has expired.
+/// Applies the overrides in force today to the budgets, and notes each of them and each expired one.
 pub(crate) fn apply_overrides(project: &mut Project) {
     for (job, note) in project.spec.apply_overrides(today()) {
         project.policy.add_note(job, note);
     }
 }
 
-/// Overrides that have expired, for `validate`.
+/// Warns about expired overrides.
 pub(crate) fn warn_of_expired(spec: &Spec) {
     let today = today();
     for (index, agreed) in spec.overrides.iter().enumerate() {
@@ -168,7 +167,7 @@ pub(crate) fn warn_of_expired(spec: &Spec) {
     }
 }
 
-fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
+fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
     let Base { name, sha, files } = base;
     let shown = match &sha {
         Some(sha) => format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha)),
@@ -196,7 +195,7 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
             Ok(spec) => Some(spec),
             Err(why) => {
                 unreadable = Some(format!(
-                    "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by; mend that spec and merge the change by itself, the next change is judged again"
+                    "the spec {place} on {shown} cannot be read ({why}), so there is no policy to judge by; fix that spec in a pull request of its own, and the next change is judged again"
                 ));
                 None
             }
@@ -220,7 +219,7 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
         },
         spec: spec.clone(),
     });
-    // Whether it fails the check that nothing can be judged is not for the change to say.
+    // The change must not decide whether an undecidable check fails.
     if let Some(reason) = unreadable {
         policy.undecidable = Some(reason);
         project.spec.strict = false;
@@ -254,7 +253,7 @@ fn lay(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
     Ok(())
 }
 
-/// The base's spec, or why it is none, in a few words.
+/// Reads the base's spec, or returns why it is invalid.
 pub(crate) fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
     let source = SpecSource { name: place, bytes };
     spec::read(source, &tables::listed_types().collect::<Vec<_>>()).map_err(|errors| {
@@ -288,7 +287,7 @@ fn names(jobs: &[String]) -> String {
     format!("{noun} {}{more}", shown.join(", "))
 }
 
-/// The day that overrides are held against, UTC.
+/// Today's date, UTC.
 fn today() -> jiff::civil::Date {
     jiff::Timestamp::now()
         .to_zoned(jiff::tz::TimeZone::UTC)

@@ -1,4 +1,4 @@
-//! What changed, from the flags: git references, a list of files, or everything.
+//! The change that the flags name: git references, a list of files, or everything.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use crate::git::Head;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 
-/// The change that the flags name; by default from the merge base with origin's HEAD to the work tree.
+/// The change that the flags name; by default the work tree since its merge base with origin's HEAD.
 pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<Change, AppError> {
     let everything = |why: &str| {
         Ok(Change::Everything {
@@ -82,7 +82,7 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
     })
 }
 
-/// The jobs to look at: affected ones, and among them those that `--job` names.
+/// The affected jobs, limited to those that `--job` names.
 pub(crate) fn select<'a>(
     arguments: &ChangeArguments,
     project: &'a Project,
@@ -91,7 +91,7 @@ pub(crate) fn select<'a>(
     select_jobs(&arguments.jobs, project, change)
 }
 
-/// The same, among those with these names; without names, among all.
+/// The affected jobs, limited to `names` unless that is empty.
 pub(crate) fn select_jobs<'a>(
     names: &[String],
     project: &'a Project,
@@ -108,7 +108,7 @@ pub(crate) fn select_jobs<'a>(
     Ok(jobs)
 }
 
-/// Every name must be a job of the spec.
+/// Refuses a name that is not a job of the spec.
 pub(crate) fn check_names(names: &[String], project: &Project) -> Result<(), AppError> {
     let known: Vec<&str> = project
         .spec
@@ -125,7 +125,7 @@ pub(crate) fn check_names(names: &[String], project: &Project) -> Result<(), App
     Ok(())
 }
 
-/// `run` runs what is checked out; another head would be judged by code that is not its own.
+/// Refuses a `--head` that is not checked out: canaries run the checkout.
 pub(crate) fn refuse_another_head(
     arguments: &ChangeArguments,
     project: &Project,
@@ -143,7 +143,7 @@ pub(crate) fn refuse_another_head(
     .help(format!("check it out first: git checkout {head}")))
 }
 
-/// What a reader must know of how the change was found; absent where it was asked for so.
+/// Why every job counts as changed, if `--all` did not ask for it.
 pub(crate) fn note(change: &Change, arguments: &ChangeArguments) -> Option<String> {
     match change {
         Change::Everything { why } if !arguments.all => {
@@ -153,7 +153,7 @@ pub(crate) fn note(change: &Change, arguments: &ChangeArguments) -> Option<Strin
     }
 }
 
-/// Why no job is affected, for the report.
+/// The report's note that no job is affected.
 pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
     let among = if names.is_empty() {
         String::new()

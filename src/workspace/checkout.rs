@@ -1,4 +1,4 @@
-//! The checkout that a spec lies in: what git knows of it, or, where there is no git, what GitHub says of its commit.
+//! The checkout that holds the spec, as git knows it or, without git, as GitHub lists its commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) enum Checkout {
     Commit(CommitCheckout),
 }
 
-/// A folder that a commit was checked out into. The action's image holds no git.
+/// A checkout without git, as in the action's image.
 #[derive(Debug)]
 pub(crate) struct CommitCheckout {
     /// All links resolved.
@@ -34,7 +34,7 @@ impl Checkout {
         }
     }
 
-    /// The checked-out commit, in full; `None` before the first.
+    /// The full id of the checked-out commit; `None` before the first commit.
     pub(crate) fn commit(&self) -> Option<String> {
         match self {
             Self::Git(checkout) => checkout.commit(),
@@ -42,7 +42,7 @@ impl Checkout {
         }
     }
 
-    /// Every file that counts, relative to the root, sorted: tracked and there; where git is, also untracked and not ignored.
+    /// The files that count, relative to the root, sorted: tracked and present; with git also untracked but not ignored.
     pub(crate) fn files(&self) -> Result<Vec<String>, AppError> {
         match self {
             Self::Git(checkout) => Ok(checkout.files()?),
@@ -56,7 +56,7 @@ impl Checkout {
         }
     }
 
-    /// What git tracks, whether it is there or not.
+    /// The tracked files, present or not.
     pub(crate) fn tracked(&self) -> Result<Vec<String>, AppError> {
         match self {
             Self::Git(checkout) => Ok(checkout.tracked()?),
@@ -64,11 +64,11 @@ impl Checkout {
         }
     }
 
-    /// git's id of the content of each of `files` as it lies there, in their order; what is no file is left out.
+    /// The git blob id of each file as it is on disk, in the order of `files`; only plain files and links.
     pub(crate) fn blobs(&self, files: &[String]) -> Result<Vec<(String, String)>, AppError> {
         match self {
             Self::Git(checkout) => Ok(checkout.blobs(files)?),
-            // An earlier step may have changed a file, and what lies there is what runs: the commit's own ids would not do.
+            // An earlier step may have changed a file, and the file on disk is what runs.
             Self::Commit(checkout) => {
                 let mut blobs = Vec::new();
                 for file in files {
@@ -81,7 +81,7 @@ impl Checkout {
         }
     }
 
-    /// The checkout as git knows it, for what only git can tell.
+    /// The git checkout; `None` without git.
     pub(crate) fn git(&self) -> Option<&git::Checkout> {
         match self {
             Self::Git(checkout) => Some(checkout),
@@ -91,8 +91,7 @@ impl Checkout {
 }
 
 impl CommitCheckout {
-    /// A file as it lies there; of a link that leaves the checkout its target, which is all that it holds here. `None` for what
-    /// is no plain file.
+    /// The content of a file; for a link out of the checkout the path that it names. `None` if it is not a plain file.
     fn content(&self, file: &str) -> Result<Option<Vec<u8>>, AppError> {
         let path = self.root.join(file);
         let unreadable = |source| {
@@ -121,7 +120,7 @@ pub(crate) fn root_of(folder: &Path, workspace: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// The commit that is checked out in `root`, as the files of its `.git` tell it; `None` where they do not.
+/// The commit that is checked out in `root`, read from the files of its `.git`; `None` if they do not name one.
 ///
 /// See "gitrepository-layout" of git: `HEAD` holds a commit or names a reference, which is a file of its own or a line of
 /// `packed-refs`.

@@ -21,8 +21,8 @@ pub(crate) struct CodeSelection {
 impl CodeSelection {
     /// Whether a file, relative to the checkout root, counts.
     ///
-    /// What is run counts even where a change to it would not start the gate. A change that leaves its own code out by `!`
-    /// would be taken for an earlier one, so every spec must leave it out.
+    /// Source files count even if a change to them does not start the gate. `!` excludes a file only if every spec excludes it:
+    /// otherwise a change could hide its own code and be taken for an earlier one.
     pub(crate) fn takes(&self, file: &str) -> bool {
         self.globs.iter().any(|globs| globs.matches(file))
             || (self.is_source(file) && !self.globs.iter().all(|globs| globs.speaks_of(file)))
@@ -34,23 +34,23 @@ impl CodeSelection {
     }
 }
 
-/// The key of a job's code that these files make; `None` where no file counts though one is run, for then nothing tells its
-/// code from another. An algorithm that SageMaker brings along is known by the spec alone.
+/// The code key of a job with these files; `None` without a file, since nothing then distinguishes its code. A built-in
+/// algorithm of SageMaker has a key without files.
 pub(crate) fn key_of_files(backend: BackendKind, job: &Job, files: &[CodeFile]) -> Option<Key> {
     let brings_its_code = backend == BackendKind::Sagemaker && job.training.source_dir.is_none();
     (!files.is_empty() || brings_its_code).then(|| code_key(job, files))
 }
 
 impl Project {
-    /// The key of a job's code; `None` where git knows nothing of it.
+    /// The code key of a job; `None` without git.
     pub(crate) fn code_key(&self, job: &Job) -> Result<Option<Key>, AppError> {
         let files = self.code_files(job)?;
         let key = key_of_files(self.spec.backend, self.as_written(job), &files);
         Ok(key.filter(|_| self.checkout.is_some()))
     }
 
-    /// The files that a job's code is known by, each with git's id of its content as it lies there; without git none. They are
-    /// those that its `paths` match, here or on the base, and those of its source, unless `!` leaves them out in both.
+    /// The files of a job's code, each with its git blob id; empty without git. These are the files that `paths` match, here or
+    /// on the base, and those of its source, unless `!` excludes them in both.
     fn code_files(&self, job: &Job) -> Result<Vec<CodeFile>, AppError> {
         let (Some(checkout), Some(files)) = (&self.checkout, self.known_files()?) else {
             return Ok(Vec::new());
@@ -72,7 +72,7 @@ impl Project {
             .collect();
         let blobs = checkout.blobs(&matched)?.into_iter();
         let mut code: Vec<CodeFile> = blobs.map(|(path, blob)| CodeFile { path, blob }).collect();
-        // A link to a folder is no blob of its own there; where it leads counts all the same.
+        // Git hashes no link to a folder on disk; its target counts all the same.
         for path in matched {
             let link = self.root.join(&path);
             if let Ok(target) = link.read_link()
@@ -85,7 +85,7 @@ impl Project {
         Ok(code)
     }
 
-    /// The folders that a job's source is packed from, relative to the root: its own, and those that links in it lead to.
+    /// The folders of a job's source, relative to the root: `source_dir`, and the folders that its links lead to.
     fn source_folders(&self, job: &Job, files: &[String]) -> Vec<PathBuf> {
         let within = |path: PathBuf| {
             let real = path.canonicalize().ok()?;
@@ -102,7 +102,7 @@ impl Project {
             .iter()
             .filter(|file| self.root.join(file).is_symlink())
             .collect();
-        // Behind a link there may be another.
+        // A linked folder may hold links too.
         let mut looked_at = 0;
         while let Some(folder) = folders.get(looked_at).cloned() {
             looked_at += 1;

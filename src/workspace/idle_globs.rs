@@ -4,14 +4,14 @@ use crate::change::PathGlobs;
 use crate::console::{AppError, warn};
 use crate::workspace::project::Project;
 
-/// A glob that matches no file is mostly a typing error.
+/// Warns about globs that match no file, which are mostly typing errors.
 pub(crate) fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
     let Some(files) = project.known_files()? else {
         return Ok(());
     };
     for job in &project.spec.jobs {
         for (index, pattern) in job.paths.iter().enumerate() {
-            // An exclusion may well stand there for what is to come.
+            // An exclusion may be meant for files to come.
             if pattern.starts_with('!') {
                 continue;
             }

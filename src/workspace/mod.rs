@@ -1,4 +1,4 @@
-//! What is checked: the spec as a file, the checkout it lies in, what changed there, and the policy it is held against.
+//! What is checked: the spec's file, the checkout, what changed in it, and the policy that applies.
 
 pub(crate) mod base_commit;
 pub(crate) mod base_policy;

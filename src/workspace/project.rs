@@ -1,4 +1,4 @@
-//! The project a command works on: the spec, read and checked, and the checkout it lies in.
+//! The project of a command: the valid spec and its checkout.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
 
 /// The gate's own folder, beside the spec.
 pub(crate) const STATE_FOLDER: &str = ".canary-gate";
-/// Prices are for this region where nobody says one.
+/// The region of prices if none is named.
 pub(crate) const DEFAULT_REGION: &str = "us-east-1";
 
 /// A valid spec in its checkout.
@@ -24,34 +24,34 @@ pub(crate) const DEFAULT_REGION: &str = "us-east-1";
 pub(crate) struct Project {
     pub(crate) spec: Spec,
     pub(crate) place: SpecPlace,
-    /// `None` where git knows no checkout.
+    /// `None` without git.
     pub(crate) checkout: Option<Checkout>,
     /// The checkout root, or the folder that paths are relative to; links resolved.
     pub(crate) root: PathBuf,
     /// The folder that the spec's paths are relative to; links resolved.
     pub(crate) folder: PathBuf,
-    /// What `--region` says.
+    /// The value of `--region`.
     pub(crate) region_flag: Option<String>,
-    /// The spec of the commit itself, before policy was laid over it; `None` where it is the same.
+    /// The commit's own spec, before policy was applied; `None` if no policy was.
     pub(crate) own_spec: Option<Spec>,
-    /// Whose policy counts; until it is settled, the spec's own.
+    /// The policy that applies; the spec's own until the base's is applied.
     pub(crate) policy: ProjectPolicy,
-    /// GateRequest of git once.
+    /// Listed once.
     files: OnceCell<Vec<String>>,
-    /// What the backend says that machines cost today.
+    /// Today's prices, from the backend.
     prices: RefCell<BTreeMap<InstanceType, Price>>,
 }
 
 impl Project {
-    /// Finds, reads and checks the spec; the checkout is what git knows.
+    /// Reads the spec, in the checkout that git finds.
     pub(crate) fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
         let written = WrittenSpec::find(arguments, None)?;
         let checkout = git::Checkout::find(&written.folder)?.map(Checkout::Git);
         Self::of(written, checkout)
     }
 
-    /// The same in a checkout without git, of whose commit `files_of` tells the files; `head` stands in where the checkout
-    /// does not tell its commit.
+    /// Reads the spec in a checkout without git. `files_of` lists the files of a commit; `head` is taken for the commit if the
+    /// checkout does not name one.
     pub(crate) async fn load_commit(
         arguments: &SpecArguments,
         head: &str,
@@ -125,10 +125,10 @@ impl Project {
             .collect()
     }
 
-    /// A path as somebody wrote it, relative to the checkout root and with no link resolved; `None` where it lies elsewhere.
+    /// A path as written, relative to the checkout root, with no link resolved; `None` if it lies elsewhere.
     pub(crate) fn relative_as_written(&self, path: &Path) -> Option<String> {
         let whole = without_dots(&folder_as_written()?.join(path));
-        // The root may itself be reached through a link, which is none of the checkout's.
+        // A link above the root is not part of the checkout.
         let mut above: Vec<&Path> = whole.ancestors().skip(1).collect();
         above.reverse();
         let root = above
@@ -138,14 +138,14 @@ impl Project {
         Some(inside.to_string_lossy().into_owned())
     }
 
-    /// Loads a spec that nobody named if there is one.
+    /// Loads the named spec, else one at a default place; `None` if there is none.
     pub(crate) fn load_if_there(arguments: &SpecArguments) -> Result<Option<Self>, AppError> {
         let there = arguments.spec.is_some()
             || DEFAULT_PLACES.iter().any(|place| Path::new(place).exists());
         there.then(|| Self::load(arguments)).transpose()
     }
 
-    /// Doubts about the spec go to standard error.
+    /// Prints the spec's warnings.
     pub(crate) fn warn(&self, loudness: Loudness) {
         if loudness == Loudness::Quiet {
             return;
@@ -161,7 +161,7 @@ impl Project {
             return Ok(None);
         };
         if self.files.get().is_none() {
-            // Nobody else sets it: the program has one thread.
+            // Set here only, and the program has one thread.
             let _ = self.files.set(checkout.files()?);
         }
         Ok(self.files.get().map(Vec::as_slice))
@@ -177,7 +177,7 @@ impl Project {
         Ok(files.is_some_and(|files| files.iter().any(|file| *file == relative)))
     }
 
-    /// A job as the commit itself writes it: what it is known by must not change when it is merged.
+    /// The job as the commit writes it: its keys must not change when it is merged.
     pub(crate) fn as_written<'a>(&'a self, job: &'a Job) -> &'a Job {
         let own = self.own_spec.as_ref();
         own.and_then(|spec| spec.job(&job.name)).unwrap_or(job)
@@ -188,7 +188,7 @@ impl Project {
         self.folder.join(STATE_FOLDER)
     }
 
-    /// Today's prices, which win over the tables.
+    /// Adds today's prices, which win over the tables.
     pub(crate) fn learn_prices(&self, prices: BTreeMap<InstanceType, Price>) {
         self.prices.borrow_mut().extend(prices);
     }
@@ -213,7 +213,7 @@ impl Project {
             .or_else(environment_region)
     }
 
-    /// Refuses to go on where something asked for is not served yet, before any call.
+    /// Refuses what the spec asks for and no code serves yet, before any call.
     pub(crate) fn refuse_not_yet(&self, jobs: &[&Job]) -> Result<(), AppError> {
         let concerns = |field: &str| {
             !field.starts_with("jobs.")
@@ -262,7 +262,7 @@ impl Project {
         Ok(real)
     }
 
-    /// Refuses to write where the recording is read from.
+    /// Refuses to overwrite the recording.
     pub(crate) fn refuse_to_write_over_the_recording<'a>(
         &self,
         mut paths: impl Iterator<Item = &'a PathBuf>,
@@ -281,7 +281,7 @@ impl Project {
         }
     }
 
-    /// What the report says of parts of the spec that are accepted and have no effect yet, for one job or for all.
+    /// The report's notes on keys of the spec that have no effect yet, for a job or for all.
     pub(crate) fn ignored_not_yet(&self, job: &Job) -> Vec<String> {
         self.spec
             .not_yet
@@ -300,7 +300,7 @@ impl Project {
     }
 }
 
-/// The current folder as the shell knows it, where that is the current folder.
+/// The current folder as the shell names it, if that is right.
 fn folder_as_written() -> Option<PathBuf> {
     let real = std::env::current_dir().ok()?;
     let written = std::env::var_os("PWD")
@@ -328,7 +328,7 @@ pub(super) fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
-/// AWS's own variable; empty is as good as unset.
+/// The value of AWS_REGION; `None` if it is empty.
 pub(crate) fn environment_region() -> Option<String> {
     std::env::var("AWS_REGION")
         .ok()

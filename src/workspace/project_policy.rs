@@ -1,30 +1,30 @@
-//! Whose policy a project is held against.
+//! The policy that a project is judged by.
 
 use std::collections::BTreeMap;
 
 use crate::change::BaseSpec;
 use crate::report::Policy;
 
-/// What is said of a work tree whose own policy counts.
+/// The policy's source in a report, if the work tree's own policy applies.
 const WORK_TREE: &str = "work tree";
 
-/// Whose policy a project is held against, and what is to be said of it.
+/// The policy that a project is judged by, and the notes on it.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectPolicy {
-    /// Absent where the work tree's own counts.
+    /// `None` if the work tree's own policy applies.
     pub(crate) source: Option<Policy>,
-    /// The base's spec, whose paths count beside the project's own.
+    /// The base's spec; its `paths` count beside the project's own.
     pub(crate) base: Option<BaseSpec>,
-    /// On the whole run.
+    /// For the whole run.
     pub(crate) notes: Vec<String>,
-    /// By the job's name.
+    /// By job name.
     pub(crate) job_notes: BTreeMap<String, Vec<String>>,
     /// Why nothing can be judged under the base's policy; then nothing is run.
     pub(crate) undecidable: Option<String>,
 }
 
 impl ProjectPolicy {
-    /// As the report names it.
+    /// The source as a report names it.
     pub(crate) fn source(&self) -> Policy {
         self.source.clone().unwrap_or_else(|| Policy {
             source: WORK_TREE.to_owned(),
@@ -32,7 +32,7 @@ impl ProjectPolicy {
         })
     }
 
-    /// What is to be said of a job's policy: what differs from the base, overrides in force and expired ones.
+    /// The notes on a job's policy: differences from the base, overrides in force, expired overrides.
     pub(crate) fn notes_of(&self, job: &str) -> &[String] {
         self.job_notes.get(job).map_or(&[], Vec::as_slice)
     }

@@ -6,9 +6,9 @@ use crate::console::{AppError, files};
 use crate::measurement::table::{self, Table};
 use crate::units::Bytes;
 
-/// Reads a file of at most `limit`; `refused` is what cannot be done where it cannot be read.
+/// Reads a file of at most `limit`; `refused` is the error if it cannot be read.
 ///
-/// The kind of the file is told by its extension; anything but .csv is read as JSON lines.
+/// A `.csv` file is read as a table, any other as JSON lines.
 pub(crate) fn read(file: &Path, limit: Bytes, refused: AppError) -> Result<Table, AppError> {
     let text = match files::read_text_up_to(file, limit) {
         Ok(text) => text,

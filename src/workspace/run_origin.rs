@@ -1,11 +1,11 @@
-//! Whose run this is: where its records go, which it may read, and what they say of the writer.
+//! Where a run comes from: which part of the history it writes and reads, and what its records say of it.
 
 use crate::history::Scope;
 use crate::history::record::{Command, Event, Writer};
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 
-/// The part of the history that a run belongs to, and what its records say of it.
+/// The origin of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunOrigin {
     pub(crate) scope: Scope,
@@ -13,7 +13,7 @@ pub(crate) struct RunOrigin {
 }
 
 impl RunOrigin {
-    /// By the variables that GitHub Actions sets; elsewhere a run is local.
+    /// The origin by the variables of GitHub Actions; local without them.
     pub(crate) fn of_environment(project: &Project, command: Command) -> Self {
         let commit = project.checkout.as_ref().and_then(Checkout::commit);
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -31,7 +31,7 @@ impl RunOrigin {
         }
     }
 
-    /// The same by what `variable` knows; `commit` is what is checked out.
+    /// `commit` is checked out.
     fn of(
         variable: &dyn Fn(&str) -> Option<String>,
         commit: Option<&str>,
@@ -52,7 +52,7 @@ impl RunOrigin {
         }
     }
 
-    /// In a step of GitHub Actions, by the variables that the runner sets; `commit` is what is checked out.
+    /// The origin in a step of GitHub Actions, by the runner's variables; `commit` is checked out.
     pub(crate) fn in_actions(
         variable: &dyn Fn(&str) -> Option<String>,
         commit: Option<&str>,
@@ -89,14 +89,14 @@ impl RunOrigin {
             Some("merge_group") => return origin(Scope::Queue, Event::MergeGroup, branch, None),
             _ => return origin(Scope::Queue, Event::Dispatch, branch, None),
         };
-        // A workflow can check out anything; only the commit that it was started for is the branch's own.
+        // A workflow can check out anything; only the commit that started it belongs to the branch.
         if commit.is_none() || commit != variable("GITHUB_SHA").as_deref() {
             return origin(Scope::Queue, event, None, None);
         }
         origin(Scope::Main, event, branch, None)
     }
 
-    /// A pull request that the action was asked to look at, whatever event started it.
+    /// The origin of a pull request's check, whatever event started it.
     pub(crate) fn of_pull_request(self, number: u64, branch: &str) -> Self {
         Self {
             scope: Scope::PullRequest(number),
@@ -109,7 +109,7 @@ impl RunOrigin {
         }
     }
 
-    /// Whether what this run measures may be what checks for drift begin from: what a push changed was told by its pull request.
+    /// Whether this run may set the baseline of drift checks: a push, whose change its pull request has reported.
     pub(crate) fn may_set_the_baseline(&self) -> bool {
         self.scope == Scope::Main
             && self.writer.event == Event::Push

@@ -1,4 +1,4 @@
-//! The spec as a file: where it is looked for, and how it is read.
+//! The spec's file: where it is, and how it is read.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,10 +10,10 @@ use crate::git;
 use crate::instance::tables;
 use crate::spec::{self, Spec, SpecSource};
 
-/// Where a spec is looked for, in this order.
+/// The default places of a spec, in order of search.
 pub(crate) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
 
-/// A valid spec where it lies.
+/// A valid spec and its place.
 pub(crate) struct WrittenSpec {
     pub(crate) spec: Spec,
     /// Links resolved.
@@ -23,12 +23,12 @@ pub(crate) struct WrittenSpec {
 }
 
 impl WrittenSpec {
-    /// `within` is the folder that it may not lie outside of, links resolved.
+    /// Finds and reads the spec, which must lie inside `within` if that is given (links resolved).
     pub(crate) fn find(arguments: &SpecArguments, within: Option<&Path>) -> Result<Self, AppError> {
         let file = find(arguments)?;
         if let Ok(real) = file.canonicalize() {
             refuse_link_from_elsewhere(&file, &real)?;
-            // Errors quote what they read, so nothing is read before.
+            // Errors quote the file, so this is checked before it is read.
             if within.is_some_and(|folder| !real.starts_with(folder)) {
                 return Err(AppError::usage(format!(
                     "the spec {} lies outside of the workspace",
@@ -50,7 +50,7 @@ impl WrittenSpec {
             AppError::failed(format!("{name} cannot be read")).caused_by(source)
         })?;
         let beside = real.parent().unwrap_or(Path::new("/")).to_owned();
-        // A spec in .github speaks of the checkout, not of .github.
+        // The paths of a spec in .github are relative to the checkout.
         let folder = match beside.file_name() {
             Some(name) if name == ".github" => beside.parent().unwrap_or(&beside).to_owned(),
             _ => beside,
@@ -63,7 +63,7 @@ impl WrittenSpec {
     }
 }
 
-/// A pull request can commit a spec that is a link; it may not lead out of the checkout, and errors quote what they read.
+/// Refuses a spec that links out of the checkout: a pull request can commit such a link, and errors quote the file.
 fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> {
     if !file.is_symlink() {
         return Ok(());
@@ -106,7 +106,7 @@ fn find(arguments: &SpecArguments) -> Result<PathBuf, AppError> {
         })
 }
 
-/// The spec's path as one would name it from here, whether it can be read or not.
+/// The spec's path to show, readable or not.
 pub(crate) fn named_or_found(named: Option<&str>) -> String {
     let found = || {
         DEFAULT_PLACES
@@ -117,7 +117,7 @@ pub(crate) fn named_or_found(named: Option<&str>) -> String {
     path.trim_start_matches("./").to_owned()
 }
 
-/// Reads a spec without reading more than one may hold.
+/// Reads at most one byte more than a spec may have.
 fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
     let name = file.display();
     let refuse = |source: std::io::Error| {
@@ -132,7 +132,7 @@ fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
         };
         error.caused_by(source)
     };
-    // A pipe would block for ever, and a device has no end.
+    // A pipe would block, and a device has no end.
     if file
         .metadata()
         .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())

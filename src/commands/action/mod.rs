@@ -25,9 +25,9 @@ use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
 use crate::exit::{self, Strictness};
 use crate::gate;
+use crate::gate::GateFailure;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_report;
-use crate::gate::GateFailure;
 use crate::gate::{GateRequest, Purpose, Reuse};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
@@ -223,7 +223,7 @@ async fn prepare(
     };
     let base_commit = trigger.base_commit(&github, &project, &spec).await?;
     let base = trigger.base(&github, &project, &spec).await?;
-    base_policy::settle(&mut project, base, inputs.max_spend)?;
+    base_policy::apply(&mut project, base, inputs.max_spend)?;
     publisher.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
     Ok(Prepared::Ready(Box::new(Ready {
         origin: origin(&trigger, &project, &inputs, variable),

@@ -42,7 +42,7 @@ pub(super) struct Publisher {
     commenting: Option<Commenting>,
     /// What is printed between its two lines cannot be a workflow command.
     stop: StopCommands,
-    /// RunOrigin asked for what, for the foot of the comment.
+    /// The policy, for the foot of the comment.
     policy: Option<report::Policy>,
     commit: Option<String>,
 }

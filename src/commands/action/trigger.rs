@@ -36,7 +36,7 @@ pub(super) enum Trigger {
     Branch,
 }
 
-/// RunOrigin wants a pull request checked.
+/// Who asked for a pull request to be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requester {
     Itself,

@@ -7,12 +7,11 @@ mod listing;
 mod show;
 mod table;
 
-
 use crate::cli::HistoryCommand;
 use crate::console::AppError;
 use crate::gate::open_history;
-use crate::history::record::Command;
 use crate::history::History;
+use crate::history::record::Command;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
