@@ -162,13 +162,7 @@ impl Checkout {
         arguments.push("--");
         let mut changed = self.paths(arguments)?;
         if head == Head::WorkTree {
-            changed.extend(self.paths([
-                "ls-files",
-                "--others",
-                "--exclude-standard",
-                "--full-name",
-                "-z",
-            ])?);
+            changed.extend(self.untracked()?);
         }
         // A submodule changes as one path; to a glob it is a folder.
         for path in &mut changed {
@@ -214,6 +208,17 @@ impl Checkout {
         self.paths(["ls-files", "--cached", "--full-name", "-z"])
     }
 
+    /// What git neither tracks nor ignores.
+    fn untracked(&self) -> Result<Vec<String>, GitError> {
+        self.paths([
+            "ls-files",
+            "--others",
+            "--exclude-standard",
+            "--full-name",
+            "-z",
+        ])
+    }
+
     /// Every file that counts: tracked, or untracked and not ignored; relative to the root, sorted. A tracked file that
     /// is gone from the work tree is left out.
     pub fn files(&self) -> Result<Vec<String>, GitError> {
@@ -225,13 +230,7 @@ impl Checkout {
             "--full-name",
             "-z",
         ])?;
-        files.extend(self.paths([
-            "ls-files",
-            "--others",
-            "--exclude-standard",
-            "--full-name",
-            "-z",
-        ])?);
+        files.extend(self.untracked()?);
         files.retain(|file| self.root.join(file).symlink_metadata().is_ok());
         files.sort();
         files.dedup();
