@@ -69,6 +69,12 @@ pub struct UsdPerHour(pub f64);
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+/// A number of things to calculate with. Exact up to 2^53, far beyond any number of runs, checks or objects here.
+#[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+pub fn count_as_float(count: usize) -> f64 {
+    count as f64
+}
+
 /// A share of a whole: 0.03 is three hundredths. Written `3%` in a spec.
 #[derive(
     Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,

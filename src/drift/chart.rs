@@ -11,6 +11,7 @@
 mod limits;
 
 use crate::forecast::Predictive;
+use crate::units::count_as_float;
 
 pub use limits::{FALSE_ALARMS, MOST_CHECKS, limit};
 
@@ -254,7 +255,7 @@ impl Noise {
     /// From a weighted sum of squares on so many degrees of freedom, and the prior.
     fn learned(scatter: f64, degrees_of_freedom: usize) -> Self {
         let degrees_of_freedom =
-            SESSION_NOISE_DEGREES_OF_FREEDOM + super::count_as_float(degrees_of_freedom);
+            SESSION_NOISE_DEGREES_OF_FREEDOM + count_as_float(degrees_of_freedom);
         Self {
             factor: (SESSION_NOISE_DEGREES_OF_FREEDOM + scatter) / degrees_of_freedom,
             degrees_of_freedom,

@@ -245,10 +245,5 @@ fn as_percent(multiple: &Predictive, certainty: Fraction) -> Estimate {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a count of checks is small")]
-fn count_as_float(count: usize) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests;

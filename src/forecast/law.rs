@@ -1,5 +1,6 @@
 //! **Scaling laws**: how a quantity grows with the data, and the family of them that a forecast weighs.
 
+use crate::units::count_as_float;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -143,7 +144,7 @@ impl FamilyWeights {
             .into_iter()
             .filter(|(weight, _)| *weight > 0.0)
             .flat_map(|(weight, shapes)| {
-                let each = weight / total / super::count_as_float(shapes.len());
+                let each = weight / total / count_as_float(shapes.len());
                 shapes.into_iter().map(move |shape| (shape, each))
             })
             .collect()

@@ -12,9 +12,10 @@ use comparison::workload::{self, Workload};
 use super::law::FamilyWeights;
 use super::posterior::Prior;
 use super::runs::Runs;
-use super::{Estimate, Predictive, count_as_float, points, prior, seconds};
+use super::{Estimate, Predictive, points, prior, seconds};
 use crate::measurement::Measurement;
 use crate::units::Fraction;
+use crate::units::count_as_float;
 
 #[expect(
     dead_code,

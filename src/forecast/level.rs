@@ -1,9 +1,10 @@
 //! Quantities that do not grow with the data: utilization in percent, and positive levels such as the time of a step.
 
+use super::Unknown;
 use super::points::Point;
 use super::predictive::Predictive;
-use super::{Unknown, count_as_float};
 use crate::grammar;
+use crate::units::count_as_float;
 
 /// Runs that a level needs: one more than its one parameter, to see the noise.
 const LEAST_RUNS: usize = 2;

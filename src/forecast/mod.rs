@@ -393,14 +393,6 @@ impl Runs<'_> {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a count of runs is far below 2^53"
-)]
-fn count_as_float(count: usize) -> f64 {
-    count as f64
-}
-
 fn apart<A, B>(both: Result<(A, B), Unknown>) -> (Result<A, Unknown>, Option<B>) {
     match both {
         Ok((first, second)) => (Ok(first), Some(second)),

@@ -3,6 +3,7 @@
 mod mixture;
 mod spread;
 
+use crate::units::count_as_float;
 pub(super) use mixture::Component;
 pub(super) use mixture::merged;
 use mixture::{MOST_COMPONENTS, below_and_above, false_position, mixture_quantile};
@@ -269,7 +270,7 @@ fn bounded(value: f64) -> f64 {
 /// finer towards both tails.
 fn probability_steps(count: usize) -> impl Iterator<Item = f64> {
     (1..=count).map(move |step| {
-        let position = super::count_as_float(step) / super::count_as_float(count);
+        let position = count_as_float(step) / count_as_float(count);
         position.powi(3) * (10.0 - 15.0 * position + 6.0 * position * position)
     })
 }

@@ -10,7 +10,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::law::Shape;
 use super::posterior::{Observation, Posterior, Prior};
-use super::{Predictive, count_as_float, prior};
+use super::{Predictive, prior};
+use crate::units::count_as_float;
 use random::Random;
 
 #[path = "../../benches/coverage/random.rs"]

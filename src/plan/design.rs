@@ -3,10 +3,10 @@
 use crate::canary::{CanaryRun, ChannelData, Dataset, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::spec::{Design, Job};
-use crate::units::{Fraction, Seconds};
+use crate::units::{Fraction, Seconds, count_as_float};
 
 use super::sampling::{self, Size};
-use super::{PlanError, count, units_of};
+use super::{PlanError, count};
 
 /// Below this many objects a canary of a few per cent cannot be drawn; only large shares help.
 const FEW_OBJECTS: usize = 10;
@@ -179,5 +179,5 @@ fn draw(
 }
 
 fn share(objects: usize, total: usize) -> f64 {
-    units_of(objects) / units_of(total)
+    count_as_float(objects) / count_as_float(total)
 }

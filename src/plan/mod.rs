@@ -18,7 +18,7 @@ use crate::forecast::FEWEST_RUNS;
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Price};
 use crate::spec::{Design, Distribution, Job};
-use crate::units::{Fraction, Seconds, Usd};
+use crate::units::{Fraction, Seconds, Usd, count_as_float};
 
 /// What is asked for one job.
 #[derive(Debug, Clone, PartialEq)]
@@ -277,15 +277,7 @@ fn longest(runs: &[CanaryRun], parallel: u32) -> Seconds {
         .iter()
         .filter_map(|run| run.max_runtime)
         .fold(0.0, |longest: f64, limit| longest.max(limit.0));
-    Seconds(slowest) * units_of(rounds)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "object and run counts are far below 2^53"
-)]
-fn units_of(count: usize) -> f64 {
-    count as f64
+    Seconds(slowest) * count_as_float(rounds)
 }
 
 #[cfg(test)]

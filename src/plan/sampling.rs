@@ -3,9 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::canary::{ChannelData, Dataset, Objects};
-use crate::units::Fraction;
-
-use super::units_of;
+use crate::units::{Fraction, count_as_float};
 
 /// A fraction of the design and the objects it draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,7 +18,7 @@ pub(super) struct Size {
 pub(super) fn sizes(fractions: &[Fraction], total: usize) -> Vec<Size> {
     let mut sizes: Vec<Size> = Vec::with_capacity(fractions.len());
     for (index, fraction) in fractions.iter().enumerate() {
-        let objects = rounded(fraction.0 * units_of(total))
+        let objects = rounded(fraction.0 * count_as_float(total))
             .max(index + 1)
             .min(total);
         if sizes.last().is_none_or(|last| last.objects < objects) {
@@ -50,9 +48,10 @@ pub(super) fn draw(
                 return channel.clone();
             }
             let have = channel.objects.len();
-            let want = rounded(units_of(objects) / units_of(total) * units_of(have))
-                .max(1)
-                .min(have);
+            let want =
+                rounded(count_as_float(objects) / count_as_float(total) * count_as_float(have))
+                    .max(1)
+                    .min(have);
             let lot = Lot::of(seed, replicate, objects, &channel.name);
             ChannelData {
                 name: channel.name.clone(),

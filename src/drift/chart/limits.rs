@@ -1,5 +1,7 @@
 //! The limits of the control chart, found by simulation.
 
+use crate::units::count_as_float;
+
 /// The share of histories of [`MOST_CHECKS`] checks without any change in which the chart may signal at least once, up or
 /// down.
 pub const FALSE_ALARMS: f64 = 0.05;
@@ -32,7 +34,7 @@ const LIMITS: [(f64, f64); 14] = [
 /// What the statistic of so many checks, two or more, must exceed. Between those that were simulated it is linear in the
 /// logarithm of their number; for more than [`MOST_CHECKS`] it is the last.
 pub fn limit(checks: usize) -> f64 {
-    let checks = super::super::count_as_float(checks);
+    let checks = count_as_float(checks);
     let after = LIMITS.partition_point(|(count, _)| *count < checks);
     let (more, high) = LIMITS[after.min(LIMITS.len() - 1)];
     let (fewer, low) = LIMITS[after.saturating_sub(1)];

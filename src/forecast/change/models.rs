@@ -15,6 +15,7 @@ use super::super::law::Shape;
 use super::super::posterior::{Candidate, Evidence, NEGLIGIBLE, Prior};
 use super::super::predictive::{Component, Predictive, Spread, merged};
 use super::sides::{Place, Side};
+use crate::units::count_as_float;
 
 /// How likely each way is before anything is measured. Most changes of a level touch everything alike or nothing: another
 /// machine, another library, more epochs. Next come those of the work on each datum, which leave the start of the program
@@ -155,7 +156,7 @@ impl<'a> Pair<'a> {
             let other = 1 - side;
             let others = sides[other].observations.len();
             Evidence::new(&[&sides[side].observations], prior)
-                .beside(squares[other], super::super::count_as_float(others) - 1.0)
+                .beside(squares[other], count_as_float(others) - 1.0)
         });
         let of_side = |own: &Evidence, (shape, part, form): (Shape, f64, f64)| -> Vec<Own> {
             own.with_work_part(shape, part, form)

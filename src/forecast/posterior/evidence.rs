@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::super::count_as_float;
 use super::super::law::Shape;
 use super::{Candidate, Observation, Prior};
+use crate::units::count_as_float;
 
 /// The grid over logit u: wide enough for a fixed part of a millionth, and for a growing part of a millionth.
 const LOGIT_BOUND: i32 = 14;

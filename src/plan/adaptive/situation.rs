@@ -1,9 +1,9 @@
 //! What the adaptive design reads from its situation.
 
-use super::super::units_of;
 use super::{Candidate, KEPT_BESIDES, Rung, Situation, candidate};
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
+use crate::units::count_as_float;
 
 /// Whether a forecast has the fewest completed runs and sizes it needs.
 pub fn has_enough(measurements: &[Measurement]) -> bool {
@@ -103,6 +103,6 @@ impl Situation<'_> {
     pub(super) fn kept_for_the_fewest(&self, open: &[Candidate]) -> f64 {
         let after = self.missing_runs().saturating_sub(1);
         let smallest = open.first().map_or(0.0, |one| one.median);
-        smallest * units_of(after)
+        smallest * count_as_float(after)
     }
 }
