@@ -71,7 +71,7 @@ pub(crate) fn refuse_another_place(origin: &RunOrigin) -> Result<(), AppError> {
         return Ok(());
     }
     Err(AppError::usage(
-        "a check for drift is of a branch as it stands, and this workflow run is none of it",
+        "drift is checked on a branch, and this workflow run has no branch of its own",
     )
     .help("run it on a schedule, a push or a workflow_dispatch, on the commit that the workflow was started for, as examples/workflows/drift.yml does")
     .during("reading the event"))

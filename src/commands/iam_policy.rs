@@ -1,4 +1,4 @@
-//! `iam-policy`: the least policy for the spec, as JSON; calls nothing.
+//! `iam-policy`: the least privileges for the spec, as JSON; calls nothing.
 
 use crate::backend::sagemaker::policy::{self, Grantee};
 use crate::cli::{IamPolicyArguments, PolicyGrantee};
@@ -17,7 +17,6 @@ pub(crate) fn iam_policy(arguments: &IamPolicyArguments) -> Result<u8, AppError>
                 .help("name a spec with `backend: sagemaker` with `--spec FILE`")
         },
     )?;
-    // Plain values with keys of text: it can always be printed.
     print(&format!("{policy:#}\n"))?;
     Ok(0)
 }

@@ -16,7 +16,7 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     let text: Cow<'static, str> = match &arguments.from_job {
         None => spec::init_template().into(),
         Some(name) => {
-            // Before anything is asked of AWS.
+            // Checked before any call of AWS.
             if file.symlink_metadata().is_ok() {
                 return Err(already_there(file));
             }
@@ -50,7 +50,7 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     Ok(0)
 }
 
-/// A job may hold what a spec cannot.
+/// Warns if the job has what a spec cannot express.
 fn warn_of_problems(file: &Path, text: &str) {
     let source = SpecSource {
         name: &file.to_string_lossy(),

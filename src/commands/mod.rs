@@ -1,4 +1,4 @@
-//! Each command as a short straight function over the stages.
+//! The commands, each a short straight function over the stages.
 
 mod action;
 mod actuals;
@@ -22,7 +22,7 @@ use std::io::{IsTerminal, Write};
 use crate::cli::{Cli, Command};
 use crate::console::{AppError, Loudness};
 
-/// Runs one command and gives back the process's exit code. Errors are printed to standard error.
+/// Runs one command; returns the process's exit code. Errors are printed to standard error.
 pub fn execute(cli: &Cli) -> u8 {
     let loudness = Loudness::of(&cli.verbosity);
     let result = match &cli.command {
@@ -47,14 +47,14 @@ pub fn execute(cli: &Cli) -> u8 {
         Err(error) => {
             let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             let mut stderr = std::io::stderr().lock();
-            // Nobody is left to tell when standard error is gone.
+            // Without standard error there is nowhere to report to.
             let _ = stderr.write_all(error.render(colours).as_bytes());
             error.code()
         }
     }
 }
 
-/// One thread is enough: the work is done by child processes, and a probe is tied to the thread that started it.
+/// One thread is enough: child processes do the work, and a probe is tied to the thread that started it.
 fn in_runtime(command: impl Future<Output = Result<u8, AppError>>) -> Result<u8, AppError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

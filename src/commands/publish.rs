@@ -1,4 +1,4 @@
-//! Publishing a report: to standard output in one form, to files in others.
+//! Publishes a report: to standard output in one format, to files in others.
 
 use std::io::IsTerminal;
 
@@ -9,8 +9,8 @@ use crate::gate::last_report;
 use crate::report::{self, Report};
 use crate::workspace::project::Project;
 
-/// Publishes what a command found and keeps it; gives back the exit code, or the command's own error with it. Whoever reads
-/// standard output has the report even if a file of it cannot be written.
+/// Publishes a report and keeps it. Returns the exit code, or the command's error with that code. The report is printed even
+/// if a file cannot be written.
 pub(crate) fn publish_and_keep(
     (report, failed): (Report, Option<AppError>),
     project: &Project,
@@ -22,14 +22,14 @@ pub(crate) fn publish_and_keep(
     let Some(error) = failed else {
         return written.map(|()| report.exit_code);
     };
-    // Two troubles are both said; the job's is the command's own.
+    // Of two errors the job's is returned, the other is printed.
     if let Err(unwritten) = written {
         say(unwritten.render(false).trim_end());
     }
     Err(error.ending_with(report.exit_code))
 }
 
-/// Standard output first, so that a file that cannot be written does not swallow the report.
+/// Prints the report first, so that a file that cannot be written does not suppress it.
 pub(crate) fn publish(report: &Report, format: Format, outputs: &Outputs) -> Result<(), AppError> {
     print(&rendered(report, format))?;
     let mut failure = Ok(());
@@ -39,7 +39,7 @@ pub(crate) fn publish(report: &Report, format: Format, outputs: &Outputs) -> Res
             FileKind::Markdown => report::markdown::render(report),
             FileKind::Csv => report::csv::render(report),
         };
-        // One that cannot be written does not keep the others from it.
+        // A file that cannot be written does not prevent the others.
         failure = failure.and(files::write_new(path, text.as_bytes(), &outputs.root));
     }
     failure

@@ -1,4 +1,4 @@
-//! `report --from`, and publishing a report: to standard output in one form, to files in others.
+//! `report --from`: renders stored reports.
 
 use crate::cli::ReportArguments;
 use crate::commands::publish::publish;

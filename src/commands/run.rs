@@ -1,4 +1,4 @@
-//! `run`: the gate on a change that the flags name. Change -> plan -> canaries -> forecast -> verdict -> report.
+//! `run`: the gate on the change that the flags name.
 
 use crate::cli::RunArguments;
 use crate::commands::{publish, strictness};
@@ -67,7 +67,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         .into_iter()
         .collect();
     if affected.is_empty() {
-        // A typing error there is the likeliest reason.
+        // The likeliest cause is a typing error in a glob.
         idle_globs::warn_of_idle_globs(&project)?;
         notes.push(changed_files::nothing_affected(
             &change,

@@ -1,4 +1,4 @@
-//! `schema` and `completions`: what the program says about itself.
+//! `schema` and `completions`: the program's formats and shell completions.
 
 use clap::CommandFactory;
 

@@ -1,10 +1,10 @@
-//! How strictly a command ends.
+//! How strict the exit code is.
 
 use crate::cli::{Inconclusive, VerdictArguments};
 use crate::exit::Strictness;
 use crate::spec::{OnInconclusive, Spec};
 
-/// Flag, then spec.
+/// By the flag, else by the spec.
 pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictness {
     Strictness {
         strict: arguments.strict || spec.strict,

@@ -10,7 +10,7 @@ use crate::gate::backend;
 use crate::spec::BackendKind;
 use crate::workspace::project::Project;
 
-/// Whether anything is stopped and removed.
+/// Whether leftovers are stopped and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sweeping {
     ForReal,
@@ -31,7 +31,7 @@ pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
     of(&project, &sweep, sweeping).await
 }
 
-/// Stops and removes what `sweep` takes, and says so; gives back the exit code.
+/// Stops and removes what `sweep` selects, and prints it. Returns the exit code.
 pub(crate) async fn of(
     project: &Project,
     sweep: &Sweep<'_>,
@@ -52,12 +52,12 @@ pub(crate) async fn of(
     let jobs = &project.spec.jobs;
     let mut trouble = None;
     let places = match sweep {
-        // Only what that run's own jobs left.
+        // The staged objects of that run's jobs only.
         Sweep::Run { .. } => {
             let names: Vec<&str> = left.iter().map(|job| job.training_job.as_str()).collect();
             backend.places_of(jobs, &names)?
         }
-        // What lies in S3 costs less than what runs, so trouble with it comes last.
+        // Staged objects cost less than running jobs, so a failure to list them is reported last.
         Sweep::Expired(_) => match backend.left_in_s3(jobs).await {
             Ok(places) => places,
             Err(error) => {
@@ -120,7 +120,7 @@ pub(crate) async fn of(
     trouble.map_or(Ok(code), |error| Err(error.into()))
 }
 
-/// A training job, whose it is, and until when it may be wanted.
+/// A training job with its run and its expiry.
 fn line(leftover: &Leftover) -> String {
     format!(
         "{}  of run {}{}{}",

@@ -1,4 +1,4 @@
-//! `validate`: every problem of the spec, and what is doubtful; spends nothing.
+//! `validate`: the problems and the doubtful parts of the spec; spends nothing.
 
 use std::fmt::Write;
 
@@ -43,10 +43,10 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
     Ok(0)
 }
 
-/// What `run` would refuse is worth a word before: missing data or source, a worst case above the spend limit.
+/// Warns about what `run` would refuse: missing data or source, a worst case above the spend limit.
 async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
     if project.spec.backend == BackendKind::Sagemaker {
-        // AWS is not asked; what lies here is looked at.
+        // Checks local files only; AWS is not called.
         let place = backend::place(project)?;
         for job in &project.spec.jobs {
             if let Err(error) = sagemaker::check_source(&place, job) {
@@ -64,7 +64,7 @@ async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
     };
     for job in &project.spec.jobs {
         let field = format!("jobs.{}", job.name);
-        // What the backend says begins with the field it is about.
+        // The backend's error names the field.
         let warn_of = |error: &BackendError| say(&format!("warning: {}", printable(&error.what)));
         if let Err(error) = backend.check_source(job) {
             warn_of(&error);

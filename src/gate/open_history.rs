@@ -1,4 +1,4 @@
-//! Where the history of a project lies.
+//! The place of a project's history.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,11 @@ use crate::gate::backend;
 use crate::history::{History, Scope};
 use crate::workspace::project::{Project, STATE_FOLDER};
 
-/// Opens the history that the spec names, `.canary-gate/` by default. Nothing is made before something is written.
+/// Opens the history that the spec names, by default `.canary-gate/`. Nothing is created before the first write.
 ///
 /// # Errors
 ///
-/// A folder outside of the checkout, and in CI one under which git tracks something: whoever opens a pull
-/// request could commit numbers of their own.
+/// The folder is outside the checkout; or, in CI, git tracks a file in it: a pull request could commit its own records.
 pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, AppError> {
     let written = project.spec.history.as_deref();
     let written = written.unwrap_or(STATE_FOLDER);
@@ -26,7 +25,7 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, App
         )?);
     }
     let folder = Folder::of(project, written)?;
-    // What GitHub Actions is by its scope, other services are by the variable that all of them set.
+    // Other CI services are recognized by the variable that all of them set.
     let is_service = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     if scope != Scope::Local || is_service {
         folder.refuse_tracked(project, written)?;
@@ -34,11 +33,11 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, App
     Ok(History::in_folder(folder.real, scope))
 }
 
-/// A folder of the checkout, which need not be there.
+/// A folder of the checkout, which need not exist.
 struct Folder {
     /// Relative to the checkout root, no link resolved.
     as_written: PathBuf,
-    /// As far as it is there, all links resolved.
+    /// Links resolved in the part that exists.
     real: PathBuf,
 }
 
@@ -74,7 +73,7 @@ impl Folder {
         };
         let real = self.real.strip_prefix(&project.root);
         let places = [&self.as_written, real.unwrap_or(&self.real)];
-        // A file on the way to the folder is a link, or a submodule.
+        // A tracked path above the folder is a link or a submodule.
         let is_of_it = |file: &Path| {
             let mut places = places.iter();
             places.any(|place| file.starts_with(place) || place.starts_with(file))

@@ -7,32 +7,32 @@ use crate::report::{self, JobReport, Report};
 use crate::units::Usd;
 use crate::workspace::project::Project;
 
-/// What it found.
+/// The result of a run.
 pub(crate) struct GateOutcome {
     pub(crate) jobs: Vec<JobReport>,
-    /// What a person must mend, with the job that it kept from being checked; `None`: the gate itself.
+    /// What a person must fix, each with its job; without one if it concerns the gate itself.
     pub(crate) failures: Vec<(Option<String>, AppError)>,
     pub(crate) left: Left,
 }
 
-/// What may still run, and cost, when the gate has ended.
+/// Whether something may still run, and cost, after the gate has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     Nothing,
-    /// Not everything could be stopped, or there was no time to see to it.
+    /// Not everything could be stopped, or a second signal came.
     Perhaps,
 }
 
-/// Why it ended without an answer.
+/// Why a run ended without a report.
 pub(crate) struct GateFailure {
     pub(crate) error: AppError,
-    /// What its canaries cost until then; `None` where none has ended, or without a price.
+    /// The cost of its canaries; `None` if no canary has ended, or without a price.
     pub(crate) spent: Option<Usd>,
     pub(crate) left: Left,
 }
 
 impl From<AppError> for GateFailure {
-    /// Before the first canary.
+    /// An error before the first canary.
     fn from(error: AppError) -> Self {
         Self {
             error,
@@ -49,7 +49,7 @@ impl From<GateFailure> for AppError {
 }
 
 impl GateOutcome {
-    /// The report over all jobs, and the command's own error: the last of the failures, after the others were printed.
+    /// The report over all jobs, and the last failure as the command's error; prints the others.
     pub(crate) fn report(
         self,
         project: &Project,
@@ -68,7 +68,7 @@ impl GateOutcome {
     }
 }
 
-/// The last of the failures as the command's own, after the others were printed.
+/// Prints all failures but the last, and returns that.
 fn one_error(failures: Vec<(Option<String>, AppError)>) -> Option<AppError> {
     let mut errors = failures
         .into_iter()

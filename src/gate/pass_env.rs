@@ -1,12 +1,12 @@
-//! What a local canary sees of the caller's environment.
+//! The variables that a local canary gets from the caller.
 
 use std::ffi::OsString;
 
 use crate::console::AppError;
 
-/// What a canary sees of the caller's environment; the rest is built by the backend.
+/// The variables that a canary gets from the caller; the backend adds its own.
 ///
-/// A name given with `--pass-env` that is not set is an error: the training code would fail for the lack of it.
+/// A variable named with `--pass-env` and not set is an error: the training code would fail without it.
 pub(crate) fn environment(pass_env: &[String]) -> Result<Vec<(OsString, OsString)>, AppError> {
     for name in pass_env {
         let valid = !name.is_empty() && !name.contains(['=', '\0']);

@@ -1,4 +1,4 @@
-//! What a command asks of the gate.
+//! The request for one run of the gate.
 
 use std::path::Path;
 
@@ -7,38 +7,38 @@ use crate::plan::Alternatives;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::run_origin::RunOrigin;
 
-/// One run of the gate, asked for.
+/// The request for one run of the gate.
 pub(crate) struct GateRequest<'a> {
     pub(crate) affected: &'a [AffectedJob<'a>],
     pub(crate) alternatives: Alternatives,
-    /// Whether earlier runs' canaries and training jobs may stand for those of this one.
+    /// Whether canaries and training jobs of earlier runs may be reused.
     pub(crate) reuse: Reuse,
     pub(crate) purpose: Purpose,
-    /// Whose run this is to the history.
+    /// Which part of the history the run writes and reads.
     pub(crate) origin: RunOrigin,
-    /// The commit to compare with; `None` where there is none.
+    /// The commit to compare with, if any.
     pub(crate) base: Option<BaseCommit>,
-    /// A file that measurements are kept in beside the gate's own.
+    /// A file to write measurements to.
     pub(crate) measurements: Option<&'a Path>,
-    /// What a local canary may see of the caller's environment.
+    /// Names of variables of the caller that a local canary gets.
     pub(crate) pass_env: &'a [String],
 }
 
-/// What the canaries of a run are to decide.
+/// What the canaries of a run decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Every budget line that can fail the check; without a written one, the time narrowly.
+    /// Every budget line that can fail the check; without a written line a narrow interval of the time.
     Budget,
-    /// Whether the training takes more than before. Checks are compared with each other, whatever a budget needs to know, so
-    /// each measures the time narrowly.
+    /// Whether the training takes more than before. Drift checks are compared with each other, so each needs a narrow interval
+    /// of the time, whatever the budget needs.
     Drift,
 }
 
-/// Whether canaries of earlier runs may stand for those of this one.
+/// Whether canaries of earlier runs may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reuse {
-    /// Those that are younger than the spec's `canary.reuse`.
+    /// Canaries younger than the spec's `canary.reuse` are.
     Young,
-    /// None: everything is measured anew.
+    /// Everything is measured again.
     Never,
 }

@@ -18,7 +18,7 @@ use crate::gate::store::{OwnFile, Store};
 use crate::gate::{job_gate, last_report};
 use crate::workspace::project::Project;
 
-/// Checks every affected job. Whatever it started has ended when this returns, unless a second signal came.
+/// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
 pub(crate) async fn run(
     project: &Project,
     request: &GateRequest<'_>,
@@ -45,7 +45,7 @@ pub(crate) async fn run(
         cancellation: &cancellation,
         records: None,
     };
-    // After a second signal none of this comes to its end, and the next start finds what is left.
+    // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
         let gated = gate_all(project, request, &history, &mut runner).await;
@@ -55,7 +55,7 @@ pub(crate) async fn run(
                 left.set(Left::Nothing);
                 gate_run.end();
             }
-            // After a signal nobody reads the report.
+            // After a signal the report is not shown.
             Err(error) if cancellation.is_cancelled() => say(&printable(&error.what)),
             Err(_) => {}
         }
@@ -82,7 +82,7 @@ pub(crate) async fn run(
     Ok(gated)
 }
 
-/// Each affected job's part of the report. A job that cannot be checked does not keep the others from it.
+/// Checks the jobs one after another. A job that cannot be checked does not prevent the others.
 async fn gate_all<'a>(
     project: &'a Project,
     request: &GateRequest<'a>,
@@ -97,7 +97,7 @@ async fn gate_all<'a>(
                 jobs.push(report);
                 failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));
             }
-            // Nobody can mend it today, so it is the job's outcome.
+            // A transient failure is the job's outcome.
             Err(error) if error.is_passing() => {
                 say(error.render(false).trim_end());
                 let notes = project.ignored_not_yet(affected.job);

@@ -105,7 +105,7 @@ impl RunHistory {
             let mut known = self.damaged.borrow_mut();
             if !known.contains(&one) {
                 say(&format!(
-                    "warning: a record of the history is passed over: {}: {}",
+                    "warning: skipped an unreadable record of the history: {}: {}",
                     printable(&one.place),
                     printable(&one.why)
                 ));

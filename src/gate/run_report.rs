@@ -27,8 +27,8 @@ pub(crate) fn assemble(
     report
 }
 
-/// The report where nothing can be judged under the base's policy: every affected job is unknown. `None` where it can,
-/// or where no job is affected.
+/// The report of an undecidable project: every affected job is unknown. `None` if the project can be judged, or if no job is
+/// affected.
 pub(crate) fn undecidable_report(
     project: &Project,
     affected: &[AffectedJob<'_>],

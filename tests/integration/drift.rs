@@ -179,5 +179,5 @@ fn a_workflow_run_whose_checks_nobody_reads_makes_none() {
                 .env("GITHUB_REF", "refs/pull/7/merge");
         })
         .ended_with(2)
-        .complained("a check for drift is of a branch as it stands");
+        .complained("drift is checked on a branch");
 }

@@ -168,7 +168,7 @@ fn a_list_says_how_many_it_leaves_out_and_names_what_is_damaged() {
     let rest = project
         .run(&["history", "list", "--format", "json"])
         .ended_with(0)
-        .complained("warning: a record of the history is passed over: ")
+        .complained("warning: skipped an unreadable record of the history: ")
         .complained("cut short");
     assert_eq!(rest.json()["records"].as_array().unwrap().len(), 2);
     assert_eq!(rest.json()["damaged"].as_array().unwrap().len(), 1);

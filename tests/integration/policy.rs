@@ -226,7 +226,10 @@ fn a_spec_of_the_base_that_cannot_be_read_is_unknown() {
             "{reason}"
         );
         assert!(reason.contains(why), "{reason}");
-        assert!(reason.contains("merge the change by itself"), "{reason}");
+        assert!(
+            reason.contains("fix that spec in a pull request of its own"),
+            "{reason}"
+        );
         assert_eq!(report["policy"]["source"], "main");
         assert!(!project.path(".canary-gate").exists(), "nothing is run");
         let notes = notes(&report).concat();

@@ -1,4 +1,4 @@
-//! Annotations: each budget line that a job passes, shown at its place in the spec; each failure.
+//! Annotations: each breached budget line at its place in the spec, and each failure.
 
 use crate::console::AppError;
 use crate::github::commands::{self, Level};
@@ -7,7 +7,7 @@ use crate::spec::{self, SpecErrors};
 use crate::verdict::{LineVerdict, Verdict};
 use crate::workspace::project::Project;
 
-/// GitHub shows ten of a kind for a step.
+/// GitHub shows at most ten annotations of a level for a step.
 const MOST: usize = 10;
 
 /// The workflow commands, worst first.
@@ -33,7 +33,7 @@ pub(super) fn of(
     failures.chain(jobs).take(MOST).collect()
 }
 
-/// Each problem of a spec at its line.
+/// Every problem of a spec, at its line.
 fn of_spec(errors: &SpecErrors) -> Vec<String> {
     let problems = errors.problems().iter().take(MOST);
     let annotated = problems.map(|problem| {
@@ -87,7 +87,7 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
     annotations
 }
 
-/// Where the spec says it: the budget line, else the job's instance, else the job.
+/// The place in the spec: the budget line, else the job's instance, else the job.
 fn spot<'a>(
     job: &JobReport,
     line: Option<&BudgetRow>,

@@ -49,7 +49,7 @@ use publisher::Publisher;
 use trigger::Trigger;
 
 pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
-    // What is no text is not as good as unset: its error shows what there was.
+    // A value that is not text is an error, not an empty value.
     let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let stage = Stage::of(std::env::args_os().next().as_deref(), &variable);
     if let Stage::Post(None) = stage {
@@ -63,7 +63,7 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     if let Stage::Post(Some(main)) = stage {
         return Ok(post_step::run(&environment, &main, &variable).await);
     }
-    // From the first moment: the first process of a container is not ended by a signal that it does not listen for.
+    // First of all: the first process of a container ignores a signal that it does not listen for.
     let interruption = signals::watch()?;
     let mut publisher = Publisher::open(environment);
     let checked = check(&mut publisher, &variable, interruption, loudness).await;
@@ -76,19 +76,19 @@ struct Ready {
     inputs: Inputs,
     change: Change,
     origin: RunOrigin,
-    /// The commit to compare with; `None` where the branch is measured as it stands.
+    /// The commit to compare with; `None` if there is no change to compare.
     base: Option<BaseCommit>,
     github: Github,
 }
 
-/// What comes before the first canary.
+/// The result of the preparation.
 enum Prepared {
     Ready(Box<Ready>),
     /// There is nothing to run.
     Told(Box<Checked>),
 }
 
-/// The story until there is something to tell. It tells `desk` where, as soon as that is known.
+/// The story up to the report. `publisher` learns where to report as soon as that is known.
 async fn check(
     publisher: &mut Publisher,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -180,7 +180,7 @@ async fn check(
     Ok(checked)
 }
 
-/// Event, files, change and policy: everything that GitHub is asked for.
+/// Reads event, files, change and policy: everything that comes from GitHub.
 async fn prepare(
     publisher: &mut Publisher,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -194,7 +194,7 @@ async fn prepare(
         Ok::<_, AppError>((github, trigger))
     };
     let known = known.await;
-    // A wrong input is told in the comment too, where there is one to tell it in.
+    // A wrong input is reported in the comment too, if there is one.
     if let Ok((github, trigger)) = &known {
         publisher.comment_on(github, trigger, &inputs);
     }
@@ -235,7 +235,7 @@ async fn prepare(
     })))
 }
 
-/// Whose run this is to the history: a pull request's is its own, whatever event started it.
+/// The origin of the run; of a pull request's check whatever event started it.
 fn origin(
     trigger: &Trigger,
     project: &Project,
@@ -256,14 +256,14 @@ fn origin(
     }
 }
 
-/// Drift is of a branch as it stands: what a change brings is told by the gate.
+/// Refuses a drift check of a pull request: the gate reports what a change costs.
 fn refuse_drift_of_a_change(trigger: &Trigger, inputs: &Inputs) -> Result<(), AppError> {
     let is_drift = inputs.command == ActionCommand::Drift;
     if is_drift && trigger.pull_request().is_some() {
         return Err(AppError::usage(
-            "a check for drift is of a branch as it stands, and is not run for a pull request",
+            "drift is checked on a branch, not on a pull request",
         )
-        .help("run it on a schedule, as examples/workflows/drift.yml does; what a pull request changes is told by `command: run`")
+        .help("run it on a schedule, as examples/workflows/drift.yml does; `command: run` reports what a pull request changes")
         .during("reading the event"));
     }
     Ok(())
@@ -293,7 +293,7 @@ async fn load(
     loaded.map_err(|error| error.during("reading the spec"))
 }
 
-/// Input, then spec.
+/// By the input, else by the spec.
 fn strictness(inputs: &Inputs, project: &Project) -> Strictness {
     Strictness {
         strict: inputs.strict.unwrap_or(project.spec.strict),
@@ -303,7 +303,7 @@ fn strictness(inputs: &Inputs, project: &Project) -> Strictness {
     }
 }
 
-/// What a reader must know of how the change was found.
+/// Notes on how the change was found.
 fn notes(
     inputs: &Inputs,
     project: &Project,
@@ -321,7 +321,7 @@ fn notes(
     Ok(notes)
 }
 
-/// The image has nothing that could run training code.
+/// Refuses local canaries: the image has nothing to run training code with.
 fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), AppError> {
     if project.spec.backend != BackendKind::Local || affected.is_empty() {
         return Ok(());
@@ -331,7 +331,7 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
         .during("choosing the backend"))
 }
 
-/// Nothing of a fork's pull request is run, and nobody's money is spent on it.
+/// The result for a fork's pull request: nothing is run and nothing is spent.
 fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
     let strictness = Strictness {
         strict: false,
@@ -349,11 +349,11 @@ fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
     Checked::without_canaries(report, None)
 }
 
-/// `command: sweep`: what dead runs left, by the spec that is checked out.
+/// `command: sweep`: stops what dead runs left, by the checked-out spec.
 async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppError> {
     if trigger.pull_request().is_some() {
         return Err(AppError::usage(
-            "a sweep goes by the spec that is checked out, and is not run for a pull request",
+            "a sweep uses the checked-out spec, which a pull request must not choose",
         )
         .help("run it on a schedule, as examples/workflows/sweep.yml does")
         .during("reading the event"));
@@ -366,7 +366,7 @@ async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppErr
     let now = Sweep::Expired(jiff::Timestamp::now());
     let code = sweep::of(&project, &now, Sweeping::ForReal).await?;
     let strictness = strictness(inputs, &project);
-    let note = "swept what dead runs of the gate left; the log says what".to_owned();
+    let note = "Stopped and removed what dead runs of the gate left; the log lists it.".to_owned();
     let mut report =
         whole_report::report(Vec::new(), vec![note], strictness, jiff::Timestamp::now());
     report.exit_code = code;

@@ -1,6 +1,6 @@
-//! `report-from`: parts of a report that other jobs of the workflow wrote, judged anew by this one's policy.
+//! `report-from`: parts of a report from other jobs of the workflow, judged again by this job's policy.
 //!
-//! A part is a file that anybody's step may have written: what it measured is believed, what it concludes is not.
+//! Any step may have written a part, so its measurements count and its verdicts do not.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::stored_report as stored;
 
-/// A matrix has 256 legs at most.
+/// A matrix has at most 256 legs.
 const MOST_PARTS: usize = 1000;
-/// Looked at while searching for parts.
+/// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;
 
 /// Where the parts' jobs have their baselines.
@@ -39,7 +39,7 @@ pub(super) struct ComparedWith<'a> {
 }
 
 impl ComparedWith<'_> {
-    /// What a job is compared with. Whether its data are the same is not looked at: nothing is listed here.
+    /// The result that a job is compared with. The data are not listed here, so a change of data is not noticed.
     async fn of(&self, project: &Project, job: &Job) -> Result<Option<BaseResult>, AppError> {
         let keys = JobKeys::of_code(project.code_key(job)?);
         let base = async {
@@ -66,7 +66,7 @@ pub(super) async fn report(
         parts.push(stored::read(&file).map_err(|error| error.during("reading the parts"))?);
     }
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
-    // Measured on other code, or on code that nobody names.
+    // Measured on another commit, or on an unnamed one.
     let foreign: BTreeMap<String, String> = parts
         .iter()
         .filter(|part| part.commit.is_none() || part.commit != commit)
@@ -94,24 +94,26 @@ pub(super) async fn report(
         let part = merged.jobs.iter().find(|part| part.name == job.name);
         let by = concerned.map_or(&[][..], |affected| &affected.by);
         match (part, concerned) {
-            (Some(_), _) if foreign.contains_key(&job.name) => jobs.push(whole_report::unknown_report(
-                job,
-                by,
-                &format!(
-                    "its part was measured on commit {}, not on the one that is checked out here",
-                    foreign[&job.name]
-                ),
-                Vec::new(),
-            )),
+            (Some(_), _) if foreign.contains_key(&job.name) => {
+                jobs.push(whole_report::unknown_report(
+                    job,
+                    by,
+                    &format!(
+                        "its part was measured on commit {}, which is not the checked-out commit",
+                        foreign[&job.name]
+                    ),
+                    Vec::new(),
+                ));
+            }
             (Some(part), _) => {
                 let base = versus.of(project, job).await?;
                 jobs.push(judged_anew(project, job, by, part, base.as_ref()));
             }
-            // A leg that failed before it could write its part must not turn the check green.
+            // A leg that failed before it wrote its part must not turn the check green.
             (None, Some(_)) => jobs.push(whole_report::unknown_report(
                 job,
                 by,
-                "none of the parts speaks of it: its leg failed or was not started",
+                "no part has it: its leg failed or was not started",
                 Vec::new(),
             )),
             (None, None) => {}
@@ -183,7 +185,7 @@ fn judged_anew(
         is_allowed: &project.spec.allowed(),
         notes: part.notes.clone(),
     });
-    // Without a written budget its leg may still have known that canaries could not tell what they were to tell.
+    // Without a written budget only the leg knows that its canaries could not be decided.
     if report.verdict == Verdict::NotJudged && part.verdict == Verdict::Unknown {
         report.verdict = Verdict::Unknown;
         report.reason.clone_from(&part.reason);
@@ -191,7 +193,7 @@ fn judged_anew(
     report
 }
 
-/// A pull request could commit a part of its own, with measurements as it likes them.
+/// Refuses a tracked part: a pull request could commit measurements of its choice.
 fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     if !project.is_tracked(&real)? {
@@ -261,7 +263,7 @@ fn start_of(pattern: &str) -> PathBuf {
     PathBuf::from(folder)
 }
 
-/// A pull request can commit a link; parts are not looked for behind one.
+/// False if a link leads to the folder: a pull request can commit one.
 fn is_reached_without_links(folder: &Path) -> bool {
     folder
         .ancestors()
@@ -275,7 +277,7 @@ fn walk(folder: &Path, entries: &mut usize, visit: &mut dyn FnMut(&Path)) {
     } else {
         folder
     };
-    // What cannot be listed has no parts; that nothing matches is told.
+    // A folder that cannot be listed has no parts; the caller reports that nothing matches.
     for entry in std::fs::read_dir(here).into_iter().flatten().flatten() {
         *entries += 1;
         if *entries > MOST_ENTRIES {

@@ -1,8 +1,7 @@
-//! The post step: the net below a step that was killed. What the step left running is stopped, and its comment does not say
-//! "in progress" for ever.
+//! The post step: cleans up after a step that was killed. It stops what the step left running and finishes its comment.
 //!
-//! The runner starts it from the same image with the same arguments, whatever became of the step, even where the step was
-//! never started. It is known by its entry point's name and by what the step wrote to GITHUB_STATE.
+//! The runner always starts it, from the same image with the same arguments, even if the step was never started. It
+//! recognizes itself by its entry point's name and by what the step wrote to GITHUB_STATE.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,31 +24,31 @@ use super::{client, step_files};
 /// The entry point of action.yml's post step; a link to the program.
 const ENTRY_POINT: &str = "canary-gate-post";
 
-/// What the step wrote down before its first canary, and as it ended.
+/// What the main step saved before its first canary and at its end.
 pub(super) struct MainStep {
     run_id: String,
-    /// Those that it was to check; empty: all of the run.
+    /// The jobs that it checks; empty for all.
     jobs: Vec<String>,
-    /// From the workspace.
+    /// Relative to the workspace.
     spec: Option<String>,
     region: Option<String>,
-    /// Where canaries of each job wrote, which policy may have changed.
+    /// The output of each job's canaries, by job name; policy may have changed it.
     outputs: BTreeMap<String, String>,
-    /// Its comment, unless that tells the end already: on which pull request, about what, when.
+    /// Its unfinished comment: the pull request, the subject and the order; `None` if it was finished.
     unfinished: Option<(u64, String, Order)>,
-    /// Nothing of it runs any more.
+    /// Whether nothing of it runs any more.
     is_swept: bool,
 }
 
 /// Which of the two steps this is.
 pub(super) enum Stage {
     Main,
-    /// `None` where the main step did not come as far as its first canary: it left nothing.
+    /// `None` if the main step ended before its first canary: it left nothing.
     Post(Option<Box<MainStep>>),
 }
 
 impl Stage {
-    /// By the name that the program was started under, and by the state that the main step left.
+    /// The stage, by the program's name and the main step's state.
     pub(super) fn of(program: Option<&OsStr>, variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let state = |name: &str| {
             let value = variable(&format!("STATE_{name}"));
@@ -85,19 +84,19 @@ impl Stage {
     }
 }
 
-/// Cleans up after the step, whatever it takes; a post step never fails the job.
+/// Cleans up after the main step. A post step never fails the job.
 pub(super) async fn run(
     environment: &Environment,
     main: &MainStep,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> u8 {
-    // Names of jobs and what AWS and GitHub say are no commands here either.
+    // Names of jobs and texts of AWS and GitHub must not be commands to the runner.
     let stop = StopCommands::new(step_files::random());
     say(&stop.begin());
     let leftovers = if main.is_swept {
         Leftovers::Nothing
     } else {
-        say("the step ended before everything of it had; stopping what it left");
+        say("the step was killed; stopping what it left");
         sweep(main).await.unwrap_or_else(|error| {
             say(error.render(false).trim_end());
             Leftovers::Unknown
@@ -110,7 +109,7 @@ pub(super) async fn run(
     0
 }
 
-/// Stops the training jobs of this step; those of other steps of the same workflow run go on.
+/// Stops the training jobs of this step; those of other steps of the workflow run continue.
 async fn sweep(main: &MainStep) -> Result<Leftovers, AppError> {
     let mut project = Project::load(&SpecArguments {
         spec: main.spec.as_ref().map(PathBuf::from),

@@ -1,5 +1,4 @@
-//! The files that a step leaves for the runner and for later steps. One that cannot be written is told in the log and decides
-//! nothing.
+//! The files that a step writes for the runner and for later steps. A failure to write one is logged and changes no outcome.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -11,10 +10,10 @@ use crate::report::{self, Report};
 use crate::units::Usd;
 use crate::workspace::project::{Project, STATE_FOLDER};
 
-/// The report as a later step reads it, in the gate's own folder.
+/// The report for later steps, in the gate's own folder.
 const REPORT_FILE: &str = "report.json";
 
-/// Appends the report to the step summary; `shorter` where `text` does not fit any more.
+/// Appends the report to the step summary; `shorter` if `text` does not fit.
 pub(super) fn write_summary(environment: &Environment, text: &str, shorter: &str) {
     let Some(path) = &environment.step_summary else {
         return;
@@ -26,10 +25,10 @@ pub(super) fn write_summary(environment: &Environment, text: &str, shorter: &str
     }
 }
 
-/// What the outputs of action.yml are made from.
+/// The sources of the outputs in action.yml.
 pub(super) struct Outputs<'a> {
     pub(super) report: &'a Report,
-    /// What canaries cost of which the report does not know.
+    /// The cost of canaries that are not in the report.
     pub(super) spent: Option<Usd>,
     pub(super) code: u8,
     /// The report's path.
@@ -77,7 +76,7 @@ pub(super) fn write_outputs(environment: &Environment, told: &Outputs<'_>) {
     }
 }
 
-/// What the post step will be told.
+/// Saves state for the post step.
 pub(super) fn write_state(environment: &Environment, state: &[(&str, &str)]) {
     let Some(path) = &environment.state else {
         return;
@@ -89,7 +88,8 @@ pub(super) fn write_state(environment: &Environment, state: &[(&str, &str)]) {
     }
 }
 
-/// Keeps the report for later steps, beside the spec, else in the workspace; its path from there. One that cannot be kept is told.
+/// Writes the report for later steps, beside the spec, else in the workspace. Returns its path relative to the workspace;
+/// `None` after a failure, which is logged.
 pub(super) fn keep_report(report: &Report, project: Option<&Project>) -> Option<String> {
     let kept = try_to_keep(report, project);
     kept.map_err(|error| say(error.render(false).trim_end()))
@@ -114,7 +114,7 @@ fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<String, App
     Ok(shown.to_string_lossy().into_owned())
 }
 
-/// A number that nobody can guess: seeded by the operating system.
+/// An unpredictable number, seeded by the operating system.
 pub(super) fn random() -> u128 {
     let half = || u128::from(RandomState::new().build_hasher().finish());
     (half() << 64) | half()

@@ -1,4 +1,4 @@
-//! What is to be checked: a pull request, a push, a merge queue's trial, or a branch as it stands.
+//! What started the check: a pull request, a push, a merge queue, or a branch as it is.
 
 use crate::change::Change;
 use crate::cli::SpecArguments;
@@ -16,7 +16,7 @@ use crate::workspace::base_commit::{BaseCommit, Listed};
 use crate::workspace::base_policy::{self, Base, BaseFile};
 use crate::workspace::project::Project;
 
-/// What the gate looks at.
+/// What started the check.
 pub(super) enum Trigger {
     PullRequest {
         pull_request: Box<PullRequest>,
@@ -32,7 +32,7 @@ pub(super) enum Trigger {
         /// The branch that is merged into.
         branch: String,
     },
-    /// Whatever is checked out.
+    /// The checkout as it is.
     Branch,
 }
 
@@ -40,13 +40,13 @@ pub(super) enum Trigger {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requester {
     Itself,
-    /// The input `pull-request` on an event that anybody may cause.
+    /// The input `pull-request`, on an event that anyone can cause.
     Input,
-    /// The input `pull-request` of a workflow that somebody with write access started.
+    /// The input `pull-request`, on a workflow started by someone with write access.
     Maintainer,
 }
 
-/// Reads the file of the event.
+/// Reads the event's file.
 pub(super) fn read_event(environment: &Environment) -> Result<Event, AppError> {
     let path = &environment.event_path;
     let phase = "reading the event";
@@ -69,14 +69,14 @@ pub(super) fn read_event(environment: &Environment) -> Result<Event, AppError> {
 }
 
 impl Trigger {
-    /// What the event and the input `pull-request` say.
+    /// The trigger by the event and the input `pull-request`.
     pub(super) async fn of(
         github: &Github,
         event: Event,
         inputs: &Inputs,
     ) -> Result<Self, AppError> {
         match (event, inputs.pull_request) {
-            // The event of a pull request speaks for itself; the input cannot make it another.
+            // The input cannot turn the event of one pull request into another.
             (Event::PullRequest(pull_request), _) => Ok(Self::PullRequest {
                 pull_request,
                 asked: Requester::Itself,
@@ -108,7 +108,7 @@ impl Trigger {
         }
     }
 
-    /// Whether its code is from elsewhere and nobody of the repository has asked for it to be run.
+    /// Whether it is a fork's pull request that no maintainer asked to run.
     pub(super) fn is_from_fork(&self, repository: &str) -> bool {
         match self {
             Self::PullRequest {
@@ -119,7 +119,7 @@ impl Trigger {
         }
     }
 
-    /// When the change was made, as GitHub tells it; `None` where only now can be told.
+    /// When GitHub saw the change; `None` if unknown.
     pub(super) fn time(&self) -> Option<jiff::Timestamp> {
         match self {
             Self::PullRequest {
@@ -130,7 +130,7 @@ impl Trigger {
         }
     }
 
-    /// The way for a maintainer.
+    /// How a maintainer runs the gate on a fork's pull request.
     pub(super) fn how_to_run_a_fork(&self) -> String {
         let number = self
             .pull_request()
@@ -140,7 +140,7 @@ impl Trigger {
         )
     }
 
-    /// Refuses to measure anything but the pull request that a maintainer named: what they read is its head.
+    /// Refuses a checkout that is not the named pull request: the maintainer has read the head of that one.
     pub(super) async fn refuse_another_commit(
         &self,
         github: &Github,
@@ -172,7 +172,7 @@ impl Trigger {
         .during("looking at what is checked out"))
     }
 
-    /// What changed. Of a pull request that is what is checked out, whatever was pushed to it meanwhile.
+    /// What changed. For a pull request the checked-out commit counts, whatever was pushed meanwhile.
     pub(super) async fn change(
         &self,
         github: &Github,
@@ -215,7 +215,7 @@ impl Trigger {
         })
     }
 
-    /// The base, which policy comes from, with what lies where a spec may be; `None` where the files as they are count.
+    /// The base that policy comes from; `None` if the checkout's own policy counts.
     pub(super) async fn base(
         &self,
         github: &Github,
@@ -237,8 +237,8 @@ impl Trigger {
         }))
     }
 
-    /// The commit that what is checked out is compared with, and what the jobs were known by there; `None` for a push and a
-    /// branch as it stands. Unlike [`Trigger::base`], where the base's tip may have moved on.
+    /// The commit to compare with; `None` for a push and a branch. Unlike [`Trigger::base`] it is where the change left the
+    /// base, not the base's tip.
     pub(super) async fn base_commit(
         &self,
         github: &Github,
@@ -268,7 +268,7 @@ impl Trigger {
     }
 }
 
-/// What a commit has where the base's spec may be.
+/// A commit's files at the places of a spec.
 async fn base_files(
     github: &Github,
     project: &Project,
@@ -289,8 +289,7 @@ async fn base_files(
     Ok(files)
 }
 
-/// The commit that a pull request is held against: the first parent of the merge that GitHub made, else where it left the
-/// base.
+/// The commit that a pull request is compared with: the first parent of GitHub's merge commit, else the merge base.
 async fn left_from(
     pull_request: &PullRequest,
     github: &Github,
@@ -306,8 +305,7 @@ async fn left_from(
     }
 }
 
-/// What the checked-out commit of a pull request changes: since its first parent where it is the merge that GitHub made,
-/// else since it left the base.
+/// What a pull request's checkout changes: since the first parent of GitHub's merge commit, else since the merge base.
 async fn changed_in(
     pull_request: &PullRequest,
     github: &Github,
@@ -324,7 +322,7 @@ async fn changed_in(
     })
 }
 
-/// A path that is a folder in the checkout, such as a submodule, with a `/` at its end.
+/// Ends a path with `/` if it is a folder in the checkout, such as a submodule.
 fn as_folder(path: String, project: &Project) -> String {
     match !path.ends_with('/') && project.root.join(&path).is_dir() {
         true => format!("{path}/"),

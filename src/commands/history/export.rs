@@ -16,7 +16,7 @@ use crate::workspace::project::Project;
 
 use super::listing::{BATCH, id, list_of, warn_of};
 
-/// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is that of one machine.
+/// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is for one machine.
 const HEADER: [&str; 34] = [
     "recorded_at",
     "id",
@@ -83,11 +83,11 @@ pub(super) async fn export(
     Ok(0)
 }
 
-/// What is asked for, else what the file's name says, else the forecasts.
+/// The format that is asked for, else by the file's extension, else the forecasts.
 ///
 /// # Errors
 ///
-/// A name that says another format than is asked for.
+/// The extension names another format than is asked for.
 fn format(arguments: &HistoryExportArguments) -> Result<ExportFormat, AppError> {
     let output = arguments.output.as_deref();
     let extension = output.and_then(Path::extension);
@@ -114,7 +114,7 @@ enum Export {
     Forecasts(Box<csv::Writer<Vec<u8>>>),
     Canaries {
         format: CanaryFormat,
-        /// Each once: a canary stands in a record of its own and in those of the forecasts that rest on it.
+        /// Each canary once: it is in a record of its own and in those of its forecasts.
         seen: HashSet<String>,
         runs: Vec<Measurement>,
     },
@@ -194,7 +194,7 @@ impl Export {
     }
 }
 
-/// What tells a canary run from every other, in whichever record it stands and at whichever price.
+/// What identifies a canary run, in whichever record and at whichever price.
 fn identity(run: &Measurement) -> String {
     let parts = (
         &run.job,

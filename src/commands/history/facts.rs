@@ -1,11 +1,11 @@
-//! What a record says about itself in a few words, as it came: whoever shows it makes it harmless.
+//! A record in a few words. The text is hostile: the caller escapes it.
 
 use crate::forecast::Estimate;
 use crate::history::Entry;
 use crate::history::record::{Command, Content, Event, Record};
 use crate::report::words::{self, Quantity, UNKNOWN};
 
-/// Hex digits of a commit that a reader is shown.
+/// Hex digits of a commit id that are shown.
 const SHORT_COMMIT: usize = 7;
 
 /// `canary 5%`, `forecast, baseline`, `check for drift, drifted`; `check for drift, drifted, accepted` of what a person made the
@@ -24,7 +24,7 @@ pub(super) fn what(record: &Record) -> String {
         what.push_str(", drifted");
     }
     if forecast.is_baseline {
-        // The first check of a job is a baseline by itself, and has nothing that it could have drifted from.
+        // The first check of a job is a baseline and cannot have drifted.
         let is_accepted = record.writer.command == Command::Drift && forecast.drifted.is_some();
         what.push_str(if is_accepted {
             ", accepted"
@@ -35,7 +35,7 @@ pub(super) fn what(record: &Record) -> String {
     what
 }
 
-/// The time and the cost, of a forecast with their intervals.
+/// Time and cost; for a forecast with intervals.
 pub(super) fn time_and_cost(record: &Record) -> [String; 2] {
     let figures = |time: Option<String>, cost: Option<String>| {
         [time, cost].map(|figure| figure.unwrap_or_else(|| UNKNOWN.to_owned()))
@@ -58,7 +58,7 @@ pub(super) fn time_and_cost(record: &Record) -> [String; 2] {
     }
 }
 
-/// The verdict of a forecast, the outcome of a canary.
+/// A forecast's verdict, or a canary's outcome.
 pub(super) fn ended(record: &Record) -> &'static str {
     match &record.content {
         Content::Canary { measurement, .. } => measurement.outcome.words(),
@@ -77,7 +77,7 @@ pub(super) fn when(entry: &Entry) -> String {
     entry.recorded_at.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// What started the run that wrote it: `a push on main`, `pull request 12`.
+/// The event behind a record: `a push on main`, `pull request 12`.
 pub(super) fn writer(record: &Record) -> String {
     let writer = &record.writer;
     let on = |what: &str| match &writer.branch {

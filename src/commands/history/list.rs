@@ -16,7 +16,7 @@ use crate::spec::Spec;
 use super::listing::{BATCH, id, list_of, nothing, warn_of};
 use super::{facts, table};
 
-/// Of one cell, so that a line stays a line.
+/// Longest text of a cell, in characters.
 const CELL_LIMIT: usize = 40;
 const COLUMNS: [&str; 10] = [
     "When (UTC)",
@@ -31,7 +31,7 @@ const COLUMNS: [&str; 10] = [
     "Id",
 ];
 
-/// The place of the column that is left out where all records are of one branch.
+/// The column that is omitted if all records are of one branch.
 const BRANCH: usize = 3;
 
 pub(super) async fn list(
@@ -59,13 +59,13 @@ pub(super) async fn list(
     Ok(0)
 }
 
-/// The newest records that can be read, at most `limit`, and what was passed over on the way to them.
+/// The newest readable records, at most `limit`, and the unreadable ones among them.
 async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Loaded, AppError> {
     let mut found = Loaded::default();
     let mut rest = entries.iter().rev();
     let mut size = limit;
     while found.records.len() < limit {
-        // Of those that were looked at some could not be read; where it is many, more at a time are tried.
+        // Unreadable records are replaced by older ones, in growing batches.
         size = size.min(BATCH);
         let batch: Vec<Entry> = rest.by_ref().take(size).cloned().collect();
         size *= 2;
@@ -80,7 +80,7 @@ async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Lo
     Ok(found)
 }
 
-/// `more` records were not looked at, of `count`.
+/// The note that `more` of `count` records are not shown.
 fn terminal(loaded: &Loaded, more: usize, count: usize) -> String {
     let mut text = String::new();
     if !loaded.records.is_empty() {
@@ -101,7 +101,7 @@ fn terminal(loaded: &Loaded, more: usize, count: usize) -> String {
     text
 }
 
-/// Without the branch where all are of one.
+/// Omits the branch if all records are of one.
 fn columns<Cell>(cells: [Cell; COLUMNS.len()], has_branches: bool) -> Vec<Cell> {
     let mut cells = Vec::from(cells);
     if !has_branches {
@@ -130,7 +130,7 @@ fn row(entry: &Entry, record: &Record) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// Every record by what tells it from others, and its main figures: times in seconds, costs in US dollars.
+/// Every record with its identity and main figures: times in seconds, costs in US dollars.
 fn json(loaded: &Loaded, count: usize) -> String {
     let records = loaded.records.iter().map(|(entry, record)| {
         let mut value = json!({

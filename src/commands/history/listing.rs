@@ -1,4 +1,4 @@
-//! What the commands of the history share: the records that there are, and how a record is named.
+//! Shared by the commands of the history: the existing records, and how a record is named.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use crate::console::{AppError, printable, say};
 use crate::history::{Damaged, Entry, History, Listing, Scope};
 use crate::spec::Spec;
 
-/// Of those that have records, where one is asked for that has none.
+/// Jobs named in the error about a job without records.
 const JOBS_NAMED: usize = 20;
 
-/// So many records are held at a time.
+/// Records held in memory at a time.
 pub(super) const BATCH: usize = 200;
 
-/// The names of all records that this run may read, of one job or of all.
+/// The records that this run may read, of one job or of all.
 ///
 /// # Errors
 ///
-/// A job that has no record and is none of the spec's; one that is gone from the spec may have some.
+/// A job with neither a record nor an entry in the spec. A job that was removed from the spec may have records.
 pub(super) async fn list_of(
     history: &History,
     job: Option<&str>,
@@ -47,7 +47,7 @@ pub(super) async fn list_of(
     Ok(listing)
 }
 
-/// What is said where there is nothing to show.
+/// The text if there are no records.
 pub(super) fn nothing(history: &History, job: Option<&str>) -> String {
     let of = job.map_or(String::new(), |job| {
         format!(" of the job `{}`", printable(job))
@@ -58,18 +58,18 @@ pub(super) fn nothing(history: &History, job: Option<&str>) -> String {
     }
 }
 
-/// Names what was passed over.
+/// Warns about unreadable records.
 pub(super) fn warn_of(damaged: &[Damaged]) {
     for Damaged { place, why } in damaged {
         say(&format!(
-            "warning: a record of the history is passed over: {}: {}",
+            "warning: skipped an unreadable record of the history: {}: {}",
             printable(place),
             printable(why)
         ));
     }
 }
 
-/// What a person calls a record in a list: what makes its name unique.
+/// The id of a record in a list: the unique part of its name.
 pub(super) fn id(entry: &Entry) -> &str {
     &entry.unique
 }

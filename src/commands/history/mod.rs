@@ -35,7 +35,7 @@ pub(super) async fn history(command: &HistoryCommand) -> Result<u8, AppError> {
     }
 }
 
-/// What this run may read.
+/// The part of the history that this run may read.
 async fn open(project: &Project) -> Result<History, AppError> {
     let origin = RunOrigin::of_environment(project, Command::Run);
     open_history::open(project, origin.scope).await

@@ -14,13 +14,13 @@ use crate::report::{InstanceForecast, omit_nulls};
 use super::listing::id;
 use super::{facts, table};
 
-/// Of names that are near to one that is not there.
+/// Suggestions for an unknown id.
 const SUGGESTIONS: usize = 3;
-/// A longer text is no misspelt id.
+/// A longer text is not a misspelt id.
 const LONGEST_ID: usize = 100;
-/// The share of letters that a misspelt id has right.
+/// The similarity of a suggestion to the given id, from 0 to 1.
 const NEAR: f64 = 0.7;
-/// Names of the lines stand in a column of this width.
+/// The width of the column of names.
 const LABEL_WIDTH: usize = 10;
 const INDENT: &str = "  ";
 
@@ -80,7 +80,7 @@ fn find<'a>(listing: &'a Listing, wanted: &str) -> Result<&'a Entry, AppError> {
     }
 }
 
-/// A path without its extension, and without what leads up to it from where a person stands.
+/// A path without its extension and a leading `./` or `/`.
 fn as_name(path: &str) -> &str {
     let mut name = path.strip_suffix(".json").unwrap_or(path);
     while let Some(rest) = name.strip_prefix("./").or_else(|| name.strip_prefix("../")) {
@@ -89,7 +89,7 @@ fn as_name(path: &str) -> &str {
     name
 }
 
-/// Whether one path is the other, or the end of it.
+/// Whether one path equals the other or is its end.
 fn is_place(one: &str, other: &str) -> bool {
     let ends_with = |path: &str, end: &str| {
         let above = path.strip_suffix(end);

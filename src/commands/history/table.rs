@@ -1,10 +1,10 @@
-//! A plain table for a terminal. Its cells may hold hostile text.
+//! A plain table for a terminal. Cells may hold hostile text.
 
 use comfy_table::{ContentArrangement, Table};
 
 use crate::report::escape::for_terminal;
 
-/// The lines of a table below `indent`, each cell a piece of one line of at most `limit` characters.
+/// The lines of a table, indented by `indent`; each cell is cut to one line of at most `limit` characters.
 pub(super) fn lines<'a, Row: IntoIterator<Item = String>>(
     header: impl IntoIterator<Item = &'a str>,
     rows: impl Iterator<Item = Row>,
@@ -12,7 +12,7 @@ pub(super) fn lines<'a, Row: IntoIterator<Item = String>>(
     indent: &str,
 ) -> String {
     let mut table = Table::new();
-    // Without this the table would ask the process's own terminal.
+    // Otherwise the table would adapt to the process's terminal.
     table.force_no_tty();
     table
         .load_style(comfy_table::presets::NOTHING)

@@ -152,7 +152,7 @@ fn a_push_that_changed_a_job_is_the_baseline_of_the_checks_after_it() {
 fn drift_is_of_a_branch_and_not_of_a_pull_request() {
     let (workflow, _) = slower();
     let step = workflow.input("command", "drift").run().ended_with(2);
-    step.finished.complained("is not run for a pull request");
+    step.finished.complained("not on a pull request");
 }
 
 #[test]

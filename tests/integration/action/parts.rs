@@ -77,7 +77,7 @@ fn a_part_of_another_commit_says_nothing_of_this_one() {
     workflow.run().ended_with(14);
     let comment = workflow.comment();
     assert!(
-        comment.contains("not on the one that is checked out here"),
+        comment.contains("which is not the checked-out commit"),
         "{comment}"
     );
 }
