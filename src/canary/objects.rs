@@ -22,7 +22,7 @@ pub struct TooManyObjects;
 /// Objects sorted by key: a whole listing, or a selection of it. Immutable and cheap to clone.
 #[derive(Clone)]
 pub struct Objects {
-    listing: Arc<Listing>,
+    listing: Arc<PackedListing>,
     /// Places in the listing, rising; absent: all of it.
     selected: Option<Arc<[u32]>>,
     bytes: Bytes,
@@ -144,7 +144,7 @@ impl FromIterator<DataObject> for Objects {
 /// Takes a listing in, object by object.
 #[derive(Debug)]
 pub struct ObjectsBuilder {
-    listing: Listing,
+    listing: PackedListing,
     last: String,
     is_sorted: bool,
     /// Absent once an object came without an `ETag`.
@@ -154,7 +154,7 @@ pub struct ObjectsBuilder {
 impl Default for ObjectsBuilder {
     fn default() -> Self {
         Self {
-            listing: Listing::default(),
+            listing: PackedListing::default(),
             last: String::new(),
             is_sorted: true,
             hash: Some(Sha256::new()),
@@ -222,7 +222,7 @@ impl ObjectsBuilder {
 
 /// Keys and sizes, front-coded.
 #[derive(Debug, Default)]
-struct Listing {
+struct PackedListing {
     /// For each object: how many bytes of the key before it begin this one, how many follow, and its size, each as a number
     /// in base 128 (LEB128); then those that follow. Both parts of a key are text by themselves.
     entries: Vec<u8>,
@@ -234,7 +234,7 @@ struct Listing {
     digest: Option<[u8; 32]>,
 }
 
-impl Listing {
+impl PackedListing {
     fn append(&mut self, last: &str, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
         u32::try_from(self.len + 1).map_err(|_| TooManyObjects)?;
         let shared = if self.len.is_multiple_of(BLOCK) {
@@ -284,7 +284,7 @@ impl Listing {
 
 /// Reads a listing; quickly from one object to the next, and else from the beginning of a block.
 struct Cursor<'a> {
-    listing: &'a Listing,
+    listing: &'a PackedListing,
     /// The object to be read next, and where it lies.
     next: usize,
     at: usize,
@@ -293,7 +293,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(listing: &'a Listing) -> Self {
+    fn new(listing: &'a PackedListing) -> Self {
         Self {
             listing,
             next: 0,

@@ -36,13 +36,13 @@ const LARGEST_STANDARD_ERROR: f64 = 10.0;
 
 /// One check.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct ChartPoint {
     ln_level: f64,
     /// 1 / variance, before the series' own noise is known.
     weight: f64,
 }
 
-impl Point {
+impl ChartPoint {
     /// The logarithm of a level, and its standard error from canary noise alone. `None` unless both are finite and the error
     /// is one that says something.
     pub fn new(ln_level: f64, standard_error: f64) -> Option<Self> {
@@ -57,12 +57,12 @@ impl Point {
 
 /// A series of checks, cut where its level changed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chart {
+pub struct ControlChart {
     /// In time's order, at least one; each with at least one check.
     segments: Vec<Segment>,
     noise: Noise,
     /// The last check beside all the earlier ones, taken to be on one level.
-    last_alone: Option<Change>,
+    last_alone: Option<LevelChange>,
 }
 
 /// Checks in a row that are on one level.
@@ -83,7 +83,7 @@ struct Noise {
 
 /// How one level differs from another: ln(after / before) is Student-t.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Change {
+struct LevelChange {
     center: f64,
     scale: f64,
     degrees_of_freedom: f64,
@@ -91,7 +91,7 @@ struct Change {
 
 /// What the chart sees.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shift {
+pub struct ChartShift {
     /// The index of the first check on today's level.
     pub since: usize,
     /// Today's level as a multiple of the level before.
@@ -100,10 +100,10 @@ pub struct Shift {
     pub of_the_reference: Predictive,
 }
 
-impl Chart {
+impl ControlChart {
     /// `points` are the checks, oldest first, the first of them the reference; at least one. No more than [`MOST_CHECKS`]
     /// should be given: the limits were found for so many.
-    pub fn of(points: &[Point]) -> Self {
+    pub fn of(points: &[ChartPoint]) -> Self {
         let starts = cuts(points);
         let ends = starts.iter().skip(1).copied().chain([points.len()]);
         let segments: Vec<Segment> = starts
@@ -135,10 +135,10 @@ impl Chart {
     }
 
     /// The last change of level; `None` where all checks may be on one.
-    pub fn shift(&self) -> Option<Shift> {
+    pub fn shift(&self) -> Option<ChartShift> {
         let (newest, earlier) = self.segments.split_last()?;
         let before = earlier.last()?;
-        Some(Shift {
+        Some(ChartShift {
             since: newest.first,
             of_the_level_before: self.noise.change(before, newest).as_multiple(),
             of_the_reference: self.noise.change(&self.segments[0], newest).as_multiple(),
@@ -148,12 +148,12 @@ impl Chart {
     /// The last check alone as a multiple of the level of all earlier ones: what can be said where there is no shift. `None`
     /// for a single check.
     pub fn last_check(&self) -> Option<Predictive> {
-        self.last_alone.map(Change::as_multiple)
+        self.last_alone.map(LevelChange::as_multiple)
     }
 }
 
 /// The places where the level changes, in order.
-fn cuts(points: &[Point]) -> Vec<usize> {
+fn cuts(points: &[ChartPoint]) -> Vec<usize> {
     let mut starts = vec![0];
     if let Some(split) = Split::best(points).filter(|split| split.statistic > limit(points.len())) {
         cut(points, split, 0, &mut starts);
@@ -162,8 +162,8 @@ fn cuts(points: &[Point]) -> Vec<usize> {
 }
 
 /// Cuts at a split, and then the two parts; `offset` is the index of the first point in the series.
-fn cut(points: &[Point], split: Split, offset: usize, starts: &mut Vec<usize>) {
-    let again = |part: &[Point]| {
+fn cut(points: &[ChartPoint], split: Split, offset: usize, starts: &mut Vec<usize>) {
+    let again = |part: &[ChartPoint]| {
         let split = Split::best(part)?;
         (split.statistic > PART_LIMIT.min(limit(part.len()))).then_some(split)
     };
@@ -178,14 +178,14 @@ fn cut(points: &[Point], split: Split, offset: usize, starts: &mut Vec<usize>) {
     }
 }
 
-/// Whether the whole series is more than one level: what raises an alarm first of all. The same as `Chart::shift` being there,
+/// Whether the whole series is more than one level: what raises an alarm first of all. The same as `ControlChart::shift` being there,
 /// for less work.
-pub fn signals(points: &[Point]) -> bool {
+pub fn signals(points: &[ChartPoint]) -> bool {
     statistic(points).is_some_and(|statistic| statistic > limit(points.len()))
 }
 
 /// The largest standardised difference over all splits, to be held against [`limit`]; `None` for fewer than two points.
-pub fn statistic(points: &[Point]) -> Option<f64> {
+pub fn statistic(points: &[ChartPoint]) -> Option<f64> {
     Split::best(points).map(|split| split.statistic)
 }
 
@@ -200,7 +200,7 @@ struct Split {
 
 impl Split {
     /// The split whose statistic is largest; `None` for fewer than two points. One pass over the points.
-    fn best(points: &[Point]) -> Option<Self> {
+    fn best(points: &[ChartPoint]) -> Option<Self> {
         let degrees_of_freedom = points.len().checked_sub(2)?;
         let all = Segment::of(0, points);
         let scatter = all.scatter(points);
@@ -227,7 +227,7 @@ impl Split {
 }
 
 impl Segment {
-    fn of(first: usize, points: &[Point]) -> Self {
+    fn of(first: usize, points: &[ChartPoint]) -> Self {
         let weight: f64 = points.iter().map(|point| point.weight).sum();
         // From the first value on, so that equal levels have exactly themselves as their mean.
         let origin = points.first().map_or(0.0, |point| point.ln_level);
@@ -243,7 +243,7 @@ impl Segment {
     }
 
     /// The weighted sum of squares about the mean.
-    fn scatter(&self, points: &[Point]) -> f64 {
+    fn scatter(&self, points: &[ChartPoint]) -> f64 {
         points
             .iter()
             .map(|point| point.weight * (point.ln_level - self.mean).powi(2))
@@ -262,8 +262,8 @@ impl Noise {
         }
     }
 
-    fn change(&self, before: &Segment, after: &Segment) -> Change {
-        Change {
+    fn change(&self, before: &Segment, after: &Segment) -> LevelChange {
+        LevelChange {
             center: after.mean - before.mean,
             scale: (self.factor * (1.0 / before.weight + 1.0 / after.weight)).sqrt(),
             degrees_of_freedom: self.degrees_of_freedom,
@@ -271,7 +271,7 @@ impl Noise {
     }
 }
 
-impl Change {
+impl LevelChange {
     fn as_multiple(self) -> Predictive {
         // A hostile record may be at any level: what is beyond a float is put at its end.
         let multiple = self.center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);

@@ -20,8 +20,8 @@ use crate::forecast::{Estimate, Predictive, Unknown};
 use crate::measurement::Measurement;
 use crate::spec::DriftPolicy;
 use crate::units::{Fraction, Percent, Usd, UsdPerHour};
-use chart::{Chart, MOST_CHECKS, Point};
-use pair::Pair;
+use chart::{ChartPoint, ControlChart, MOST_CHECKS};
+use pair::ReferencePair;
 use rule::Rule;
 
 /// What the difference between two forecasts is made of.
@@ -121,10 +121,10 @@ pub struct Record<'a> {
 
 /// A record whose level can be told.
 #[derive(Debug, Clone, Copy)]
-struct Told<'a> {
+struct ComparableRecord<'a> {
     record: Record<'a>,
     level: Level,
-    point: Point,
+    point: ChartPoint,
     /// The logarithm of the price of all machines for a second; the one before it where this record has none, and 0 where no
     /// earlier one has either.
     ln_price: f64,
@@ -150,8 +150,8 @@ pub fn check(
     else {
         return Ok(None);
     };
-    let pair = Pair::of(&reference.record, &today.record)?;
-    let chart = Chart::of(&told.iter().map(|one| one.point).collect::<Vec<_>>());
+    let pair = ReferencePair::of(&reference.record, &today.record)?;
+    let chart = ControlChart::of(&told.iter().map(|one| one.point).collect::<Vec<_>>());
     let rule = Rule {
         limit: pair.limit(policy),
         certainty,
@@ -184,7 +184,7 @@ fn in_window<'a>(series: &[Record<'a>]) -> Vec<Record<'a>> {
     [std::slice::from_ref(reference), newest].concat()
 }
 
-fn told<'a>(series: &[Record<'a>]) -> Result<Vec<Told<'a>>, Unknown> {
+fn told<'a>(series: &[Record<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unknown> {
     let measurements: Vec<&[Measurement]> = series.iter().map(|one| one.measurements).collect();
     let mut ln_price = 0.0;
     let told = series
@@ -194,10 +194,10 @@ fn told<'a>(series: &[Record<'a>]) -> Result<Vec<Told<'a>>, Unknown> {
             ln_price = record.usd_per_second().map_or(ln_price, f64::ln);
             let level = level?;
             let measured = level.ln_seconds - level.ln_size;
-            Some(Told {
+            Some(ComparableRecord {
                 record: *record,
                 level,
-                point: Point::new(measured, level.standard_error)?,
+                point: ChartPoint::new(measured, level.standard_error)?,
                 ln_price,
             })
         });
@@ -212,8 +212,8 @@ impl Record<'_> {
     }
 }
 
-impl Told<'_> {
-    fn check(&self, reference: &Self, pair: &Pair) -> Check {
+impl ComparableRecord<'_> {
+    fn check(&self, reference: &Self, pair: &ReferencePair) -> Check {
         let price = if pair.is_priced() {
             self.ln_price - reference.ln_price
         } else {

@@ -7,7 +7,7 @@ use crate::spec::DriftPolicy;
 use crate::units::Fraction;
 
 /// The reference beside today's check.
-pub(super) struct Pair {
+pub(super) struct ReferencePair {
     comparison: Comparison,
     /// The time of the reference's full run.
     base: Predictive,
@@ -15,7 +15,7 @@ pub(super) struct Pair {
     prices: Option<(f64, f64)>,
 }
 
-impl Pair {
+impl ReferencePair {
     pub(super) fn of(reference: &Record, today: &Record) -> Result<Self, Unknown> {
         let comparison = compare(reference.measurements, today.measurements)?;
         let Some(first) = reference.measurements.first() else {

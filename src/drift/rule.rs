@@ -1,6 +1,6 @@
 //! The rule of the alarm: large, certain, and something changed at all.
 
-use super::chart::Chart;
+use super::chart::ControlChart;
 use crate::units::Fraction;
 
 /// When a rise is too much, and how sure that must be.
@@ -29,7 +29,7 @@ impl Rule {
     /// - Where the chart sees a shift, today's level is that of all checks since.
     /// - Where it sees none, what is measured is taken to be as it was: then only what is known can be too much, and is, unless
     ///   the last check makes up for it. The chance is then that of the last check alone, for what it is worth.
-    pub fn judge(&self, chart: &Chart, known: f64) -> Finding {
+    pub fn judge(&self, chart: &ControlChart, known: f64) -> Finding {
         let measured_limit = self.limit / known;
         if let Some(shift) = chart.shift() {
             let chance = shift.of_the_reference.chance_above(measured_limit);

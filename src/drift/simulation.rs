@@ -1,7 +1,7 @@
 //! Whether the rule of the alarm does what it promises, on simulated histories. `benches/drift.rs` prints the same for more
 //! worlds and more histories.
 
-use super::chart::{Chart, MOST_CHECKS, Point, signals};
+use super::chart::{ChartPoint, ControlChart, MOST_CHECKS, signals};
 use super::rule::Rule;
 use crate::forecast::simulation::random;
 use crate::units::Fraction;
@@ -19,9 +19,9 @@ const fn rule(limit: f64) -> Rule {
     }
 }
 
-fn check(series: &mut Series, level: f64) -> Point {
+fn check(series: &mut Series, level: f64) -> ChartPoint {
     let (ln_level, standard_error) = series.next_at(level);
-    Point::new(ln_level, standard_error).expect("what is drawn is finite")
+    ChartPoint::new(ln_level, standard_error).expect("what is drawn is finite")
 }
 
 /// In per cent of histories without any change: those in which the chart signals, up or down, and those in which a rise by more
@@ -36,7 +36,7 @@ fn false_alarms(world: &World) -> (f64, f64) {
             points.push(check(&mut series, 1.0));
             if signals(&points) {
                 any_signal = true;
-                any_alarm |= rule(1.01).judge(&Chart::of(&points), 1.0).drifted;
+                any_alarm |= rule(1.01).judge(&ControlChart::of(&points), 1.0).drifted;
             }
         }
         signalled += u32::from(any_signal);
@@ -88,11 +88,11 @@ fn median_checks_until_alarm(level: f64, over: u32, rule: &Rule) -> Option<u32> 
     let mut alarmed_after = [0_u32; 41];
     for history in 0..OF {
         let mut series = World::normal("quiet", 0.03).series(u64::from(history));
-        let mut points: Vec<Point> = (0..12).map(|_| check(&mut series, 1.0)).collect();
+        let mut points: Vec<ChartPoint> = (0..12).map(|_| check(&mut series, 1.0)).collect();
         for (checks, count) in (1_u32..).zip(&mut alarmed_after[1..]) {
             let part = (f64::from(checks) / f64::from(over)).min(1.0);
             points.push(check(&mut series, 1.0 + (level - 1.0) * part));
-            if signals(&points) && rule.judge(&Chart::of(&points), 1.0).drifted {
+            if signals(&points) && rule.judge(&ControlChart::of(&points), 1.0).drifted {
                 *count += 1;
                 break;
             }

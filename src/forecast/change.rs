@@ -36,7 +36,7 @@ use super::{Estimate, Predictive, Unknown, memory, prior, seconds};
 use crate::measurement::{self, Measurement};
 use crate::units::Fraction;
 use models::Changed;
-use sides::{Axis, Quantity, Side};
+use sides::{Axis, ComparedValue, Side};
 
 /// What the day and the machine add to ln y of all canaries of one side alike: the median over nine workloads of how far full
 /// runs on one shared machine vary, 0.03, and a little more, since two machines of one type differ too. That is a basis of 27
@@ -52,7 +52,7 @@ const LUCK_OF_MEMORY: Spread = Spread {
     degrees_of_freedom: 6.0,
 };
 
-const TIME: Quantity = Quantity {
+const TIME: ComparedValue = ComparedValue {
     subject: "time",
     prior: &prior::TIME,
     value: |run| seconds(run.time()).filter(|time| *time >= f64::MIN_POSITIVE),
@@ -114,7 +114,7 @@ pub fn compare_memory(
     {
         return Err(Unknown("a canary ran out of memory".to_owned()));
     }
-    let by = |value: fn(&Measurement) -> Option<f64>| Quantity {
+    let by = |value: fn(&Measurement) -> Option<f64>| ComparedValue {
         subject: "memory",
         prior: &prior::MEMORY,
         value,
@@ -129,7 +129,7 @@ pub fn compare_memory(
 fn compare_by(
     base: &[Measurement],
     new: &[Measurement],
-    quantity: Quantity,
+    quantity: ComparedValue,
     luck: Spread,
 ) -> Result<Comparison, Unknown> {
     let (base, new) = (Runs::choose(base), Runs::choose(new));

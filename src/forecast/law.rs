@@ -47,14 +47,14 @@ impl Shape {
     }
 
     /// Which of the four kinds of growth it is.
-    pub(super) fn growth(self) -> Growth {
+    pub(super) fn growth(self) -> GrowthKind {
         match self {
-            Self::Constant => Growth::Constant,
-            Self::Power { exponent: 1.0 } => Growth::Linear,
-            Self::Power { exponent } if exponent < 1.0 => Growth::LessThanLinear,
-            Self::Saturation { .. } | Self::Plateau { .. } => Growth::LessThanLinear,
+            Self::Constant => GrowthKind::Constant,
+            Self::Power { exponent: 1.0 } => GrowthKind::Linear,
+            Self::Power { exponent } if exponent < 1.0 => GrowthKind::LessThanLinear,
+            Self::Saturation { .. } | Self::Plateau { .. } => GrowthKind::LessThanLinear,
             Self::Power { .. } | Self::LinearQuadratic { .. } | Self::Hinge { .. } => {
-                Growth::MoreThanLinear
+                GrowthKind::MoreThanLinear
             }
         }
     }
@@ -62,14 +62,14 @@ impl Shape {
 
 /// What a reader is told of a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Growth {
+pub(super) enum GrowthKind {
     Constant,
     LessThanLinear,
     Linear,
     MoreThanLinear,
 }
 
-impl Growth {
+impl GrowthKind {
     pub(super) const ALL: [Self; 4] = [
         Self::Constant,
         Self::LessThanLinear,
@@ -205,7 +205,7 @@ mod tests {
             assert!((total - 1.0).abs() < 1e-12);
             let linear: f64 = laws
                 .iter()
-                .filter(|(shape, _)| shape.growth() == Growth::Linear)
+                .filter(|(shape, _)| shape.growth() == GrowthKind::Linear)
                 .map(|(_, weight)| weight)
                 .sum();
             assert!(linear > 0.5, "linear is the most probable: {linear}");
@@ -225,14 +225,14 @@ mod tests {
         for (shape, _) in all() {
             let middle = shape.at(0.5);
             let expected = match shape {
-                Shape::Constant => Growth::Constant,
-                _ if (middle - 0.5).abs() < 1e-12 => Growth::Linear,
-                _ if middle > 0.5 => Growth::LessThanLinear,
-                _ => Growth::MoreThanLinear,
+                Shape::Constant => GrowthKind::Constant,
+                _ if (middle - 0.5).abs() < 1e-12 => GrowthKind::Linear,
+                _ if middle > 0.5 => GrowthKind::LessThanLinear,
+                _ => GrowthKind::MoreThanLinear,
             };
             assert_eq!(shape.growth(), expected, "{shape:?}");
         }
-        let names: Vec<&str> = Growth::ALL.map(Growth::name).to_vec();
+        let names: Vec<&str> = GrowthKind::ALL.map(GrowthKind::name).to_vec();
         assert_eq!(
             names,
             ["constant", "less than linear", "linear", "more than linear"]

@@ -21,7 +21,7 @@ use odd_runs::ROBUST_FROM;
 pub(super) use odd_runs::{MAD_TO_DEVIATION, median, without_odd_replicates};
 
 use super::Law;
-use super::law::{FamilyWeights, Growth, Shape};
+use super::law::{FamilyWeights, GrowthKind, Shape};
 use super::predictive::{Component, Predictive, Spread};
 
 /// What is taken to be likely before anything is measured. How the values were found: `prior`.
@@ -88,7 +88,7 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
 
 /// One (f, u, k) with its probability and what it says of ln S.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate {
+pub(super) struct WeighedLaw {
     shape: Shape,
     fixed: f64,
     pub(super) work_part: f64,
@@ -100,7 +100,7 @@ pub(super) struct Candidate {
     pub(super) squares: f64,
 }
 
-impl Candidate {
+impl WeighedLaw {
     /// u + (1 - u) f(x) h(q), and the part of it that grows.
     pub(super) fn relative(&self, share: f64, work: f64) -> (f64, f64) {
         let growing = (1.0 - self.fixed)
@@ -118,7 +118,7 @@ impl Candidate {
 pub(super) struct Posterior {
     prior: Prior,
     /// Probabilities sum to 1.
-    candidates: Vec<Candidate>,
+    candidates: Vec<WeighedLaw>,
     /// Of the noise, after the runs.
     degrees_of_freedom: f64,
     weight_total: f64,
@@ -161,7 +161,7 @@ impl Posterior {
     fn fit_once(observations: &[Observation], prior: &Prior) -> Self {
         let runs = Evidence::new(&[observations], prior);
         let parts = runs.work_parts();
-        let mut candidates: Vec<Candidate> = prior
+        let mut candidates: Vec<WeighedLaw> = prior
             .laws
             .laws()
             .into_iter()
@@ -267,7 +267,7 @@ impl Posterior {
     }
 
     /// Of one new run under one candidate, without doubt in the law.
-    fn noise(&self, candidate: &Candidate) -> Spread {
+    fn noise(&self, candidate: &WeighedLaw) -> Spread {
         Spread {
             scale: (self.noise_variance(candidate) * (1.0 + 1.0 / self.weight_total)).sqrt(),
             degrees_of_freedom: self.degrees_of_freedom,
@@ -275,21 +275,21 @@ impl Posterior {
     }
 
     /// The posterior scale of s^2 under one candidate.
-    fn noise_variance(&self, candidate: &Candidate) -> f64 {
+    fn noise_variance(&self, candidate: &WeighedLaw) -> f64 {
         let prior = self.prior.noise_degrees_of_freedom * self.prior.noise.powi(2);
         (prior + candidate.squares) / self.degrees_of_freedom
     }
 
     /// The kind of growth that is most probable, and the most probable law of that kind.
     pub(super) fn law(&self) -> Law {
-        let probability = |growth: Growth| -> f64 {
+        let probability = |growth: GrowthKind| -> f64 {
             self.candidates
                 .iter()
                 .filter(|one| one.shape.growth() == growth)
                 .map(|one| one.weight)
                 .sum()
         };
-        let growth = Growth::ALL
+        let growth = GrowthKind::ALL
             .into_iter()
             .max_by(|a, b| probability(*a).total_cmp(&probability(*b)))
             .expect("there are four kinds");
@@ -304,13 +304,13 @@ impl Posterior {
         // The line drawn is the mean over the fixed part of the best shape, not its highest grid point.
         let same = || of_kind().filter(|one| one.shape == best.shape);
         let weight: f64 = same().map(|one| one.weight).sum();
-        let mean = |value: fn(&Candidate) -> f64| {
+        let mean = |value: fn(&WeighedLaw) -> f64| {
             same().map(|one| one.weight * value(one)).sum::<f64>() / weight
         };
         let full = mean(|one| one.center).exp();
         let fixed = mean(|one| one.fixed);
         let (intercept, slope) = match growth {
-            Growth::Constant => (full, 0.0),
+            GrowthKind::Constant => (full, 0.0),
             _ => (full * fixed, full * (1.0 - fixed)),
         };
         Law {

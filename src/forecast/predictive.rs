@@ -22,11 +22,11 @@ const NORMAL_95: f64 = 1.644_853_626_951_472_2;
 /// Both are closed under a change of unit, [`Predictive::scaled`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictive {
-    kind: Kind,
+    kind: DistributionKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum DistributionKind {
     /// Components are of ln(y / median) and sorted by centre; at least one.
     Amount {
         median: f64,
@@ -50,7 +50,7 @@ impl Predictive {
         debug_assert!(median > 0.0 && median.is_finite());
         debug_assert!(relative_scale >= 0.0 && degrees_of_freedom > 0.0);
         Self {
-            kind: Kind::Amount {
+            kind: DistributionKind::Amount {
                 median,
                 components: vec![Component {
                     weight: 1.0,
@@ -84,7 +84,7 @@ impl Predictive {
             component.center -= middle;
         }
         Self {
-            kind: Kind::Amount {
+            kind: DistributionKind::Amount {
                 median: bounded(unit * middle.exp()),
                 components,
             },
@@ -95,7 +95,7 @@ impl Predictive {
     pub fn level(center: f64, scale: f64, degrees_of_freedom: f64) -> Self {
         debug_assert!((0.0..=100.0).contains(&center) && scale >= 0.0 && degrees_of_freedom > 0.0);
         Self {
-            kind: Kind::Level {
+            kind: DistributionKind::Level {
                 center,
                 ceiling: 100.0,
                 spread: Spread {
@@ -150,7 +150,7 @@ impl Predictive {
 
     /// An amount in parts with their probabilities, each the quantile in its middle; `None` for a level.
     pub(super) fn parts(&self) -> Option<Vec<(f64, f64)>> {
-        let Kind::Amount { median, components } = &self.kind else {
+        let DistributionKind::Amount { median, components } = &self.kind else {
             return None;
         };
         let quantile = quantiles(components);
@@ -169,8 +169,8 @@ impl Predictive {
     /// The point of the forecast: a new run is as likely above as below.
     pub fn median(&self) -> f64 {
         match self.kind {
-            Kind::Amount { median, .. } => median,
-            Kind::Level { center, .. } => center,
+            DistributionKind::Amount { median, .. } => median,
+            DistributionKind::Level { center, .. } => center,
         }
     }
 
@@ -178,10 +178,10 @@ impl Predictive {
     /// in range for a level.
     pub fn quantile(&self, p: f64) -> f64 {
         match &self.kind {
-            Kind::Amount { median, components } => {
+            DistributionKind::Amount { median, components } => {
                 bounded(median * mixture_quantile(components, p).exp())
             }
-            Kind::Level {
+            DistributionKind::Level {
                 center,
                 ceiling,
                 spread,
@@ -192,13 +192,15 @@ impl Predictive {
     /// P(a new run exceeds `limit`), in 0-1.
     pub fn chance_above(&self, limit: f64) -> f64 {
         match &self.kind {
-            Kind::Amount { .. } if limit <= 0.0 => 1.0,
-            Kind::Amount { median, components } => {
+            DistributionKind::Amount { .. } if limit <= 0.0 => 1.0,
+            DistributionKind::Amount { median, components } => {
                 below_and_above(components, limit.ln() - median.ln()).1
             }
-            Kind::Level { .. } if limit < 0.0 => 1.0,
-            Kind::Level { ceiling, .. } if limit >= *ceiling => 0.0,
-            Kind::Level { center, spread, .. } => spread.below_and_above(limit - center).1,
+            DistributionKind::Level { .. } if limit < 0.0 => 1.0,
+            DistributionKind::Level { ceiling, .. } if limit >= *ceiling => 0.0,
+            DistributionKind::Level { center, spread, .. } => {
+                spread.below_and_above(limit - center).1
+            }
         }
     }
 
@@ -206,11 +208,13 @@ impl Predictive {
     pub fn chance_below(&self, limit: f64) -> f64 {
         match &self.kind {
             _ if limit <= 0.0 => 0.0,
-            Kind::Amount { median, components } => {
+            DistributionKind::Amount { median, components } => {
                 below_and_above(components, limit.ln() - median.ln()).0
             }
-            Kind::Level { ceiling, .. } if limit > *ceiling => 1.0,
-            Kind::Level { center, spread, .. } => spread.below_and_above(limit - center).0,
+            DistributionKind::Level { ceiling, .. } if limit > *ceiling => 1.0,
+            DistributionKind::Level { center, spread, .. } => {
+                spread.below_and_above(limit - center).0
+            }
         }
     }
 
@@ -219,15 +223,15 @@ impl Predictive {
     pub fn scaled(&self, factor: f64) -> Self {
         debug_assert!(factor > 0.0 && factor.is_finite());
         let kind = match &self.kind {
-            Kind::Amount { median, components } => Kind::Amount {
+            DistributionKind::Amount { median, components } => DistributionKind::Amount {
                 median: bounded(median * factor),
                 components: components.clone(),
             },
-            Kind::Level {
+            DistributionKind::Level {
                 center,
                 ceiling,
                 spread,
-            } => Kind::Level {
+            } => DistributionKind::Level {
                 center: center * factor,
                 ceiling: ceiling * factor,
                 spread: Spread {
@@ -243,7 +247,7 @@ impl Predictive {
     /// A level is returned as it is: it is not a product.
     #[must_use]
     pub fn widened(&self, share: f64) -> Self {
-        let Kind::Amount { median, components } = &self.kind else {
+        let DistributionKind::Amount { median, components } = &self.kind else {
             return self.clone();
         };
         let factor = Spread {
@@ -334,8 +338,8 @@ impl Predictive {
     /// Of a distribution with one component.
     pub(super) fn spread(&self) -> Spread {
         match &self.kind {
-            Kind::Amount { components, .. } => components[0].spread,
-            Kind::Level { spread, .. } => *spread,
+            DistributionKind::Amount { components, .. } => components[0].spread,
+            DistributionKind::Level { spread, .. } => *spread,
         }
     }
 }

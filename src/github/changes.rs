@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::client::Github;
 use super::commit::{Named, is_no_commit, object_id};
 use super::error::GithubError;
-use super::tree::{Kind, Tree};
+use super::tree::{PathKind, Tree};
 
 /// Files that GitHub gives of a comparison at most.
 /// <https://docs.github.com/en/rest/commits/commits#compare-two-commits>
@@ -65,7 +65,11 @@ impl Github {
     }
 
     /// The files of a comparison, by the trees where it may have been cut.
-    async fn listed(&self, comparison: Comparison, head: &str) -> Result<Changes, GithubError> {
+    async fn listed(
+        &self,
+        comparison: CommitComparison,
+        head: &str,
+    ) -> Result<Changes, GithubError> {
         let merge_base = comparison.merge_base_commit.sha;
         let Some(files) = comparison.files else {
             return self.compared_trees(&merge_base, head).await;
@@ -110,7 +114,7 @@ impl Github {
     }
 
     /// Of a comparison its first page, on which the files are; its commits are of no interest.
-    async fn comparison(&self, base: &str, head: &str) -> Result<Comparison, GithubError> {
+    async fn comparison(&self, base: &str, head: &str) -> Result<CommitComparison, GithubError> {
         let (base, head) = (object_id(base)?, object_id(head)?);
         self.get_json(&format!("compare/{base}...{head}?per_page=1&page=1"))
             .await
@@ -160,12 +164,12 @@ fn everything(base: &str, head: &str, error: GithubError) -> Result<Changes, Git
 
 /// The paths that are not the same in both.
 fn differing(before: &Tree, after: &Tree) -> BTreeSet<String> {
-    let by_path = |tree: &'_ Tree| -> BTreeMap<String, (String, Kind)> {
+    let by_path = |tree: &'_ Tree| -> BTreeMap<String, (String, PathKind)> {
         let files = tree.files.iter();
         files
             .map(|file| {
                 let path = match file.kind {
-                    Kind::Submodule => format!("{}/", file.path),
+                    PathKind::Submodule => format!("{}/", file.path),
                     _ => file.path.clone(),
                 };
                 (path, (file.blob.clone(), file.kind))
@@ -198,7 +202,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
-struct Comparison {
+struct CommitComparison {
     merge_base_commit: Named,
     files: Option<Vec<File>>,
 }
@@ -208,7 +212,7 @@ mod tests {
     use super::super::tree::TreeFile;
     use super::*;
 
-    fn tree(files: &[(&str, &str, Kind)]) -> Tree {
+    fn tree(files: &[(&str, &str, PathKind)]) -> Tree {
         let files = files.iter().map(|(path, blob, kind)| TreeFile {
             path: (*path).to_owned(),
             blob: (*blob).to_owned(),
@@ -222,18 +226,18 @@ mod tests {
     #[test]
     fn trees_differ_by_content_by_kind_and_by_what_only_one_has() {
         let before = tree(&[
-            ("same", "1", Kind::File),
-            ("edited", "1", Kind::File),
-            ("made-executable", "1", Kind::File),
-            ("old-name", "2", Kind::File),
-            ("vendor/lib", "3", Kind::Submodule),
+            ("same", "1", PathKind::File),
+            ("edited", "1", PathKind::File),
+            ("made-executable", "1", PathKind::File),
+            ("old-name", "2", PathKind::File),
+            ("vendor/lib", "3", PathKind::Submodule),
         ]);
         let after = tree(&[
-            ("same", "1", Kind::File),
-            ("edited", "3", Kind::File),
-            ("made-executable", "1", Kind::Executable),
-            ("new-name", "2", Kind::File),
-            ("vendor/lib", "4", Kind::Submodule),
+            ("same", "1", PathKind::File),
+            ("edited", "3", PathKind::File),
+            ("made-executable", "1", PathKind::Executable),
+            ("new-name", "2", PathKind::File),
+            ("vendor/lib", "4", PathKind::Submodule),
         ]);
         let expected = [
             "edited",

@@ -74,14 +74,14 @@ impl fmt::Debug for Github {
 
 /// Whether a list was read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listing {
+pub enum ListExtent {
     Whole,
     /// There are more pages than were asked for.
     Cut,
 }
 
 /// A request, and what is known of its answer beforehand.
-struct Call<'a> {
+struct ApiCall<'a> {
     method: Method,
     url: String,
     /// For messages, and for the permission that it needs: its path below the repository.
@@ -92,13 +92,13 @@ struct Call<'a> {
 }
 
 /// An answer of success.
-struct Answer {
+struct ApiResponse {
     headers: HeaderMap,
     body: Vec<u8>,
 }
 
 /// Why a try did not succeed.
-enum Failure {
+enum FailedTry {
     Refused(Refusal),
     /// No answer, or not a whole one.
     Broken(String),
@@ -157,7 +157,7 @@ impl Github {
 
     /// Reads a file's bytes, at most `limit` of them.
     pub async fn get_raw(&self, path: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
-        let call = Call {
+        let call = ApiCall {
             accept: RAW,
             limit,
             ..self.call(Method::GET, path, None)
@@ -172,7 +172,7 @@ impl Github {
         path: &str,
         most: usize,
         mut visit: impl FnMut(T),
-    ) -> Result<Listing, GithubError> {
+    ) -> Result<ListExtent, GithubError> {
         let sign = if path.contains('?') { '&' } else { '?' };
         for page in 1..=most {
             let mut call = self.call(Method::GET, path, None);
@@ -183,10 +183,10 @@ impl Github {
             let is_last = items.len() < PER_PAGE && !has_next(&answer.headers);
             items.into_iter().for_each(&mut visit);
             if is_last {
-                return Ok(Listing::Whole);
+                return Ok(ListExtent::Whole);
             }
         }
-        Ok(Listing::Cut)
+        Ok(ListExtent::Cut)
     }
 
     /// Creates. An error that is [`GithubError::Unsure`] may come although it was done.
@@ -238,7 +238,7 @@ impl Github {
             return Err(GithubError::Settings { what, expected });
         };
         let body = json!({"query": query});
-        let call = Call {
+        let call = ApiCall {
             url: url.clone(),
             ..self.call(Method::POST, "graphql", Some(&body))
         };
@@ -260,8 +260,8 @@ impl Github {
         tokio::time::sleep(backoff(tried).mul_f64(self.pace)).await;
     }
 
-    fn call<'a>(&self, method: Method, path: &'a str, body: Option<&'a Value>) -> Call<'a> {
-        Call {
+    fn call<'a>(&self, method: Method, path: &'a str, body: Option<&'a Value>) -> ApiCall<'a> {
+        ApiCall {
             method,
             url: format!("{}{path}", self.repository_url),
             path,
@@ -271,23 +271,23 @@ impl Github {
         }
     }
 
-    async fn send(&self, call: &Call<'_>) -> Result<Answer, GithubError> {
+    async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, GithubError> {
         let mut tried = 1;
         loop {
             let failure = match tokio::time::timeout(TIMEOUT, self.once(call)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
                 Err(_) => {
-                    Failure::Broken(format!("no whole answer within {} s", TIMEOUT.as_secs()))
+                    FailedTry::Broken(format!("no whole answer within {} s", TIMEOUT.as_secs()))
                 }
             };
             let wait = match &failure {
-                Failure::Final(_) => None,
-                Failure::Broken(_) => call.is_repeatable().then(|| backoff(tried)),
-                Failure::Refused(refusal) if call.is_repeatable() || refusal.is_rate_limit() => {
+                FailedTry::Final(_) => None,
+                FailedTry::Broken(_) => call.is_repeatable().then(|| backoff(tried)),
+                FailedTry::Refused(refusal) if call.is_repeatable() || refusal.is_rate_limit() => {
                     refusal.wait(tried)
                 }
-                Failure::Refused(_) => None,
+                FailedTry::Refused(_) => None,
             };
             let Some(wait) = wait.filter(|_| tried < TRIES) else {
                 return Err(call.error(failure, tried));
@@ -297,15 +297,15 @@ impl Github {
         }
     }
 
-    async fn once(&self, call: &Call<'_>) -> Result<Answer, Failure> {
+    async fn once(&self, call: &ApiCall<'_>) -> Result<ApiResponse, FailedTry> {
         let url = Uri::try_from(call.url.as_str());
-        let url = url.map_err(|_| Failure::Final(call.malformed("its address is not one")))?;
+        let url = url.map_err(|_| FailedTry::Final(call.malformed("its address is not one")))?;
         let builder = Request::builder()
             .method(call.method.clone())
             .uri(url)
             .header(ACCEPT, call.accept)
             .header(AUTHORIZATION, self.authorization.clone());
-        let broken = |error: octocrab::Error| Failure::Broken(causes(&error));
+        let broken = |error: octocrab::Error| FailedTry::Broken(causes(&error));
         let request = self
             .octocrab
             .build_request(builder, call.body)
@@ -320,25 +320,25 @@ impl Github {
             // Of an error its status is enough.
             Err(_) if !is_success => Vec::new(),
             Err(error) if error.is::<LengthLimitError>() => {
-                return Err(Failure::Final(GithubError::TooLarge {
+                return Err(FailedTry::Final(GithubError::TooLarge {
                     request: call.name(),
                     limit,
                     unit: "bytes",
                 }));
             }
-            Err(error) => return Err(Failure::Broken(causes(error.as_ref()))),
+            Err(error) => return Err(FailedTry::Broken(causes(error.as_ref()))),
         };
         match is_success {
-            true => Ok(Answer {
+            true => Ok(ApiResponse {
                 headers: parts.headers,
                 body,
             }),
-            false => Err(Failure::Refused(refusal(status, &parts.headers, &body))),
+            false => Err(FailedTry::Refused(refusal(status, &parts.headers, &body))),
         }
     }
 }
 
-impl Call<'_> {
+impl ApiCall<'_> {
     fn name(&self) -> String {
         line(&format!("{} {}", self.method, self.path))
     }
@@ -355,15 +355,15 @@ impl Call<'_> {
         }
     }
 
-    fn error(&self, failure: Failure, tries: u32) -> GithubError {
+    fn error(&self, failure: FailedTry, tries: u32) -> GithubError {
         let request = self.name();
         let refusal = match failure {
-            Failure::Final(error) => return error,
-            Failure::Broken(reason) if self.is_repeatable() => {
+            FailedTry::Final(error) => return error,
+            FailedTry::Broken(reason) if self.is_repeatable() => {
                 return GithubError::NotReachable { request, reason };
             }
-            Failure::Broken(reason) => return GithubError::Unsure { request, reason },
-            Failure::Refused(refusal) => refusal,
+            FailedTry::Broken(reason) => return GithubError::Unsure { request, reason },
+            FailedTry::Refused(refusal) => refusal,
         };
         if refusal.is_server_trouble() && !self.is_repeatable() {
             let reason = format!("the answer was {}", refusal.status);
@@ -386,7 +386,7 @@ struct GraphqlMessage {
     message: String,
 }
 
-fn read<T: DeserializeOwned>(call: &Call<'_>, body: &[u8]) -> Result<T, GithubError> {
+fn read<T: DeserializeOwned>(call: &ApiCall<'_>, body: &[u8]) -> Result<T, GithubError> {
     serde_json::from_slice(body).map_err(|error| call.malformed(&error.to_string()))
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::client::{Github, Listing};
+use super::client::{Github, ListExtent};
 use super::comment::{Author, Comment, Identity, Marker};
 use super::error::GithubError;
 
@@ -52,9 +52,9 @@ impl Github {
             .pages(&path, PAGES, |Listed(comment)| comments.push(comment))
             .await?;
         match listing {
-            Listing::Whole => Ok(comments),
+            ListExtent::Whole => Ok(comments),
             // Ours may be among those that were not read; a new one each time would be worse than none.
-            Listing::Cut => Err(GithubError::TooLarge {
+            ListExtent::Cut => Err(GithubError::TooLarge {
                 request: format!("GET {path}"),
                 limit: PAGES * 100,
                 unit: "comments",

@@ -19,7 +19,7 @@ impl Github {
     /// A commit by its id.
     pub async fn commit(&self, sha: &str) -> Result<Commit, GithubError> {
         let sha = object_id(sha)?;
-        let told: Told = self.get_json(&format!("git/commits/{sha}")).await?;
+        let told: CommitResponse = self.get_json(&format!("git/commits/{sha}")).await?;
         Ok(Commit {
             sha: object_id(&told.sha)?.to_owned(),
             parents: told.parents.into_iter().map(|parent| parent.sha).collect(),
@@ -45,7 +45,7 @@ pub(super) fn object_id(text: &str) -> Result<&str, GithubError> {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct CommitResponse {
     sha: String,
     parents: Vec<Named>,
     tree: Named,

@@ -2,7 +2,7 @@
 
 use super::client::Github;
 use super::error::GithubError;
-use super::tree::{Kind, blob_id};
+use super::tree::{PathKind, blob_id};
 
 /// The most folders that a path may name.
 const MOST_FOLDERS: usize = 20;
@@ -42,8 +42,8 @@ impl Github {
             return Ok(None);
         };
         match file.kind() {
-            Some(Kind::File | Kind::Executable) => {}
-            Some(Kind::Link) => {
+            Some(PathKind::File | PathKind::Executable) => {}
+            Some(PathKind::Link) => {
                 return Err(GithubError::Link {
                     path: path.to_owned(),
                 });

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::commit::is_no_commit;
-use super::pull_request::{PullRequest, Told};
+use super::pull_request::{PullRequest, PullRequestResponse};
 
 /// Larger than any event: GitHub caps them at 25 MB.
 pub const LARGEST_EVENT: u64 = 32 << 20;
@@ -50,7 +50,7 @@ pub enum EventError {
 
 #[derive(Deserialize)]
 struct RawEvent {
-    pull_request: Option<Told>,
+    pull_request: Option<PullRequestResponse>,
     before: Option<String>,
     after: Option<String>,
     merge_group: Option<RawMergeGroup>,

@@ -79,7 +79,7 @@ impl Inputs {
     /// Reads the inputs that `variable` knows; beside them every one that is wrong, so that all can be mended at once. Each
     /// of those has its default, which is good for saying so and for nothing else.
     pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<InputError>) {
-        let mut reader = Reader {
+        let mut reader = InputReader {
             variable,
             errors: Vec::new(),
         };
@@ -158,12 +158,12 @@ impl Inputs {
     }
 }
 
-struct Reader<'a> {
+struct InputReader<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
     errors: Vec<InputError>,
 }
 
-impl Reader<'_> {
+impl InputReader<'_> {
     fn text(&self, name: &str) -> Option<String> {
         let text = (self.variable)(&format!("INPUT_{}", name.to_uppercase()))?;
         let text = text.trim();

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::client::{Github, Listing};
+use super::client::{Github, ListExtent};
 use super::comment::Author;
 use super::comments::User;
 use super::error::GithubError;
@@ -40,9 +40,9 @@ impl Github {
             .pages(path, PAGES, |Listed(issue)| issues.extend(issue))
             .await?;
         match listing {
-            Listing::Whole => Ok(issues),
+            ListExtent::Whole => Ok(issues),
             // Ours may be among those that were not read; a new one each time would be worse than none.
-            Listing::Cut => Err(GithubError::TooLarge {
+            ListExtent::Cut => Err(GithubError::TooLarge {
                 request: format!("GET {path}"),
                 limit: PAGES * 100,
                 unit: "issues",

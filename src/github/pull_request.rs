@@ -10,14 +10,14 @@ use super::error::GithubError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {
     pub number: u64,
-    pub base: Side,
-    pub head: Side,
+    pub base: BranchTip,
+    pub head: BranchTip,
     pub updated_at: Timestamp,
 }
 
 /// One side of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Side {
+pub struct BranchTip {
     /// The tip of the branch.
     pub sha: String,
     pub branch: String,
@@ -36,22 +36,22 @@ impl PullRequest {
 impl Github {
     /// A pull request by its number.
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, GithubError> {
-        let told: Told = self.get_json(&format!("pulls/{number}")).await?;
+        let told: PullRequestResponse = self.get_json(&format!("pulls/{number}")).await?;
         Ok(told.into())
     }
 }
 
 /// A pull request as answers and events hold it.
 #[derive(Deserialize)]
-pub(super) struct Told {
+pub(super) struct PullRequestResponse {
     number: u64,
     updated_at: Timestamp,
-    base: ToldSide,
-    head: ToldSide,
+    base: BranchTipResponse,
+    head: BranchTipResponse,
 }
 
 #[derive(Deserialize)]
-struct ToldSide {
+struct BranchTipResponse {
     sha: String,
     #[serde(rename = "ref")]
     branch: String,
@@ -63,8 +63,8 @@ struct ToldRepository {
     full_name: String,
 }
 
-impl From<Told> for PullRequest {
-    fn from(told: Told) -> Self {
+impl From<PullRequestResponse> for PullRequest {
+    fn from(told: PullRequestResponse) -> Self {
         Self {
             number: told.number,
             base: told.base.into(),
@@ -74,8 +74,8 @@ impl From<Told> for PullRequest {
     }
 }
 
-impl From<ToldSide> for Side {
-    fn from(told: ToldSide) -> Self {
+impl From<BranchTipResponse> for BranchTip {
+    fn from(told: BranchTipResponse) -> Self {
         Self {
             sha: told.sha,
             branch: told.branch,

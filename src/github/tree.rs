@@ -15,7 +15,7 @@ const MOST_REQUESTS: usize = 200;
 
 /// What a path of a tree holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PathKind {
     File,
     Executable,
     /// A symbolic link; its content is where it points.
@@ -31,7 +31,7 @@ pub struct TreeFile {
     pub path: String,
     /// The blob's id; of a submodule its commit's.
     pub blob: String,
-    pub kind: Kind,
+    pub kind: PathKind,
 }
 
 /// All files of a tree, in order of their paths.
@@ -96,11 +96,11 @@ impl Github {
     }
 
     /// The entries of one folder by the id of its tree or, for the root, of a commit.
-    pub(super) async fn folder(&self, sha: &str) -> Result<Vec<Entry>, GithubError> {
+    pub(super) async fn folder(&self, sha: &str) -> Result<Vec<TreeItem>, GithubError> {
         Ok(self.listing(object_id(sha)?, "").await?.tree)
     }
 
-    async fn listing(&self, sha: &str, query: &str) -> Result<Told, GithubError> {
+    async fn listing(&self, sha: &str, query: &str) -> Result<TreeResponse, GithubError> {
         self.get_json(&format!("git/trees/{sha}{query}")).await
     }
 }
@@ -115,13 +115,13 @@ fn too_large(sha: &str, limit: usize, unit: &'static str) -> GithubError {
 }
 
 #[derive(Deserialize)]
-struct Told {
-    tree: Vec<Entry>,
+struct TreeResponse {
+    tree: Vec<TreeItem>,
     truncated: bool,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Entry {
+pub(super) struct TreeItem {
     pub(super) path: String,
     pub(super) mode: String,
     pub(super) sha: String,
@@ -130,15 +130,15 @@ pub(super) struct Entry {
     pub(super) size: Option<u64>,
 }
 
-impl Entry {
+impl TreeItem {
     /// None for a folder.
-    pub(super) fn kind(&self) -> Option<Kind> {
+    pub(super) fn kind(&self) -> Option<PathKind> {
         match self.mode.as_str() {
             "040000" => None,
-            "100755" => Some(Kind::Executable),
-            "120000" => Some(Kind::Link),
-            "160000" => Some(Kind::Submodule),
-            _ => Some(Kind::File),
+            "100755" => Some(PathKind::Executable),
+            "120000" => Some(PathKind::Link),
+            "160000" => Some(PathKind::Submodule),
+            _ => Some(PathKind::File),
         }
     }
 }

@@ -111,9 +111,9 @@ impl Entry {
 
     /// The entry of a path in the history; `None` where this program gives no such name.
     pub fn parse(path: &str) -> Option<Self> {
-        match Place::of(path) {
-            Place::Record(entry) => Some(entry),
-            Place::Broken { .. } | Place::Other => None,
+        match HistoryPath::of(path) {
+            HistoryPath::Record(entry) => Some(entry),
+            HistoryPath::Broken { .. } | HistoryPath::Other => None,
         }
     }
 
@@ -139,7 +139,7 @@ impl Entry {
 
 /// What stands at a path in a history.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum HistoryPath {
     Record(Entry),
     /// Beside a job's records, and with a name that ends like theirs.
     Broken {
@@ -150,7 +150,7 @@ pub(super) enum Place {
     Other,
 }
 
-impl Place {
+impl HistoryPath {
     pub(super) fn of(path: &str) -> Self {
         let in_scope = Scope::split(path);
         let Some((scope, (folder, file_name))) =

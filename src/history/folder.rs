@@ -19,11 +19,11 @@ use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, fsync, linkat, unlinkat};
 
-use reader::Reader;
+use reader::RecordReader;
 
 use super::entry::{Entry, folder_of, job_of};
 use super::scope::{Scope, pull_request};
-use super::{Damaged, HistoryError, Kept, Listing, Wanted};
+use super::{Damaged, HistoryError, Listing, ListingRequest, Placement};
 
 const FOLDER: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
@@ -47,11 +47,11 @@ const LONGEST_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
 const TEMPORARY: &str = ".tmp";
 
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct RecordFolder {
     root: PathBuf,
 }
 
-impl Folder {
+impl RecordFolder {
     pub(super) fn new(root: PathBuf) -> Self {
         Self { root }
     }
@@ -68,7 +68,7 @@ impl Folder {
         now: Timestamp,
     ) -> Result<Listing, HistoryError> {
         let mut listing = Listing::default();
-        let wanted = Wanted { reader, job, now };
+        let wanted = ListingRequest { reader, job, now };
         let Some(root) = self.open_root()? else {
             return Ok(listing);
         };
@@ -98,7 +98,7 @@ impl Folder {
         &self,
         root: &Dir,
         scope: Scope,
-        wanted: Wanted<'_>,
+        wanted: ListingRequest<'_>,
         listing: &mut Listing,
     ) -> Result<(), HistoryError> {
         let path = scope.to_string();
@@ -174,19 +174,19 @@ impl Folder {
         }
     }
 
-    pub(super) fn reader(&self) -> Reader<'_> {
-        Reader::of(&self.root)
+    pub(super) fn reader(&self) -> RecordReader<'_> {
+        RecordReader::of(&self.root)
     }
 
     /// Writes a record under its name, whole or not at all, and never in another's place.
-    pub(super) fn keep(&self, entry: &Entry, content: &[u8]) -> Result<Kept, HistoryError> {
+    pub(super) fn keep(&self, entry: &Entry, content: &[u8]) -> Result<Placement, HistoryError> {
         let mut folder = self.make_folder_of(entry)?;
         let name = entry.file_name();
         let temporary = temporary_name(entry);
         let cannot = |error: io::Error| self.cannot_write(&entry.path(), error);
         let file = match openat(&folder, temporary.as_str(), NEW, OF_FILES) {
             Ok(file) => file,
-            Err(Errno::EEXIST) => return Ok(Kept::NameTaken),
+            Err(Errno::EEXIST) => return Ok(Placement::NameTaken),
             Err(error) => return Err(cannot(error.into())),
         };
         let mut file = File::from(file);
@@ -208,13 +208,13 @@ impl Folder {
         match written {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Ok(Kept::NameTaken);
+                return Ok(Placement::NameTaken);
             }
             Err(error) => return Err(cannot(error)),
         }
         make_durable(&folder).map_err(|error| cannot(error.into()))?;
         remove_leftovers(&mut folder, entry);
-        Ok(Kept::Whole)
+        Ok(Placement::Whole)
     }
 
     /// Fails unless an entry could be kept: writes a temporary file beside it, and removes that.

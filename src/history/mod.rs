@@ -25,8 +25,8 @@ use std::pin::pin;
 use futures_util::StreamExt;
 use jiff::Timestamp;
 
-use entry::Place;
-use folder::Folder;
+use entry::HistoryPath;
+use folder::RecordFolder;
 use record::Record;
 use s3::Bucket;
 
@@ -38,13 +38,13 @@ const LARGEST_RECORD: usize = 8 << 20;
 /// A history, open for one run of the gate.
 #[derive(Debug)]
 pub struct History {
-    store: Store,
+    store: Location,
     scope: Scope,
 }
 
 #[derive(Debug)]
-enum Store {
-    Folder(Folder),
+enum Location {
+    Folder(RecordFolder),
     Bucket(Bucket),
 }
 
@@ -108,7 +108,7 @@ impl HistoryError {
 
 /// What became of a record that was to be kept under a name.
 #[derive(Debug, PartialEq, Eq)]
-enum Kept {
+enum Placement {
     Whole,
     /// The name is another record's.
     NameTaken,
@@ -118,7 +118,7 @@ impl History {
     /// A history in a folder, which need not be there yet. `scope` is whose run this is: where it writes and what it reads.
     pub fn in_folder(root: PathBuf, scope: Scope) -> Self {
         Self {
-            store: Store::Folder(Folder::new(root)),
+            store: Location::Folder(RecordFolder::new(root)),
             scope,
         }
     }
@@ -144,8 +144,8 @@ impl History {
         now: Timestamp,
     ) -> Result<Listing, HistoryError> {
         let mut listing = match &self.store {
-            Store::Folder(folder) => folder.list(self.scope, job, now)?,
-            Store::Bucket(bucket) => bucket.list(self.scope, job, now).await?,
+            Location::Folder(folder) => folder.list(self.scope, job, now)?,
+            Location::Bucket(bucket) => bucket.list(self.scope, job, now).await?,
         };
         listing.entries.sort_unstable();
         listing
@@ -162,7 +162,7 @@ impl History {
     /// When the folder cannot be made or written to.
     pub fn check_writable(&self, job: &str) -> Result<(), HistoryError> {
         match &self.store {
-            Store::Folder(folder) => folder.try_out(&Entry {
+            Location::Folder(folder) => folder.try_out(&Entry {
                 recorded_at: Timestamp::now(),
                 scope: self.scope,
                 job: job.to_owned(),
@@ -170,7 +170,7 @@ impl History {
                 key: String::new(),
                 unique: unique(),
             }),
-            Store::Bucket(_) => Ok(()),
+            Location::Bucket(_) => Ok(()),
         }
     }
 
@@ -182,14 +182,14 @@ impl History {
     pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, HistoryError> {
         let mut loaded = Loaded::default();
         match &self.store {
-            Store::Folder(folder) => {
+            Location::Folder(folder) => {
                 let mut reader = folder.reader();
                 for entry in entries {
                     let content = self.may_read(entry).and_then(|()| reader.read(entry));
                     self.add(&mut loaded, entry, content);
                 }
             }
-            Store::Bucket(bucket) => {
+            Location::Bucket(bucket) => {
                 let may_read = |entry: &Entry| self.may_read(entry);
                 let mut contents = pin!(bucket.read_all(entries, may_read));
                 while let Some(read) = contents.next().await {
@@ -232,10 +232,10 @@ impl History {
                 )
             })?;
             let kept = match &self.store {
-                Store::Folder(folder) => folder.keep(&entry, &content)?,
-                Store::Bucket(bucket) => bucket.keep(&entry, &content).await?,
+                Location::Folder(folder) => folder.keep(&entry, &content)?,
+                Location::Bucket(bucket) => bucket.keep(&entry, &content).await?,
             };
-            if kept == Kept::Whole {
+            if kept == Placement::Whole {
                 return Ok(entry);
             }
         }
@@ -251,8 +251,8 @@ impl History {
     /// Where a path of the history lies.
     fn place(&self, path: &str) -> String {
         match &self.store {
-            Store::Folder(folder) => folder.place(path),
-            Store::Bucket(bucket) => bucket.place(path),
+            Location::Folder(folder) => folder.place(path),
+            Location::Bucket(bucket) => bucket.place(path),
         }
     }
 
@@ -280,18 +280,18 @@ impl History {
 
 impl Listing {
     /// Takes in a path of the history, if it is one of a record that the run may read.
-    fn add(&mut self, path: &str, wanted: Wanted<'_>, place: impl FnOnce(&str) -> String) {
-        let why = match Place::of(path) {
-            Place::Record(entry) if !wanted.takes(entry.scope, &entry.job) => return,
-            Place::Record(entry) if !entry.is_ahead_of(wanted.now) => {
+    fn add(&mut self, path: &str, wanted: ListingRequest<'_>, place: impl FnOnce(&str) -> String) {
+        let why = match HistoryPath::of(path) {
+            HistoryPath::Record(entry) if !wanted.takes(entry.scope, &entry.job) => return,
+            HistoryPath::Record(entry) if !entry.is_ahead_of(wanted.now) => {
                 self.entries.push(entry);
                 return;
             }
-            Place::Record(_) => "it is dated in the future",
-            Place::Broken { scope, job } if wanted.takes(scope, &job) => {
+            HistoryPath::Record(_) => "it is dated in the future",
+            HistoryPath::Broken { scope, job } if wanted.takes(scope, &job) => {
                 "its name is none that canary-gate gives"
             }
-            Place::Broken { .. } | Place::Other => return,
+            HistoryPath::Broken { .. } | HistoryPath::Other => return,
         };
         self.damaged.push(Damaged {
             place: place(path),
@@ -302,13 +302,13 @@ impl Listing {
 
 /// What a listing is to hold.
 #[derive(Debug, Clone, Copy)]
-struct Wanted<'a> {
+struct ListingRequest<'a> {
     reader: Scope,
     job: Option<&'a str>,
     now: Timestamp,
 }
 
-impl Wanted<'_> {
+impl ListingRequest<'_> {
     fn takes(&self, scope: Scope, job: &str) -> bool {
         self.reader.reads(scope) && self.job.is_none_or(|wanted| wanted == job)
     }

@@ -61,10 +61,10 @@ fn malformed(content: &[u8], error: &serde_json::Error) -> String {
 
 fn schema_version(content: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Versioned {
+    struct VersionField {
         schema_version: u64,
     }
-    let Versioned { schema_version } = serde_json::from_slice(content).ok()?;
+    let VersionField { schema_version } = serde_json::from_slice(content).ok()?;
     Some(schema_version)
 }
 

@@ -15,7 +15,9 @@ use jiff::Timestamp;
 
 use super::entry::{Entry, folder_of};
 use super::scope::Scope;
-use super::{History, HistoryError, Kept, LARGEST_RECORD, Listing, Store, Wanted, reading};
+use super::{
+    History, HistoryError, LARGEST_RECORD, Listing, ListingRequest, Location, Placement, reading,
+};
 use crate::aws::AwsError;
 use crate::aws::s3_error::{Request, User};
 use crate::aws::s3_uri::{S3Uri, decoded, shown};
@@ -48,7 +50,7 @@ impl History {
             pace,
         };
         Ok(Self {
-            store: Store::Bucket(bucket),
+            store: Location::Bucket(bucket),
             scope,
         })
     }
@@ -88,7 +90,7 @@ impl Bucket {
         now: Timestamp,
     ) -> Result<Listing, HistoryError> {
         let mut listing = Listing::default();
-        let wanted = Wanted { reader, job, now };
+        let wanted = ListingRequest { reader, job, now };
         for prefix in prefixes(reader, job) {
             let place = self.root.below(&prefix);
             let mut pages = self
@@ -173,7 +175,11 @@ impl Bucket {
     }
 
     /// Puts a record where nothing is.
-    pub(super) async fn keep(&self, entry: &Entry, content: &[u8]) -> Result<Kept, HistoryError> {
+    pub(super) async fn keep(
+        &self,
+        entry: &Entry,
+        content: &[u8],
+    ) -> Result<Placement, HistoryError> {
         let path = entry.path();
         let place = self.root.below(&path);
         let mut wait = AFTER_CONFLICT.mul_f64(self.pace);
@@ -189,7 +195,7 @@ impl Bucket {
                 .send()
                 .await;
             let Err(error) = put else {
-                return Ok(Kept::Whole);
+                return Ok(Placement::Whole);
             };
             let status = error.raw_response().map(|answer| answer.status().as_u16());
             match (error.code(), status) {
@@ -197,9 +203,9 @@ impl Bucket {
                 (Some("PreconditionFailed"), _) | (_, Some(412)) => {
                     let is_ours = self.read(&path).await?.is_ok_and(|there| there == content);
                     return Ok(if is_ours {
-                        Kept::Whole
+                        Placement::Whole
                     } else {
-                        Kept::NameTaken
+                        Placement::NameTaken
                     });
                 }
                 // Another write at this place is under way, such as an attempt that nobody waits for any more.

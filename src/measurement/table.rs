@@ -54,7 +54,7 @@ pub enum TableError {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Problems {
     /// The first of them, at most [`Problems::SHOWN`].
-    pub shown: Vec<Problem>,
+    pub shown: Vec<TableProblem>,
     /// How many more there are.
     pub more: usize,
 }
@@ -63,7 +63,7 @@ impl Problems {
     /// A table with one wrong column has a problem in every row; more than these help nobody.
     pub const SHOWN: usize = 20;
 
-    fn add(&mut self, problem: Problem) {
+    fn add(&mut self, problem: TableProblem) {
         if self.shown.len() < Self::SHOWN {
             self.shown.push(problem);
         } else {
@@ -103,7 +103,7 @@ impl fmt::Display for Problems {
 
 /// One complaint about one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct TableProblem {
     /// From 1.
     pub line: u64,
     /// The column's name; absent where the whole line is meant.
@@ -112,7 +112,7 @@ pub struct Problem {
     pub what: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for TableProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}", self.line)?;
         if let Some(column) = &self.column {

@@ -118,7 +118,7 @@ pub enum Done {
 
 /// A rung with what its next run will take, in seconds.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct NextRung {
     rung: Rung,
     median: f64,
     likely: f64,
@@ -163,12 +163,12 @@ pub fn next(situation: &Situation) -> Next {
         }
         Thrift::UpToAFullRun | Thrift::WholeBudget => f64::INFINITY,
     };
-    let open: Vec<Candidate> = situation
+    let open: Vec<NextRung> = situation
         .open_rungs()
         .map(|rung| candidate(rung, &time))
         .filter(|one| one.upper <= LIMIT_SHARE * situation.max_runtime.0)
         .collect();
-    let chosen = |open: &[Candidate], room: f64| match situation.aim {
+    let chosen = |open: &[NextRung], room: f64| match situation.aim {
         // After one that took longer than it may, what is cheap first makes a forecast possible at all.
         Aim::GoOn if !enough && situation.longest_timed_out() > 0.0 => {
             choose_cheapest(situation, open, room)
@@ -203,7 +203,7 @@ pub fn next(situation: &Situation) -> Next {
 }
 
 /// The rungs that are as likely as not to take no more than [`LIMIT_SHARE`] of the time a canary may take.
-fn likely_below_the_limit(situation: &Situation, time: &CanaryTime) -> Vec<Candidate> {
+fn likely_below_the_limit(situation: &Situation, time: &CanaryTime) -> Vec<NextRung> {
     situation
         .open_rungs()
         .map(|rung| candidate(rung, time))
@@ -211,9 +211,9 @@ fn likely_below_the_limit(situation: &Situation, time: &CanaryTime) -> Vec<Candi
         .collect()
 }
 
-fn candidate(rung: &Rung, time: &CanaryTime) -> Candidate {
+fn candidate(rung: &Rung, time: &CanaryTime) -> NextRung {
     let predicted = time.at(rung.share, rung.work);
-    Candidate {
+    NextRung {
         rung: *rung,
         median: predicted.median(),
         likely: predicted.quantile(LIKELY),
@@ -223,7 +223,7 @@ fn candidate(rung: &Rung, time: &CanaryTime) -> Candidate {
 
 /// What is missing to the fewest runs, where more than these will not be learnt: the cheapest size that was not measured yet,
 /// else the cheapest.
-fn choose_cheapest(situation: &Situation, open: &[Candidate], room: f64) -> Option<Rung> {
+fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let mut fitting = open.iter().filter(|one| one.likely <= room);
     fitting
         .clone()
@@ -233,10 +233,10 @@ fn choose_cheapest(situation: &Situation, open: &[Candidate], room: f64) -> Opti
 }
 
 /// The rung that helps most among those that fit into `room`, in seconds.
-fn choose(situation: &Situation, open: &[Candidate], room: f64) -> Option<Rung> {
+fn choose(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let largest = situation.largest_fraction();
     let kept = situation.kept_for_the_fewest(open);
-    let fits = |one: &&Candidate| one.likely + kept <= room;
+    let fits = |one: &&NextRung| one.likely + kept <= room;
     let farthest = open
         .iter()
         .rfind(|one| one.rung.fraction.0 > largest && one.median + kept <= room);
@@ -246,7 +246,7 @@ fn choose(situation: &Situation, open: &[Candidate], room: f64) -> Option<Rung> 
         }
         let middle =
             largest.powf(1.0 - STEP_POSITION) * farthest.rung.fraction.0.powf(STEP_POSITION);
-        let distance = |one: &Candidate| (one.rung.fraction.0 / middle).ln().abs();
+        let distance = |one: &NextRung| (one.rung.fraction.0 / middle).ln().abs();
         let step = open
             .iter()
             .filter(fits)

@@ -15,7 +15,7 @@ const REMOVAL_PAUSE: Duration = Duration::from_millis(20);
 const FOLDER_PREFIX: &str = "canary-gate-";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum CgroupVersion {
     V1,
     V2,
 }
@@ -23,7 +23,7 @@ pub(super) enum Version {
 /// One controller's place in the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Controller {
-    version: Version,
+    version: CgroupVersion,
     /// Where the hierarchy is mounted.
     mount: PathBuf,
     /// The probe's own cgroup in it.
@@ -46,7 +46,7 @@ impl Controller {
             let mut parts = line.splitn(3, ':').skip(1);
             let (controllers, path) = (parts.next()?, parts.next()?);
             if controllers.split(',').any(|controller| controller == name) {
-                return Self::mounted(Version::V1, path, mounts, |fields, options| {
+                return Self::mounted(CgroupVersion::V1, path, mounts, |fields, options| {
                     fields == "cgroup" && options.split(',').any(|option| option == name)
                 });
             }
@@ -54,11 +54,13 @@ impl Controller {
                 unified = Some(path);
             }
         }
-        Self::mounted(Version::V2, unified?, mounts, |kind, _| kind == "cgroup2")
+        Self::mounted(CgroupVersion::V2, unified?, mounts, |kind, _| {
+            kind == "cgroup2"
+        })
     }
 
     fn mounted(
-        version: Version,
+        version: CgroupVersion,
         path: &str,
         mounts: &str,
         is_it: impl Fn(&str, &str) -> bool,
@@ -92,12 +94,12 @@ impl Controller {
     /// The smallest memory limit that holds here, in bytes.
     pub(super) fn memory_limit(&self) -> Option<u64> {
         match self.version {
-            Version::V1 => {
+            CgroupVersion::V1 => {
                 // The smallest of all above, made by the kernel; without a limit a number near 2^63.
                 let stat = fs::read(self.own.join("memory.stat")).ok()?;
                 procfs::number(&stat, b"hierarchical_memory_limit").filter(|limit| *limit < 1 << 62)
             }
-            Version::V2 => self
+            CgroupVersion::V2 => self
                 .ancestry()
                 .filter_map(|folder| number_in(&folder.join("memory.max")))
                 .min(),
@@ -108,12 +110,12 @@ impl Controller {
     pub(super) fn cpu_quota(&self) -> Option<f64> {
         self.ancestry()
             .filter_map(|folder| match self.version {
-                Version::V1 => parse_quota(&format!(
+                CgroupVersion::V1 => parse_quota(&format!(
                     "{} {}",
                     fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?,
                     fs::read_to_string(folder.join("cpu.cfs_period_us")).ok()?
                 )),
-                Version::V2 => parse_quota(&fs::read_to_string(folder.join("cpu.max")).ok()?),
+                CgroupVersion::V2 => parse_quota(&fs::read_to_string(folder.join("cpu.max")).ok()?),
             })
             .min_by(f64::total_cmp)
     }
@@ -136,10 +138,10 @@ fn number_in(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn oom_kills(version: Version, folder: &Path) -> Option<u64> {
+fn oom_kills(version: CgroupVersion, folder: &Path) -> Option<u64> {
     let file = match version {
-        Version::V1 => "memory.oom_control",
-        Version::V2 => "memory.events",
+        CgroupVersion::V1 => "memory.oom_control",
+        CgroupVersion::V2 => "memory.events",
     };
     procfs::number(&fs::read(folder.join(file)).ok()?, b"oom_kill")
 }
@@ -182,7 +184,7 @@ impl OwnCgroup {
     pub(super) fn create(controller: &Controller, pid: i32) -> Option<Self> {
         let switch = controller.own.join("cgroup.subtree_control");
         let mut switched_on = false;
-        if controller.version == Version::V2 {
+        if controller.version == CgroupVersion::V2 {
             let enabled = fs::read_to_string(&switch).ok()?;
             if !enabled
                 .split_ascii_whitespace()
@@ -230,8 +232,8 @@ impl OwnCgroup {
     /// The highest that was ever held, page cache included, in bytes: an upper bound.
     pub(super) fn peak_with_cache(&self) -> Option<u64> {
         number_in(&self.folder.join(match self.controller.version {
-            Version::V1 => "memory.max_usage_in_bytes",
-            Version::V2 => "memory.peak",
+            CgroupVersion::V1 => "memory.max_usage_in_bytes",
+            CgroupVersion::V2 => "memory.peak",
         }))
     }
 
@@ -247,8 +249,8 @@ impl OwnCgroup {
 
     pub(super) fn source(&self) -> &'static str {
         match self.controller.version {
-            Version::V1 => "cgroup v1 memory.stat",
-            Version::V2 => "cgroup v2 memory.stat",
+            CgroupVersion::V1 => "cgroup v1 memory.stat",
+            CgroupVersion::V2 => "cgroup v2 memory.stat",
         }
     }
 }
@@ -286,10 +288,10 @@ impl Drop for OwnCgroup {
     }
 }
 
-fn parse_level(version: Version, stat: &[u8]) -> Option<u64> {
+fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<u64> {
     let (anonymous, shared): (&[u8], &[u8]) = match version {
-        Version::V1 => (b"total_rss", b"total_shmem"),
-        Version::V2 => (b"anon", b"shmem"),
+        CgroupVersion::V1 => (b"total_rss", b"total_shmem"),
+        CgroupVersion::V2 => (b"anon", b"shmem"),
     };
     Some(procfs::number(stat, anonymous)? + procfs::number(stat, shared)?)
 }
@@ -308,7 +310,7 @@ mod tests {
     #[test]
     fn a_controller_is_found_in_v1_before_v2() {
         let memory = Controller::find("memory", HYBRID, HYBRID_MOUNTS).unwrap();
-        assert_eq!(memory.version, Version::V1);
+        assert_eq!(memory.version, CgroupVersion::V1);
         assert_eq!(memory.own, Path::new("/sys/fs/cgroup/memory/ci/job 1"));
         let cpu = Controller::find("cpu", HYBRID, HYBRID_MOUNTS).unwrap();
         assert_eq!(cpu.own, Path::new("/sys/fs/cgroup/cpu,cpuacct"));
@@ -318,7 +320,7 @@ mod tests {
     fn in_v2_all_controllers_are_in_one_place() {
         let mounts = "35 25 0:31 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
         let memory = Controller::find("memory", "0::/user.slice/run\n", mounts).unwrap();
-        assert_eq!(memory.version, Version::V2);
+        assert_eq!(memory.version, CgroupVersion::V2);
         assert_eq!(memory.own, Path::new("/sys/fs/cgroup/user.slice/run"));
         assert_eq!(memory.ancestry().count(), 3);
         assert_eq!(Controller::find("memory", "0::/\n", ""), None);
@@ -342,10 +344,10 @@ mod tests {
     #[test]
     fn the_level_is_anonymous_and_shared_memory_without_page_cache() {
         let v1 = b"cache 900\nrss 1\nrss_huge 1\nshmem 2\ntotal_cache 9000\ntotal_rss 400\ntotal_rss_huge 300\ntotal_shmem 50\n";
-        assert_eq!(parse_level(Version::V1, v1), Some(450));
+        assert_eq!(parse_level(CgroupVersion::V1, v1), Some(450));
         let v2 = b"anon 400\nfile 9000\nanon_thp 300\nshmem_thp 9\nshmem 50\n";
-        assert_eq!(parse_level(Version::V2, v2), Some(450));
-        assert_eq!(parse_level(Version::V2, b"file 9000\n"), None);
+        assert_eq!(parse_level(CgroupVersion::V2, v2), Some(450));
+        assert_eq!(parse_level(CgroupVersion::V2, b"file 9000\n"), None);
     }
 
     #[test]
@@ -365,7 +367,7 @@ mod tests {
         fs::write(mount.path().join("job/memory.max"), "1048576\n").unwrap();
         fs::write(mount.path().join("job/cpu.max"), "50000 100000\n").unwrap();
         let controller = Controller {
-            version: Version::V2,
+            version: CgroupVersion::V2,
             mount: mount.path().to_owned(),
             own,
         };
@@ -396,7 +398,7 @@ mod tests {
     fn what_is_no_cgroup_gives_no_cgroup() {
         let mount = tempfile::tempdir().unwrap();
         let controller = Controller {
-            version: Version::V1,
+            version: CgroupVersion::V1,
             mount: mount.path().to_owned(),
             own: mount.path().to_owned(),
         };

@@ -7,8 +7,8 @@ use nix::sys::signal::Signal;
 
 pub(super) use super::Ending;
 use super::cgroup::OwnCgroup;
-use super::signals::Signals;
-use super::tree::{Look, Tree, kill_groups, send};
+use super::signals::CaughtSignals;
+use super::tree::{Look, ProcessTree, kill_groups, send};
 
 /// For what the command left behind when it ended by itself.
 pub(super) const GRACE_FOR_LEFTOVERS: Duration = Duration::from_secs(2);
@@ -34,7 +34,11 @@ struct Step {
 
 impl Shutdown {
     /// Every process of the tree is asked to end, and is killed when `grace` is over.
-    pub(super) fn begin(tree: &mut Tree, cgroup: Option<&OwnCgroup>, grace: Duration) -> Self {
+    pub(super) fn begin(
+        tree: &mut ProcessTree,
+        cgroup: Option<&OwnCgroup>,
+        grace: Duration,
+    ) -> Self {
         let now = Instant::now();
         let mut shutdown = Self {
             asked: HashSet::new(),
@@ -57,12 +61,12 @@ impl Shutdown {
     }
 
     /// Kills, when the time has come.
-    pub(super) fn go_on(&mut self, tree: &mut Tree, cgroup: Option<&OwnCgroup>) {
+    pub(super) fn go_on(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) {
         self.step(tree, cgroup);
     }
 
     /// Asks whom it has not asked, or kills when the time has come.
-    fn step(&mut self, tree: &mut Tree, cgroup: Option<&OwnCgroup>) -> Step {
+    fn step(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) -> Step {
         let members = tree.members(Look::Thorough);
         self.stepped_at = Instant::now();
         let kill = self.stepped_at >= self.kill_at;
@@ -94,9 +98,9 @@ impl Shutdown {
     /// Goes on until the tree is empty; gives how many processes could not be ended.
     pub(super) fn finish(
         &mut self,
-        tree: &mut Tree,
+        tree: &mut ProcessTree,
         cgroup: Option<&OwnCgroup>,
-        signals: &mut Signals,
+        signals: &mut CaughtSignals,
     ) -> usize {
         loop {
             let step = self.step(tree, cgroup);
@@ -116,7 +120,7 @@ impl Shutdown {
 }
 
 /// How many processes are still there when the command's main process has ended.
-pub(super) fn leftovers(tree: &mut Tree, signals: &mut Signals) -> usize {
+pub(super) fn leftovers(tree: &mut ProcessTree, signals: &mut CaughtSignals) -> usize {
     let end = Instant::now() + SETTLING;
     loop {
         let members = tree.members(Look::Thorough).len();

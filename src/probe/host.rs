@@ -11,7 +11,7 @@ use crate::units::Bytes;
 use super::GpuSource;
 use super::cgroup::Controller;
 use super::memory::HostMemory;
-use super::procfs::Reader;
+use super::procfs::KernelFileReader;
 use super::run::{cores, gpu_program};
 
 /// How long `nvidia-smi` may take.
@@ -19,7 +19,7 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 
 /// Cores, memory and GPUs of this host, or of the container that the process runs in.
 pub fn host_capacity() -> Capacity {
-    let total = HostMemory::now(&mut Reader::default()).map_or(0, |memory| memory.total);
+    let total = HostMemory::now(&mut KernelFileReader::default()).map_or(0, |memory| memory.total);
     let limit =
         Controller::of_this_process("memory").and_then(|controller| controller.memory_limit());
     let gpus = gpu_program(&GpuSource::NvidiaSmiOnPath)
@@ -35,7 +35,7 @@ pub fn host_capacity() -> Capacity {
 /// What this host is, in one line, so that what was measured on another is told apart: processor, cores and memory, as in
 /// `AMD EPYC 9R14, 16 cores, 32 GiB, 0 GPUs`. The processor is missing where /proc does not name it.
 pub fn host_kind(capacity: &Capacity) -> String {
-    let mut reader = Reader::default();
+    let mut reader = KernelFileReader::default();
     let known = reader.file("/proc/cpuinfo");
     let model = known.ok().and_then(|text| {
         let text = String::from_utf8_lossy(text);

@@ -9,8 +9,8 @@ use signal_hook::consts::SIGTERM;
 
 use super::cgroup::OwnCgroup;
 use super::ending::Ending;
-use super::procfs::{self, Reader};
-use super::resident::{Level, Proportional, ResidentSum};
+use super::procfs::{self, KernelFileReader};
+use super::resident::{MemoryLevel, Proportional, ResidentSum};
 use super::spikes::{Holding, SpikeBound};
 use super::tree::Process;
 use super::usage::{largest_reaped_resident_set, own_cpu_time};
@@ -53,7 +53,7 @@ pub(super) struct HostMemory {
 }
 
 impl HostMemory {
-    pub(super) fn now(reader: &mut Reader) -> Option<Self> {
+    pub(super) fn now(reader: &mut KernelFileReader) -> Option<Self> {
         Self::parse(reader.file("/proc/meminfo").ok()?)
     }
 
@@ -99,7 +99,7 @@ impl TreeMemory {
     /// Takes one sample and gives the level.
     pub(super) fn observe(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut KernelFileReader,
         elapsed: Duration,
         processes: &[Process],
     ) -> Bytes {
@@ -113,15 +113,15 @@ impl TreeMemory {
         self.sampled |= !residents.is_empty();
         let plain = Bytes(residents.iter().map(|(_, resident)| resident.kept).sum()).as_f64();
         let level = match self.glance() {
-            Some(level) => Level::Known(level.as_f64()),
+            Some(level) => MemoryLevel::Known(level.as_f64()),
             None => self.resident.observe(plain, residents.len(), elapsed, || {
                 read_proportional(reader, &residents)
             }),
         };
         let level = match level {
-            Level::Known(level) => level,
+            MemoryLevel::Known(level) => level,
             // No ground for a bound to stand on.
-            Level::Estimated(level) => return Bytes::from_f64(level),
+            MemoryLevel::Estimated(level) => return Bytes::from_f64(level),
         };
         // Pages that are shared are split over those that share them.
         let ratio = if plain > 0.0 {
@@ -160,13 +160,13 @@ impl TreeMemory {
                 )
             }
             None if self.sampled => match self.resident.peak() {
-                Level::Known(peak) => (
+                MemoryLevel::Known(peak) => (
                     Bytes::from_f64(peak),
                     "RSS of the process tree, PSS corrected",
                     spikes,
                     None,
                 ),
-                Level::Estimated(peak) => (
+                MemoryLevel::Estimated(peak) => (
                     Bytes::from_f64(peak),
                     "RSS of the process tree, estimated",
                     spikes.max(Bytes::from_f64(self.resident.uncorrected())),
@@ -195,7 +195,7 @@ impl TreeMemory {
 }
 
 fn read_proportional(
-    reader: &mut Reader,
+    reader: &mut KernelFileReader,
     residents: &[(&Process, Resident)],
 ) -> Option<Proportional> {
     let start = own_cpu_time();

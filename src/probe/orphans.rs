@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
-use super::tree::{Look, Tree, kill_groups, send};
+use super::tree::{Look, ProcessTree, kill_groups, send};
 
 /// Passes over the tree until it must be empty; a process that cannot be killed is in the kernel's hands.
 const PASSES: u32 = 200;
@@ -19,13 +19,13 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Where the kernel has no child subreapers.
 pub fn adopt_orphans() -> std::io::Result<Vec<i32>> {
     prctl::set_child_subreaper(true)?;
-    let here = Tree::below_this_process().processes(Look::Thorough);
+    let here = ProcessTree::below_this_process().processes(Look::Thorough);
     Ok(here.iter().map(|process| process.pid).collect())
 }
 
 /// Ends every process below this one with SIGKILL, but for `kept` and what is below them. Needs [`adopt_orphans`].
 pub fn end_orphans(kept: &[i32]) {
-    let mut tree = Tree::below_this_process();
+    let mut tree = ProcessTree::below_this_process();
     for pid in kept {
         tree.exclude(*pid);
     }

@@ -5,12 +5,12 @@ use std::io::{self, Read};
 
 /// Reads small kernel files into one buffer that it keeps.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct KernelFileReader {
     path: String,
     buffer: Vec<u8>,
 }
 
-impl Reader {
+impl KernelFileReader {
     /// The whole of `/proc/PID/NAME`. A process may end at any time, so an error here is nothing unusual.
     pub(super) fn process(&mut self, pid: i32, name: &str) -> io::Result<&[u8]> {
         use std::fmt::Write;
@@ -80,7 +80,7 @@ mod tests {
     fn a_file_longer_than_the_buffer_is_read_whole() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file, &vec![b'x'; 20_000]).unwrap();
-        let mut reader = Reader::default();
+        let mut reader = KernelFileReader::default();
         assert_eq!(reader.file(file.path()).unwrap().len(), 20_000);
         assert!(reader.process(-1, "stat").is_err());
     }

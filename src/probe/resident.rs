@@ -32,7 +32,7 @@ pub(super) struct Proportional {
 
 /// What the tree holds, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Level {
+pub(super) enum MemoryLevel {
     Known(f64),
     /// From a ratio that was taken when the tree was another; pages that are shared may count more than once.
     Estimated(f64),
@@ -70,13 +70,13 @@ impl ResidentSum {
         processes: usize,
         elapsed: Duration,
         read_proportional: impl FnOnce() -> Option<Proportional>,
-    ) -> Level {
+    ) -> MemoryLevel {
         if processes < 2 {
             // Nobody to share with.
             self.ratio = 1.0;
             self.taken = None;
             self.peak = self.peak.max(plain);
-            return Level::Known(plain);
+            return MemoryLevel::Known(plain);
         }
         let changed = self.taken.is_none_or(|(then, _)| {
             plain > then * (1.0 + STALE_CHANGE) || plain < then * (1.0 - STALE_CHANGE)
@@ -91,11 +91,11 @@ impl ResidentSum {
             self.take(plain, elapsed, reading);
         } else if changed {
             self.waiting = self.waiting.max(plain);
-            return Level::Estimated(plain * self.ratio);
+            return MemoryLevel::Estimated(plain * self.ratio);
         }
         let level = plain * self.ratio;
         self.peak = self.peak.max(level);
-        Level::Known(level)
+        MemoryLevel::Known(level)
     }
 
     fn can_afford(&self, plain: f64, elapsed: Duration) -> bool {
@@ -117,12 +117,12 @@ impl ResidentSum {
     }
 
     /// The highest level, in bytes; an estimate where the highest sample still waits for its ratio.
-    pub(super) fn peak(&self) -> Level {
+    pub(super) fn peak(&self) -> MemoryLevel {
         let waiting = self.waiting * self.ratio;
         if waiting > self.peak {
-            Level::Estimated(waiting)
+            MemoryLevel::Estimated(waiting)
         } else {
-            Level::Known(self.peak)
+            MemoryLevel::Known(self.peak)
         }
     }
 
@@ -134,7 +134,7 @@ impl ResidentSum {
 
 #[cfg(test)]
 mod tests {
-    use super::Level::{Estimated, Known};
+    use super::MemoryLevel::{Estimated, Known};
     use super::*;
 
     const GIB: f64 = 1024.0 * 1024.0 * 1024.0;

@@ -19,10 +19,10 @@ use super::error::ProbeError;
 use super::gpu::{GpuSampler, GpuUsage};
 use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
 use super::output::Output;
-use super::procfs::Reader;
+use super::procfs::KernelFileReader;
 use super::sandbox::mount_opt_ml;
-use super::signals::{PARENT_SIGNAL, Signals};
-use super::tree::{Look, Tree};
+use super::signals::{CaughtSignals, PARENT_SIGNAL};
+use super::tree::{Look, ProcessTree};
 use super::usage::{CpuTime, IoWait};
 use super::{CgroupUse, Ending, GpuSource, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION};
 use crate::measurement::Usage;
@@ -45,20 +45,20 @@ const OOM_SCORE_ADJUSTMENT: &str = "1000";
 pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
     // Before the command runs for hours.
     let output = Output::open(options.output.as_deref(), options.mark.as_deref())?;
-    let report = Run::start(options)?.watch()?;
+    let report = WatchedRun::start(options)?.watch()?;
     output.write(&report)?;
     Ok(report)
 }
 
 /// One command that runs.
-struct Run<'a> {
+struct WatchedRun<'a> {
     options: &'a ProbeOptions,
-    signals: Signals,
+    signals: CaughtSignals,
     parent: Option<Parent>,
     child: Child,
     started: Instant,
-    tree: Tree,
-    reader: Reader,
+    tree: ProcessTree,
+    reader: KernelFileReader,
     memory: TreeMemory,
     memory_controller: Option<Controller>,
     memory_total: Option<Bytes>,
@@ -73,9 +73,9 @@ struct Run<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> WatchedRun<'a> {
     fn start(options: &'a ProbeOptions) -> Result<Self, ProbeError> {
-        let signals = Signals::catch().map_err(failed("catching signals"))?;
+        let signals = CaughtSignals::catch().map_err(failed("catching signals"))?;
         let parent = options
             .end_with_parent
             .map(Parent::watch)
@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
             .map_err(io::Error::from)
             .map_err(failed("becoming a child subreaper"))?;
 
-        let mut reader = Reader::default();
+        let mut reader = KernelFileReader::default();
         let memory_controller = Controller::of_this_process("memory");
         let limit = memory_controller
             .as_ref()
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let opt_ml = options.opt_ml.as_deref().map(mount_opt_ml);
-        let mut tree = Tree::of_this_process();
+        let mut tree = ProcessTree::of_this_process();
         let cpu = CpuTime::new(cores);
         let io_wait = IoWait::new(&mut reader);
 

@@ -20,15 +20,15 @@ use super::procfs;
 pub(super) const PARENT_SIGNAL: nix::sys::signal::Signal = nix::sys::signal::Signal::SIGUSR1;
 
 /// Catches signals until it is dropped.
-pub(super) struct Signals {
+pub(super) struct CaughtSignals {
     /// The signal that last asked the probe to stop; 0 where none has.
     stop: Arc<AtomicUsize>,
     wake: UnixStream,
     registered: Vec<SigId>,
 }
 
-impl Signals {
-    /// From here on a request to stop is kept, and any signal ends [`Signals::wait`].
+impl CaughtSignals {
+    /// From here on a request to stop is kept, and any signal ends [`CaughtSignals::wait`].
     pub(super) fn catch() -> io::Result<Self> {
         // A parent may have left signals blocked; the command would inherit that.
         SigSet::empty().thread_set_mask()?;
@@ -85,7 +85,7 @@ impl Signals {
     }
 }
 
-impl Drop for Signals {
+impl Drop for CaughtSignals {
     fn drop(&mut self) {
         for id in self.registered.drain(..) {
             signal_hook::low_level::unregister(id);

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpgrp};
 
-use super::procfs::Reader;
+use super::procfs::KernelFileReader;
 
 /// How many quick passes go between two that look at every process of the host.
 const QUICK_PASSES: u32 = 20;
@@ -93,9 +93,9 @@ pub(super) enum Look {
 }
 
 /// Finds the processes below the probe.
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     root: i32,
-    reader: Reader,
+    reader: KernelFileReader,
     /// Numbers of processes outside the tree. Nothing outside can move in: only the tree's own orphans come to the probe.
     foreign: HashSet<i32>,
     /// Descendants that are not the command's.
@@ -105,7 +105,7 @@ pub(super) struct Tree {
     quick_passes: u32,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Of this process. What is below it already is not the command's: a shell may have `exec`ed the probe.
     pub(super) fn of_this_process() -> Self {
         let mut tree = Self::below_this_process();
@@ -119,7 +119,7 @@ impl Tree {
     pub(super) fn below_this_process() -> Self {
         Self {
             root: Pid::this().as_raw(),
-            reader: Reader::default(),
+            reader: KernelFileReader::default(),
             foreign: HashSet::new(),
             excluded: HashSet::new(),
             main: None,
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn this_process_has_its_own_children_in_its_tree() {
-        let mut tree = Tree {
+        let mut tree = ProcessTree {
             excluded: HashSet::new(),
-            ..Tree::of_this_process()
+            ..ProcessTree::of_this_process()
         };
         let mut child = std::process::Command::new("sleep")
             .arg("60")

@@ -6,7 +6,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::procfs::Reader;
+use super::procfs::KernelFileReader;
 use super::shares::Shares;
 use super::tree::Process;
 use crate::measurement::Utilization;
@@ -143,7 +143,7 @@ pub(super) struct IoWait {
 }
 
 impl IoWait {
-    pub(super) fn new(reader: &mut Reader) -> Self {
+    pub(super) fn new(reader: &mut KernelFileReader) -> Self {
         let first = reader.file("/proc/stat").ok().and_then(parse_host_cpu);
         Self {
             first,
@@ -152,7 +152,7 @@ impl IoWait {
         }
     }
 
-    pub(super) fn observe(&mut self, reader: &mut Reader) {
+    pub(super) fn observe(&mut self, reader: &mut KernelFileReader) {
         let Some(reading) = reader.file("/proc/stat").ok().and_then(parse_host_cpu) else {
             return;
         };

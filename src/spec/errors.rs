@@ -8,7 +8,7 @@ use miette::{
 };
 
 use super::Place;
-use super::excerpt::{Excerpt, Lines, clean};
+use super::excerpt::{Excerpt, NumberedLines, clean};
 use super::problems::Problem;
 
 /// The problems of a spec that could not be read; never empty.
@@ -72,7 +72,7 @@ impl SpecErrors {
         mut problems: Vec<Problem>,
         further: usize,
     ) -> Self {
-        let lines = Lines::of(bytes);
+        let lines = NumberedLines::of(bytes);
         problems.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
         let problems = problems
             .into_iter()

@@ -7,7 +7,7 @@ use miette::SourceSpan;
 use super::Place;
 
 /// A file whose lines are known.
-pub(super) struct Lines<'a> {
+pub(super) struct NumberedLines<'a> {
     bytes: &'a [u8],
     /// The offset of each line's first byte; never empty.
     starts: Vec<usize>,
@@ -43,7 +43,7 @@ impl View {
     }
 }
 
-impl<'a> Lines<'a> {
+impl<'a> NumberedLines<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let starts = std::iter::once(0)
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn places_count_lines_and_characters_from_one() {
-        let lines = Lines::of("a: 1\nüb: 2\r\n".as_bytes());
+        let lines = NumberedLines::of("a: 1\nüb: 2\r\n".as_bytes());
         assert_eq!(lines.place(0), Place { line: 1, column: 1 });
         assert_eq!(lines.place(7), Place { line: 2, column: 2 });
         assert_eq!(lines.place(9999), Place { line: 3, column: 1 });
@@ -229,7 +229,7 @@ mod tests {
             &"long ".repeat(300),
         ] {
             let bytes = text.as_bytes();
-            let lines = Lines::of(bytes);
+            let lines = NumberedLines::of(bytes);
             for start in 0..bytes.len() + 2 {
                 for length in [0, 1, 2, 500] {
                     let view = lines.excerpt(&(start..start + length)).view(60);

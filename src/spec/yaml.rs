@@ -37,12 +37,12 @@ pub(super) enum Value {
     Text(String),
     Sequence(Vec<Node>),
     /// In the order of the file; a key may stand twice.
-    Mapping(Vec<(Key, Node)>),
+    Mapping(Vec<(YamlKey, Node)>),
 }
 
 /// A key of a mapping.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Key {
+pub(super) struct YamlKey {
     pub(super) text: String,
     pub(super) span: Range<usize>,
 }
@@ -115,7 +115,7 @@ struct Open {
 enum Collection {
     Sequence(Vec<Node>),
     /// The entries so far, and the key whose value comes next.
-    Mapping(Vec<(Key, Node)>, Option<Key>),
+    Mapping(Vec<(YamlKey, Node)>, Option<YamlKey>),
 }
 
 /// What an alias copies: the node and what a copy adds to the counts.
@@ -241,7 +241,7 @@ impl<'text> Builder<'text> {
                     YamlProblem::new("a key is missing here", span).help("write `key: value`")
                 );
             }
-            *pending = Some(Key {
+            *pending = Some(YamlKey {
                 text: text.to_owned(),
                 span,
             });

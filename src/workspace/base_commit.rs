@@ -8,7 +8,7 @@ use crate::change::PathGlobs;
 use crate::cli::{ChangeArguments, SpecArguments};
 use crate::console::AppError;
 use crate::git::{GitError, TreeEntry};
-use crate::github::tree::{Kind, TreeFile};
+use crate::github::tree::{PathKind, TreeFile};
 use crate::instance::InstanceConfiguration;
 use crate::spec::{Job, Spec};
 use crate::workspace::base_policy::{self, BaseFile};
@@ -54,7 +54,7 @@ impl From<TreeEntry> for Listed {
 impl From<TreeFile> for Listed {
     fn from(file: TreeFile) -> Self {
         Self {
-            is_file: matches!(file.kind, Kind::File | Kind::Executable),
+            is_file: matches!(file.kind, PathKind::File | PathKind::Executable),
             file: CodeFile {
                 path: file.path,
                 blob: file.blob,

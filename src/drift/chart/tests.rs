@@ -1,15 +1,15 @@
 use super::*;
 use crate::units::Fraction;
 
-fn points(levels: &[f64], standard_error: f64) -> Vec<Point> {
+fn points(levels: &[f64], standard_error: f64) -> Vec<ChartPoint> {
     levels
         .iter()
-        .map(|level| Point::new(level.ln(), standard_error).unwrap())
+        .map(|level| ChartPoint::new(level.ln(), standard_error).unwrap())
         .collect()
 }
 
-fn shift(levels: &[f64]) -> Option<Shift> {
-    Chart::of(&points(levels, 0.02)).shift()
+fn shift(levels: &[f64]) -> Option<ChartShift> {
+    ControlChart::of(&points(levels, 0.02)).shift()
 }
 
 #[test]
@@ -17,9 +17,9 @@ fn the_statistic_is_that_of_two_samples_with_the_prior_in_the_variance() {
     // ln levels 0, 0.02, 0.01 | 0.20, 0.22, each of variance 0.04^2 + 0.03^2 = 0.0025. Difference of the means 0.2; squares
     // within 0.0004 / 0.0025 = 0.16 on 3 degrees of freedom; factor (3 + 0.16) / 6; statistic
     // 0.2 / sqrt(0.526667 * 0.0025 * (1/3 + 1/2)) = 6.03788.
-    let points: Vec<Point> = [0.0, 0.02, 0.01, 0.2, 0.22]
+    let points: Vec<ChartPoint> = [0.0, 0.02, 0.01, 0.2, 0.22]
         .into_iter()
-        .map(|ln| Point::new(ln, 0.04).unwrap())
+        .map(|ln| ChartPoint::new(ln, 0.04).unwrap())
         .collect();
     let split = Split::best(&points).unwrap();
     assert_eq!(split.at, 3);
@@ -30,7 +30,7 @@ fn the_statistic_is_that_of_two_samples_with_the_prior_in_the_variance() {
 fn a_less_certain_check_counts_less() {
     let mut levels = points(&[1.0, 1.0, 1.0, 1.3, 1.3], 0.02);
     let certain = statistic(&levels).unwrap();
-    levels[4] = Point::new(1.3_f64.ln(), 0.2).unwrap();
+    levels[4] = ChartPoint::new(1.3_f64.ln(), 0.2).unwrap();
     assert!(statistic(&levels).unwrap() < certain);
 }
 
@@ -105,12 +105,12 @@ fn another_unit_changes_nothing() {
 
 #[test]
 fn without_a_shift_the_last_check_stands_beside_all_earlier_ones() {
-    let chart = Chart::of(&points(&[1.0, 1.0, 1.0, 1.1], 0.02));
+    let chart = ControlChart::of(&points(&[1.0, 1.0, 1.0, 1.1], 0.02));
     assert_eq!(chart.shift(), None);
     let last = chart.last_check().unwrap();
     assert!((last.median() - 1.1).abs() < 1e-9);
     assert!((0.9..0.999).contains(&last.chance_above(1.0)));
-    assert_eq!(Chart::of(&points(&[1.0], 0.02)).last_check(), None);
+    assert_eq!(ControlChart::of(&points(&[1.0], 0.02)).last_check(), None);
 }
 
 #[test]
@@ -122,19 +122,19 @@ fn what_says_nothing_is_no_point() {
         (0.0, -0.1),
         (0.0, 1e300),
     ] {
-        assert_eq!(Point::new(ln_level, standard_error), None);
+        assert_eq!(ChartPoint::new(ln_level, standard_error), None);
     }
 }
 
 #[test]
 fn the_largest_and_smallest_levels_are_no_trouble() {
-    let extremes: Vec<Point> = [f64::MIN_POSITIVE, f64::MAX, 1.0, f64::MAX]
+    let extremes: Vec<ChartPoint> = [f64::MIN_POSITIVE, f64::MAX, 1.0, f64::MAX]
         .into_iter()
         .zip([0.0, 10.0, 0.0, 1e-9])
-        .map(|(level, error)| Point::new(level.ln(), error).unwrap())
+        .map(|(level, error)| ChartPoint::new(level.ln(), error).unwrap())
         .collect();
     for count in 1..=extremes.len() {
-        let chart = Chart::of(&extremes[..count]);
+        let chart = ControlChart::of(&extremes[..count]);
         for multiple in chart
             .shift()
             .map(|shift| shift.of_the_reference)

@@ -1,4 +1,4 @@
-use super::super::chart::{Chart, Point};
+use super::super::chart::{ChartPoint, ControlChart};
 use super::*;
 
 const MAX_15: Rule = Rule {
@@ -6,12 +6,12 @@ const MAX_15: Rule = Rule {
     certainty: Fraction(0.95),
 };
 
-fn chart(levels: &[f64]) -> Chart {
-    let points: Vec<Point> = levels
+fn chart(levels: &[f64]) -> ControlChart {
+    let points: Vec<ChartPoint> = levels
         .iter()
-        .map(|level| Point::new(level.ln(), 0.02).unwrap())
+        .map(|level| ChartPoint::new(level.ln(), 0.02).unwrap())
         .collect();
-    Chart::of(&points)
+    ControlChart::of(&points)
 }
 
 fn judge(levels: &[f64], known: f64) -> Finding {

@@ -3,7 +3,7 @@
 use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
-    Candidate, Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, median,
+    Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, WeighedLaw, median,
     without_odd_replicates,
 };
 use super::super::runs::Runs;
@@ -56,19 +56,19 @@ fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<Level> {
         .iter()
         .map(|side| without_odd_replicates(&side.observations, prior.noise))
         .collect();
-    let first = Series::fit(&guess, prior);
+    let first = SharedLaws::fit(&guess, prior);
     let reweighed = first.without_outliers(sides, prior);
     let series = if reweighed == guess {
         first
     } else {
-        Series::fit(&reweighed, prior)
+        SharedLaws::fit(&reweighed, prior)
     };
     series.levels(sides)
 }
 
 /// Every law that may matter, with its grid. Where work differs there are many; hundreds of runs leave few of them in question:
 /// parts that go with the work by the linear law, and forms by the best of these parts.
-fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<Candidate> {
+fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
     let grid = |shape: Shape, weight: f64, (part, part_weight): (f64, f64)| {
         evidence.with_work_part(shape, part, weight.ln() + part_weight)
     };
@@ -93,8 +93,8 @@ fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<Candidate> {
 }
 
 /// Those whose best candidate is not negligible beside the best of all, the best first.
-fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<Candidate>) -> Vec<T> {
-    let highest = |candidates: Vec<Candidate>| {
+fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<WeighedLaw>) -> Vec<T> {
+    let highest = |candidates: Vec<WeighedLaw>| {
         candidates
             .into_iter()
             .map(|one| one.weight)
@@ -116,15 +116,15 @@ fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<Candidate>) -> Vec<T> {
 }
 
 /// The laws that all records may share.
-struct Series {
+struct SharedLaws {
     /// Each with its probability, and ln S of every record.
-    laws: Vec<(Candidate, f64, Vec<f64>)>,
+    laws: Vec<(WeighedLaw, f64, Vec<f64>)>,
     weights: Vec<f64>,
     known_squares: f64,
     degrees_of_freedom: f64,
 }
 
-impl Series {
+impl SharedLaws {
     fn fit(groups: &[Vec<Observation>], prior: &Prior) -> Self {
         let slices: Vec<&[Observation]> = groups.iter().map(Vec::as_slice).collect();
         let evidence = Evidence::new(&slices, prior);
@@ -133,7 +133,7 @@ impl Series {
             .iter()
             .map(|one| one.weight)
             .fold(f64::NEG_INFINITY, f64::max);
-        let kept: Vec<(Candidate, f64)> = candidates
+        let kept: Vec<(WeighedLaw, f64)> = candidates
             .into_iter()
             .map(|one| (one, (one.weight - best).exp()))
             .filter(|(_, weight)| *weight > NEGLIGIBLE)
@@ -151,7 +151,7 @@ impl Series {
     }
 
     /// The mean over the laws of what one of them says of a record.
-    fn mean(&self, of: impl Fn(&Candidate, &[f64]) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(&WeighedLaw, &[f64]) -> f64) -> f64 {
         self.laws
             .iter()
             .map(|(law, chance, centers)| chance * of(law, centers))
@@ -193,7 +193,7 @@ impl Series {
         let variance =
             self.mean(|law, _| (self.known_squares + law.squares) / self.degrees_of_freedom);
         let of_one = |(record, side): (usize, &&Side)| {
-            let ln_size = |law: &Candidate| law.relative(side.full.share, side.full.work).0.ln();
+            let ln_size = |law: &WeighedLaw| law.relative(side.full.share, side.full.work).0.ln();
             Level {
                 ln_seconds: self.mean(|law, centers| centers[record] + ln_size(law)),
                 ln_size: self.mean(|law, _| ln_size(law)),

@@ -12,9 +12,9 @@
 //! the runs as well (MacKay, Information Theory, Inference, and Learning Algorithms, 2003, chapter 28).
 
 use super::super::law::Shape;
-use super::super::posterior::{Candidate, Evidence, NEGLIGIBLE, Prior};
+use super::super::posterior::{Evidence, NEGLIGIBLE, Prior, WeighedLaw};
 use super::super::predictive::{Component, Predictive, Spread, merged};
-use super::sides::{Place, Side};
+use super::sides::{AxisPoint, Side};
 use crate::units::count_as_float;
 
 /// How likely each way is before anything is measured. Most changes of a level touch everything alike or nothing: another
@@ -49,7 +49,7 @@ const NEGLIGIBLE_PAIR: f64 = 1e-7;
 /// What the three ways say of both sides. `squares` are those of each side's closest law; `luck` is what the two sides' days and
 /// machines add.
 pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: Spread) -> Changed {
-    let pair = Pair::new(sides, squares, prior);
+    let pair = ComparedSides::new(sides, squares, prior);
     let ways = [
         (ALL, pair.all()),
         (PARTS, pair.parts()),
@@ -67,9 +67,9 @@ pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: S
         });
         Predictive::mixture_of(lists.filter(|list| !list.is_empty()).collect())
     };
-    let median = |of: fn(&Cause) -> f64| {
+    let median = |of: fn(&LawEffects) -> f64| {
         let causes = ways.iter().flat_map(|(chance, way)| {
-            let one = move |cause: &Cause| (of(cause), cause.weight * chance / whole);
+            let one = move |cause: &LawEffects| (of(cause), cause.weight * chance / whole);
             way.causes.iter().map(one)
         });
         weighted_median(causes.collect())
@@ -85,7 +85,7 @@ pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: S
 }
 
 /// Both sides, prepared.
-struct Pair<'a> {
+struct ComparedSides<'a> {
     sides: [&'a Side; 2],
     prior: &'a Prior,
     /// Of the noise, after all runs of both sides.
@@ -97,7 +97,7 @@ struct Pair<'a> {
     /// The weight of the runs of each side.
     weights: [f64; 2],
     /// The laws of both sides together.
-    common: Vec<(f64, Candidate, f64)>,
+    common: Vec<(f64, WeighedLaw, f64)>,
     /// For each form of law those of each side by itself.
     apart: Vec<[Vec<Own>; 2]>,
 }
@@ -105,7 +105,7 @@ struct Pair<'a> {
 /// A law of one side by itself.
 #[derive(Debug, Clone, Copy)]
 struct Own {
-    candidate: Candidate,
+    candidate: WeighedLaw,
     /// Its prior probability.
     mass: f64,
     /// Of the form, f and k, alone.
@@ -118,12 +118,12 @@ struct Way {
     evidence: f64,
     total: Vec<Component>,
     rate: Vec<Component>,
-    causes: Vec<Cause>,
+    causes: Vec<LawEffects>,
 }
 
 /// What a law of the base says of more data and more work.
 #[derive(Debug, Clone, Copy)]
-struct Cause {
+struct LawEffects {
     weight: f64,
     data: f64,
     work: f64,
@@ -131,14 +131,14 @@ struct Cause {
 
 /// A law at a place: the logarithm of what a run takes there, and how much of it grows.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct LawAtPoint {
     logarithm: f64,
     growing: f64,
     work_part: f64,
-    place: Place,
+    place: AxisPoint,
 }
 
-impl<'a> Pair<'a> {
+impl<'a> ComparedSides<'a> {
     fn new(sides: [&'a Side; 2], squares: [f64; 2], prior: &'a Prior) -> Self {
         let both = Evidence::new(&sides.map(|side| side.observations.as_slice()), prior);
         let parts = both.work_parts();
@@ -183,11 +183,11 @@ impl<'a> Pair<'a> {
                 laws[side].retain(|own| own.candidate.weight > least);
             }
         }
-        let centers = |candidate: Candidate| {
+        let centers = |candidate: WeighedLaw| {
             let centers = both.centers(&candidate);
             (both.prior_probability(&candidate), candidate, centers[1])
         };
-        let mut common: Vec<Candidate> = forms
+        let mut common: Vec<WeighedLaw> = forms
             .iter()
             .flat_map(|(shape, part, weight)| both.with_work_part(*shape, *part, *weight))
             .collect();
@@ -221,9 +221,9 @@ impl<'a> Pair<'a> {
     }
 
     /// The base's full run, the same with the new side's data, and the new side's own.
-    fn places(&self) -> [Place; 3] {
+    fn places(&self) -> [AxisPoint; 3] {
         let [base, new] = self.sides.map(|side| side.full);
-        let more_data = Place {
+        let more_data = AxisPoint {
             share: new.share,
             ..base
         };
@@ -231,13 +231,13 @@ impl<'a> Pair<'a> {
     }
 
     /// What a law of the base, and one of the new side, say of the places.
-    fn told_by_base(&self, law: &Candidate) -> [Told; 3] {
+    fn told_by_base(&self, law: &WeighedLaw) -> [LawAtPoint; 3] {
         self.places().map(|place| self.told(law, law.center, place))
     }
 
-    fn told(&self, law: &Candidate, center: f64, place: Place) -> Told {
+    fn told(&self, law: &WeighedLaw, center: f64, place: AxisPoint) -> LawAtPoint {
         let (relative, growing) = law.relative(place.share, place.work);
-        Told {
+        LawAtPoint {
             logarithm: center + relative.ln(),
             growing: growing.max(self.prior.least_growing),
             work_part: law.work_part,
@@ -253,7 +253,7 @@ impl<'a> Pair<'a> {
             let base = self.told_by_base(law);
             let new = self.told(law, *center_of_new, self.sides[1].full);
             way.add_pair(self, weight, law.squares, base, new);
-            way.causes.push(Cause::of(weight, base));
+            way.causes.push(LawEffects::of(weight, base));
         }
         way
     }
@@ -263,7 +263,7 @@ impl<'a> Pair<'a> {
         let mut way = Way::default();
         for [of_base, of_new] in &self.apart {
             let mut of_form = Way::default();
-            let news: Vec<(Own, Told)> = of_new
+            let news: Vec<(Own, LawAtPoint)> = of_new
                 .iter()
                 .map(|own| {
                     let law = &own.candidate;
@@ -281,7 +281,7 @@ impl<'a> Pair<'a> {
                         weight_of_base += weight;
                     }
                 }
-                way.causes.push(Cause::of(weight_of_base, base));
+                way.causes.push(LawEffects::of(weight_of_base, base));
             }
             if of_form.total.is_empty() {
                 continue;
@@ -297,7 +297,7 @@ impl<'a> Pair<'a> {
     fn form(&self) -> Way {
         let [bases, news] = [0, 1].map(|side| self.margin(side));
         let evidence: f64 = bases.iter().map(|one| one.weight).sum();
-        let mixture = |side: usize, margin: &[Margin], at: &dyn Fn(&Candidate) -> Told| {
+        let mixture = |side: usize, margin: &[Margin], at: &dyn Fn(&WeighedLaw) -> LawAtPoint| {
             let of_one = |one: &Margin| {
                 let told = at(&one.law);
                 let noise = one.noise_variance / self.weights[side];
@@ -331,7 +331,7 @@ impl<'a> Pair<'a> {
             rate: difference(&with_all_of_new),
             causes: bases
                 .iter()
-                .map(|one| Cause::of(one.weight, self.told_by_base(&one.law)))
+                .map(|one| LawEffects::of(one.weight, self.told_by_base(&one.law)))
                 .collect(),
         }
     }
@@ -395,7 +395,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The variance that growth's drift beyond the largest run adds at a place (`Posterior::predict_at`).
-    fn doubt_beyond(&self, told: Told, reach: Place) -> f64 {
+    fn doubt_beyond(&self, told: LawAtPoint, reach: AxisPoint) -> f64 {
         let [data, work] = distances(told.place, reach);
         let walks = data.powi(3) + told.work_part.powi(2) * work.powi(3);
         (self.prior.exponent_drift * told.growing).powi(2) * walks / 3.0
@@ -403,9 +403,9 @@ impl<'a> Pair<'a> {
 
     /// The same of the difference between two places where both sides' growth drifts alike: only what one of them goes further
     /// along the same walk, or grows more, is in doubt. The canaries of either side show the law as far as they reach.
-    fn doubt_between(&self, base: Told, new: Told) -> f64 {
+    fn doubt_between(&self, base: LawAtPoint, new: LawAtPoint) -> f64 {
         let [one, other] = self.sides.map(|side| side.reach);
-        let reach = Place {
+        let reach = AxisPoint {
             share: one.share.max(other.share),
             work: one.work.max(other.work),
         };
@@ -425,17 +425,24 @@ impl<'a> Pair<'a> {
 /// One law of one side, weighed over the other side's.
 #[derive(Debug, Clone, Copy)]
 struct Margin {
-    law: Candidate,
+    law: WeighedLaw,
     weight: f64,
     noise_variance: f64,
 }
 
 impl Way {
-    fn add_pair(&mut self, pair: &Pair, weight: f64, squares: f64, base: [Told; 3], new: Told) {
+    fn add_pair(
+        &mut self,
+        pair: &ComparedSides,
+        weight: f64,
+        squares: f64,
+        base: [LawAtPoint; 3],
+        new: LawAtPoint,
+    ) {
         self.evidence += weight;
         let locations =
             pair.noise_variance(squares) * (1.0 / pair.weights[0] + 1.0 / pair.weights[1]);
-        let difference = |base: Told| Component {
+        let difference = |base: LawAtPoint| Component {
             weight,
             center: new.logarithm - base.logarithm,
             spread: pair.spread(locations + pair.doubt_between(base, new)),
@@ -445,8 +452,8 @@ impl Way {
     }
 }
 
-impl Cause {
-    fn of(weight: f64, [base, more_data, new]: [Told; 3]) -> Self {
+impl LawEffects {
+    fn of(weight: f64, [base, more_data, new]: [LawAtPoint; 3]) -> Self {
         Self {
             weight,
             data: more_data.logarithm - base.logarithm,
@@ -456,7 +463,7 @@ impl Cause {
 }
 
 /// How far a place lies beyond the largest run, in ln of the data and of the work.
-fn distances(place: Place, reach: Place) -> [f64; 2] {
+fn distances(place: AxisPoint, reach: AxisPoint) -> [f64; 2] {
     [
         (place.share / reach.share).ln().max(0.0),
         (place.work / reach.work).ln().max(0.0),

@@ -10,7 +10,7 @@ const FARTHEST: f64 = 1e9;
 
 /// What is compared.
 #[derive(Clone, Copy)]
-pub(super) struct Quantity {
+pub(super) struct ComparedValue {
     /// `time`, `memory`.
     pub(super) subject: &'static str,
     pub(super) prior: &'static Prior,
@@ -19,7 +19,7 @@ pub(super) struct Quantity {
 
 /// A place on the common axis: of the larger full run's data, and of its work per datum; each in (0, 1].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Place {
+pub(super) struct AxisPoint {
     pub(super) share: f64,
     pub(super) work: f64,
 }
@@ -30,14 +30,14 @@ pub(super) struct Side {
     /// At least one, in a fixed order.
     pub(super) observations: Vec<Observation>,
     /// Where its full run is.
-    pub(super) full: Place,
+    pub(super) full: AxisPoint,
     /// The most data, and the most work, that one of its runs had.
-    pub(super) reach: Place,
+    pub(super) reach: AxisPoint,
 }
 
 impl Side {
     /// Enough runs for a law of their own, or why not.
-    pub(super) fn of(runs: &Runs, axis: &Axis, quantity: Quantity) -> Result<Self, Unknown> {
+    pub(super) fn of(runs: &Runs, axis: &Axis, quantity: ComparedValue) -> Result<Self, Unknown> {
         let measured = runs.measured(quantity.value)?;
         points::check(&measured, quantity.subject, runs.fewest)?;
         let full = axis.full(runs)?;
@@ -53,7 +53,7 @@ impl Side {
             |part: fn(&Observation) -> f64| observations.iter().map(part).fold(0.0, f64::max);
         Ok(Self {
             full,
-            reach: Place {
+            reach: AxisPoint {
                 share: most(|run| run.share),
                 work: most(|run| run.work),
             },
@@ -93,12 +93,12 @@ impl Axis {
         }
     }
 
-    fn full(&self, runs: &Runs) -> Result<Place, Unknown> {
+    fn full(&self, runs: &Runs) -> Result<AxisPoint, Unknown> {
         let part = |full: Option<f64>, largest: Option<f64>| match (full, largest) {
             (Some(full), Some(largest)) => full / largest,
             _ => 1.0,
         };
-        let full = Place {
+        let full = AxisPoint {
             share: part(runs.full_bytes(), self.bytes),
             work: part(runs.full_work(), self.work),
         };

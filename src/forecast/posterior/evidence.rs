@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::law::Shape;
-use super::{Candidate, Observation, Prior};
+use super::{Observation, Prior, WeighedLaw};
 use crate::units::count_as_float;
 
 /// The grid over logit u: wide enough for a fixed part of a millionth, and for a growing part of a millionth.
@@ -33,11 +33,11 @@ pub(in crate::forecast) struct Evidence<'a> {
 
 /// Runs with one S.
 struct Group {
-    runs: Vec<Run>,
+    runs: Vec<ObservedRun>,
     weight_total: f64,
 }
 
-struct Run {
+struct ObservedRun {
     /// Where its share and work stand among the places.
     place: usize,
     logarithm: f64,
@@ -63,7 +63,7 @@ impl<'a> Evidence<'a> {
             .map(|group| Group {
                 runs: group
                     .iter()
-                    .map(|run| Run {
+                    .map(|run| ObservedRun {
                         place: place(run),
                         logarithm: run.value.ln(),
                         weight: run.weight,
@@ -109,7 +109,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// What a candidate says of ln S in each group.
-    pub(in crate::forecast) fn centers(&self, candidate: &Candidate) -> Vec<f64> {
+    pub(in crate::forecast) fn centers(&self, candidate: &WeighedLaw) -> Vec<f64> {
         let relative: Vec<f64> = self
             .places
             .iter()
@@ -122,7 +122,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The prior probability of a candidate of this evidence.
-    pub(in crate::forecast) fn prior_probability(&self, candidate: &Candidate) -> f64 {
+    pub(in crate::forecast) fn prior_probability(&self, candidate: &WeighedLaw) -> f64 {
         (candidate.weight + self.penalty(candidate.squares)).exp()
     }
 
@@ -194,7 +194,7 @@ impl<'a> Evidence<'a> {
         shape: Shape,
         parts: &[(f64, f64)],
         log_prior: f64,
-    ) -> Vec<Candidate> {
+    ) -> Vec<WeighedLaw> {
         parts
             .iter()
             .flat_map(|(part, weight)| self.with_work_part(shape, *part, log_prior + weight))
@@ -207,7 +207,7 @@ impl<'a> Evidence<'a> {
         shape: Shape,
         work_part: f64,
         log_prior: f64,
-    ) -> Vec<Candidate> {
+    ) -> Vec<WeighedLaw> {
         let growth: Vec<f64> = self
             .places
             .iter()
@@ -224,11 +224,11 @@ impl<'a> Evidence<'a> {
         growth: &[f64],
         work_part: f64,
         log_prior: f64,
-    ) -> Vec<Candidate> {
+    ) -> Vec<WeighedLaw> {
         let candidate = |logit: f64| {
             let fixed = 1.0 / (1.0 + (-logit).exp());
             self.weigh(
-                Candidate {
+                WeighedLaw {
                     shape,
                     fixed,
                     work_part,
@@ -251,7 +251,7 @@ impl<'a> Evidence<'a> {
             let one = candidate(logit);
             (logit, one, one.weight + density(logit))
         };
-        let mut grid: Vec<(f64, Candidate, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
+        let mut grid: Vec<(f64, WeighedLaw, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
             .map(|logit| point(f64::from(logit)))
             .collect();
         for _ in 0..MOST_ZOOM_PASSES {
@@ -287,7 +287,7 @@ impl<'a> Evidence<'a> {
             .map(|index| {
                 let before = grid[index.saturating_sub(1)].0;
                 let after = grid[(index + 1).min(grid.len() - 1)].0;
-                Candidate {
+                WeighedLaw {
                     weight: grid[index].2 + ((after - before) / 2.0).ln() + log_scale,
                     ..grid[index].1
                 }
@@ -296,7 +296,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The evidence of one candidate and what it says of ln S in the first group; `growth` holds f(x) h(q) of each place.
-    fn weigh(&self, candidate: Candidate, growth: &[f64]) -> Candidate {
+    fn weigh(&self, candidate: WeighedLaw, growth: &[f64]) -> WeighedLaw {
         let fixed = candidate.fixed;
         let relative: Vec<f64> = growth
             .iter()
@@ -308,7 +308,7 @@ impl<'a> Evidence<'a> {
             .map(|group| group.center_and_squares(&relative));
         let (center, mut squares) = centers.next().expect("there is at least one group");
         squares += centers.map(|(_, squares)| squares).sum::<f64>();
-        Candidate {
+        WeighedLaw {
             center,
             squares,
             weight: candidate.weight - self.penalty(squares),

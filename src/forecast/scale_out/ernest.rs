@@ -69,7 +69,7 @@ pub fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<ScaleOut, Unknown>
         ));
     }
 
-    let fit = Fit::of(&runs, wanted);
+    let fit = ErnestFit::of(&runs, wanted);
     let median = fit.median();
     if !(median > 0.0 && median.is_finite()) {
         return Err(Unknown(format!(
@@ -98,7 +98,7 @@ pub fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<ScaleOut, Unknown>
 }
 
 /// Ernest's law, fitted about one wanted load.
-struct Fit {
+struct ErnestFit {
     law: NonNegative<4>,
     wanted: [f64; 4],
     /// Seconds; the longest run, so that no square overflows.
@@ -108,7 +108,7 @@ struct Fit {
     degrees_of_freedom: f64,
 }
 
-impl Fit {
+impl ErnestFit {
     fn of(runs: &[ScaleOutRun], wanted: Load) -> Self {
         let unit = runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
         let nearness: Vec<f64> = runs

@@ -50,10 +50,10 @@ impl Shards {
     pub fn of(channels: &[ChannelObjects], hosts: u32) -> Self {
         let hosts = hosts.max(1);
         let count = usize::try_from(hosts).expect("a count of instances fits into memory");
-        let sharded: Vec<Channel> = channels
+        let sharded: Vec<ShardedChannel> = channels
             .iter()
             .filter(|channel| channel.distribution == Distribution::ShardedByS3Key)
-            .map(|channel| Channel::new(channel, count))
+            .map(|channel| ShardedChannel::new(channel, count))
             .collect();
         let on_every_host: Bytes = channels
             .iter()
@@ -66,7 +66,7 @@ impl Shards {
             .max()
             .copied()
             .unwrap_or_default();
-        let at_most: Bytes = sharded.iter().map(Channel::heaviest_at_most).sum();
+        let at_most: Bytes = sharded.iter().map(ShardedChannel::heaviest_at_most).sum();
         let most_objects = sharded.iter().map(|channel| channel.objects.len()).max();
         let idle_hosts = most_objects.map_or(0, |objects| {
             hosts.saturating_sub(u32::try_from(objects).unwrap_or(u32::MAX))
@@ -92,7 +92,7 @@ impl Shards {
 }
 
 /// A channel that is divided among the hosts.
-struct Channel<'a> {
+struct ShardedChannel<'a> {
     name: &'a str,
     /// The largest first.
     objects: Vec<Bytes>,
@@ -100,7 +100,7 @@ struct Channel<'a> {
     hosts: usize,
 }
 
-impl<'a> Channel<'a> {
+impl<'a> ShardedChannel<'a> {
     fn new(channel: &ChannelObjects<'a>, hosts: usize) -> Self {
         let mut objects = channel.objects.to_vec();
         objects.sort_by(|a, b| b.cmp(a));
@@ -156,10 +156,10 @@ fn share_of(bytes: Bytes, hosts: u32) -> Bytes {
 }
 
 /// The median over seeded random divisions of what the heaviest host gets of all sharded channels together.
-fn heaviest_in_the_middle(channels: &[Channel], hosts: usize) -> Bytes {
+fn heaviest_in_the_middle(channels: &[ShardedChannel], hosts: usize) -> Bytes {
     let objects: usize = channels.iter().map(|channel| channel.objects.len()).sum();
     let divisions = (MOST_DEALT / objects.max(1)).clamp(1, DIVISIONS) | 1;
-    let mut order = Order(0);
+    let mut order = SplitMix64(0);
     let mut heaviest: Vec<Bytes> = (0..divisions)
         .map(|_| {
             let mut loads = vec![Bytes(0); hosts];
@@ -181,9 +181,9 @@ fn heaviest_in_the_middle(channels: &[Channel], hosts: usize) -> Bytes {
 }
 
 /// Splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-struct Order(u64);
+struct SplitMix64(u64);
 
-impl Order {
+impl SplitMix64 {
     /// Fisher and Yates; the bias of the remainder is below objects / 2^64.
     fn shuffle<T>(&mut self, things: &mut [T]) {
         for last in (1..things.len()).rev() {

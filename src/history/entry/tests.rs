@@ -32,11 +32,11 @@ fn a_name_that_is_not_exactly_ours_is_broken_beside_records_and_nothing_elsewher
     let broken = |from: &str, to: &str| {
         let path = PATH.replace(from, to);
         assert_ne!(path, PATH);
-        let broken = Place::Broken {
+        let broken = HistoryPath::Broken {
             scope: Scope::Main,
             job: "churn".to_owned(),
         };
-        assert_eq!(Place::of(&path), broken, "{path}");
+        assert_eq!(HistoryPath::of(&path), broken, "{path}");
     };
     for (from, to) in [
         ("20261121", "20261321"),
@@ -76,7 +76,7 @@ fn a_name_that_is_not_exactly_ours_is_broken_beside_records_and_nothing_elsewher
         "main//x.json",
         "",
     ] {
-        assert_eq!(Place::of(other), Place::Other, "{other}");
+        assert_eq!(HistoryPath::of(other), HistoryPath::Other, "{other}");
     }
 }
 
@@ -164,6 +164,6 @@ proptest! {
 
     #[test]
     fn no_path_brings_it_down(path in "(main|pr|local|queue|pr/1)?/?[a-z%é./-]{0,20}(T|Z|\\.|-|json|é|[0-9]{0,9}){0,12}") {
-        let _ = Place::of(&path);
+        let _ = HistoryPath::of(&path);
     }
 }

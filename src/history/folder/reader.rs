@@ -1,4 +1,4 @@
-//! [`Reader`]: records of a folder, one after another.
+//! [`RecordReader`]: records of a folder, one after another.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,12 +22,12 @@ const READ: OFlag = OFlag::O_RDONLY
 pub(super) const LINK: &str = "it is a link, and nothing is read through links";
 
 /// Reads records one after another; most are in the folder of the one before.
-pub(in crate::history) struct Reader<'a> {
+pub(in crate::history) struct RecordReader<'a> {
     root: &'a Path,
     folder: Option<(Scope, String, Dir)>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     pub(super) fn of(root: &'a Path) -> Self {
         Self { root, folder: None }
     }

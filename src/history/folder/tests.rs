@@ -221,8 +221,10 @@ async fn a_record_is_not_written_through_a_link_in_its_place() {
     let folder = sample.file(&first).parent().unwrap().to_owned();
     for name in [next().file_name(), temporary_name(&next())] {
         symlink(&target, folder.join(&name)).unwrap();
-        let kept = Folder::new(sample.root()).keep(&next(), b"text").unwrap();
-        assert_eq!(kept, Kept::NameTaken);
+        let kept = RecordFolder::new(sample.root())
+            .keep(&next(), b"text")
+            .unwrap();
+        assert_eq!(kept, Placement::NameTaken);
         assert!(!target.exists());
         fs::remove_file(folder.join(name)).unwrap();
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use csv::StringRecord;
 
-use super::{Problem, Problems, TableError, quoted, without_mark};
+use super::{Problems, TableError, TableProblem, quoted, without_mark};
 use crate::units::{Fraction, Seconds};
 
 /// The names of the columns and where they stand.
@@ -43,7 +43,7 @@ impl Header {
     pub(super) fn refuse_twins(&self, columns: &[&str], problems: &mut Problems) {
         for column in columns {
             if self.names.iter().filter(|name| name == column).count() > 1 {
-                problems.add(Problem {
+                problems.add(TableProblem {
                     line: 1,
                     column: Some((*column).to_owned()),
                     what: "this column stands twice; remove one".to_owned(),
@@ -96,7 +96,7 @@ fn line_ends(text: &str) -> u64 {
 }
 
 /// One row on its way to a measurement.
-pub(super) struct Row<'a> {
+pub(super) struct Cells<'a> {
     pub(super) line: u64,
     header: &'a Header,
     record: &'a StringRecord,
@@ -104,7 +104,7 @@ pub(super) struct Row<'a> {
     sound: bool,
 }
 
-impl<'a> Row<'a> {
+impl<'a> Cells<'a> {
     /// `None`, and a complaint, for a row that is not cut into cells as the header is: its cells are not in their columns.
     pub(super) fn new(
         header: &'a Header,
@@ -143,7 +143,7 @@ impl<'a> Row<'a> {
 
     pub(super) fn complain(&mut self, column: Option<&str>, what: String) {
         self.sound = false;
-        self.problems.add(Problem {
+        self.problems.add(TableProblem {
             line: self.line,
             column: column.map(str::to_owned),
             what,
@@ -174,7 +174,7 @@ impl<'a> Row<'a> {
         value
     }
 
-    /// Like [`Row::optional`], and a complaint where the cell is missing.
+    /// Like [`Cells::optional`], and a complaint where the cell is missing.
     pub(super) fn required<T>(
         &mut self,
         column: &str,

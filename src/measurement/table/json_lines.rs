@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Problem, Problems, Table, TableError, cells, without_mark};
+use super::{Problems, Table, TableError, TableProblem, cells, without_mark};
 use crate::measurement::{Measurement, SCHEMA_VERSION, Utilization};
 
 /// Reads one measurement a line; blank lines are passed over.
@@ -31,15 +31,15 @@ pub fn read_json_lines(text: &str) -> Result<Table, TableError> {
         match read_line(json) {
             Ok(measurement) => measurements.push(measurement),
             // One damaged line alone is no record that was cut short: it is some other file.
-            Err(Refusal::Damaged(what)) if is_last && index > 0 => notes.push(format!(
+            Err(BadLine::Damaged(what)) if is_last && index > 0 => notes.push(format!(
                 "line {line}: the last line is damaged and left out; was its writer killed? ({what})"
             )),
-            Err(Refusal::CutShort) if is_last && (index > 0 || !text.ends_with('\n')) => {
+            Err(BadLine::CutShort) if is_last && (index > 0 || !text.ends_with('\n')) => {
                 notes.push(format!(
                     "line {line}: the last line is cut short and left out; was its writer killed?"
                 ));
             }
-            Err(refusal) => problems.add(Problem {
+            Err(refusal) => problems.add(TableProblem {
                 line: *line,
                 column: None,
                 what: refusal.words(),
@@ -85,7 +85,7 @@ pub fn to_json_line(measurement: &Measurement) -> String {
 }
 
 /// Why a line is not taken.
-enum Refusal {
+enum BadLine {
     /// The JSON ends before it is whole.
     CutShort,
     Damaged(String),
@@ -93,7 +93,7 @@ enum Refusal {
     Unfit(String),
 }
 
-impl Refusal {
+impl BadLine {
     fn words(self) -> String {
         match self {
             Self::CutShort => "the line is cut short; expected one whole JSON object".to_owned(),
@@ -103,16 +103,16 @@ impl Refusal {
     }
 }
 
-fn read_line(json: &str) -> Result<Measurement, Refusal> {
+fn read_line(json: &str) -> Result<Measurement, BadLine> {
     match serde_json::from_str::<Measurement>(json) {
         Ok(measurement) => match unfit(&measurement) {
-            Some(what) => Err(Refusal::Unfit(what)),
+            Some(what) => Err(BadLine::Unfit(what)),
             None => Ok(measurement),
         },
         Err(error) => Err(match version(json).and_then(newer) {
-            Some(what) => Refusal::Unfit(what),
-            None if error.is_eof() => Refusal::CutShort,
-            None => Refusal::Damaged(words(json, &error)),
+            Some(what) => BadLine::Unfit(what),
+            None if error.is_eof() => BadLine::CutShort,
+            None => BadLine::Damaged(words(json, &error)),
         }),
     }
 }

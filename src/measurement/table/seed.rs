@@ -5,7 +5,7 @@
 //! not sampled is -1, and the library divides CPU and GPU figures by the number of cores or GPUs after that, so a
 //! missing one may be -1/8.
 
-use super::cells::{self, FRACTION, NumberedRow, Replicates, Row};
+use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
 use super::{Header, Problems, Table, TableError, quoted};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome, PeakMemory, Usage, Utilization};
@@ -56,12 +56,12 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, Table
     let mut unfinished = Vec::new();
     let mut replicates = Replicates::default();
     for row in rows {
-        let Some(mut row) = Row::new(header, row, &mut problems) else {
+        let Some(mut row) = Cells::new(header, row, &mut problems) else {
             continue;
         };
         match read_row(&mut row, &mut replicates) {
-            Some(Run::Ended(measurement)) => measurements.push(*measurement),
-            Some(Run::Unfinished(status)) => unfinished.push(format!(
+            Some(RunRow::Ended(measurement)) => measurements.push(*measurement),
+            Some(RunRow::Unfinished(status)) => unfinished.push(format!(
                 "line {}: this job is {}; it has no outcome yet and is left out",
                 row.line,
                 quoted(status)
@@ -86,14 +86,14 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, Table
     })
 }
 
-enum Run<'a> {
+enum RunRow<'a> {
     Ended(Box<Measurement>),
     /// With its status.
     Unfinished(&'a str),
 }
 
 /// `None` where something was complained about.
-fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a>> {
+fn read_row<'a>(row: &mut Cells<'a>, replicates: &mut Replicates) -> Option<RunRow<'a>> {
     let outcome = row.required(
         STATUS,
         "Completed, Failed, Stopped, Stopping or InProgress",
@@ -141,12 +141,12 @@ fn read_row<'a>(row: &mut Row<'a>, replicates: &mut Replicates) -> Option<Run<'a
         return None;
     }
     let Some(outcome) = outcome? else {
-        return Some(Run::Unfinished(row.text(STATUS)?));
+        return Some(RunRow::Unfinished(row.text(STATUS)?));
     };
     let (instance, fraction) = (instance?, fraction?);
     let job = row.text(JOB).map_or(UNNAMED_JOB, job_of).to_owned();
     let replicate = replicates.next(format!("{job}\n{instance}\n{}\n{work:?}", fraction.0));
-    Some(Run::Ended(Box::new(Measurement {
+    Some(RunRow::Ended(Box::new(Measurement {
         work,
         work_total,
         replicate,
@@ -197,7 +197,7 @@ fn job_of(name: &str) -> &str {
 }
 
 /// The 99th percentile stands for the mean too, for the table has no other number.
-fn utilization(row: &mut Row, column: &str, missing: fn(&str) -> bool) -> Option<Utilization> {
+fn utilization(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<Utilization> {
     percent(row, column, missing).map(|percent| Utilization {
         mean: percent,
         p99: Some(percent),
@@ -205,7 +205,7 @@ fn utilization(row: &mut Row, column: &str, missing: fn(&str) -> bool) -> Option
     })
 }
 
-fn percent(row: &mut Row, column: &str, missing: fn(&str) -> bool) -> Option<Percent> {
+fn percent(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<Percent> {
     /// A percentile between two samples of 100 may come out a rounding above it.
     const HAIR: f64 = 1e-6;
     row.optional(
@@ -223,7 +223,7 @@ fn percent(row: &mut Row, column: &str, missing: fn(&str) -> bool) -> Option<Per
     .flatten()
 }
 
-fn work(row: &mut Row, column: &str) -> Option<f64> {
+fn work(row: &mut Cells, column: &str) -> Option<f64> {
     row.optional(
         column,
         "a number above 0, or -1 where it is missing",

@@ -1,6 +1,6 @@
 //! A plain table of timed runs: one process a run on this kind of machine, with the sizes of what it read.
 
-use super::cells::{self, FRACTION, NumberedRow, Replicates, Row};
+use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
 use super::{Header, Problems, Table, TableError};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::measurement::{Measurement, Outcome, PeakMemory, Usage};
@@ -43,7 +43,12 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, Table
     let mut replicates = Replicates::default();
     let measurements: Vec<Measurement> = rows
         .iter()
-        .filter_map(|row| read_row(&mut Row::new(header, row, &mut problems)?, &mut replicates))
+        .filter_map(|row| {
+            read_row(
+                &mut Cells::new(header, row, &mut problems)?,
+                &mut replicates,
+            )
+        })
         .collect();
 
     let mut notes = Vec::new();
@@ -64,7 +69,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, Table
 }
 
 /// `None` where something was complained about.
-fn read_row(row: &mut Row, replicates: &mut Replicates) -> Option<Measurement> {
+fn read_row(row: &mut Cells, replicates: &mut Replicates) -> Option<Measurement> {
     const COUNT: &str = "a whole number above 0";
     let positive = |cell: &str| cells::count(cell).filter(|count| *count > 0);
 

@@ -1,6 +1,6 @@
 //! What the adaptive design reads from its situation.
 
-use super::{Candidate, KEPT_BESIDES, Rung, Situation, candidate};
+use super::{KEPT_BESIDES, NextRung, Rung, Situation, candidate};
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
 use crate::units::count_as_float;
@@ -35,7 +35,7 @@ impl Situation<'_> {
     }
 
     /// Whether its size was not measured yet at its level of work.
-    pub(super) fn is_new(&self, candidate: &Candidate) -> bool {
+    pub(super) fn is_new(&self, candidate: &NextRung) -> bool {
         !self.completed().any(|run| {
             run.fraction == candidate.rung.fraction && run.work_share() == candidate.rung.work
         })
@@ -100,7 +100,7 @@ impl Situation<'_> {
     }
 
     /// What small runs must still have room after the next one, in seconds.
-    pub(super) fn kept_for_the_fewest(&self, open: &[Candidate]) -> f64 {
+    pub(super) fn kept_for_the_fewest(&self, open: &[NextRung]) -> f64 {
         let after = self.missing_runs().saturating_sub(1);
         let smallest = open.first().map_or(0.0, |one| one.median);
         smallest * count_as_float(after)

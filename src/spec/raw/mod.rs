@@ -23,13 +23,13 @@ use schemars::generate::SchemaSettings;
 use super::{BackendKind, OnInconclusive};
 use crate::units::UsdPerHour;
 use reader::mapping;
-use scalar::Version;
+use scalar::FormatVersion;
 
 mapping! {
     /// A canary-gate spec: which training jobs exist, what they may cost, and how their canaries run.
     pub(in crate::spec) struct Spec {
         /// The version of this format: 1.
-        required version: Version,
+        required version: FormatVersion,
         /// Where canaries run.
         required backend: Choice<BackendKind>,
         /// The AWS region. Default: AWS_REGION, else us-east-1 for prices.

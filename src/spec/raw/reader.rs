@@ -7,7 +7,7 @@ use std::ops::Range;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::spec::problems::{At, Findings, Located, either, near_miss, quoted};
-use crate::spec::yaml::{Key, Node, Value};
+use crate::spec::yaml::{Node, Value, YamlKey};
 
 /// A raw type that can be read from a node.
 pub(in crate::spec) trait FromNode: Sized {
@@ -25,7 +25,7 @@ pub(in crate::spec) fn locate<T: FromNode>(
 }
 
 /// What to underline for a value: the value itself where it is short, the key in front of a collection or of nothing.
-fn underline(key: &Key, node: &Node) -> Range<usize> {
+fn underline(key: &YamlKey, node: &Node) -> Range<usize> {
     match node.value {
         Value::Mapping(_) | Value::Sequence(_) => key.span.clone(),
         _ if node.span.is_empty() => key.span.clone(),
@@ -61,7 +61,7 @@ pub(super) enum Need {
 
 /// The entries of a mapping whose keys are known.
 pub(super) struct Entries<'a> {
-    entries: HashMap<&'static str, (&'a Key, &'a Node)>,
+    entries: HashMap<&'static str, (&'a YamlKey, &'a Node)>,
     at: &'a At,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-fn unknown_key(key: &Key, at: &At, known: &[&'static str], findings: &mut Findings) {
+fn unknown_key(key: &YamlKey, at: &At, known: &[&'static str], findings: &mut Findings) {
     let at = At {
         path: at.path.clone(),
         span: key.span.clone(),
@@ -134,7 +134,7 @@ fn unknown_key(key: &Key, at: &At, known: &[&'static str], findings: &mut Findin
     findings.wrong_with_help(&at, format!("unknown key {}", quoted(&key.text)), help);
 }
 
-fn given_twice(key: &Key, at: &At, findings: &mut Findings) {
+fn given_twice(key: &YamlKey, at: &At, findings: &mut Findings) {
     let at = At {
         path: at.path.clone(),
         span: key.span.clone(),

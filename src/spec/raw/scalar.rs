@@ -206,9 +206,9 @@ impl FromNode for f64 {
 
 /// The version of the format; only 1 can be read.
 #[derive(Debug)]
-pub(in crate::spec) struct Version;
+pub(in crate::spec) struct FormatVersion;
 
-impl FromNode for Version {
+impl FromNode for FormatVersion {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
         match &node.value {
             Value::Number(text) if text == "1" => Some(Self),
@@ -228,37 +228,37 @@ impl FromNode for Version {
     }
 }
 
-inline_schema!(Version, "Version", { "const": 1 });
+inline_schema!(FormatVersion, "Version", { "const": 1 });
 
 /// A unit and how a person writes it.
-pub(in crate::spec) trait Unit: FromStr<Err = UnitError> {
+pub(in crate::spec) trait WrittenUnit: FromStr<Err = UnitError> {
     /// Matches all that is read (ECMA 262).
     const PATTERN: &'static str;
     const EXAMPLES: [&'static str; 2];
 }
 
-impl Unit for Seconds {
+impl WrittenUnit for Seconds {
     const PATTERN: &'static str =
         r"^\s*([0-9.]+\s*(s|sec|seconds|m|min|minutes|h|hours|d|days)\s*)+$";
     const EXAMPLES: [&'static str; 2] = ["8h", "1h 30m"];
 }
 
-impl Unit for Usd {
+impl WrittenUnit for Usd {
     const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*USD\s*$";
     const EXAMPLES: [&'static str; 2] = ["50 USD", "0.10 USD"];
 }
 
-impl Unit for UsdPerHour {
+impl WrittenUnit for UsdPerHour {
     const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*USD/h\s*$";
     const EXAMPLES: [&'static str; 2] = ["1.20 USD/h", "0.461 USD/h"];
 }
 
-impl Unit for Percent {
+impl WrittenUnit for Percent {
     const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*%\s*$";
     const EXAMPLES: [&'static str; 2] = ["90%", "2.5%"];
 }
 
-impl Unit for Fraction {
+impl WrittenUnit for Fraction {
     const PATTERN: &'static str = Percent::PATTERN;
     const EXAMPLES: [&'static str; 2] = ["1%", "2.5%"];
 }
@@ -267,7 +267,7 @@ impl Unit for Fraction {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::spec) struct Quantity<U>(pub(in crate::spec) U);
 
-impl<U: Unit> FromNode for Quantity<U> {
+impl<U: WrittenUnit> FromNode for Quantity<U> {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
         let (Value::Text(text) | Value::Number(text)) = &node.value else {
             wrong_kind(
@@ -292,7 +292,7 @@ impl<U: Unit> FromNode for Quantity<U> {
     }
 }
 
-impl<U: Unit> JsonSchema for Quantity<U> {
+impl<U: WrittenUnit> JsonSchema for Quantity<U> {
     fn inline_schema() -> bool {
         true
     }

@@ -1,6 +1,6 @@
 //! What a job may take: written budget lines, the two implicit ones, and drift.
 
-use super::{Instances, Reader, level};
+use super::{Instances, SpecReader, level};
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::{self, Either};
 use crate::spec::{Bound, Budget, BudgetLine, DriftPolicy, Level, LineKind, LineOrigin, Training};
@@ -80,7 +80,7 @@ impl From<raw::TimeIncreaseLine> for Upper {
     }
 }
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     /// The lines in the order of [`LineKind::ALL`], then the implicit ones that no written line covers.
     pub(super) fn budget(
         &mut self,

@@ -1,6 +1,6 @@
 //! How canaries run, and the defaults that hold when nothing is written.
 
-use super::{Reader, limits};
+use super::{SpecReader, limits};
 use crate::spec::problems::Located;
 use crate::spec::raw::{self, DesignKind, Either};
 use crate::spec::{CanaryPolicy, Design, NotYetEffect, ProbePolicy};
@@ -20,7 +20,7 @@ const MOST_FRACTIONS: usize = 100;
 const MOST_REPLICATES: u32 = 100;
 const MOST_PARALLEL: u32 = 100;
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     pub(super) fn canary(&mut self, raw: Option<raw::Canary>) -> Option<CanaryPolicy> {
         let default_parallel = if self.is_sagemaker() {
             DEFAULT_PARALLEL

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::{Instances, Reader, limits};
+use super::{Instances, SpecReader, limits};
 use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect};
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     pub(super) fn channels(
         &mut self,
         channels: Located<raw::Map<raw::Channel>>,

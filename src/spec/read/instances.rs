@@ -2,7 +2,7 @@
 
 use globset::Glob;
 
-use super::{Instances, Reader, limits};
+use super::{Instances, SpecReader, limits};
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, Either};
@@ -31,7 +31,7 @@ impl Spec {
     }
 }
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     /// The patterns as written, kept in compiled form for the instances that follow.
     pub(super) fn allowed_instances(
         &mut self,

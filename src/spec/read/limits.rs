@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::Reader;
+use super::SpecReader;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
 use crate::units::Seconds;
@@ -173,7 +173,7 @@ pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
     (open == 0 && !in_class).then_some(groups)
 }
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     /// Complains about a text that is too long, and shows by how much.
     pub(super) fn at_most(&mut self, at: &At, what: &str, text: &str, limit: usize) {
         let length = text.chars().count();

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use super::errors::SpecErrors;
-use super::excerpt::Lines;
+use super::excerpt::NumberedLines;
 use super::problems::{At, Findings, Located, Problem, quoted};
 use super::raw::{self, FromNode};
 use super::yaml;
@@ -59,10 +59,10 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
         span: node.span.start..node.span.start + 1,
     };
     let spec = raw::Spec::from_node(&node, &root, &mut findings)
-        .and_then(|raw| Reader::new(&raw, known_types, &mut findings).spec(raw, &root));
+        .and_then(|raw| SpecReader::new(&raw, known_types, &mut findings).spec(raw, &root));
     match spec {
         Some((mut spec, places)) if findings.problems.is_empty() => {
-            let lines = Lines::of(source.bytes);
+            let lines = NumberedLines::of(source.bytes);
             let places = places.into_iter();
             spec.places = places
                 .map(|(path, offset)| (path, lines.place(offset)))
@@ -88,7 +88,7 @@ fn hash(bytes: &[u8]) -> String {
 type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
 
 /// What all checks need to know, and where they leave what they find.
-struct Reader<'a> {
+struct SpecReader<'a> {
     findings: &'a mut Findings,
     known_types: &'a [&'a str],
     /// Absent when it could not be read; then nothing that depends on it is checked.
@@ -103,7 +103,7 @@ struct Reader<'a> {
 /// What lies in a history, beside which a prefix may hold something else.
 const HISTORY_FOLDERS: [&str; 4] = ["main", "pr", "queue", "local"];
 
-impl<'a> Reader<'a> {
+impl<'a> SpecReader<'a> {
     fn new(raw: &raw::Spec, known_types: &'a [&'a str], findings: &'a mut Findings) -> Self {
         let prices = raw.prices.as_ref();
         Self {

@@ -1,12 +1,12 @@
 //! Known overruns that were agreed to. Whether one has expired is judged where the day is known.
 
-use super::Reader;
+use super::SpecReader;
 use crate::spec::problems::{Located, near_miss, quoted, write_one_of};
 use crate::spec::raw;
 use crate::spec::{Bound, Job, LineKind, Override};
 use crate::units::{Percent, Seconds, UnitError, Usd};
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     /// `names` are all jobs of the file, `jobs` those that could be read.
     pub(super) fn overrides(
         &mut self,

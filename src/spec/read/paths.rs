@@ -1,6 +1,6 @@
 //! Paths and patterns. Here only the text is checked; links are resolved where files are touched.
 
-use super::Reader;
+use super::SpecReader;
 use crate::spec::problems::{Located, quoted};
 use crate::spec::raw;
 
@@ -33,7 +33,7 @@ fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
     (text.len() > LONGEST_PATH).then_some(("is too long", "at most 1024 bytes are read"))
 }
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     /// A path relative to the spec's folder, or from the checkout's root with a leading `/`.
     pub(super) fn path(&mut self, path: &Located<raw::Text>) -> String {
         let text = &path.value.0;

@@ -1,6 +1,6 @@
 //! The full run: what SageMaker or the local backend is asked to do.
 
-use super::{Instances, Reader, limits};
+use super::{Instances, SpecReader, limits};
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::{Channel, PatternError, StepMetric, Training};
@@ -13,7 +13,7 @@ const DEFAULT_VOLUME_GB: u32 = 30;
 /// SageMaker's own default.
 const DEFAULT_MAX_RUNTIME: Seconds = Seconds(86_400.0);
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     pub(super) fn training(
         &mut self,
         training: Located<raw::Training>,

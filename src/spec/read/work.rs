@@ -1,6 +1,6 @@
 //! Canaries that do less work per datum.
 
-use super::Reader;
+use super::SpecReader;
 use crate::spec::problems::{Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::{Training, Work};
@@ -8,7 +8,7 @@ use crate::spec::{Training, Work};
 /// Two levels tell what work costs; more than a few are a slip, and every one multiplies the runs.
 const MOST_LEVELS: usize = 10;
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     pub(super) fn work(
         &mut self,
         work: Located<raw::Work>,
