@@ -12,7 +12,7 @@ use crate::units::{Seconds, Usd};
 #[command(name = "canary-gate", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 
     #[command(flatten)]
     pub verbosity: Verbosity,
@@ -35,7 +35,7 @@ Exit codes:
 const CANARIES: &str = "Canaries";
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Write a commented spec to start from.
     Init(InitArguments),
     /// Check the spec and print every problem; spends nothing.

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 /// A checkout that git knows.
 #[derive(Debug, Clone)]
-pub struct Checkout {
+pub struct GitCheckout {
     root: PathBuf,
 }
 
@@ -82,7 +82,7 @@ pub enum Head<'a> {
     Reference(&'a str),
 }
 
-impl Checkout {
+impl GitCheckout {
     /// The checkout that holds `folder`; `None` when there is none, or no git.
     ///
     /// # Errors

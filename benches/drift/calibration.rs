@@ -1,6 +1,6 @@
 //! Finds the limits of the control chart.
 
-use canary_gate::drift::chart::{FALSE_ALARMS, MOST_CHECKS, Point, statistic};
+use canary_gate::drift::chart::{FALSE_ALARMS, MOST_CHECKS, ChartPoint, statistic};
 
 use crate::world::{Series, World};
 
@@ -24,14 +24,14 @@ const FIRST_HISTORY: u64 = 1 << 32;
 /// A history that has not signalled.
 struct History {
     series: Series,
-    points: Vec<Point>,
+    points: Vec<ChartPoint>,
 }
 
 impl History {
     fn next(&mut self) -> f64 {
         let (ln_level, standard_error) = self.series.next_at(1.0);
         self.points
-            .push(Point::new(ln_level, standard_error).expect("what is drawn is finite"));
+            .push(ChartPoint::new(ln_level, standard_error).expect("what is drawn is finite"));
         statistic(&self.points).unwrap_or(0.0)
     }
 }

@@ -1,6 +1,6 @@
 //! The levels of a history as the program tells them: from canaries, under one law.
 
-use canary_gate::drift::chart::{MOST_CHECKS, Point};
+use canary_gate::drift::chart::{MOST_CHECKS, ChartPoint};
 use canary_gate::forecast::change::levels;
 use canary_gate::measurement::{Measurement, Outcome};
 use canary_gate::units::{Bytes, Fraction, Seconds};
@@ -13,7 +13,7 @@ const BYTES: u64 = 10 * Bytes::GIB;
 
 /// A history without any change, each check from three canaries of 1, 2 and 3 % each of a job whose time is linear in the data:
 /// a full run takes 1,000 seconds, 50 of them without any data.
-pub(crate) fn history(world: &World, number: u32) -> Vec<Point> {
+pub(crate) fn history(world: &World, number: u32) -> Vec<ChartPoint> {
     let mut series = world.series(u64::from(number));
     let mut random = Random(u64::from(number) << 32);
     let records: Vec<Vec<Measurement>> = (0..MOST_CHECKS)
@@ -32,7 +32,7 @@ pub(crate) fn history(world: &World, number: u32) -> Vec<Point> {
     let records: Vec<&[Measurement]> = records.iter().map(Vec::as_slice).collect();
     let levels = levels(&records).expect("every record has enough runs on enough sizes");
     let points = levels.into_iter().flatten().map(|level| {
-        Point::new(level.ln_seconds - level.ln_size, level.standard_error)
+        ChartPoint::new(level.ln_seconds - level.ln_size, level.standard_error)
             .expect("a level is finite")
     });
     points.collect()

@@ -1,6 +1,6 @@
 //! The tables: false alarms, checks until an alarm, checks until it ends.
 
-use canary_gate::drift::chart::{Chart, MOST_CHECKS, Point, signals};
+use canary_gate::drift::chart::{ControlChart, MOST_CHECKS, ChartPoint, signals};
 use canary_gate::drift::rule::Rule;
 use canary_gate::units::Fraction;
 
@@ -71,7 +71,7 @@ pub(crate) fn report(histories: u32) -> String {
 /// A series as the program sees it.
 struct Seen {
     series: Series,
-    points: Vec<Point>,
+    points: Vec<ChartPoint>,
 }
 
 impl Seen {
@@ -85,23 +85,23 @@ impl Seen {
     fn check_at(&mut self, level: f64) {
         let (ln_level, standard_error) = self.series.next_at(level);
         self.points
-            .push(Point::new(ln_level, standard_error).expect("what is drawn is finite"));
+            .push(ChartPoint::new(ln_level, standard_error).expect("what is drawn is finite"));
         if self.points.len() > MOST_CHECKS {
             // The reference stays.
             self.points.remove(1);
         }
     }
 
-    fn chart(&self) -> Option<Chart> {
+    fn chart(&self) -> Option<ControlChart> {
         chart(&self.points)
     }
 }
 
-fn chart(points: &[Point]) -> Option<Chart> {
-    signals(points).then(|| Chart::of(points))
+fn chart(points: &[ChartPoint]) -> Option<ControlChart> {
+    signals(points).then(|| ControlChart::of(points))
 }
 
-fn alarms(chart: Option<&Chart>, rule: &Rule) -> bool {
+fn alarms(chart: Option<&ControlChart>, rule: &Rule) -> bool {
     chart.is_some_and(|chart| rule.judge(chart, 1.0).drifted)
 }
 
@@ -126,7 +126,7 @@ fn without_change(histories: u32) -> String {
 }
 
 /// One row.
-fn false_alarms(name: &str, histories: u32, points: impl Fn(u32) -> Vec<Point>) -> String {
+fn false_alarms(name: &str, histories: u32, points: impl Fn(u32) -> Vec<ChartPoint>) -> String {
     let (mut told, mut with_15, mut with_1) = (0_u32, 0_u32, 0_u32);
     for history in 0..histories {
         let points = points(history);
@@ -195,7 +195,7 @@ fn until_alarm(world: &World, histories: u32) -> String {
                     let chart = seen.chart();
                     let is_rise = chart
                         .as_ref()
-                        .and_then(Chart::shift)
+                        .and_then(ControlChart::shift)
                         .is_some_and(|shift| shift.of_the_reference.median() > 1.0);
                     let now = [
                         is_rise,

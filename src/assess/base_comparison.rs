@@ -3,7 +3,7 @@
 use crate::assess::base_result::BaseResult;
 use crate::assess::input::{CapacityOf, measured_price};
 use crate::drift::causes;
-use crate::forecast::change::{self, Comparison, Growth};
+use crate::forecast::change::{self, ChangeEstimate, Growth};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, Unknown};
 use crate::instance::{InstanceConfiguration, Price};
@@ -126,7 +126,7 @@ fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<Li
 }
 
 fn time_growth(
-    comparison: &Result<Comparison, Unknown>,
+    comparison: &Result<ChangeEstimate, Unknown>,
     base: &forecast::Forecast,
 ) -> Result<Growth, Unknown> {
     let comparison = comparison.as_ref().map_err(Clone::clone)?;
@@ -144,7 +144,7 @@ fn a_second(price: Option<&Price>, instance: &InstanceConfiguration) -> Option<f
 }
 
 fn delta(
-    comparison: &Result<Comparison, Unknown>,
+    comparison: &Result<ChangeEstimate, Unknown>,
     time: &Result<Growth, Unknown>,
     cost: &Result<Growth, Unknown>,
     (price_before, price_now): (Option<f64>, Option<f64>),

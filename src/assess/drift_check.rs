@@ -36,8 +36,8 @@ pub(crate) struct ThisCheck {
 }
 
 impl Check {
-    fn record(&self) -> drift::Record<'_> {
-        drift::Record {
+    fn record(&self) -> drift::CheckRecord<'_> {
+        drift::CheckRecord {
             at: self.at,
             commit: self.commit.as_deref(),
             measurements: &self.measurements,
@@ -136,7 +136,7 @@ fn what_else_differs(baseline: &Check, this: &ThisCheck) -> Vec<String> {
 
 /// Adds the drift of a series to the report of its last check.
 fn add(job: &Job, series: &[&Check], report: &mut JobReport) {
-    let series: Vec<drift::Record<'_>> = series.iter().map(|check| check.record()).collect();
+    let series: Vec<drift::CheckRecord<'_>> = series.iter().map(|check| check.record()).collect();
     match drift::check(&series, &job.drift, job.budget.certainty) {
         Ok(found) => {
             report.drift = found;

@@ -20,7 +20,7 @@ impl fmt::Display for Call<'_> {
 
 /// What kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FailureKind {
     NoCredentials,
     /// They were good once, or could not be renewed.
     Expired,
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 pub(crate) struct CallError {
     /// What IAM has to allow.
     pub(crate) call: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FailureKind,
     /// AWS's own code, such as `ValidationException`.
     pub(crate) code: Option<String>,
     /// AWS's own words, or those of the transport. Hostile text.
@@ -91,45 +91,45 @@ impl CallError {
         let call = &self.call;
         let said = self.said();
         match self.kind {
-            Kind::NoCredentials => AwsError::new(
+            FailureKind::NoCredentials => AwsError::new(
                 format!(
                     "could not {doing}: there are no AWS credentials{}",
                     of_profile()
                 ),
                 "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions use aws-actions/configure-aws-credentials in a step before",
             ),
-            Kind::Expired => AwsError::passing(
+            FailureKind::Expired => AwsError::transient(
                 format!("could not {doing}: the AWS session has expired ({said})"),
                 "sign in again and start the check again; it goes on with the canaries that are there",
             ),
-            Kind::Rejected => AwsError::new(
+            FailureKind::Rejected => AwsError::new(
                 format!("could not {doing}: AWS does not take these credentials ({said})"),
                 "check the access key, its secret and its session token, or sign in again",
             ),
-            Kind::Denied => AwsError::new(
+            FailureKind::Denied => AwsError::new(
                 format!("could not {doing}: access denied ({said})"),
                 format!(
                     "allow `{}`; `canary-gate iam-policy` prints the least policy for this spec",
                     self.action()
                 ),
             ),
-            Kind::Throttled => AwsError::passing(
+            FailureKind::Throttled => AwsError::transient(
                 format!("could not {doing}: AWS throttled {call} to the end ({said})"),
                 "start the check again later; it goes on with the canaries that are there",
             ),
-            Kind::Unreachable => AwsError::passing(
+            FailureKind::Unreachable => AwsError::transient(
                 format!("could not {doing}: AWS gave no usable answer to {call} ({said})"),
                 "is the network up, and the region right? Start the check again; it goes on with the canaries that are there",
             ),
-            Kind::Clock => AwsError::new(
+            FailureKind::Clock => AwsError::new(
                 format!("could not {doing}: AWS refuses the time of this machine's clock ({said})"),
                 "set the clock right: requests are signed with the time",
             ),
-            Kind::Limit => AwsError::passing(
+            FailureKind::Limit => AwsError::transient(
                 format!("could not {doing}: {said}"),
                 "ask for a higher quota in Service Quotas, or lower canary.parallel",
             ),
-            Kind::Refused => AwsError::new(
+            FailureKind::Refused => AwsError::new(
                 format!("could not {doing}: {call} was refused ({said})"),
                 "correct what AWS names, and start again",
             ),
@@ -178,7 +178,7 @@ fn of_profile() -> String {
     })
 }
 
-fn kind<E, R>(error: &SdkError<E, R>, code: Option<&str>, message: &str) -> Kind
+fn kind<E, R>(error: &SdkError<E, R>, code: Option<&str>, message: &str) -> FailureKind
 where
     E: Error + 'static,
     R: fmt::Debug + 'static,
@@ -186,41 +186,41 @@ where
     if let Some(error) = credentials_error(error) {
         return match error {
             CredentialsError::CredentialsNotLoaded(_)
-            | CredentialsError::InvalidConfiguration(_) => Kind::NoCredentials,
+            | CredentialsError::InvalidConfiguration(_) => FailureKind::NoCredentials,
             // A provider that has given some, and gives no more.
-            _ => Kind::Expired,
+            _ => FailureKind::Expired,
         };
     }
     match error {
         SdkError::ServiceError(_) => {}
-        SdkError::ConstructionFailure(_) => return Kind::Refused,
-        _ => return Kind::Unreachable,
+        SdkError::ConstructionFailure(_) => return FailureKind::Refused,
+        _ => return FailureKind::Unreachable,
     }
     match code.unwrap_or_default() {
-        "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => Kind::Expired,
+        "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => FailureKind::Expired,
         // Tokens that are not known, and keys that were taken back.
         "UnrecognizedClientException"
         | "InvalidClientTokenId"
         | "InvalidAccessKeyId"
-        | "InvalidToken" => Kind::Rejected,
-        "RequestTimeTooSkewed" => Kind::Clock,
+        | "InvalidToken" => FailureKind::Rejected,
+        "RequestTimeTooSkewed" => FailureKind::Clock,
         "InvalidSignatureException" | "SignatureDoesNotMatch"
             if message.contains("expired")
                 || message.contains("current")
                 || message.contains("time") =>
         {
-            Kind::Clock
+            FailureKind::Clock
         }
         "AccessDenied" | "AccessDeniedException" | "UnauthorizedOperation" | "NotAuthorized" => {
-            Kind::Denied
+            FailureKind::Denied
         }
-        "InvalidSignatureException" | "SignatureDoesNotMatch" => Kind::Rejected,
+        "InvalidSignatureException" | "SignatureDoesNotMatch" => FailureKind::Rejected,
         "ThrottlingException"
         | "Throttling"
         | "TooManyRequestsException"
         | "SlowDown"
-        | "RequestLimitExceeded" => Kind::Throttled,
-        "ResourceLimitExceeded" | "LimitExceededException" => Kind::Limit,
+        | "RequestLimitExceeded" => FailureKind::Throttled,
+        "ResourceLimitExceeded" | "LimitExceededException" => FailureKind::Limit,
         "InternalFailure"
         | "InternalServerError"
         | "InternalServerException"
@@ -229,10 +229,10 @@ where
         | "OperationAborted"
         | "InternalError"
         | "ServiceUnavailable"
-        | "ServiceUnavailableException" => Kind::Unreachable,
+        | "ServiceUnavailableException" => FailureKind::Unreachable,
         // An answer without a code that AWS defines is not AWS's.
-        "" => Kind::Unreachable,
-        _ => Kind::Refused,
+        "" => FailureKind::Unreachable,
+        _ => FailureKind::Refused,
     }
 }
 

@@ -9,7 +9,7 @@ pub struct AwsError {
     /// What to do about it.
     pub help: String,
     /// Whether it may be gone tomorrow.
-    pub is_passing: bool,
+    pub is_transient: bool,
 }
 
 impl AwsError {
@@ -17,13 +17,13 @@ impl AwsError {
         Self {
             what: what.into(),
             help: help.into(),
-            is_passing: false,
+            is_transient: false,
         }
     }
 
-    pub(crate) fn passing(what: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(crate) fn transient(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            is_passing: true,
+            is_transient: true,
             ..Self::new(what, help)
         }
     }

@@ -7,7 +7,7 @@ use super::{Backend, BackendError, CanaryResult, Watcher};
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
-use crate::measurement::table::Table;
+use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Fraction, Percent, Seconds};
@@ -51,8 +51,8 @@ struct DataSize {
 impl ReplayBackend {
     /// A recording read from `file`. Runs that were themselves replayed are left out: a gate that keeps its measurements
     /// in its own recording must not be fed its echo.
-    pub fn new(file: impl Into<String>, recording: Table) -> Self {
-        let Table {
+    pub fn new(file: impl Into<String>, recording: MeasurementTable) -> Self {
+        let MeasurementTable {
             mut measurements,
             mut notes,
         } = recording;

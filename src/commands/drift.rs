@@ -111,7 +111,7 @@ async fn from_history(
 }
 
 /// A job's part of the report, from what was measured then; nothing is spent.
-fn recorded_report(project: &Project, job: &Job, found: &record::Forecast) -> JobReport {
+fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord) -> JobReport {
     let instance = found
         .forecasts
         .first()

@@ -19,28 +19,28 @@ mod validate;
 
 use std::io::{IsTerminal, Write};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CliCommand};
 use crate::console::{AppError, Loudness};
 
 /// Runs one command; returns the process's exit code. Errors are printed to standard error.
 pub fn execute(cli: &Cli) -> u8 {
     let loudness = Loudness::of(&cli.verbosity);
     let result = match &cli.command {
-        Command::Init(arguments) => in_runtime(init::init(arguments)),
-        Command::Validate(arguments) => in_runtime(validate::validate(arguments)),
-        Command::Plan(arguments) => in_runtime(plan::plan(arguments)),
-        Command::Run(arguments) => in_runtime(run::run(arguments, loudness)),
-        Command::Forecast(arguments) => forecast::forecast(arguments),
-        Command::Report(arguments) => report::report(arguments),
-        Command::Drift(arguments) => in_runtime(drift::drift(arguments, loudness)),
-        Command::History(command) => in_runtime(history::history(command)),
-        Command::Actuals(arguments) => in_runtime(actuals::actuals(arguments, loudness)),
-        Command::Sweep(arguments) => in_runtime(sweep::sweep(arguments)),
-        Command::Schema(arguments) => schema::schema(arguments),
-        Command::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
-        Command::Completions(arguments) => schema::completions(arguments),
-        Command::Probe(arguments) => probe::probe(arguments),
-        Command::Action => in_runtime(action::action(loudness)),
+        CliCommand::Init(arguments) => in_runtime(init::init(arguments)),
+        CliCommand::Validate(arguments) => in_runtime(validate::validate(arguments)),
+        CliCommand::Plan(arguments) => in_runtime(plan::plan(arguments)),
+        CliCommand::Run(arguments) => in_runtime(run::run(arguments, loudness)),
+        CliCommand::Forecast(arguments) => forecast::forecast(arguments),
+        CliCommand::Report(arguments) => report::report(arguments),
+        CliCommand::Drift(arguments) => in_runtime(drift::drift(arguments, loudness)),
+        CliCommand::History(command) => in_runtime(history::history(command)),
+        CliCommand::Actuals(arguments) => in_runtime(actuals::actuals(arguments, loudness)),
+        CliCommand::Sweep(arguments) => in_runtime(sweep::sweep(arguments)),
+        CliCommand::Schema(arguments) => schema::schema(arguments),
+        CliCommand::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
+        CliCommand::Completions(arguments) => schema::completions(arguments),
+        CliCommand::Probe(arguments) => probe::probe(arguments),
+        CliCommand::Action => in_runtime(action::action(loudness)),
     };
     match result {
         Ok(code) => code,

@@ -15,7 +15,7 @@ mod simulation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::change::{Level, levels};
+use crate::forecast::change::{FullRunLevel, levels};
 use crate::forecast::{Estimate, Predictive, Unknown};
 use crate::measurement::Measurement;
 use crate::spec::DriftPolicy;
@@ -110,7 +110,7 @@ pub struct Check {
 
 /// One record of a series.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'a> {
+pub struct CheckRecord<'a> {
     pub at: jiff::Timestamp,
     pub commit: Option<&'a str>,
     /// All runs on the job's instance configuration.
@@ -122,8 +122,8 @@ pub struct Record<'a> {
 /// A record whose level can be told.
 #[derive(Debug, Clone, Copy)]
 struct ComparableRecord<'a> {
-    record: Record<'a>,
-    level: Level,
+    record: CheckRecord<'a>,
+    level: FullRunLevel,
     point: ChartPoint,
     /// The logarithm of the price of all machines for a second; the one before it where this record has none, and 0 where no
     /// earlier one has either.
@@ -136,7 +136,7 @@ struct ComparableRecord<'a> {
 /// what a full run takes; an earlier record of which that cannot be told is left out. Of more than [`MOST_CHECKS`] records the
 /// reference and the newest are looked at.
 pub fn check(
-    series: &[Record<'_>],
+    series: &[CheckRecord<'_>],
     policy: &DriftPolicy,
     certainty: Fraction,
 ) -> Result<Option<Drift>, Unknown> {
@@ -176,7 +176,7 @@ pub fn check(
     }))
 }
 
-fn in_window<'a>(series: &[Record<'a>]) -> Vec<Record<'a>> {
+fn in_window<'a>(series: &[CheckRecord<'a>]) -> Vec<CheckRecord<'a>> {
     let Some((reference, checks)) = series.split_first() else {
         return Vec::new();
     };
@@ -184,7 +184,7 @@ fn in_window<'a>(series: &[Record<'a>]) -> Vec<Record<'a>> {
     [std::slice::from_ref(reference), newest].concat()
 }
 
-fn told<'a>(series: &[Record<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unknown> {
+fn told<'a>(series: &[CheckRecord<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unknown> {
     let measurements: Vec<&[Measurement]> = series.iter().map(|one| one.measurements).collect();
     let mut ln_price = 0.0;
     let told = series
@@ -204,7 +204,7 @@ fn told<'a>(series: &[Record<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unknown>
     Ok(told.collect())
 }
 
-impl Record<'_> {
+impl CheckRecord<'_> {
     /// Of all machines; `None` unless it is positive and finite.
     fn usd_per_second(&self) -> Option<f64> {
         let price = self.price?.0 / 3600.0;

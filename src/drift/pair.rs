@@ -1,14 +1,14 @@
 //! The reference **beside today's check**: how the full run changed, by how much, and why.
 
-use super::{CauseShare, DriftChange, Record, causes};
-use crate::forecast::change::{Comparison, compare};
+use super::{CauseShare, CheckRecord, DriftChange, causes};
+use crate::forecast::change::{ChangeEstimate, compare};
 use crate::forecast::{Basis, Estimate, Predictive, Unknown, forecast};
 use crate::spec::DriftPolicy;
 use crate::units::Fraction;
 
 /// The reference beside today's check.
 pub(super) struct ReferencePair {
-    comparison: Comparison,
+    comparison: ChangeEstimate,
     /// The time of the reference's full run.
     base: Predictive,
     /// Of all machines for a second, of the reference and today; `None` unless both are known.
@@ -16,7 +16,7 @@ pub(super) struct ReferencePair {
 }
 
 impl ReferencePair {
-    pub(super) fn of(reference: &Record, today: &Record) -> Result<Self, Unknown> {
+    pub(super) fn of(reference: &CheckRecord, today: &CheckRecord) -> Result<Self, Unknown> {
         let comparison = compare(reference.measurements, today.measurements)?;
         let Some(first) = reference.measurements.first() else {
             return Err(Unknown("the baseline has no runs".to_owned()));

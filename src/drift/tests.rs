@@ -78,9 +78,9 @@ fn stored(truths: &[Truth], noise: f64) -> Vec<Stored> {
 }
 
 fn checked(stored: &[Stored], policy: &DriftPolicy) -> Result<Option<Drift>, Unknown> {
-    let series: Vec<Record> = stored
+    let series: Vec<CheckRecord> = stored
         .iter()
-        .map(|one| Record {
+        .map(|one| CheckRecord {
             at: one.at,
             commit: Some("a1b2c3d"),
             measurements: &one.measurements,
@@ -258,8 +258,8 @@ fn a_check_whose_level_cannot_be_told_is_left_out_and_todays_is_unknown() {
 
 #[test]
 fn of_a_long_history_the_reference_and_the_newest_checks_are_looked_at() {
-    let series: Vec<Record> = (0..1000)
-        .map(|second| Record {
+    let series: Vec<CheckRecord> = (0..1000)
+        .map(|second| CheckRecord {
             at: Timestamp::from_second(second).unwrap(),
             commit: None,
             measurements: &[],

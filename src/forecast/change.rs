@@ -15,7 +15,7 @@
 //! - What the base's full run takes and by how much it changed are independent ([`Growth`]): a doubt in the base's level, which
 //!   both sides share, says little of the ratio.
 //! - The canaries of one side were run together and share the luck of their day and machine, which no number of them shows;
-//!   it is added for each side, `LUCK_OF_TIME`. Where both sides are the very same runs nothing changed, exactly.
+//!   it is added for each side, `SESSION_EFFECT_ON_TIME`. Where both sides are the very same runs nothing changed, exactly.
 //! - Beyond the largest canary growth drifts away from every law as in the forecast; where the form of the law is the same on
 //!   both sides they drift alike, and only what one goes further than the other is in doubt.
 //! - Where bytes or levels of work are not known on both sides, the full runs are taken to have the same; a note says so.
@@ -28,7 +28,7 @@ mod sides;
 mod tests;
 
 pub use growth::Growth;
-pub use levels::{Level, levels};
+pub use levels::{FullRunLevel, levels};
 
 use super::predictive::Spread;
 use super::runs::Runs;
@@ -41,13 +41,13 @@ use sides::{Axis, ComparedValue, Side};
 /// What the day and the machine add to ln y of all canaries of one side alike: the median over nine workloads of how far full
 /// runs on one shared machine vary, 0.03, and a little more, since two machines of one type differ too. That is a basis of 27
 /// runs on one machine; few degrees of freedom say so.
-const LUCK_OF_TIME: Spread = Spread {
+const SESSION_EFFECT_ON_TIME: Spread = Spread {
     scale: 0.035,
     degrees_of_freedom: 6.0,
 };
 
 /// Peak memory depends little on the day: half its run-to-run noise, and more than that on the allocator and its threads.
-const LUCK_OF_MEMORY: Spread = Spread {
+const SESSION_EFFECT_ON_MEMORY: Spread = Spread {
     scale: 0.01,
     degrees_of_freedom: 6.0,
 };
@@ -60,7 +60,7 @@ const TIME: ComparedValue = ComparedValue {
 
 /// How what one full run takes changed. The ratio is of levels: new over base.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub struct ChangeEstimate {
     /// `None` where both sides are the very same runs.
     changed: Option<Changed>,
     /// What a reader must know, as sentences.
@@ -94,8 +94,8 @@ impl Factors {
 
 /// How the billed time of the full run changed. Only completed runs count, as in a forecast; either side needs as many of them
 /// as a forecast does.
-pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<Comparison, Unknown> {
-    compare_by(base, new, TIME, LUCK_OF_TIME)
+pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<ChangeEstimate, Unknown> {
+    compare_by(base, new, TIME, SESSION_EFFECT_ON_TIME)
 }
 
 /// How peak memory changed, in percent of the host's memory, where `base_percent` is what the base's full run needs. Peaks that
@@ -119,9 +119,15 @@ pub fn compare_memory(
         prior: &prior::MEMORY,
         value,
     };
-    compare_by(base, new, by(memory::peak_bytes), LUCK_OF_MEMORY)
+    compare_by(base, new, by(memory::peak_bytes), SESSION_EFFECT_ON_MEMORY)
         .or_else(|no_bytes| {
-            compare_by(base, new, by(memory::peak_percent), LUCK_OF_MEMORY).map_err(|_| no_bytes)
+            compare_by(
+                base,
+                new,
+                by(memory::peak_percent),
+                SESSION_EFFECT_ON_MEMORY,
+            )
+            .map_err(|_| no_bytes)
         })
         .map(|comparison| comparison.growth(base_percent))
 }
@@ -131,7 +137,7 @@ fn compare_by(
     new: &[Measurement],
     quantity: ComparedValue,
     luck: Spread,
-) -> Result<Comparison, Unknown> {
+) -> Result<ChangeEstimate, Unknown> {
     let (base, new) = (Runs::choose(base), Runs::choose(new));
     let axis = Axis::of(&[&base, &new]);
     let side = |runs: &Runs, name: &str| {
@@ -140,7 +146,7 @@ fn compare_by(
     };
     let (of_base, of_new) = (side(&base, "on the base")?, side(&new, "now")?);
     if are_the_same(&base, &new) {
-        return Ok(Comparison {
+        return Ok(ChangeEstimate {
             changed: None,
             notes: Vec::new(),
         });
@@ -149,7 +155,7 @@ fn compare_by(
         of_base.settled(quantity.prior),
         of_new.settled(quantity.prior),
     );
-    Ok(Comparison {
+    Ok(ChangeEstimate {
         changed: Some(models::weigh(
             [&of_base, &of_new],
             [base_squares, new_squares],
@@ -188,7 +194,7 @@ fn are_the_same(base: &Runs, new: &Runs) -> bool {
     identities(base).is_some_and(|base| identities(new) == Some(base))
 }
 
-impl Comparison {
+impl ChangeEstimate {
     /// What the full run takes now beside what it took on the base, where `base` is what it took there: in the unit of `base`.
     pub fn growth(&self, base: &Predictive) -> Growth {
         let parts = |of: &Predictive| of.parts().unwrap_or_else(|| vec![(of.median(), 1.0)]);

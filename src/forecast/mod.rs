@@ -206,7 +206,7 @@ pub fn forecast(basis: &Basis) -> Forecast {
 
 /// The same from as few runs as there are: what a design goes by before it has enough. Not for a report.
 pub fn provisional(basis: &Basis) -> Forecast {
-    of_runs(basis, &Runs::choose(basis.measurements).however_few())
+    of_runs(basis, &Runs::choose(basis.measurements).provisional())
 }
 
 fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {

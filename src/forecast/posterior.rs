@@ -14,11 +14,11 @@
 //! grid, over f by the family's prior weights (Hoeting et al., Bayesian Model Averaging, Statistical Science 14, 1999).
 
 mod evidence;
-mod odd_runs;
+mod outliers;
 
 pub(super) use evidence::Evidence;
-use odd_runs::ROBUST_FROM;
-pub(super) use odd_runs::{MAD_TO_DEVIATION, median, without_odd_replicates};
+use outliers::ROBUST_FROM;
+pub(super) use outliers::{MAD_TO_DEVIATION, median, without_outlying_replicates};
 
 use super::Law;
 use super::law::{FamilyWeights, GrowthKind, Shape};
@@ -140,7 +140,7 @@ impl Posterior {
             return (Self::fit_once(&ordered, prior), ordered);
         }
         // One odd run among the smallest can bend the laws so far that it looks like all others; its own size tells.
-        let guess = without_odd_replicates(&ordered, prior.noise);
+        let guess = without_outlying_replicates(&ordered, prior.noise);
         let first = Self::fit_once(&guess, prior);
         let reweighed = first.without_outliers(&ordered);
         if reweighed == guess {

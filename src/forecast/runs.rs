@@ -43,7 +43,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The same runs for a law that does with one.
-    pub(super) fn however_few(self) -> Self {
+    pub(super) fn provisional(self) -> Self {
         Self {
             fewest: Fewest::One,
             ..self

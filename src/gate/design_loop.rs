@@ -11,7 +11,7 @@ use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::plan::{
-    self, Aim, Done, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, Thrift,
+    self, Aim, StopReason, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, SpendingRule,
 };
 use crate::spec::{Job, LineOrigin};
 use crate::units::{Fraction, Seconds, Usd};
@@ -23,7 +23,7 @@ use crate::workspace::project::Project;
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
 
 /// What the canaries of a job gave.
-pub(crate) struct Measured {
+pub(crate) struct JobMeasurements {
     /// On `instance` and on the alternatives.
     pub(crate) measurements: Vec<Measurement>,
     /// Why there are fewer on `instance` than a forecast needs: they could not be afforded, or be run today.
@@ -40,7 +40,7 @@ pub(crate) async fn measure(
     dataset: &Dataset,
     purpose: Purpose,
     runner: &mut Runner<'_, AnyBackend>,
-) -> Measured {
+) -> JobMeasurements {
     let mut session = Session {
         project,
         job,
@@ -54,9 +54,9 @@ pub(crate) async fn measure(
     };
     let done = session.run(&plan.runs, runner).await;
     let ending = done.map(|done| session.ending(done));
-    let too_dear = ending
+    let too_expensive = ending
         .clone()
-        .filter(|_| matches!(done, Some(Done::TooDear | Done::NoTimes)));
+        .filter(|_| matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)));
     plan.notes.extend(ending);
     let broke_off = session.broke_off.take();
     let failure = session.failure.take();
@@ -78,7 +78,7 @@ pub(crate) async fn measure(
         }
         let before = session.measurements.len();
         match session.run(runs, runner).await {
-            Some(Done::TooDear) if session.measurements.len() == before => {
+            Some(StopReason::TooExpensive) if session.measurements.len() == before => {
                 alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
             }
             _ if session.broke_off.is_none() => {}
@@ -94,9 +94,9 @@ pub(crate) async fn measure(
         }
     }
     plan.notes.append(&mut session.notes);
-    Measured {
+    JobMeasurements {
         measurements: session.measurements,
-        broke_off: broke_off.or(too_dear),
+        broke_off: broke_off.or(too_expensive),
         failure,
     }
 }
@@ -122,7 +122,7 @@ impl Session<'_> {
         &mut self,
         runs: &[CanaryRun],
         runner: &mut Runner<'_, AnyBackend>,
-    ) -> Option<Done> {
+    ) -> Option<StopReason> {
         let first = runs.first()?;
         if self.is_adaptive {
             return self.climb(&first.instance, runs, runner).await;
@@ -135,10 +135,10 @@ impl Session<'_> {
         };
         let limit = Some(self.job.canary.spend_limit);
         let ran = runner::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
-        if ran.too_dear > 0 {
+        if ran.too_expensive > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
-                ran.too_dear,
+                ran.too_expensive,
                 runs.len(),
                 first.instance,
             ));
@@ -169,7 +169,7 @@ impl Session<'_> {
         instance: &InstanceConfiguration,
         ladder: &[CanaryRun],
         runner: &mut Runner<'_, AnyBackend>,
-    ) -> Option<Done> {
+    ) -> Option<StopReason> {
         let price = self.project.price(instance);
         loop {
             let here = self.on(instance);
@@ -182,7 +182,7 @@ impl Session<'_> {
                 spent,
                 max_runtime: self.job.canary.max_runtime,
                 aim: self.aim(instance, &here, runner.backend),
-                thrift: Thrift::UpToAFullRun,
+                spending: SpendingRule::UpToAFullRun,
             });
             let (rung, limit) = match next {
                 Next::Run { rung, limit } => (rung, limit),
@@ -323,23 +323,23 @@ impl Session<'_> {
     }
 
     /// Why the adaptive design ended on `instance`, for the report.
-    fn ending(&self, done: Done) -> String {
+    fn ending(&self, done: StopReason) -> String {
         let limit = self.job.canary.spend_limit;
         match done {
-            Done::Reached(Reached::Decided) => {
+            StopReason::Reached(Reached::Decided) => {
                 "No more canaries were run: the budget is decided as far as canaries can.".to_owned()
             }
-            Done::Reached(Reached::Narrow) => format!(
+            StopReason::Reached(Reached::Narrow) => format!(
                 "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
             ),
-            Done::NothingHelps => "No more canaries were run: none that is larger or of another size fits into canary.spend_limit and canary.max_runtime.".to_owned(),
-            Done::DearerThanTheFullRun => "No more canaries were run: together they would take longer than the full run seems to.".to_owned(),
-            Done::NoTimes => "no canary measured a time, which the adaptive design plans with".to_owned(),
-            Done::TooDear => format!(
+            StopReason::NothingHelps => "No more canaries were run: none that is larger or of another size fits into canary.spend_limit and canary.max_runtime.".to_owned(),
+            StopReason::CostlierThanTheFullRun => "No more canaries were run: together they would take longer than the full run seems to.".to_owned(),
+            StopReason::NoTimes => "no canary measured a time, which the adaptive design plans with".to_owned(),
+            StopReason::TooExpensive => format!(
                 "the canaries that a forecast needs do not fit into canary.spend_limit ({limit}) and canary.max_runtime ({})",
                 self.job.canary.max_runtime
             ),
-            Done::Ended => "No more canaries were run after one that did not complete.".to_owned(),
+            StopReason::Ended => "No more canaries were run after one that did not complete.".to_owned(),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend::AnyBackend;
-use crate::gate::design_loop::{self, Measured};
+use crate::gate::design_loop::{self, JobMeasurements};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
@@ -190,7 +190,7 @@ fn no_base_yet(
 }
 
 /// Where canaries were broken off, what they were to tell cannot be told, also without a written budget.
-fn settle_unknown(report: &mut JobReport, measured: Measured, failure: Option<&AppError>) {
+fn settle_unknown(report: &mut JobReport, measured: JobMeasurements, failure: Option<&AppError>) {
     let is_now = |report: &mut JobReport, verdict| {
         report.verdict = verdict;
         if let Some(instance) = report.forecasts.first_mut() {

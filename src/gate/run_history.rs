@@ -37,7 +37,7 @@ pub(crate) struct RunHistory {
 }
 
 /// A record of a forecast, and the forecast in it.
-pub(crate) type RecordedForecast = (Record, record::Forecast);
+pub(crate) type RecordedForecast = (Record, record::ForecastRecord);
 
 /// A recorded forecast as a check of a series.
 pub(crate) fn check_of((record, found): &RecordedForecast) -> Check {
@@ -179,7 +179,7 @@ impl RunHistory {
         if !report.measurements.iter().any(Measurement::is_completed) {
             return;
         }
-        let content = Content::Forecast(Box::new(record::Forecast {
+        let content = Content::Forecast(Box::new(record::ForecastRecord {
             verdict: report.verdict,
             forecasts: report.forecasts.clone(),
             measurements: report.measurements.clone(),
@@ -282,7 +282,7 @@ impl RunHistory {
             let is_baseline = found.is_some_and(|found| found.is_baseline);
             let is_meant = is_baseline || record.writer.command == Command::Drift;
             is_meant
-                && found.is_some_and(record::Forecast::is_whole)
+                && found.is_some_and(record::ForecastRecord::is_whole)
                 && record.writer.branch == self.writer.branch
         };
         let entries = self.of_job(job);
@@ -321,11 +321,11 @@ impl RunHistory {
     }
 
     /// Writes a check once more as the baseline of those to come.
-    pub(crate) async fn accept(&self, record: &Record, forecast: &record::Forecast) {
+    pub(crate) async fn accept(&self, record: &Record, forecast: &record::ForecastRecord) {
         self.append(Record {
             recorded_at: Timestamp::now(),
             writer: self.writer.clone(),
-            content: Content::Forecast(Box::new(record::Forecast {
+            content: Content::Forecast(Box::new(record::ForecastRecord {
                 is_baseline: true,
                 ..forecast.clone()
             })),

@@ -80,7 +80,7 @@ pub(crate) struct Ran {
     /// Why it broke off.
     pub(crate) failure: Option<AppError>,
     /// How many were not launched, since earlier ones cost more than they were to.
-    pub(crate) too_dear: usize,
+    pub(crate) too_expensive: usize,
 }
 
 /// Runs the canaries of one configuration, so many at a time as the backend runs of it.
@@ -217,7 +217,7 @@ pub(crate) async fn run<B: Backend>(
             .map(|(_, measurement)| measurement)
             .collect(),
         failure,
-        too_dear: money.refused.get(),
+        too_expensive: money.refused.get(),
     }
 }
 

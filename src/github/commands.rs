@@ -7,14 +7,14 @@ use crate::report::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_terminal};
 
 /// How an annotation is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum AnnotationLevel {
     Error,
     Warning,
 }
 
 /// Where an annotation stands: a file of the repository, lines and columns counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct AnnotationPlace<'a> {
     /// Relative to the repository's root.
     pub file: &'a str,
     pub line: usize,
@@ -24,13 +24,18 @@ pub struct Place<'a> {
 /// One line for the runner to show at a place of the change, or on the run's page where there is no place.
 ///
 /// Any text may come: each piece becomes one visible line, cut where it is overlong, and nothing in it ends its field.
-pub fn annotation(level: Level, place: Option<Place<'_>>, title: &str, message: &str) -> String {
+pub fn annotation(
+    level: AnnotationLevel,
+    place: Option<AnnotationPlace<'_>>,
+    title: &str,
+    message: &str,
+) -> String {
     let level = match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
+        AnnotationLevel::Error => "error",
+        AnnotationLevel::Warning => "warning",
     };
     let mut properties = Vec::new();
-    if let Some(Place { file, line, column }) = place {
+    if let Some(AnnotationPlace { file, line, column }) = place {
         let file = for_terminal(file, PARAGRAPH_LIMIT);
         properties.push(format!("file={}", as_property(&file)));
         properties.push(format!("line={line}"));
@@ -86,14 +91,14 @@ mod tests {
 
     #[test]
     fn an_annotation_points_at_its_line() {
-        let place = Place {
+        let place = AnnotationPlace {
             file: "canary-gate.yml",
             line: 12,
             column: Some(5),
         };
         assert_eq!(
             annotation(
-                Level::Error,
+                AnnotationLevel::Error,
                 Some(place),
                 "churn: over budget",
                 "cost 126%, 63 USD"
@@ -101,21 +106,26 @@ mod tests {
             "::error file=canary-gate.yml,line=12,col=5,title=churn%3A over budget::cost 126%25, 63 USD"
         );
         assert_eq!(
-            annotation(Level::Warning, None, "no base yet", "compared with nothing"),
+            annotation(
+                AnnotationLevel::Warning,
+                None,
+                "no base yet",
+                "compared with nothing"
+            ),
             "::warning title=no base yet::compared with nothing"
         );
     }
 
     #[test]
     fn hostile_text_stays_in_its_field() {
-        let place = Place {
+        let place = AnnotationPlace {
             file: "a,line=1::b\n::error::c",
             line: 1,
             column: None,
         };
         assert_eq!(
             annotation(
-                Level::Warning,
+                AnnotationLevel::Warning,
                 Some(place),
                 "x\r\n::add-mask::y",
                 "\u{1b}[31m%0A::set-output name=a::b\n::stop-commands::c"
@@ -165,8 +175,8 @@ mod tests {
         fn whatever_comes_the_runner_reads_what_was_meant(
             file in any::<String>(), title in "[:,%=\n\r\\PC]{0,20}", message in "[:%\n\\PC]{0,40}",
         ) {
-            let place = Place { file: &file, line: 3, column: None };
-            let command = annotation(Level::Error, Some(place), &title, &message);
+            let place = AnnotationPlace { file: &file, line: 3, column: None };
+            let command = annotation(AnnotationLevel::Error, Some(place), &title, &message);
             prop_assert!(!command.contains(['\n', '\r']));
             let (properties, data) = read(&command);
             let expected = [

@@ -13,7 +13,7 @@ pub const LARGEST_EVENT: u64 = 32 << 20;
 
 /// What started the workflow, as far as it matters here.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum GithubEvent {
     PullRequest(Box<PullRequest>),
     /// `before` is absent where the branch is new.
     Push {
@@ -76,7 +76,7 @@ impl EventError {
     }
 }
 
-impl Event {
+impl GithubEvent {
     /// Reads an event of this name.
     pub fn read(name: &str, json: &[u8]) -> Result<Self, EventError> {
         // Refused by its name alone, whatever it holds.
@@ -126,18 +126,18 @@ mod tests {
     fn a_push_to_a_new_branch_has_nothing_before_it() {
         let push = |before: &str| {
             let json = format!(r#"{{"before": "{before}", "after": "3f9c2e1"}}"#);
-            Event::read("push", json.as_bytes()).unwrap()
+            GithubEvent::read("push", json.as_bytes()).unwrap()
         };
         assert_eq!(
             push("a1b2c3d"),
-            Event::Push {
+            GithubEvent::Push {
                 before: Some("a1b2c3d".to_owned()),
                 after: "3f9c2e1".to_owned()
             }
         );
         assert_eq!(
             push("0000000000000000000000000000000000000000"),
-            Event::Push {
+            GithubEvent::Push {
                 before: None,
                 after: "3f9c2e1".to_owned()
             }
@@ -146,19 +146,25 @@ mod tests {
 
     #[test]
     fn pull_request_target_is_known_by_its_name_alone() {
-        let refused = Event::read("pull_request_target", b"not JSON").unwrap_err();
+        let refused = GithubEvent::read("pull_request_target", b"not JSON").unwrap_err();
         assert!(matches!(refused, EventError::PullRequestTarget));
     }
 
     #[test]
     fn what_lacks_its_own_part_says_so() {
-        let error = Event::read("pull_request", b"{}").unwrap_err();
+        let error = GithubEvent::read("pull_request", b"{}").unwrap_err();
         assert_eq!(
             error.to_string(),
             "the event `pull_request` lacks `pull_request`"
         );
-        assert!(Event::read("merge_group", b"[").is_err());
-        assert_eq!(Event::read("schedule", b"[").unwrap(), Event::Schedule);
-        assert_eq!(Event::read("workflow_run", b"[").unwrap(), Event::Other);
+        assert!(GithubEvent::read("merge_group", b"[").is_err());
+        assert_eq!(
+            GithubEvent::read("schedule", b"[").unwrap(),
+            GithubEvent::Schedule
+        );
+        assert_eq!(
+            GithubEvent::read("workflow_run", b"[").unwrap(),
+            GithubEvent::Other
+        );
     }
 }

@@ -35,7 +35,7 @@ pub enum OutputsError {
 
 /// How much of a summary was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum SummaryExtent {
     Full,
     /// The shorter text, and a line that says so.
     Shorter,
@@ -88,14 +88,18 @@ fn output(name: &str, value: &str, random: u128) -> Result<String, OutputsError>
 
 /// Appends Markdown to the step summary, and keeps the file below [`SUMMARY_LIMIT`]: where `full` does not fit `shorter`
 /// stands, cut at the end of a line where even that is too long, and a last line says so.
-pub fn append_summary(path: &Path, full: &str, shorter: &str) -> Result<Written, OutputsError> {
+pub fn append_summary(
+    path: &Path,
+    full: &str,
+    shorter: &str,
+) -> Result<SummaryExtent, OutputsError> {
     let write = || {
         let mut target = Target::open(path)?;
         let room = SUMMARY_LIMIT.saturating_sub(1 + target.length);
         // What stood there ends its paragraph, ours ends its last line.
         let room = usize::try_from(room).unwrap_or(0).saturating_sub(2);
         let (written, text) = fitting(full, shorter, room);
-        if written != Written::Nothing {
+        if written != SummaryExtent::Nothing {
             let gap = if target.length == 0 { "" } else { "\n" };
             target.append(&format!("{gap}{text}"))?;
         }
@@ -110,23 +114,23 @@ const CUT: &str =
     "\n\nThe report is larger than a step summary may be; the rest of it is left out.\n";
 
 /// As much as fits into `room` bytes.
-fn fitting(full: &str, shorter: &str, room: usize) -> (Written, String) {
+fn fitting(full: &str, shorter: &str, room: usize) -> (SummaryExtent, String) {
     let full = full.trim_end();
     let shorter = shorter.trim_end();
     // One byte is for the end of the last line.
     if full.len() < room {
-        return (Written::Full, format!("{full}\n"));
+        return (SummaryExtent::Full, format!("{full}\n"));
     }
     if shorter.len() + SHORTENED.len() <= room {
-        return (Written::Shorter, format!("{shorter}{SHORTENED}"));
+        return (SummaryExtent::Shorter, format!("{shorter}{SHORTENED}"));
     }
     let beginning = room
         .checked_sub(CUT.len())
         .map(|room| &shorter[..shorter.floor_char_boundary(room)])
         .and_then(|fitting| fitting.rsplit_once('\n'));
     match beginning {
-        Some((beginning, _)) => (Written::Beginning, format!("{beginning}{CUT}")),
-        None => (Written::Nothing, String::new()),
+        Some((beginning, _)) => (SummaryExtent::Beginning, format!("{beginning}{CUT}")),
+        None => (SummaryExtent::Nothing, String::new()),
     }
 }
 

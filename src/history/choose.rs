@@ -1,7 +1,7 @@
 //! Which records are wanted: by their names where those say enough, and else by reading, newest first, no more than needed.
 
-use super::entry::{Entry, Kind};
-use super::record::{Event, Forecast, Record};
+use super::entry::{Entry, RecordKind};
+use super::record::{Event, ForecastRecord, Record};
 use super::scope::Scope;
 use super::{Damaged, History, HistoryError, Loaded};
 use crate::instance::InstanceConfiguration;
@@ -14,7 +14,7 @@ const MOST_LOOKED_AT: usize = 1000;
 
 /// The first of some records that will do.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FirstReadable {
     /// Absent where none will do.
     pub record: Option<(Entry, Record)>,
     /// What could not be read on the way.
@@ -39,7 +39,7 @@ pub fn newest<'e>(entries: &'e [Entry], job: &str) -> Option<&'e Entry> {
 
 /// A job's forecasts, newest first.
 pub fn forecasts<'e>(entries: &'e [Entry], job: &'e str) -> impl Iterator<Item = &'e Entry> {
-    let is_wanted = move |entry: &&Entry| entry.kind == Kind::Forecast && entry.job == job;
+    let is_wanted = move |entry: &&Entry| entry.kind == RecordKind::Forecast && entry.job == job;
     entries.iter().rev().filter(is_wanted)
 }
 
@@ -50,7 +50,7 @@ pub fn canaries<'e>(
     canary_key: &'e str,
 ) -> impl Iterator<Item = &'e Entry> {
     entries.iter().rev().filter(move |entry| {
-        entry.kind == Kind::Canary && entry.job == job && is_start(&entry.key, canary_key)
+        entry.kind == RecordKind::Canary && entry.job == job && is_start(&entry.key, canary_key)
     })
 }
 
@@ -65,8 +65,8 @@ impl History {
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Found, HistoryError> {
-        let mut found = Found::default();
+    ) -> Result<FirstReadable, HistoryError> {
+        let mut found = FirstReadable::default();
         let mut rest = entries.into_iter().take(MOST_LOOKED_AT);
         let mut size = FIRST_BATCH;
         loop {
@@ -92,7 +92,7 @@ impl History {
         job: &str,
         canary_key: &str,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Found, HistoryError> {
+    ) -> Result<FirstReadable, HistoryError> {
         // The name has a part of the key only.
         let is_same = |record: &Record| record.key() == Some(canary_key) && is_wanted(record);
         self.first(canaries(entries, job, canary_key), is_same)
@@ -109,9 +109,9 @@ impl History {
         entries: &[Entry],
         job: &str,
         base: &BaseWanted<'_>,
-    ) -> Result<Found, HistoryError> {
+    ) -> Result<FirstReadable, HistoryError> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
-        let tells = |record: &Record| record.forecast().is_some_and(Forecast::tells);
+        let tells = |record: &Record| record.forecast().is_some_and(ForecastRecord::tells);
         let of_main = || forecasts(entries, job).filter(|entry| entry.scope == Scope::Main);
         let mut damaged = Vec::new();
         if let Some(code_key) = base.code_key {
@@ -142,7 +142,7 @@ impl History {
         // One may have been met both times.
         found.damaged.retain(|known| !damaged.contains(known));
         damaged.append(&mut found.damaged);
-        Ok(Found { damaged, ..found })
+        Ok(FirstReadable { damaged, ..found })
     }
 
     /// A job's checks for drift, oldest first: of its forecasts on the default branch those that are checks, since the newest

@@ -29,7 +29,7 @@ pub struct Entry {
     pub recorded_at: Timestamp,
     pub scope: Scope,
     pub job: String,
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The first 16 hex digits: the canary key of a canary, the code key of a forecast; zeros where none is known.
     pub key: String,
     /// Tells records of the same instant apart; 16 hex digits.
@@ -38,12 +38,12 @@ pub struct Entry {
 
 /// What a record is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum RecordKind {
     Canary,
     Forecast,
 }
 
-impl Kind {
+impl RecordKind {
     fn word(self) -> &'static str {
         match self {
             Self::Canary => "canary",
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for RecordKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -121,7 +121,7 @@ impl Entry {
         let mut parts = file_name.strip_suffix(EXTENSION)?.split('-');
         let recorded_at = time(parts.next()?)?;
         let word = parts.next()?;
-        let kind = [Kind::Canary, Kind::Forecast]
+        let kind = [RecordKind::Canary, RecordKind::Forecast]
             .into_iter()
             .find(|kind| kind.word() == word)?;
         let mut digits = || parts.next().filter(|text| is_hex(text, DIGITS));

@@ -14,8 +14,8 @@ mod s3;
 mod samples;
 mod scope;
 
-pub use choose::{BaseWanted, Found, canaries, forecasts, newest};
-pub use entry::{Entry, Kind};
+pub use choose::{BaseWanted, FirstReadable, canaries, forecasts, newest};
+pub use entry::{Entry, RecordKind};
 pub use scope::Scope;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -90,7 +90,7 @@ pub struct HistoryError {
     /// What to do about it.
     pub help: String,
     /// Whether it may be gone tomorrow.
-    pub is_passing: bool,
+    pub is_transient: bool,
     #[source]
     pub source: Option<std::io::Error>,
 }
@@ -100,7 +100,7 @@ impl HistoryError {
         Self {
             what: what.into(),
             help: help.into(),
-            is_passing: false,
+            is_transient: false,
             source: None,
         }
     }
@@ -166,7 +166,7 @@ impl History {
                 recorded_at: Timestamp::now(),
                 scope: self.scope,
                 job: job.to_owned(),
-                kind: Kind::Canary,
+                kind: RecordKind::Canary,
                 key: String::new(),
                 unique: unique(),
             }),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::entry::Kind;
+use super::entry::RecordKind;
 use crate::measurement::{Measurement, Outcome};
 use crate::report::InstanceForecast;
 use crate::verdict::Verdict;
@@ -45,12 +45,12 @@ pub enum Content {
         measurement: Box<Measurement>,
     },
     /// What one run of the gate found about a job.
-    Forecast(Box<Forecast>),
+    Forecast(Box<ForecastRecord>),
 }
 
 /// A job's forecast and the canaries behind it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Forecast {
+pub struct ForecastRecord {
     pub verdict: Verdict,
     /// `forecasts[0]` is the job's `instance`.
     pub forecasts: Vec<InstanceForecast>,
@@ -63,7 +63,7 @@ pub struct Forecast {
     pub drifted: Option<bool>,
 }
 
-impl Forecast {
+impl ForecastRecord {
     /// Whether others can be held against it: it tells what a full run takes on the job's instance, or that its memory is not
     /// enough.
     pub fn tells(&self) -> bool {
@@ -116,10 +116,10 @@ pub enum Command {
 }
 
 impl Record {
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> RecordKind {
         match self.content {
-            Content::Canary { .. } => Kind::Canary,
-            Content::Forecast(_) => Kind::Forecast,
+            Content::Canary { .. } => RecordKind::Canary,
+            Content::Forecast(_) => RecordKind::Forecast,
         }
     }
 
@@ -140,7 +140,7 @@ impl Record {
     }
 
     /// The forecast; absent in a canary's record.
-    pub fn forecast(&self) -> Option<&Forecast> {
+    pub fn forecast(&self) -> Option<&ForecastRecord> {
         match &self.content {
             Content::Forecast(forecast) => Some(forecast),
             Content::Canary { .. } => None,

@@ -59,7 +59,7 @@ impl History {
 impl From<AwsError> for HistoryError {
     fn from(error: AwsError) -> Self {
         Self {
-            is_passing: error.is_passing,
+            is_transient: error.is_transient,
             ..Self::new(error.what, error.help)
         }
     }
@@ -229,7 +229,7 @@ impl Bucket {
             }
         }
         Err(HistoryError {
-            is_passing: true,
+            is_transient: true,
             ..HistoryError::new(
                 format!(
                     "{FIELD}: could not write {}: S3 says {CONFLICTS} times that another write is under way there",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{Command, Content, Event, Forecast, Record, SCHEMA_VERSION, Writer};
+use super::record::{Command, Content, Event, ForecastRecord, Record, SCHEMA_VERSION, Writer};
 use super::{Entry, History, Loaded, Scope};
 use crate::forecast::Estimate;
 use crate::measurement::{Measurement, Outcome};
@@ -89,7 +89,7 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         price: None,
         budget: Vec::new(),
     };
-    let forecast = Forecast {
+    let forecast = ForecastRecord {
         verdict: Verdict::Within,
         forecasts: vec![instance],
         measurements: vec![measurement(JOB), measurement(JOB)],

@@ -21,7 +21,7 @@ pub use seed::{PERCENTILE_SOURCE, write_seed_csv};
 
 /// What a table held.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct MeasurementTable {
     /// In the order of the rows.
     pub measurements: Vec<Measurement>,
     /// What was assumed or left out, as sentences without a capital. May quote the table: hostile text, but escaped
@@ -76,7 +76,7 @@ impl Problems {
     }
 
     /// `table`, unless there is something to complain about.
-    fn or(self, table: Table) -> Result<Table, TableError> {
+    fn or(self, table: MeasurementTable) -> Result<MeasurementTable, TableError> {
         if self.shown.is_empty() {
             Ok(table)
         } else {
@@ -123,7 +123,7 @@ impl fmt::Display for TableProblem {
 }
 
 /// Reads a CSV table of either kind; which one it is, its columns tell. Other columns are ignored.
-pub fn read_csv(text: &str) -> Result<Table, TableError> {
+pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
     let (header, rows) = cells::split(text)?;
     let has_all = |required: &[&str]| required.iter().all(|column| header.has(column));
     if has_all(seed::REQUIRED) {

@@ -59,12 +59,12 @@ pub struct Situation<'a> {
     /// The longest that one run may take.
     pub max_runtime: Seconds,
     pub aim: Aim,
-    pub thrift: Thrift,
+    pub spending: SpendingRule,
 }
 
 /// How much of the budget is worth spending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thrift {
+pub enum SpendingRule {
     /// Beyond the fewest runs, canaries together take no longer than the full run seems to: it would tell more.
     UpToAFullRun,
     /// All of it, to hold designs against each other at equal cost.
@@ -97,21 +97,21 @@ pub enum Next {
         rung: Rung,
         limit: Seconds,
     },
-    Done(Done),
+    Done(StopReason),
 }
 
 /// Why no more is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum StopReason {
     Reached(Reached),
     /// Every rung that fits into the budget and the time limit has been run.
     NothingHelps,
-    /// What still fits would make the canaries take longer than the full run seems to ([`Thrift`]).
-    DearerThanTheFullRun,
+    /// What still fits would make the canaries take longer than the full run seems to ([`SpendingRule`]).
+    CostlierThanTheFullRun,
     /// The canaries that completed measured no time, so that nothing can be planned.
     NoTimes,
     /// Not even the fewest runs that a forecast needs fit into the budget.
-    TooDear,
+    TooExpensive,
     /// A run failed, ran out of memory or was stopped; more of the same code on more data would too.
     Ended,
 }
@@ -133,13 +133,13 @@ pub fn next(situation: &Situation) -> Next {
         .iter()
         .any(|run| !matches!(run.outcome, Outcome::Completed | Outcome::TimedOut))
     {
-        return done(Done::Ended);
+        return done(StopReason::Ended);
     }
     let enough = situation.has_enough();
     if let Aim::Reached(reached) = situation.aim
         && enough
     {
-        return done(Done::Reached(reached));
+        return done(StopReason::Reached(reached));
     }
     let left = situation.left();
     let limit = Seconds(left.min(situation.max_runtime.0));
@@ -148,20 +148,20 @@ pub fn next(situation: &Situation) -> Next {
         // Nothing is known of a first run's time but its limit; once it timed out, no larger one will do.
         return match situation.open_rungs().next() {
             Some(rung) if situation.measurements.is_empty() && limit.0 > 0.0 => run(*rung),
-            _ if situation.completed().next().is_some() => done(Done::NoTimes),
-            _ => done(Done::TooDear),
+            _ if situation.completed().next().is_some() => done(StopReason::NoTimes),
+            _ => done(StopReason::TooExpensive),
         };
     };
     let room = left - RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
-    let worth = match situation.thrift {
-        Thrift::UpToAFullRun if enough => {
+    let worth = match situation.spending {
+        SpendingRule::UpToAFullRun if enough => {
             let full_run = time
                 .at(1.0, 1.0)
                 .median()
                 .max(situation.longest_timed_out());
             full_run - situation.spent.0
         }
-        Thrift::UpToAFullRun | Thrift::WholeBudget => f64::INFINITY,
+        SpendingRule::UpToAFullRun | SpendingRule::WholeBudget => f64::INFINITY,
     };
     let open: Vec<NextRung> = situation
         .open_rungs()
@@ -190,15 +190,15 @@ pub fn next(situation: &Situation) -> Next {
     }
     if enough {
         return done(if chosen(&open, room).is_some() {
-            Done::DearerThanTheFullRun
+            StopReason::CostlierThanTheFullRun
         } else {
-            Done::NothingHelps
+            StopReason::NothingHelps
         });
     }
     // Where no rung is sure enough to stay below the time limit, one that likely does must serve.
     match chosen(&likely_below_the_limit(situation, &time), room) {
         Some(rung) => run(rung),
-        None => done(Done::TooDear),
+        None => done(StopReason::TooExpensive),
     }
 }
 

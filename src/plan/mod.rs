@@ -9,7 +9,9 @@ mod design;
 mod sampling;
 mod spend;
 
-pub use adaptive::{Aim, Done, NARROW, Next, Reached, Rung, Situation, Thrift, has_enough, next};
+pub use adaptive::{
+    Aim, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough, next,
+};
 pub use design::{canary, level};
 pub use spend::{Headroom, TIME_TO_STOP, worst_case};
 
@@ -88,7 +90,7 @@ pub enum NotMeasured {
     #[error("its quota allows no canary")]
     NoQuota,
     #[error("needs up to {0}")]
-    TooDear(Usd),
+    TooExpensive(Usd),
     #[error("what is left of the spend limit of {0} does not pay for a forecast")]
     NothingLeft(Usd),
     #[error("not yet")]
@@ -263,7 +265,7 @@ impl PlannedAlternative {
             if let Some(worst) = self.worst_case
                 && !headroom.take(worst)
             {
-                self.runs = Err(NotMeasured::TooDear(worst));
+                self.runs = Err(NotMeasured::TooExpensive(worst));
             }
         }
         self

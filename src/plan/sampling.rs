@@ -52,11 +52,11 @@ pub(super) fn draw(
                 rounded(count_as_float(objects) / count_as_float(total) * count_as_float(have))
                     .max(1)
                     .min(have);
-            let lot = Lot::of(seed, replicate, objects, &channel.name);
+            let order = SampleOrder::of(seed, replicate, objects, &channel.name);
             ChannelData {
                 name: channel.name.clone(),
                 sampled: true,
-                objects: lot.draw(&channel.objects, want),
+                objects: order.draw(&channel.objects, want),
             }
         })
         .collect()
@@ -64,9 +64,9 @@ pub(super) fn draw(
 
 /// Gives each object its rank in the drawing of one run: a hash, so that the order neither depends on the listing nor on a
 /// generator's version, and an added object disturbs no other. The lowest ranks are drawn.
-pub(super) struct Lot(Sha256);
+pub(super) struct SampleOrder(Sha256);
 
-impl Lot {
+impl SampleOrder {
     pub(super) fn of(seed: u64, replicate: u32, objects: usize, channel: &str) -> Self {
         let beginning = format!("{seed}/{replicate}/{objects}/{channel}/");
         Self(Sha256::new_with_prefix(beginning))

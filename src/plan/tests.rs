@@ -229,7 +229,7 @@ fn alternatives_are_measured_while_they_fit_and_never_refuse_the_job() {
     assert_eq!(plan.worst_case, Some(Usd(2.0)));
     assert_eq!(
         plan.alternatives[0].runs,
-        Err(NotMeasured::TooDear(Usd(4.0)))
+        Err(NotMeasured::TooExpensive(Usd(4.0)))
     );
     assert_eq!(plan.alternatives[1].runs.as_ref().unwrap().len(), 4);
 }
@@ -288,7 +288,7 @@ fn a_seed_draws_the_same_objects_in_every_version() {
 /// Of these, two pairs share the first four bytes of their ranks, and the later key has the lower one.
 #[test]
 fn ranks_that_begin_alike_are_told_apart_by_the_rest() {
-    let lot = sampling::Lot::of(1, 0, 5, "train");
+    let order = sampling::SampleOrder::of(1, 0, 5, "train");
     let mut keys: Vec<String> = [37_097, 92_429, 21_856, 112_580, 1, 2, 3, 4, 5, 6]
         .map(|part| format!("part-{part:06}.csv"))
         .into();
@@ -297,11 +297,11 @@ fn ranks_that_begin_alike_are_told_apart_by_the_rest() {
         bytes: Bytes(1),
     };
     let all: Objects = keys.iter().map(object).collect();
-    keys.sort_by_key(|key| lot.rank(key));
+    keys.sort_by_key(|key| order.rank(key));
     for want in 0..=keys.len() {
         let mut expected = keys[..want].to_vec();
         expected.sort();
-        let drawn: Vec<_> = lot.draw(&all, want).iter().map(|one| one.key).collect();
+        let drawn: Vec<_> = order.draw(&all, want).iter().map(|one| one.key).collect();
         assert_eq!(drawn, expected);
     }
 }

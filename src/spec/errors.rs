@@ -7,7 +7,7 @@ use miette::{
     MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
 
-use super::Place;
+use super::FilePosition;
 use super::excerpt::{Excerpt, NumberedLines, clean};
 use super::problems::Problem;
 
@@ -31,7 +31,7 @@ pub struct SpecProblem {
     /// What to do, where that can be told.
     pub help: Option<String>,
     /// Absent where no place in the file is to blame.
-    pub place: Option<Place>,
+    pub place: Option<FilePosition>,
     excerpt: Option<Excerpt>,
 }
 
@@ -279,7 +279,7 @@ impl Diagnostic for Snippet {
 #[derive(Debug)]
 struct CroppedSource {
     name: String,
-    place: Place,
+    place: FilePosition,
     /// From 0.
     first_line: usize,
     text: String,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use miette::SourceSpan;
 
-use super::Place;
+use super::FilePosition;
 
 /// A file whose lines are known.
 pub(super) struct NumberedLines<'a> {
@@ -75,12 +75,12 @@ impl<'a> NumberedLines<'a> {
     }
 
     /// Line and column of an offset; columns count characters.
-    pub(super) fn place(&self, offset: usize) -> Place {
+    pub(super) fn place(&self, offset: usize) -> FilePosition {
         let offset = offset.min(self.bytes.len());
         let line = self.line_of(offset);
         let column = self.text(self.starts[line]..offset).chars().count();
         let from_one = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
-        Place {
+        FilePosition {
             line: from_one(line),
             column: from_one(column),
         }
@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn places_count_lines_and_characters_from_one() {
         let lines = NumberedLines::of("a: 1\nüb: 2\r\n".as_bytes());
-        assert_eq!(lines.place(0), Place { line: 1, column: 1 });
-        assert_eq!(lines.place(7), Place { line: 2, column: 2 });
-        assert_eq!(lines.place(9999), Place { line: 3, column: 1 });
+        assert_eq!(lines.place(0), FilePosition { line: 1, column: 1 });
+        assert_eq!(lines.place(7), FilePosition { line: 2, column: 2 });
+        assert_eq!(lines.place(9999), FilePosition { line: 3, column: 1 });
     }
 
     #[test]

@@ -91,12 +91,12 @@ pub struct Spec {
     /// The first 16 hex digits of the SHA-256 of the file's bytes.
     pub hash: String,
     /// Where jobs, their instances and their written budget lines stand, by field: `jobs.churn.budget.cost`.
-    pub places: BTreeMap<String, Place>,
+    pub places: BTreeMap<String, FilePosition>,
 }
 
 /// A place in the spec's file; both count from 1, columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     pub line: u32,
     pub column: u32,
 }
@@ -107,7 +107,7 @@ impl Spec {
     }
 
     /// Where a field that [`Spec::places`] keeps stands.
-    pub fn place(&self, field: &str) -> Option<Place> {
+    pub fn place(&self, field: &str) -> Option<FilePosition> {
         self.places.get(field).copied()
     }
 }

@@ -33,7 +33,7 @@ pub struct Laid {
 
 /// Why no policy could be laid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum PolicyError {
+pub enum BasePolicyError {
     /// The jobs of one backend cannot be run under the policy of another. The outcome is unknown until it is merged.
     #[error(
         "the backend changes from {base} to {head}, so the base's policy says nothing of this change"
@@ -61,7 +61,7 @@ impl fmt::Display for PolicyProblem {
     }
 }
 
-impl PolicyError {
+impl BasePolicyError {
     /// What to do about it.
     pub fn help(&self) -> &'static str {
         match self {
@@ -103,12 +103,12 @@ pub fn lay(
     base: Option<&Spec>,
     cap: Usd,
     is_listed: &dyn Fn(&InstanceType) -> bool,
-) -> Result<Laid, PolicyError> {
+) -> Result<Laid, BasePolicyError> {
     let Some(base) = base else {
         return Ok(stand_in(head, cap, is_listed));
     };
     if base.backend != head.backend {
-        return Err(PolicyError::BackendChanged {
+        return Err(BasePolicyError::BackendChanged {
             base: base.backend,
             head: head.backend,
         });
@@ -163,7 +163,7 @@ pub fn lay(
     if problems.is_empty() {
         Ok(laid)
     } else {
-        Err(PolicyError::NotAllowed(problems))
+        Err(BasePolicyError::NotAllowed(problems))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::console::{AppError, warn};
 use crate::git::{self, GitError};
 use crate::instance::tables;
 use crate::report::Policy;
-use crate::spec::policy::{self, PolicyError};
+use crate::spec::policy::{self, BasePolicyError};
 use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, OverrideState, Spec, SpecSource};
 use crate::units::Usd;
 use crate::workspace::checkout::Checkout;
@@ -112,7 +112,7 @@ pub(crate) fn base_of(
 
 /// A commit's files at the places of a spec.
 pub(crate) fn files_at(
-    checkout: &git::Checkout,
+    checkout: &git::GitCheckout,
     commit: &str,
     places: Vec<String>,
 ) -> Result<Vec<BaseFile>, AppError> {
@@ -239,14 +239,14 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
             policy.job_notes.extend(laid.job_notes);
             project.own_spec = Some(std::mem::replace(&mut project.spec, laid.spec));
         }
-        Err(error @ PolicyError::BackendChanged { .. }) => {
+        Err(error @ BasePolicyError::BackendChanged { .. }) => {
             policy.undecidable = Some(format!("{error}; {}", error.help()));
             if let Some(base) = &spec {
                 project.spec.strict = base.strict;
                 project.spec.on_inconclusive = base.on_inconclusive;
             }
         }
-        Err(error @ PolicyError::NotAllowed(_)) => {
+        Err(error @ BasePolicyError::NotAllowed(_)) => {
             return Err(AppError::usage(format!("{error}; nothing was run")).help(error.help()));
         }
     }

@@ -10,7 +10,7 @@ use crate::github::tree;
 /// A checkout whose files are known.
 #[derive(Debug)]
 pub(crate) enum Checkout {
-    Git(git::Checkout),
+    Git(git::GitCheckout),
     Commit(CommitCheckout),
 }
 
@@ -82,7 +82,7 @@ impl Checkout {
     }
 
     /// The git checkout; `None` without git.
-    pub(crate) fn git(&self) -> Option<&git::Checkout> {
+    pub(crate) fn git(&self) -> Option<&git::GitCheckout> {
         match self {
             Self::Git(checkout) => Some(checkout),
             Self::Commit(_) => None,

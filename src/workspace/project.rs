@@ -46,7 +46,7 @@ impl Project {
     /// Reads the spec, in the checkout that git finds.
     pub(crate) fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
         let written = WrittenSpec::find(arguments, None)?;
-        let checkout = git::Checkout::find(&written.folder)?.map(Checkout::Git);
+        let checkout = git::GitCheckout::find(&written.folder)?.map(Checkout::Git);
         Self::of(written, checkout)
     }
 

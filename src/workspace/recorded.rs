@@ -3,13 +3,17 @@
 use std::path::Path;
 
 use crate::console::{AppError, files};
-use crate::measurement::table::{self, Table};
+use crate::measurement::table::{self, MeasurementTable};
 use crate::units::Bytes;
 
 /// Reads a file of at most `limit`; `refused` is the error if it cannot be read.
 ///
 /// A `.csv` file is read as a table, any other as JSON lines.
-pub(crate) fn read(file: &Path, limit: Bytes, refused: AppError) -> Result<Table, AppError> {
+pub(crate) fn read(
+    file: &Path,
+    limit: Bytes,
+    refused: AppError,
+) -> Result<MeasurementTable, AppError> {
     let text = match files::read_text_up_to(file, limit) {
         Ok(text) => text,
         Err(source) => {

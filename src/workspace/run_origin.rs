@@ -24,7 +24,7 @@ impl RunOrigin {
         let checkout = project.checkout.as_ref().and_then(Checkout::git);
         Self {
             writer: Writer {
-                branch: checkout.and_then(crate::git::Checkout::branch),
+                branch: checkout.and_then(crate::git::GitCheckout::branch),
                 ..origin.writer
             },
             ..origin

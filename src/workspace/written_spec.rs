@@ -74,7 +74,7 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
     let root = folder
         .ok()
-        .map(|folder| match git::Checkout::find(&folder) {
+        .map(|folder| match git::GitCheckout::find(&folder) {
             Ok(Some(checkout)) => checkout.root().to_owned(),
             _ => folder,
         });

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use canary_gate::github::changes::Changes;
-use canary_gate::github::client::{Github, Listing, Settings};
+use canary_gate::github::client::{Github, ListExtent, Settings};
 use canary_gate::github::error::{GithubError, Permission};
 use canary_gate::github::token::Token;
-use canary_gate::github::tree::{Kind, blob_id};
+use canary_gate::github::tree::{PathKind, blob_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -280,11 +280,15 @@ fn a_tree_has_every_file_with_its_blob_and_kind() {
             (
                 "deep/er/run.sh",
                 blob_id(b"#!/bin/sh\n").as_str(),
-                Kind::Executable
+                PathKind::Executable
             ),
-            ("deep/link", blob_id(b"../train.py").as_str(), Kind::Link),
-            ("train.py", blob_id(b"print(1)\n").as_str(), Kind::File),
-            ("vendor/library", library, Kind::Submodule),
+            (
+                "deep/link",
+                blob_id(b"../train.py").as_str(),
+                PathKind::Link
+            ),
+            ("train.py", blob_id(b"print(1)\n").as_str(), PathKind::File),
+            ("vendor/library", library, PathKind::Submodule),
         ]
     );
 }
@@ -458,7 +462,7 @@ fn comments_are_read_page_by_page_created_changed_and_deleted() {
         let mut bodies = Vec::new();
         let visit = |comment: Comment| bodies.push(comment.body);
         let listing = client.pages("issues/7/comments", 30, visit).await.unwrap();
-        assert_eq!((listing, bodies.len()), (Listing::Whole, 250));
+        assert_eq!((listing, bodies.len()), (ListExtent::Whole, 250));
         assert_eq!(bodies[249], "comment 249");
         let path = "issues/7/comments";
         let created: Comment = client
@@ -519,7 +523,7 @@ fn no_more_pages_are_read_than_asked_for() {
         let visit = |_: Comment| count += 1;
         client.pages("issues/7/comments", 2, visit).await.unwrap()
     });
-    assert_eq!((listing, count), (Listing::Cut, 200));
+    assert_eq!((listing, count), (ListExtent::Cut, 200));
     assert_eq!(fake.calls("GET", "/comments"), 2);
 }
 

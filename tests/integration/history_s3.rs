@@ -229,7 +229,7 @@ async fn a_conflict_with_another_write_is_waited_out() {
     assert_eq!(all(&history).await.0, [canary(0, 5)]);
     aws.fail(Operation::PutObject).with(conflict());
     let error = history.append(&canary(1, 5), None).await.unwrap_err();
-    assert!(error.is_passing);
+    assert!(error.is_transient);
     assert!(error.what.contains("another write is under way"), "{error}");
     assert_eq!(keys(&aws).len(), 1);
 }
@@ -252,7 +252,7 @@ async fn throttling_is_waited_out_or_told() {
     aws.fail(Operation::GetObject).with(Fault::Throttled);
     let listing = history.list_at(None, at(1)).await.unwrap();
     let error = history.load(&listing.entries).await.unwrap_err();
-    assert!(error.is_passing, "{error}");
+    assert!(error.is_transient, "{error}");
 }
 
 #[tokio::test]
@@ -313,7 +313,7 @@ async fn what_is_not_allowed_names_the_permission() {
         assert!(error.what.starts_with(&what), "{error}");
         assert!(error.what.ends_with("access denied"), "{error}");
         assert!(error.help.contains(permission), "{}", error.help);
-        assert!(!error.is_passing);
+        assert!(!error.is_transient);
     }
 }
 

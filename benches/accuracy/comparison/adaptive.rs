@@ -1,7 +1,7 @@
 //! Which recorded runs an adaptive gate takes as its canaries.
 
 use canary_gate::measurement::{Measurement, Outcome, Usage};
-use canary_gate::plan::{Aim, Next, Rung, Situation, Thrift, next};
+use canary_gate::plan::{Aim, Next, Rung, Situation, SpendingRule, next};
 use canary_gate::units::{Fraction, Seconds};
 
 use super::workload::{Run, Workload};
@@ -52,7 +52,7 @@ pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResu
             max_runtime: Seconds(f64::INFINITY),
             // The comparison is at equal seconds: all of them are spent.
             aim: Aim::GoOn,
-            thrift: Thrift::WholeBudget,
+            spending: SpendingRule::WholeBudget,
         };
         let Next::Run { rung, limit } = next(&situation) else {
             return result;

@@ -24,7 +24,7 @@ pub(super) struct Entry {
     /// From the archive's root, with `/` between folders.
     pub(super) name: String,
     pub(super) executable: bool,
-    pub(super) content: Content,
+    pub(super) content: ArchivedContent,
 }
 
 impl Entry {
@@ -40,7 +40,7 @@ impl Entry {
         Ok(Self {
             name,
             executable: metadata.permissions().mode() & 0o111 != 0,
-            content: Content::File(path),
+            content: ArchivedContent::File(path),
         })
     }
 
@@ -49,14 +49,14 @@ impl Entry {
         Self {
             name: name.into(),
             executable,
-            content: Content::Bytes(bytes),
+            content: ArchivedContent::Bytes(bytes),
         }
     }
 }
 
 /// Where a file's bytes come from.
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub(super) enum ArchivedContent {
     /// Read when it is packed.
     File(PathBuf),
     Bytes(Vec<u8>),
@@ -137,10 +137,10 @@ fn append(
 }
 
 /// A file's bytes; `None` when there are more than `most`.
-fn read(name: &str, content: Content, most: u64) -> Result<Option<Vec<u8>>, BackendError> {
+fn read(name: &str, content: ArchivedContent, most: u64) -> Result<Option<Vec<u8>>, BackendError> {
     let bytes = match content {
-        Content::Bytes(bytes) => bytes,
-        Content::File(path) => {
+        ArchivedContent::Bytes(bytes) => bytes,
+        ArchivedContent::File(path) => {
             let mut bytes = Vec::new();
             File::open(path)
                 .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))

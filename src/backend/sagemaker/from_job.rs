@@ -14,7 +14,7 @@ use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutp
 use super::name::JobName;
 use super::watch::DESCRIBE;
 use crate::aws::Aws;
-use crate::aws::call::{CallError, Kind};
+use crate::aws::call::{CallError, FailureKind};
 use crate::backend::BackendError;
 
 /// A commented spec that asks for what a training job was; `spec::read` takes it where the job holds nothing odd.
@@ -69,7 +69,7 @@ fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
             ),
         );
     }
-    if error.kind == Kind::Denied {
+    if error.kind == FailureKind::Denied {
         // The least policy of a spec is about canaries, and there is no spec yet.
         return BackendError::new(
             format!("AWS does not let you read the training job `{name}` in {region}"),

@@ -12,7 +12,7 @@ use super::prepared::Prepared;
 use super::quota;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
-use crate::aws::call::{Call, CallError, Kind};
+use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Told, Watcher};
 use crate::canary::{CanaryRun, Key};
 use crate::spec::Job;
@@ -191,7 +191,7 @@ impl SagemakerBackend {
                     LONGEST_WAIT
                 }
                 Created::Again(error) => {
-                    may_be_there |= error.kind == Kind::Unreachable;
+                    may_be_there |= error.kind == FailureKind::Unreachable;
                     tries += 1;
                     if tries >= TRIES {
                         return self.give_up(&error, name, &doing).await;
@@ -239,7 +239,7 @@ impl SagemakerBackend {
             () = impatience => return Ok(Created::Yes),
         };
         // After these it may be there.
-        if error.kind == Kind::Unreachable {
+        if error.kind == FailureKind::Unreachable {
             return Ok(Created::Again(error));
         }
         self.forget(&name.to_string());
@@ -247,8 +247,8 @@ impl SagemakerBackend {
             return Ok(Created::Taken);
         }
         match error.kind {
-            Kind::Throttled => return Ok(Created::Again(error)),
-            Kind::Limit => return Ok(Created::NoRoom(error)),
+            FailureKind::Throttled => return Ok(Created::Again(error)),
+            FailureKind::Limit => return Ok(Created::NoRoom(error)),
             _ => {}
         }
         if let Some(kind) = quota::missing_in_region(&error.message) {

@@ -192,7 +192,7 @@ impl SagemakerBackend {
 
 impl From<AwsError> for BackendError {
     fn from(error: AwsError) -> Self {
-        let of_kind = if error.is_passing {
+        let of_kind = if error.is_transient {
             Self::passing
         } else {
             Self::new

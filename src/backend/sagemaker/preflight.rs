@@ -10,7 +10,7 @@ use super::prepared::Prepared;
 use super::price;
 use super::quota;
 use super::staging;
-use crate::aws::call::{Call, CallError, Kind};
+use crate::aws::call::{Call, CallError, FailureKind};
 use crate::aws::s3_error::{Request, User};
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::BackendError;
@@ -229,7 +229,7 @@ impl SagemakerBackend {
                     let error = CallError::of(QUOTAS, &error);
                     if matches!(
                         error.kind,
-                        Kind::NoCredentials | Kind::Expired | Kind::Clock
+                        FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock
                     ) {
                         return Err(error.to_error("read the quotas").into());
                     }

@@ -8,7 +8,7 @@ use super::adoption;
 use super::description::{JobDescription, JobState};
 use super::find::Found;
 use crate::aws::Aws;
-use crate::aws::call::{Call, CallError, Kind};
+use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Told, Watcher};
 use crate::units::Seconds;
 
@@ -96,11 +96,11 @@ impl SagemakerBackend {
                 Err(error) => {
                     if !troubles.goes_on(&error) {
                         return Ended::Lost {
-                            is_left: error.kind == Kind::Expired,
+                            is_left: error.kind == FailureKind::Expired,
                             error: self.lost(&error, &name),
                         };
                     }
-                    if error.kind == Kind::Expired {
+                    if error.kind == FailureKind::Expired {
                         self.renew().await;
                     }
                     continue;
@@ -257,11 +257,11 @@ impl Troubles {
     /// Whether to look again after this one.
     fn goes_on(&mut self, error: &CallError) -> bool {
         match error.kind {
-            Kind::Unreachable | Kind::Throttled => {
+            FailureKind::Unreachable | FailureKind::Throttled => {
                 self.failed += 1;
                 self.failed <= FAILED_LOOKS
             }
-            Kind::Expired => {
+            FailureKind::Expired => {
                 self.expired += 1;
                 self.expired <= EXPIRED_LOOKS
             }

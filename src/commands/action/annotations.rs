@@ -1,7 +1,7 @@
 //! Annotations: each breached budget line at its place in the spec, and each failure.
 
 use crate::console::AppError;
-use crate::github::commands::{self, Level};
+use crate::github::commands::{self, AnnotationLevel};
 use crate::report::{BudgetRow, JobReport, Report, words};
 use crate::spec::{self, SpecErrors};
 use crate::verdict::{LineVerdict, Verdict};
@@ -25,7 +25,12 @@ pub(super) fn of(
             .as_ref()
             .map_or(String::new(), |job| format!("{job}: "));
         let message = format!("{job}{}: {}", failure.phase, failure.what);
-        commands::annotation(Level::Error, None, "canary-gate could not check", &message)
+        commands::annotation(
+            AnnotationLevel::Error,
+            None,
+            "canary-gate could not check",
+            &message,
+        )
     });
     let mut jobs: Vec<&JobReport> = report.jobs.iter().collect();
     jobs.sort_by_key(|job| job.verdict);
@@ -38,7 +43,7 @@ fn of_spec(errors: &SpecErrors) -> Vec<String> {
     let problems = errors.problems().iter().take(MOST);
     let annotated = problems.map(|problem| {
         let place = problem.place.and_then(|place| {
-            Some(commands::Place {
+            Some(commands::AnnotationPlace {
                 file: errors.name(),
                 line: place.line.try_into().ok()?,
                 column: place.column.try_into().ok(),
@@ -47,15 +52,15 @@ fn of_spec(errors: &SpecErrors) -> Vec<String> {
         let help = problem.help.as_ref();
         let help = help.map_or(String::new(), |help| format!(" ({help})"));
         let message = format!("{problem}{help}");
-        commands::annotation(Level::Error, place, "invalid spec", &message)
+        commands::annotation(AnnotationLevel::Error, place, "invalid spec", &message)
     });
     annotated.collect()
 }
 
 fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
     let level = match job.verdict {
-        Verdict::Exceeded | Verdict::Failed | Verdict::Unknown => Level::Error,
-        Verdict::AtRisk => Level::Warning,
+        Verdict::Exceeded | Verdict::Failed | Verdict::Unknown => AnnotationLevel::Error,
+        Verdict::AtRisk => AnnotationLevel::Warning,
         Verdict::Within | Verdict::NotJudged => return Vec::new(),
     };
     let lines: &[BudgetRow] = job
@@ -71,9 +76,9 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Vec<String> {
         .filter(|line| !line.decides && line.counts_as() == spec::Level::Fail);
     for line in others {
         let (level, what) = match line.verdict {
-            LineVerdict::Exceeded => (Level::Error, "exceeded"),
-            LineVerdict::AtRisk => (Level::Warning, "at risk"),
-            LineVerdict::Unknown => (Level::Error, "unknown"),
+            LineVerdict::Exceeded => (AnnotationLevel::Error, "exceeded"),
+            LineVerdict::AtRisk => (AnnotationLevel::Warning, "at risk"),
+            LineVerdict::Unknown => (AnnotationLevel::Error, "unknown"),
             LineVerdict::Within | LineVerdict::NotApplicable => continue,
         };
         let chance = line.chance_of_breach.map_or(String::new(), |chance| {
@@ -92,7 +97,7 @@ fn spot<'a>(
     job: &JobReport,
     line: Option<&BudgetRow>,
     project: Option<&'a Project>,
-) -> Option<commands::Place<'a>> {
+) -> Option<commands::AnnotationPlace<'a>> {
     let project = project?;
     let name = &job.name;
     let fields = [
@@ -104,7 +109,7 @@ fn spot<'a>(
         .iter()
         .flatten()
         .find_map(|field| project.spec.place(field))?;
-    Some(commands::Place {
+    Some(commands::AnnotationPlace {
         file: &project.place.file,
         line: place.line.try_into().ok()?,
         column: place.column.try_into().ok(),

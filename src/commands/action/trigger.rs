@@ -7,7 +7,7 @@ use crate::github::changes::Changes;
 use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::error::GithubError;
-use crate::github::event::{self, Event, EventError};
+use crate::github::event::{self, GithubEvent, EventError};
 use crate::github::inputs::Inputs;
 use crate::github::pull_request::PullRequest;
 use crate::spec::MAX_SPEC_BYTES;
@@ -47,7 +47,7 @@ pub(super) enum Requester {
 }
 
 /// Reads the event's file.
-pub(super) fn read_event(environment: &Environment) -> Result<Event, AppError> {
+pub(super) fn read_event(environment: &Environment) -> Result<GithubEvent, AppError> {
     let path = &environment.event_path;
     let phase = "reading the event";
     let text = files::read_text_up_to(path, Bytes(event::LARGEST_EVENT)).map_err(|source| {
@@ -57,7 +57,7 @@ pub(super) fn read_event(environment: &Environment) -> Result<Event, AppError> {
             .during(phase)
     })?;
     let name = &environment.event_name;
-    Event::read(name, text.as_bytes()).map_err(|error| {
+    GithubEvent::read(name, text.as_bytes()).map_err(|error| {
         let help = error.help();
         let refused = match error {
             EventError::PullRequestTarget => AppError::usage(error.to_string()),
@@ -72,28 +72,28 @@ impl Trigger {
     /// The trigger by the event and the input `pull-request`.
     pub(super) async fn of(
         github: &Github,
-        event: Event,
+        event: GithubEvent,
         inputs: &Inputs,
     ) -> Result<Self, AppError> {
         match (event, inputs.pull_request) {
             // The input cannot turn the event of one pull request into another.
-            (Event::PullRequest(pull_request), _) => Ok(Self::PullRequest {
+            (GithubEvent::PullRequest(pull_request), _) => Ok(Self::PullRequest {
                 pull_request,
                 asked: Requester::Itself,
             }),
             (event, Some(number)) => Ok(Self::PullRequest {
                 pull_request: Box::new(github.pull_request(number).await?),
                 asked: match event {
-                    Event::Dispatch => Requester::Maintainer,
+                    GithubEvent::Dispatch => Requester::Maintainer,
                     _ => Requester::Input,
                 },
             }),
-            (Event::Push { before, after }, None) => Ok(Self::Push { before, after }),
-            (Event::MergeGroup { base, head, branch }, None) => {
+            (GithubEvent::Push { before, after }, None) => Ok(Self::Push { before, after }),
+            (GithubEvent::MergeGroup { base, head, branch }, None) => {
                 Ok(Self::MergeGroup { base, head, branch })
             }
-            (Event::Dispatch | Event::Schedule, None) => Ok(Self::Branch),
-            (Event::Other, None) => Err(AppError::usage(
+            (GithubEvent::Dispatch | GithubEvent::Schedule, None) => Ok(Self::Branch),
+            (GithubEvent::Other, None) => Err(AppError::usage(
                 "this event names no change, and it is not known whose code would be run",
             )
             .help("run the gate on pull_request, push, merge_group, schedule or workflow_dispatch, or name a pull request of this repository by the input `pull-request`")

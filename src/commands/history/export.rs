@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppError, files, print, printable};
 use crate::forecast::Estimate;
-use crate::history::record::{Forecast, Record};
+use crate::history::record::{ForecastRecord, Record};
 use crate::history::{Entry, History};
 use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
@@ -210,7 +210,7 @@ fn identity(run: &Measurement) -> String {
 fn row(
     entry: &Entry,
     record: &Record,
-    forecast: &Forecast,
+    forecast: &ForecastRecord,
     instance: &InstanceForecast,
 ) -> [String; HEADER.len()] {
     let text = |text: &str| for_spreadsheet(text, NAME_LIMIT);

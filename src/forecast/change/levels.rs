@@ -4,7 +4,7 @@ use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
     Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, WeighedLaw, median,
-    without_odd_replicates,
+    without_outlying_replicates,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -12,7 +12,7 @@ use crate::measurement::Measurement;
 
 /// What the full run of one record takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub struct FullRunLevel {
     /// The logarithm of its billed time in seconds, with the record's own full data and work.
     pub ln_seconds: f64,
     /// The part of `ln_seconds` that its full data and work make under the common law: how it differs between two records is
@@ -27,7 +27,7 @@ pub struct Level {
 /// few completed runs for a law of its own.
 ///
 /// Unknown where no record has enough.
-pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<Level>>, Unknown> {
+pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<FullRunLevel>>, Unknown> {
     let runs: Vec<Runs> = records.iter().map(|record| Runs::choose(record)).collect();
     let quantity = super::TIME;
     let alone = Axis::of(&[]);
@@ -51,10 +51,10 @@ pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<Level>>, Unknown>
         .collect())
 }
 
-fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<Level> {
+fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<FullRunLevel> {
     let guess: Vec<Vec<Observation>> = sides
         .iter()
-        .map(|side| without_odd_replicates(&side.observations, prior.noise))
+        .map(|side| without_outlying_replicates(&side.observations, prior.noise))
         .collect();
     let first = SharedLaws::fit(&guess, prior);
     let reweighed = first.without_outliers(sides, prior);
@@ -189,12 +189,12 @@ impl SharedLaws {
             .collect()
     }
 
-    fn levels(&self, sides: &[&Side]) -> Vec<Level> {
+    fn levels(&self, sides: &[&Side]) -> Vec<FullRunLevel> {
         let variance =
             self.mean(|law, _| (self.known_squares + law.squares) / self.degrees_of_freedom);
         let of_one = |(record, side): (usize, &&Side)| {
             let ln_size = |law: &WeighedLaw| law.relative(side.full.share, side.full.work).0.ln();
-            Level {
+            FullRunLevel {
                 ln_seconds: self.mean(|law, centers| centers[record] + ln_size(law)),
                 ln_size: self.mean(|law, _| ln_size(law)),
                 standard_error: (variance / self.weights[record]).sqrt(),

@@ -115,7 +115,7 @@ fn a_summary_is_appended() {
     let path = runner.file("# Another step\ntext");
     assert_eq!(
         append_summary(&path, "# Ours\n\n", "x").unwrap(),
-        Written::Full
+        SummaryExtent::Full
     );
     assert_eq!(text_of(&path), "# Another step\ntext\n\n# Ours\n");
     append_summary(&path, "# Again", "x").unwrap();
@@ -134,7 +134,7 @@ fn a_summary_is_written_where_there_is_no_file_yet() {
 }
 
 /// The summary after something of `existing` bytes was there.
-fn summary(existing: usize, full: &str, shorter: &str) -> (Written, String) {
+fn summary(existing: usize, full: &str, shorter: &str) -> (SummaryExtent, String) {
     let runner = Runner::new();
     let path = runner.file(&"x".repeat(existing));
     let written = append_summary(&path, full, shorter).unwrap();
@@ -149,14 +149,14 @@ fn a_summary_that_does_not_fit_is_the_shorter_one_and_says_so() {
     assert_eq!(
         summary(0, &full, "# Short\n"),
         (
-            Written::Shorter,
+            SummaryExtent::Shorter,
             "# Short\n\nThe full report is larger than a step summary may be; this is its short form.\n"
                 .to_owned()
         )
     );
     let nearly_full = (1 << 20) - 200;
     let (written, text) = summary(nearly_full, &"f".repeat(300), "# Short");
-    assert_eq!(written, Written::Shorter);
+    assert_eq!(written, SummaryExtent::Shorter);
     assert!(text.starts_with("\n\n# Short\n\n"), "{text}");
 }
 
@@ -164,7 +164,7 @@ fn a_summary_that_does_not_fit_is_the_shorter_one_and_says_so() {
 fn even_the_shorter_one_is_cut_at_the_end_of_a_line() {
     let lines = "ä😀 a line\n".repeat(200_000);
     let (written, text) = summary(0, &lines, &lines);
-    assert_eq!(written, Written::Beginning);
+    assert_eq!(written, SummaryExtent::Beginning);
     assert!(text.len() > (1 << 20) - 200);
     assert!(text.ends_with("ä😀 a line\n\nThe report is larger than a step summary may be; the rest of it is left out.\n"));
 }
@@ -173,7 +173,7 @@ fn even_the_shorter_one_is_cut_at_the_end_of_a_line() {
 fn a_full_summary_stays_as_it_is() {
     for existing in [(1 << 20) - 1, (1 << 20) - 90, (1 << 20) - 2] {
         let (written, text) = summary(existing, &"f".repeat(200), &"s".repeat(200));
-        assert_eq!((written, text.as_str()), (Written::Nothing, ""));
+        assert_eq!((written, text.as_str()), (SummaryExtent::Nothing, ""));
     }
 }
 
@@ -184,10 +184,10 @@ fn no_room_is_left_unused_and_none_is_taken_twice() {
         let (written, fitted) = fitting(&"😀".repeat(90), &text, room);
         assert!(fitted.len() <= room, "{room}: {written:?}");
         let expected = match room {
-            361.. => Written::Full,
-            _ if fitted.contains("short form") => Written::Shorter,
-            _ if fitted.contains("left out") => Written::Beginning,
-            _ => Written::Nothing,
+            361.. => SummaryExtent::Full,
+            _ if fitted.contains("short form") => SummaryExtent::Shorter,
+            _ if fitted.contains("left out") => SummaryExtent::Beginning,
+            _ => SummaryExtent::Nothing,
         };
         assert_eq!(written, expected, "{room}");
     }

@@ -10,7 +10,7 @@ async fn entries(history: &History) -> Vec<Entry> {
     history.list_at(None, at(LATER)).await.unwrap().entries
 }
 
-fn minutes(found: &Found) -> Option<i64> {
+fn minutes(found: &FirstReadable) -> Option<i64> {
     let (_, record) = found.record.as_ref()?;
     Some((record.recorded_at.as_second() - at(0).as_second()) / 60)
 }

@@ -19,7 +19,7 @@ fn a_name_says_what_choosing_needs() {
             recorded_at: "2026-11-21T09:14:07.123Z".parse().unwrap(),
             scope: Scope::Main,
             job: "churn".to_owned(),
-            kind: Kind::Forecast,
+            kind: RecordKind::Forecast,
             key: "3f9c2e1d8a7054b6".to_owned(),
             unique: "a1b2c3d4e5f60718".to_owned(),
         }

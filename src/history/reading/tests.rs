@@ -93,7 +93,7 @@ fn a_record_that_contradicts_its_name_is_none() {
     let mut other_job = entry_of(&record);
     other_job.job = "fraud".to_owned();
     let mut other_kind = entry_of(&record);
-    other_kind.kind = crate::history::Kind::Forecast;
+    other_kind.kind = crate::history::RecordKind::Forecast;
     let mut other_key = entry_of(&record);
     other_key.key = "0123456789abcdef".to_owned();
     for (entry, why) in [

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Problems, Table, TableError, TableProblem, cells, without_mark};
+use super::{MeasurementTable, Problems, TableError, TableProblem, cells, without_mark};
 use crate::measurement::{Measurement, SCHEMA_VERSION, Utilization};
 
 /// Reads one measurement a line; blank lines are passed over.
 ///
 /// A writer that was killed leaves its last line cut: such a line is a note, and the lines before it count. Any other
 /// line that is not a measurement is a problem, as is one of a newer version than this program writes.
-pub fn read_json_lines(text: &str) -> Result<Table, TableError> {
+pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
     let text = without_mark(text);
     if is_report(text) {
         return Err(TableError::Report);
@@ -47,7 +47,7 @@ pub fn read_json_lines(text: &str) -> Result<Table, TableError> {
         }
     }
     notes.extend(keep_each_once(&mut measurements));
-    problems.or(Table {
+    problems.or(MeasurementTable {
         measurements,
         notes,
     })

@@ -6,7 +6,7 @@
 //! missing one may be -1/8.
 
 use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
-use super::{Header, Problems, Table, TableError, quoted};
+use super::{Header, MeasurementTable, Problems, TableError, quoted};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome, PeakMemory, Usage, Utilization};
 use crate::units::{Percent, Seconds};
@@ -45,7 +45,7 @@ pub const PERCENTILE_SOURCE: &str = "canary-training table, 99th percentile";
 /// A missing number in this table.
 const MISSING: f64 = -1.0;
 
-pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, TableError> {
+pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementTable, TableError> {
     if rows.is_empty() {
         return Err(TableError::NoRows);
     }
@@ -80,7 +80,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, Table
         );
     }
     notes.extend(unfinished);
-    problems.or(Table {
+    problems.or(MeasurementTable {
         measurements,
         notes,
     })
@@ -339,7 +339,7 @@ Completed,318,ml.m5.24xlarge,s3://bucket/manifests/the_manifest_0.manifest,canar
 
     #[test]
     fn the_published_runs_are_read() {
-        let Table {
+        let MeasurementTable {
             measurements,
             notes,
         } = read_csv(PUBLISHED).unwrap();

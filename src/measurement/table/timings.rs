@@ -1,7 +1,7 @@
 //! A plain table of timed runs: one process a run on this kind of machine, with the sizes of what it read.
 
 use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
-use super::{Header, Problems, Table, TableError};
+use super::{Header, MeasurementTable, Problems, TableError};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::measurement::{Measurement, Outcome, PeakMemory, Usage};
 use crate::units::Bytes;
@@ -33,7 +33,7 @@ const COLUMNS: [&str; 10] = [
 /// The columns without which nothing can be forecast.
 pub(super) const REQUIRED: &[&str] = &[JOB, FRACTION_ASKED, TIME];
 
-pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, TableError> {
+pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementTable, TableError> {
     if rows.is_empty() {
         return Err(TableError::NoRows);
     }
@@ -62,7 +62,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<Table, Table
             "{CPU_TIME} is left out: a share of the machine needs its number of cores, which the table does not say"
         ));
     }
-    problems.or(Table {
+    problems.or(MeasurementTable {
         measurements,
         notes,
     })

@@ -48,7 +48,7 @@ fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situati
             .sum(),
         max_runtime: Seconds(3600.0),
         aim: Aim::GoOn,
-        thrift: Thrift::WholeBudget,
+        spending: SpendingRule::WholeBudget,
     }
 }
 
@@ -60,7 +60,10 @@ fn percent_of(next: Next) -> f64 {
 }
 
 /// What a whole design runs, in per cent, and why it ends; a run is cut at its limit.
-fn simulate(start: &Situation, seconds: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<Measurement>, Done) {
+fn simulate(
+    start: &Situation,
+    seconds: impl Fn(f64) -> f64,
+) -> (Vec<f64>, Vec<Measurement>, StopReason) {
     let mut measurements = start.measurements.to_vec();
     let mut order = Vec::new();
     for _ in 0..100 {
@@ -107,16 +110,16 @@ fn it_starts_small_takes_a_step_and_goes_as_far_as_the_money_allows() {
     assert!(order[1] > 1.0 && order[1] <= 20.0, "{order:?}");
     // 50 % would take 3520 s of the 3600.
     assert!(order.contains(&20.0) && !order.contains(&50.0), "{order:?}");
-    assert_eq!(done, Done::NothingHelps);
+    assert_eq!(done, StopReason::NothingHelps);
     assert!(measurements.iter().all(Measurement::is_completed));
 }
 
 #[test]
 fn no_size_is_run_twice_once_a_forecast_has_its_fewest_runs() {
     let ladder = ladder(&LADDER);
-    for thrift in [Thrift::WholeBudget, Thrift::UpToAFullRun] {
+    for spending in [SpendingRule::WholeBudget, SpendingRule::UpToAFullRun] {
         let start = Situation {
-            thrift,
+            spending,
             ..situation(&ladder, &[])
         };
         let (order, ..) = simulate(&start, |share| 5.0 + 500.0 * share);
@@ -130,13 +133,13 @@ fn no_size_is_run_twice_once_a_forecast_has_its_fewest_runs() {
 #[test]
 fn beyond_the_fewest_runs_canaries_together_take_no_longer_than_the_full_run() {
     let ladder = ladder(&LADDER);
-    let thrifty = Situation {
-        thrift: Thrift::UpToAFullRun,
+    let sparing = Situation {
+        spending: SpendingRule::UpToAFullRun,
         ..situation(&ladder, &[])
     };
     // 100 s in full, of which 60 are fixed.
     let time = |share: f64| 60.0 + 40.0 * share;
-    let (few, ..) = simulate(&thrifty, time);
+    let (few, ..) = simulate(&sparing, time);
     let (all, ..) = simulate(&situation(&ladder, &[]), time);
     assert_eq!(few.len(), 3, "{few:?}");
     assert!(all.len() > 3, "{all:?}");
@@ -170,7 +173,7 @@ fn a_size_that_may_pass_the_time_limit_is_not_run() {
     let (order, measurements, done) = simulate(&start, |share| 20.0 + 4400.0 * share);
     assert!(order.contains(&5.0) && !order.contains(&20.0), "{order:?}");
     assert!(measurements.iter().all(Measurement::is_completed));
-    assert_eq!(done, Done::NothingHelps);
+    assert_eq!(done, StopReason::NothingHelps);
 }
 
 #[test]
@@ -183,7 +186,10 @@ fn a_size_that_was_ended_at_its_limit_closes_the_larger_ones() {
     ];
     assert_eq!(percent_of(next(&situation(&ladder, &runs))), 3.0);
     let first = [ended(1.0, Outcome::TimedOut)];
-    assert_eq!(next(&situation(&ladder, &first)), Next::Done(Done::TooDear));
+    assert_eq!(
+        next(&situation(&ladder, &first)),
+        Next::Done(StopReason::TooExpensive)
+    );
 }
 
 #[test]
@@ -193,7 +199,10 @@ fn a_size_without_supply_is_passed_over() {
     assert_eq!(percent_of(next(&situation(&ladder, &[]))), 2.0);
     ladder[2].supply = Some(0);
     let runs = [run(2.0, 10.0)];
-    assert_eq!(next(&situation(&ladder, &runs)), Next::Done(Done::TooDear));
+    assert_eq!(
+        next(&situation(&ladder, &runs)),
+        Next::Done(StopReason::TooExpensive)
+    );
 }
 
 #[test]
@@ -209,7 +218,10 @@ fn a_run_that_failed_ends_the_design() {
         Outcome::NoCapacity,
     ] {
         let runs = [run(1.0, 10.0), ended(5.0, outcome)];
-        assert_eq!(next(&situation(&ladder, &runs)), Next::Done(Done::Ended));
+        assert_eq!(
+            next(&situation(&ladder, &runs)),
+            Next::Done(StopReason::Ended)
+        );
     }
 }
 
@@ -229,7 +241,10 @@ fn what_is_reached_is_told_once_there_are_three_runs_on_two_sizes() {
     assert_eq!(percent_of(after(&one)), 2.0);
     assert_eq!(percent_of(after(&enough[1..])), 3.0);
     assert_eq!(percent_of(after(&same)), 2.0);
-    assert_eq!(after(&enough), Next::Done(Done::Reached(Reached::Decided)));
+    assert_eq!(
+        after(&enough),
+        Next::Done(StopReason::Reached(Reached::Decided))
+    );
 }
 
 #[test]
@@ -238,7 +253,7 @@ fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
     let (order, _, done) = simulate(&situation(&two, &[]), |share| 10.0 + share);
     assert_eq!(
         (order.as_slice(), done),
-        ([1.0, 2.0, 2.0].as_slice(), Done::NothingHelps)
+        ([1.0, 2.0, 2.0].as_slice(), StopReason::NothingHelps)
     );
     let one = ladder(&[1.0]);
     for aim in [Aim::GoOn, Aim::Reached(Reached::Narrow)] {
@@ -248,7 +263,10 @@ fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
             ..situation(&one, &[])
         };
         let (order, _, done) = simulate(&start, |share| 10.0 + share);
-        assert_eq!((order.as_slice(), done), ([1.0].as_slice(), Done::TooDear));
+        assert_eq!(
+            (order.as_slice(), done),
+            ([1.0].as_slice(), StopReason::TooExpensive)
+        );
     }
 }
 
@@ -256,14 +274,17 @@ fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
 fn too_little_money_is_told_before_it_is_spent() {
     let ladder = ladder(&LADDER);
     let runs = [run(1.0, 1500.0)];
-    assert_eq!(next(&situation(&ladder, &runs)), Next::Done(Done::TooDear));
+    assert_eq!(
+        next(&situation(&ladder, &runs)),
+        Next::Done(StopReason::TooExpensive)
+    );
     let nothing = Situation {
         budget: Some(Seconds(0.0)),
         ..situation(&ladder, &[])
     };
-    assert_eq!(next(&nothing), Next::Done(Done::TooDear));
+    assert_eq!(next(&nothing), Next::Done(StopReason::TooExpensive));
     let empty = situation(&[], &[]);
-    assert_eq!(next(&empty), Next::Done(Done::TooDear));
+    assert_eq!(next(&empty), Next::Done(StopReason::TooExpensive));
 }
 
 proptest! {
@@ -293,6 +314,6 @@ proptest! {
         prop_assert!(budget.is_none_or(|budget| spent <= budget * (1.0 + 1e-9)));
         prop_assert_eq!(order[0], 1.0);
         let completed = measurements.iter().filter(|run| run.is_completed()).count();
-        prop_assert_eq!(done == Done::NothingHelps, completed >= FEWEST_RUNS);
+        prop_assert_eq!(done == StopReason::NothingHelps, completed >= FEWEST_RUNS);
     }
 }

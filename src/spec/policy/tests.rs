@@ -271,7 +271,7 @@ fn another_backend_is_told_apart() {
     let error = lay(&local, Some(&sagemaker("", "")), CAP, &|_| false).unwrap_err();
     assert_eq!(
         error,
-        PolicyError::BackendChanged {
+        BasePolicyError::BackendChanged {
             base: BackendKind::Sagemaker,
             head: BackendKind::Local,
         }

@@ -14,7 +14,7 @@ pub(in crate::spec) type Line<U, L> = Either<Quantity<U>, L>;
 
 mapping! {
     /// What the full run may take. Each line is judged for itself.
-    pub(in crate::spec) struct Budget {
+    pub(in crate::spec) struct RawBudget {
         /// What the full run may cost.
         optional cost: Line<Usd, CostLine>,
         /// How long the full run may take.
@@ -30,11 +30,11 @@ mapping! {
         /// How much longer than the base the full run may take.
         optional time_increase: Line<Percent, TimeIncreaseLine>,
         /// Mean CPU load as a share of all cores.
-        optional cpu_utilization: Utilization,
+        optional cpu_utilization: RawUtilization,
         /// Mean GPU load as a share of all GPUs.
-        optional gpu_utilization: Utilization,
+        optional gpu_utilization: RawUtilization,
         /// Mean share of time that the cores wait for input and output.
-        optional io_wait: Utilization,
+        optional io_wait: RawUtilization,
         /// How sure a line must be to hold, more than 50% and less than 100%. Default: 95%.
         optional certainty: Quantity<Fraction>,
         /// What a line counts that the base was over already. Default: warn.
@@ -110,9 +110,9 @@ mapping! {
 
 /// A load line, which has no short form: a bare `20%` would not say which way.
 #[derive(Debug)]
-pub(in crate::spec) struct Utilization(pub(in crate::spec) UtilizationLine);
+pub(in crate::spec) struct RawUtilization(pub(in crate::spec) UtilizationLine);
 
-impl FromNode for Utilization {
+impl FromNode for RawUtilization {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
         if let Value::Text(text) | Value::Number(text) = &node.value {
             let percent = text.trim_end_matches('%').trim();
@@ -136,7 +136,7 @@ impl FromNode for Utilization {
     }
 }
 
-impl JsonSchema for Utilization {
+impl JsonSchema for RawUtilization {
     fn inline_schema() -> bool {
         true
     }
@@ -152,7 +152,7 @@ impl JsonSchema for Utilization {
 
 mapping! {
     /// When a scheduled check calls a change drift.
-    pub(in crate::spec) struct Drift {
+    pub(in crate::spec) struct RawDrift {
         /// The change of the forecast cost against the baseline. Default: 15%.
         optional max: Quantity<Percent>,
         /// A change of less is never drift. Default: 0 USD.
@@ -177,7 +177,7 @@ impl Words for LineKind {
 
 mapping! {
     /// A known overrun, agreed to.
-    pub(in crate::spec) struct Override {
+    pub(in crate::spec) struct RawOverride {
         /// The job's name.
         required job: Text,
         /// The budget line.

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::budget::{Budget, Drift};
+use super::budget::{RawBudget, RawDrift};
 use super::reader::{Either, List, Map, mapping};
 use super::scalar::{AnyText, Choice, Count, Quantity, Text, Words};
 use crate::spec::{Distribution, InputMode};
@@ -10,30 +10,30 @@ use crate::units::{Fraction, Seconds, Usd};
 
 mapping! {
     /// One training job.
-    pub(in crate::spec) struct Job {
+    pub(in crate::spec) struct RawJob {
         /// What triggers the job: patterns over paths relative to the spec's folder; `!` excludes, a leading `/` is the
         /// checkout root. Default: every file.
         optional paths: List<Text>,
         /// The full run.
-        required training: Training,
+        required training: RawTraining,
         /// What the team will train on; the budget is judged on it.
         required instance: Instance,
         /// Other instances to compare; they never change the exit code.
         optional alternatives: List<Instance>,
         /// Lets canaries do less work per datum too.
-        optional work: Work,
+        optional work: RawWork,
         /// How canaries run and what they may cost.
         optional canary: Canary,
         /// What the full run may take.
-        optional budget: Budget,
+        optional budget: RawBudget,
         /// When a scheduled check calls a change drift.
-        optional drift: Drift,
+        optional drift: RawDrift,
     }
 }
 
 mapping! {
     /// The full run, in SageMaker's own words. A local job has `command` in place of `image` and `role`.
-    pub(in crate::spec) struct Training {
+    pub(in crate::spec) struct RawTraining {
         /// Local jobs: the command that trains, for instance `[python3, train.py]`.
         optional command: List<AnyText>,
         /// SageMaker: the training image.
@@ -50,7 +50,7 @@ mapping! {
         /// Environment variables of the script. No secrets: they stand in this file.
         optional environment: Map<AnyText>,
         /// The input channels, by name.
-        required channels: Map<Channel>,
+        required channels: Map<RawChannel>,
         /// SageMaker: where the job writes, an `s3://bucket/prefix/`.
         optional output: Text,
         /// SageMaker: the size of the disk in GB. Default: 30.
@@ -84,7 +84,7 @@ mapping! {
 
 mapping! {
     /// One input channel.
-    pub(in crate::spec) struct Channel {
+    pub(in crate::spec) struct RawChannel {
         /// An `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of SageMaker's,
         /// `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
         required uri: Text,
@@ -148,7 +148,7 @@ mapping! {
 
 mapping! {
     /// A hyperparameter that says how much work one datum is, such as a number of rounds.
-    pub(in crate::spec) struct Work {
+    pub(in crate::spec) struct RawWork {
         /// Its name under `training.hyperparameters`.
         required hyperparameter: Text,
         /// Its value in the full run, as under `training.hyperparameters`.

@@ -9,11 +9,11 @@ mod reader;
 mod scalar;
 
 pub(super) use budget::{
-    Budget, CostIncreaseLine, CostLine, Drift, Line, Override, ShareLine, TimeIncreaseLine,
-    TimeLine, Utilization,
+    CostIncreaseLine, CostLine, Line, RawBudget, RawDrift, RawOverride, RawUtilization, ShareLine,
+    TimeIncreaseLine, TimeLine,
 };
 pub(super) use job::{
-    Canary, Channel, DesignKind, Groups, Instance, Job, Machines, Probe, Training, Work,
+    Canary, DesignKind, Groups, Instance, Machines, Probe, RawChannel, RawJob, RawTraining, RawWork,
 };
 pub(super) use reader::{Either, FromNode, List, Map};
 pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text};
@@ -27,7 +27,7 @@ use scalar::FormatVersion;
 
 mapping! {
     /// A canary-gate spec: which training jobs exist, what they may cost, and how their canaries run.
-    pub(in crate::spec) struct Spec {
+    pub(in crate::spec) struct RawSpec {
         /// The version of this format: 1.
         required version: FormatVersion,
         /// Where canaries run.
@@ -49,9 +49,9 @@ mapping! {
         optional recording: Text,
         /// The training jobs, by name: 1 to 63 letters, digits and inner hyphens; with `backend: replay` as the recording
         /// names them, underscores included.
-        required jobs: Map<Job>,
+        required jobs: Map<RawJob>,
         /// Known overruns, agreed to, each with a ceiling, a reason and an expiry date.
-        optional overrides: List<Override>,
+        optional overrides: List<RawOverride>,
     }
 }
 
@@ -60,7 +60,7 @@ mapping! {
 pub(super) fn json_schema() -> serde_json::Value {
     let mut made = SchemaSettings::draft2020_12()
         .into_generator()
-        .into_root_schema_for::<Spec>();
+        .into_root_schema_for::<RawSpec>();
     // A reader of the file wants to know first what it is.
     let mut schema = serde_json::Map::new();
     schema.extend(

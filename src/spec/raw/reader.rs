@@ -357,7 +357,8 @@ macro_rules! mapping {
 
         impl schemars::JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
+                let name = stringify!($name);
+                name.strip_prefix("Raw").unwrap_or(name).into()
             }
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {

@@ -84,7 +84,7 @@ impl SpecReader<'_> {
     /// The lines in the order of [`LineKind::ALL`], then the implicit ones that no written line covers.
     pub(super) fn budget(
         &mut self,
-        raw: Option<Located<raw::Budget>>,
+        raw: Option<Located<raw::RawBudget>>,
         training: Option<&Training>,
         instances: Option<&Instances>,
         job: &At,
@@ -173,10 +173,10 @@ impl SpecReader<'_> {
     fn utilization(
         &mut self,
         kind: LineKind,
-        line: Option<Located<raw::Utilization>>,
+        line: Option<Located<raw::RawUtilization>>,
     ) -> Option<BudgetLine> {
         let Located {
-            value: raw::Utilization(line),
+            value: raw::RawUtilization(line),
             at,
         } = line?;
         self.remember(&at);
@@ -266,7 +266,7 @@ impl SpecReader<'_> {
         share
     }
 
-    pub(super) fn drift(&mut self, raw: Option<Located<raw::Drift>>) -> DriftPolicy {
+    pub(super) fn drift(&mut self, raw: Option<Located<raw::RawDrift>>) -> DriftPolicy {
         let Some(Located { value: raw, .. }) = raw else {
             return DriftPolicy {
                 max: DEFAULT_DRIFT,

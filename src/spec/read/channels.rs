@@ -11,7 +11,7 @@ use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect};
 impl SpecReader<'_> {
     pub(super) fn channels(
         &mut self,
-        channels: Located<raw::Map<raw::Channel>>,
+        channels: Located<raw::Map<raw::RawChannel>>,
         instances: Option<&Instances>,
         in_vpc: bool,
     ) -> Vec<Channel> {
@@ -42,7 +42,7 @@ impl SpecReader<'_> {
     fn channel(
         &mut self,
         name: Located<String>,
-        raw: raw::Channel,
+        raw: raw::RawChannel,
         in_vpc: bool,
     ) -> Option<Channel> {
         if !limits::is_channel_name(&name.value) {
@@ -122,7 +122,7 @@ impl SpecReader<'_> {
     /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.
     fn file_system(
         &mut self,
-        raw: &raw::Channel,
+        raw: &raw::RawChannel,
         uri: &Located<raw::Text>,
         problem: Option<&str>,
         in_vpc: bool,
@@ -171,7 +171,7 @@ impl SpecReader<'_> {
     /// SageMaker wants groups on every channel or on none, and each must exist.
     fn check_groups(
         &mut self,
-        channels: &raw::Map<raw::Channel>,
+        channels: &raw::Map<raw::RawChannel>,
         at: &At,
         instances: Option<&Instances>,
     ) {

@@ -22,7 +22,7 @@ use super::excerpt::NumberedLines;
 use super::problems::{At, Findings, Located, Problem, quoted};
 use super::raw::{self, FromNode};
 use super::yaml;
-use super::{BackendKind, Job, Level, OnInconclusive, Place, Spec};
+use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, Spec};
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceType};
 use crate::units::UsdPerHour;
 
@@ -58,7 +58,7 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
         path: String::new(),
         span: node.span.start..node.span.start + 1,
     };
-    let spec = raw::Spec::from_node(&node, &root, &mut findings)
+    let spec = raw::RawSpec::from_node(&node, &root, &mut findings)
         .and_then(|raw| SpecReader::new(&raw, known_types, &mut findings).spec(raw, &root));
     match spec {
         Some((mut spec, places)) if findings.problems.is_empty() => {
@@ -66,7 +66,7 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
             let places = places.into_iter();
             spec.places = places
                 .map(|(path, offset)| (path, lines.place(offset)))
-                .collect::<BTreeMap<String, Place>>();
+                .collect::<BTreeMap<String, FilePosition>>();
             spec.hash = hash(source.bytes);
             (spec.warnings, spec.not_yet) = findings.into_remarks();
             Ok(spec)
@@ -104,7 +104,7 @@ struct SpecReader<'a> {
 const HISTORY_FOLDERS: [&str; 4] = ["main", "pr", "queue", "local"];
 
 impl<'a> SpecReader<'a> {
-    fn new(raw: &raw::Spec, known_types: &'a [&'a str], findings: &'a mut Findings) -> Self {
+    fn new(raw: &raw::RawSpec, known_types: &'a [&'a str], findings: &'a mut Findings) -> Self {
         let prices = raw.prices.as_ref();
         Self {
             findings,
@@ -129,7 +129,7 @@ impl<'a> SpecReader<'a> {
         self.backend == Some(BackendKind::Replay)
     }
 
-    fn spec(mut self, raw: raw::Spec, root: &At) -> Option<(Spec, Vec<(String, usize)>)> {
+    fn spec(mut self, raw: raw::RawSpec, root: &At) -> Option<(Spec, Vec<(String, usize)>)> {
         // There is one version, so nothing is chosen by it.
         debug_assert!(raw.version.is_some() || !self.findings.problems.is_empty());
         let region = raw.region.map(|region| self.region(region));
@@ -334,7 +334,7 @@ impl<'a> SpecReader<'a> {
         }
     }
 
-    fn jobs(&mut self, jobs: Located<raw::Map<raw::Job>>) -> Vec<Job> {
+    fn jobs(&mut self, jobs: Located<raw::Map<raw::RawJob>>) -> Vec<Job> {
         if jobs.value.names.is_empty() {
             self.findings.wrong(&jobs.at, "there is no job");
         }
@@ -344,7 +344,7 @@ impl<'a> SpecReader<'a> {
             .collect()
     }
 
-    fn job(&mut self, name: Located<String>, raw: raw::Job) -> Option<Job> {
+    fn job(&mut self, name: Located<String>, raw: raw::RawJob) -> Option<Job> {
         self.job_name(&name);
         self.remember(&name.at);
         let paths = raw.paths.map(|paths| self.globs(paths));

@@ -10,7 +10,7 @@ impl SpecReader<'_> {
     /// `names` are all jobs of the file, `jobs` those that could be read.
     pub(super) fn overrides(
         &mut self,
-        overrides: Located<raw::List<raw::Override>>,
+        overrides: Located<raw::List<raw::RawOverride>>,
         names: &[String],
         jobs: &[Job],
     ) -> Vec<Override> {
@@ -40,7 +40,7 @@ impl SpecReader<'_> {
 
     fn one_override(
         &mut self,
-        raw: raw::Override,
+        raw: raw::RawOverride,
         names: &[String],
         jobs: &[Job],
     ) -> Option<Override> {

@@ -16,7 +16,7 @@ const DEFAULT_MAX_RUNTIME: Seconds = Seconds(86_400.0);
 impl SpecReader<'_> {
     pub(super) fn training(
         &mut self,
-        training: Located<raw::Training>,
+        training: Located<raw::RawTraining>,
         instances: Option<&Instances>,
     ) -> Option<Training> {
         let at = training.at;
@@ -112,7 +112,7 @@ impl SpecReader<'_> {
 
     /// What the backend must have, cannot have, or does not heed. Of a replayed job nothing is run, so a block that is
     /// written for another backend stands as it is.
-    fn check_backend_keys(&mut self, raw: &raw::Training, at: &At) {
+    fn check_backend_keys(&mut self, raw: &raw::RawTraining, at: &At) {
         fn place<T>(field: &Option<Located<T>>) -> Option<&At> {
             field.as_ref().map(|located| &located.at)
         }

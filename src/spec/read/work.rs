@@ -11,7 +11,7 @@ const MOST_LEVELS: usize = 10;
 impl SpecReader<'_> {
     pub(super) fn work(
         &mut self,
-        work: Located<raw::Work>,
+        work: Located<raw::RawWork>,
         training: Option<&Training>,
     ) -> Option<Work> {
         let raw = work.value;

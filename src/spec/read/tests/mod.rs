@@ -247,7 +247,7 @@ fn the_full_example_means_what_it_says() {
     );
     assert_eq!(
         spec.place("jobs.churn.budget.cost"),
-        Some(Place {
+        Some(FilePosition {
             line: 48,
             column: 13
         })

@@ -42,7 +42,7 @@ fn of_one_size(runs: &[Observation]) -> Vec<&[Observation]> {
 
 /// The runs with less weight for those that lie far from the median of at least [`FEWEST_REPLICATES`] of their size; `runs`
 /// rise in share. The scale is that of all such distances but those of the medians themselves, which are 0.
-pub(in crate::forecast) fn without_odd_replicates(
+pub(in crate::forecast) fn without_outlying_replicates(
     runs: &[Observation],
     least_scale: f64,
 ) -> Vec<Observation> {
