@@ -1,4 +1,4 @@
-//! The command line. No logic: it says what can be asked, [`crate::app`] does it.
+//! The command line: arguments and help, without logic.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,69 +22,69 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0   within budget, at risk without --strict, nothing to judge, or unknown with --on-inconclusive pass
-  1   the tool failed, or something a person must mend
-  2   usage, or an invalid spec
+  1   the tool failed, or its environment needs a correction
+  2   wrong usage, or an invalid spec
   10  a budget is exceeded
   11  at risk of a budget, under --strict
   12  the training drifted from its baseline
   13  the training code failed in a canary
-  14  unknown: it cannot be told today
+  14  unknown: could not be decided
   130, 143  interrupted";
 
-/// The heading of what concerns canary runs.
+/// The help heading of arguments about canary runs.
 const CANARIES: &str = "Canaries";
 
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Write a commented spec to start from.
     Init(InitArguments),
-    /// Check the spec and print every problem; spends nothing.
+    /// Check the spec and print every problem; costs nothing.
     Validate(ValidateArguments),
-    /// Show affected jobs, their canaries and what they may cost; spends nothing.
+    /// Show affected jobs, their canaries and what these may cost; costs nothing.
     Plan(PlanArguments),
-    /// The gate: plan, run the canaries, forecast, judge, report.
+    /// Run the gate: plan, run the canaries, forecast, judge, report.
     Run(RunArguments),
     /// Forecast from recorded measurements, without running anything.
     Forecast(ForecastArguments),
     /// Render stored reports, or merge parts into one.
     Report(ReportArguments),
-    /// Measure anew, and tell whether the same training takes more than it did, and why.
+    /// Measure again, and report whether the same training takes more than before, and why.
     Drift(DriftArguments),
-    /// Look at what earlier runs of the gate found.
+    /// List, show or export what earlier runs of the gate recorded.
     #[command(subcommand)]
     History(HistoryCommand),
-    /// Hold the last forecast against a real full run.
+    /// Compare the last forecast with a real full run.
     Actuals(ActualsArguments),
-    /// Stop the training jobs that dead runs of the gate left, and remove what they staged.
+    /// Stop training jobs left by interrupted runs, and remove their staged files.
     Sweep(SweepArguments),
     /// Print the JSON Schema of a file format.
     Schema(SchemaArguments),
-    /// Print the least IAM policy that the spec needs on AWS.
+    /// Print the smallest IAM policy that the spec needs on AWS.
     IamPolicy(IamPolicyArguments),
     /// Print shell completions.
     Completions(CompletionsArguments),
-    /// Run a command, sample its process tree, print one JSON line at the end.
+    /// Run a command, sample its process tree, and print one JSON line at the end.
     Probe(ProbeArguments),
-    /// What the GitHub Action starts: the gate on an event, told in a comment.
+    /// Run as the GitHub Action: the gate on an event, with the report in a comment.
     ///
-    /// It is told everything by the runner's variables and by the inputs of action.yml.
+    /// All input comes from the runner's variables and the inputs of action.yml.
     Action,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Logging")]
 pub struct Verbosity {
-    /// Say more on standard error; twice for everything.
+    /// Log more to standard error; give it twice to log everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
     pub verbose: u8,
-    /// No progress, only the report and errors.
+    /// Print only the report and errors, without progress.
     #[arg(long, global = true, env = "CANARY_GATE_QUIET", value_parser = clap::builder::BoolishValueParser::new())]
     pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct SpecArguments {
-    /// The spec [default: canary-gate.yml, else .github/canary-gate.yml].
+    /// The spec file [default: canary-gate.yml, else .github/canary-gate.yml].
     #[arg(long, value_name = "FILE", env = "CANARY_GATE_SPEC")]
     pub spec: Option<PathBuf>,
 }
@@ -92,7 +92,7 @@ pub struct SpecArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What changed")]
 pub struct ChangeArguments {
-    /// Everything counts as changed, whatever else is said.
+    /// Treat every job as changed.
     #[arg(long)]
     pub all: bool,
     /// Only this job; repeatable.
@@ -103,15 +103,15 @@ pub struct ChangeArguments {
         value_delimiter = ','
     )]
     pub jobs: Vec<String>,
-    /// Compare with the merge base of this reference [default: origin's HEAD]. Where it is given, policy (budgets, limits,
-    /// roles) is taken from the spec at its tip.
+    /// Compare with the merge base of this reference [default: origin's HEAD]. If given, the spec at its tip sets the policy:
+    /// budgets, limits and roles.
     #[arg(long, value_name = "REF", env = "CANARY_GATE_BASE")]
     pub base: Option<String>,
     /// The new side of the comparison [default: the work tree, uncommitted files included].
     #[arg(long, value_name = "REF", env = "CANARY_GATE_HEAD")]
     pub head: Option<String>,
-    /// A file that lists the changed paths, one a line, relative to the checkout root; `-` is standard input. It stands
-    /// for references.
+    /// A file that lists the changed paths, one per line, relative to the root of the checkout; `-` reads standard input. It
+    /// replaces the comparison of references.
     #[arg(long, value_name = "FILE")]
     pub changed_files: Option<PathBuf>,
 }
@@ -119,7 +119,7 @@ pub struct ChangeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Policy")]
 pub struct PolicyArguments {
-    /// What canaries of the jobs that the spec of `--base` does not know may cost at most, all together.
+    /// The most that canaries of jobs which are not in the spec of `--base` may cost in total.
     #[arg(
         long,
         value_name = "USD",
@@ -130,7 +130,7 @@ pub struct PolicyArguments {
     pub max_spend: Usd,
 }
 
-/// An amount that something can be bought for; the unit may be left out, since nothing else is meant.
+/// A positive amount; the unit may be omitted.
 fn max_spend(text: &str) -> Result<Usd, String> {
     let bare = text.trim();
     let amount = match bare.parse::<f64>() {
@@ -154,7 +154,7 @@ pub enum Format {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArguments {
-    /// What the report on standard output looks like.
+    /// The format of the report on standard output.
     #[arg(
         long,
         value_name = "FORMAT",
@@ -162,7 +162,7 @@ pub struct OutputArguments {
         default_value = "terminal"
     )]
     pub format: Format,
-    /// Also write the report here; repeatable, the kind by extension: .json, .md, .csv.
+    /// Also write the report to this file; repeatable. The extension selects the format: .json, .md or .csv.
     #[arg(long = "output", short, value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
 }
@@ -176,7 +176,7 @@ pub enum Inconclusive {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Verdict")]
 pub struct VerdictArguments {
-    /// At risk of a budget fails the check too.
+    /// Fail the check also when a job is at risk of exceeding a budget.
     #[arg(long, env = "CANARY_GATE_STRICT", value_parser = clap::builder::BoolishValueParser::new())]
     pub strict: bool,
     /// Whether an unknown outcome fails the check [default: the spec's, else fail].
@@ -186,13 +186,13 @@ pub struct VerdictArguments {
 
 #[derive(Debug, Args)]
 pub struct InitArguments {
-    /// Where to write; an existing file is never overwritten.
+    /// The file to write; an existing file is never overwritten.
     #[arg(value_name = "FILE", default_value = "canary-gate.yml")]
     pub file: PathBuf,
-    /// Start from this training job in SageMaker.
+    /// Derive the spec from this SageMaker training job.
     #[arg(long, value_name = "NAME")]
     pub from_job: Option<String>,
-    /// Where that job is [default: AWS_REGION].
+    /// The region of that job [default: AWS_REGION].
     #[arg(long, value_name = "REGION", requires = "from_job")]
     pub region: Option<String>,
 }
@@ -227,10 +227,10 @@ pub struct RunArguments {
     /// Only the job's instance, no alternatives.
     #[arg(long, help_heading = CANARIES)]
     pub only_instance: bool,
-    /// Take no canary of an earlier run for one of this run: measure everything anew.
+    /// Ignore earlier canaries and measure again.
     #[arg(long, env = "CANARY_GATE_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = CANARIES)]
     pub fresh: bool,
-    /// Also keep the measurements here; .jsonl is appended to as each canary ends, .csv is written at the end.
+    /// Also write the measurements to this file: .jsonl grows as each canary ends, .csv is written at the end.
     #[arg(long, value_name = "FILE", help_heading = CANARIES)]
     pub measurements: Option<PathBuf>,
     /// Hand this variable on to the training code; repeatable.
@@ -244,7 +244,7 @@ pub struct RunArguments {
 
 #[derive(Debug, Args)]
 pub struct ForecastArguments {
-    /// Measurements: JSON lines, or a CSV table of the seed library or of recorded runs.
+    /// The measurements: JSON lines, or a CSV table of the seed library or of recorded runs.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     #[command(flatten)]
@@ -252,7 +252,7 @@ pub struct ForecastArguments {
     /// Only this job; repeatable.
     #[arg(long = "job", value_name = "NAME", value_delimiter = ',')]
     pub jobs: Vec<String>,
-    /// Price region [default: the spec's, else AWS_REGION, else us-east-1].
+    /// The region of the prices [default: the spec's, else AWS_REGION, else us-east-1].
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
     #[command(flatten)]
@@ -293,33 +293,33 @@ pub struct HistoryListArguments {
     /// Only records of this job.
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
-    /// At most so many.
+    /// The most records to list.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub limit: usize,
-    /// What the list on standard output looks like.
+    /// The format of the list on standard output.
     #[arg(long, value_name = "FORMAT", default_value = "terminal")]
     pub format: RecordFormat,
 }
 
 #[derive(Debug, Args)]
 pub struct HistoryShowArguments {
-    /// Which record: its id, as `history list` shows it, or its file's name or path.
+    /// The record: its id from `history list`, or the name or path of its file.
     #[arg(value_name = "ID")]
     pub id: String,
     #[command(flatten)]
     pub spec: SpecArguments,
-    /// The whole record, or a page to read.
+    /// The whole record as JSON, or a page to read.
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     pub format: RecordFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// The forecasts: one line for each record and instance configuration.
+    /// The forecasts, one line for each record and instance configuration.
     Csv,
-    /// The canary runs as the table of the library canary_training, each once.
+    /// The canary runs, each once, as the table of the library canary_training.
     Seed,
-    /// The canary runs as measurements, one a line, each once; `forecast` reads them.
+    /// The canary runs, each once, as measurements, one per line; `forecast` reads them.
     Jsonl,
 }
 
@@ -330,10 +330,10 @@ pub struct HistoryExportArguments {
     /// Only records of this job.
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
-    /// What is written; by default what the extension of --output says, else csv.
+    /// The format [default: from the extension of --output, else csv].
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
-    /// Write here rather than to standard output.
+    /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -350,10 +350,10 @@ pub struct DriftArguments {
         value_delimiter = ','
     )]
     pub jobs: Vec<String>,
-    /// Compare the records of the history, and measure nothing.
+    /// Compare records of the history without measuring.
     #[arg(long, conflicts_with = "accept")]
     pub from_history: bool,
-    /// Make the newest check the baseline of those to come, and measure nothing: for a change that is meant to stay.
+    /// Make the newest check the baseline of later ones, without measuring: for an intended change.
     #[arg(long, conflicts_with_all = ["outputs", "pass_env"])]
     pub accept: bool,
     /// Hand this variable on to the training code; repeatable.
@@ -369,7 +369,7 @@ pub struct DriftArguments {
 pub struct ActualsArguments {
     #[command(flatten)]
     pub spec: SpecArguments,
-    /// Run the full job once, here, and hold the last forecast against it.
+    /// Run the full job once on this machine, and compare the last forecast with it.
     #[arg(long, required = true)]
     pub run: bool,
     /// Only this job; repeatable.
@@ -384,10 +384,10 @@ pub struct ActualsArguments {
 pub struct SweepArguments {
     #[command(flatten)]
     pub spec: SpecArguments,
-    /// Those of this run of the gate, such as a GITHUB_RUN_ID, rather than those past their expiry.
+    /// Sweep what this run of the gate left, e.g. a GITHUB_RUN_ID, instead of what has expired.
     #[arg(long, value_name = "ID")]
     pub run: Option<String>,
-    /// Only show what would be stopped and removed.
+    /// Show what would be stopped and removed, without doing it.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -401,14 +401,14 @@ pub enum SchemaKind {
 
 #[derive(Debug, Args)]
 pub struct SchemaArguments {
-    /// Which format.
+    /// The file format.
     #[arg(value_name = "FORMAT")]
     pub kind: SchemaKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyGrantee {
-    /// Who runs canary-gate.
+    /// The identity that runs canary-gate.
     Ci,
     /// The role that training jobs run as.
     Job,
@@ -418,24 +418,24 @@ pub enum PolicyGrantee {
 pub struct IamPolicyArguments {
     #[command(flatten)]
     pub spec: SpecArguments,
-    /// Whom the policy is for.
+    /// Who the policy is for.
     #[arg(long = "for", value_name = "WHOM", default_value = "ci")]
     pub grantee: PolicyGrantee,
 }
 
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
-    /// For which shell.
+    /// The shell.
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub struct ProbeArguments {
-    /// Write the JSON line here rather than to standard output.
+    /// Write the JSON line to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Begin the line on standard output with `canary-gate-probe` and this, to find it among the command's own lines.
+    /// Start the line on standard output with `canary-gate-probe` and this text, which marks it among the command's own lines.
     #[arg(
         long,
         value_name = "NONCE",
@@ -443,16 +443,16 @@ pub struct ProbeArguments {
         hide_env_values = true
     )]
     pub mark: Option<String>,
-    /// End the command after this, e.g. `1h`.
+    /// Stop the command after this time, e.g. `1h`.
     #[arg(long, value_name = "DURATION")]
     pub max_runtime: Option<Seconds>,
-    /// Between asking the command to end and ending it.
+    /// The time between SIGTERM and SIGKILL when the command is stopped.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub grace: Seconds,
-    /// A folder that the command sees as /opt/ml, where a mount namespace is allowed.
+    /// A folder that the command sees as /opt/ml, if mount namespaces are allowed.
     #[arg(long, value_name = "DIR")]
     pub opt_ml: Option<PathBuf>,
-    /// End the command when the process with this number, which started the probe, ends.
+    /// Stop the command when the process with this number, which started the probe, ends.
     #[arg(long, value_name = "PID")]
     pub end_with_parent: Option<i32>,
     /// The command and its arguments.

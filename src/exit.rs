@@ -1,11 +1,11 @@
-//! Outcomes -> documented exit codes. A failed budget and a failed tool differ.
+//! Exit codes of outcomes. A failed budget and a failed tool have different codes.
 
 use crate::spec::OnInconclusive;
 use crate::verdict::Verdict;
 
-/// The tool failed, or something a person must mend.
+/// The tool failed, or its environment needs a correction.
 pub const TOOL_FAILED: u8 = 1;
-/// Usage, or an invalid spec.
+/// Wrong usage, or an invalid spec.
 pub const USAGE: u8 = 2;
 pub const EXCEEDED: u8 = 10;
 pub const AT_RISK: u8 = 11;
@@ -17,7 +17,7 @@ pub const UNKNOWN: u8 = 14;
 pub const INTERRUPTED: u8 = 130;
 pub const TERMINATED: u8 = 143;
 
-/// What turns an outcome into a failing check.
+/// Which uncertain outcomes fail the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strictness {
     /// Whether at_risk fails the check.
@@ -39,7 +39,7 @@ pub fn code(verdict: Verdict, strictness: Strictness) -> u8 {
 /// Codes of outcomes, worst first.
 const WORST_FIRST: [u8; 5] = [EXCEEDED, FAILED, UNKNOWN, DRIFT, AT_RISK];
 
-/// The worst of several codes: those of outcomes first, then whatever else is not 0, as it comes.
+/// The worst of several codes: an outcome's if there is one, else the first that is not 0.
 pub fn worst(codes: &[u8]) -> u8 {
     WORST_FIRST
         .into_iter()
@@ -48,7 +48,7 @@ pub fn worst(codes: &[u8]) -> u8 {
         .unwrap_or(0)
 }
 
-/// The code of several outcomes: that of the worst whose code is not 0.
+/// The code of the worst of several outcomes.
 pub fn code_of_all(verdicts: impl IntoIterator<Item = Verdict>, strictness: Strictness) -> u8 {
     let codes: Vec<u8> = verdicts
         .into_iter()
@@ -57,8 +57,8 @@ pub fn code_of_all(verdicts: impl IntoIterator<Item = Verdict>, strictness: Stri
     worst(&codes)
 }
 
-/// The code of a whole run: of its outcomes, and of what else there is: what kept it from others, and [`DRIFT`]. Trouble that
-/// may be gone tomorrow is an outcome that is unknown.
+/// The code of a whole run: the worst of its outcomes' codes and `troubles`, the codes of errors and [`DRIFT`]. [`UNKNOWN`]
+/// among the troubles counts as an unknown outcome.
 pub fn code_of_run(
     verdicts: impl IntoIterator<Item = Verdict>,
     troubles: impl IntoIterator<Item = u8>,
