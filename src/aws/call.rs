@@ -1,4 +1,4 @@
-//! How a call to AWS failed: told by kind, in words that name the permission or what else a person can mend.
+//! Why a call to AWS failed: the kind of failure, and an error text that names the missing permission or other remedy.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
 use super::error::AwsError;
 
-/// A call as IAM names it: `sagemaker:CreateTrainingJob`.
+/// A call by its IAM name: `sagemaker:CreateTrainingJob`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Call<'a>(pub(crate) &'a str);
 
@@ -18,35 +18,34 @@ impl fmt::Display for Call<'_> {
     }
 }
 
-/// What kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     NoCredentials,
-    /// They were good once, or could not be renewed.
+    /// The credentials were valid once, or could not be renewed.
     Expired,
     /// AWS does not know them.
     Rejected,
     Denied,
     Throttled,
-    /// No answer, or one of AWS's own trouble.
+    /// No answer, or a server error.
     Unreachable,
     /// This machine's clock differs from AWS's.
     Clock,
-    /// A quota of the account.
+    /// A quota of the account is used up.
     Limit,
-    /// AWS has read the request and refuses it.
+    /// AWS read the request and refused it.
     Refused,
 }
 
-/// A call that failed, after all its attempts.
+/// A call that failed after all attempts.
 #[derive(Debug)]
 pub(crate) struct CallError {
-    /// What IAM has to allow.
+    /// The IAM action.
     pub(crate) call: String,
     pub(crate) kind: FailureKind,
-    /// AWS's own code, such as `ValidationException`.
+    /// AWS's error code, such as `ValidationException`.
     pub(crate) code: Option<String>,
-    /// AWS's own words, or those of the transport. Hostile text.
+    /// AWS's message, or the transport's. Hostile text.
     pub(crate) message: String,
 }
 
@@ -69,13 +68,13 @@ impl CallError {
         }
     }
 
-    /// Whether AWS says that there is no such thing.
+    /// Whether AWS reports that the resource does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         match self.code.as_deref() {
             Some("ResourceNotFound" | "ResourceNotFoundException" | "NoSuchKey" | "NotFound") => {
                 true
             }
-            // What a missing training job really gives, with no code of its own.
+            // SageMaker's answer for a missing training job; it has no code of its own.
             Some("ValidationException") => self.message.contains("not found"),
             _ => false,
         }
@@ -100,30 +99,32 @@ impl CallError {
             ),
             FailureKind::Expired => AwsError::transient(
                 format!("could not {doing}: the AWS session has expired ({said})"),
-                "sign in again and start the check again; it goes on with the canaries that are there",
+                "sign in again and start the check again; it reuses the canaries that completed",
             ),
             FailureKind::Rejected => AwsError::new(
-                format!("could not {doing}: AWS does not take these credentials ({said})"),
+                format!("could not {doing}: AWS rejected these credentials ({said})"),
                 "check the access key, its secret and its session token, or sign in again",
             ),
             FailureKind::Denied => AwsError::new(
                 format!("could not {doing}: access denied ({said})"),
                 format!(
-                    "allow `{}`; `canary-gate iam-policy` prints the least policy for this spec",
+                    "allow `{}`; `canary-gate iam-policy` prints the smallest policy for this spec",
                     self.action()
                 ),
             ),
             FailureKind::Throttled => AwsError::transient(
                 format!("could not {doing}: AWS throttled {call} to the end ({said})"),
-                "start the check again later; it goes on with the canaries that are there",
+                "start the check again later; it reuses the canaries that completed",
             ),
             FailureKind::Unreachable => AwsError::transient(
                 format!("could not {doing}: AWS gave no usable answer to {call} ({said})"),
-                "is the network up, and the region right? Start the check again; it goes on with the canaries that are there",
+                "is the network up, and the region right? Start the check again; it reuses the canaries that completed",
             ),
             FailureKind::Clock => AwsError::new(
-                format!("could not {doing}: AWS refuses the time of this machine's clock ({said})"),
-                "set the clock right: requests are signed with the time",
+                format!(
+                    "could not {doing}: AWS rejected the time of this machine's clock ({said})"
+                ),
+                "correct the clock: requests are signed with the time",
             ),
             FailureKind::Limit => AwsError::transient(
                 format!("could not {doing}: {said}"),
@@ -131,12 +132,12 @@ impl CallError {
             ),
             FailureKind::Refused => AwsError::new(
                 format!("could not {doing}: {call} was refused ({said})"),
-                "correct what AWS names, and start again",
+                "correct what AWS names, and run the check again",
             ),
         }
     }
 
-    /// What AWS says is not allowed, such as `iam:PassRole` where a job was to be created; else the call itself.
+    /// The action that AWS reports as denied, such as `iam:PassRole` when a job is created; else the call itself.
     fn action(&self) -> &str {
         let named = self.message.split_once("to perform: ");
         named
@@ -156,7 +157,7 @@ impl CallError {
             .unwrap_or(&self.call)
     }
 
-    /// What AWS or the transport says.
+    /// The code and message of AWS or the transport.
     fn said(&self) -> String {
         match &self.code {
             Some(code) => format!("{code}: {}", self.message),
@@ -171,7 +172,7 @@ impl fmt::Display for CallError {
     }
 }
 
-/// Names the profile that the environment asks for, which may be the typing error.
+/// Names the profile in AWS_PROFILE, which may be misspelled.
 fn of_profile() -> String {
     std::env::var("AWS_PROFILE").map_or(String::new(), |profile| {
         format!(", nor in the profile `{profile}` of AWS_PROFILE")
@@ -187,7 +188,7 @@ where
         return match error {
             CredentialsError::CredentialsNotLoaded(_)
             | CredentialsError::InvalidConfiguration(_) => FailureKind::NoCredentials,
-            // A provider that has given some, and gives no more.
+            // The provider returned credentials before, and no longer does.
             _ => FailureKind::Expired,
         };
     }
@@ -198,7 +199,7 @@ where
     }
     match code.unwrap_or_default() {
         "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => FailureKind::Expired,
-        // Tokens that are not known, and keys that were taken back.
+        // Unknown tokens and revoked keys.
         "UnrecognizedClientException"
         | "InvalidClientTokenId"
         | "InvalidAccessKeyId"
@@ -230,7 +231,7 @@ where
         | "InternalError"
         | "ServiceUnavailable"
         | "ServiceUnavailableException" => FailureKind::Unreachable,
-        // An answer without a code that AWS defines is not AWS's.
+        // An answer without an error code does not come from AWS.
         "" => FailureKind::Unreachable,
         _ => FailureKind::Refused,
     }
@@ -247,7 +248,7 @@ fn credentials_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Credent
     None
 }
 
-/// The error and its causes in a line.
+/// The error and its causes on one line.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut words = Vec::new();
     let mut next = Some(error);

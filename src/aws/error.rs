@@ -1,6 +1,6 @@
-//! [`AwsError`]: what AWS would not do, for whoever has to do something about it.
+//! [`AwsError`]: why AWS did not do what was asked, and what to do about it.
 
-/// Why AWS did not do what it was asked. The texts are one line each, and may quote what AWS said.
+/// A failed request to AWS. Each text is one line and may quote AWS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct AwsError {
@@ -8,7 +8,7 @@ pub struct AwsError {
     pub what: String,
     /// What to do about it.
     pub help: String,
-    /// Whether it may be gone tomorrow.
+    /// Whether the same request may succeed later.
     pub is_transient: bool,
 }
 

@@ -1,8 +1,7 @@
-//! **AWS**: credentials, region, endpoints and retries, in one place, and what all that speak to AWS have in common: places in
-//! S3, and failed calls in words.
+//! **AWS**: credentials, region, endpoints, retries, S3 URIs, and the texts of failed calls.
 //!
-//! Credentials come from the usual places in the usual order (environment, profile, web identity, container, instance), and
-//! endpoints from `AWS_ENDPOINT_URL` and its forms for one service.
+//! Credentials come from the SDK's default chain (environment, profile, web identity, container, instance), and endpoints
+//! from `AWS_ENDPOINT_URL` and its variants for single services.
 
 pub(crate) mod call;
 mod error;
@@ -17,23 +16,23 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 
-/// A burst of canaries runs into SageMaker's rate limits; the SDK's default of 3 would give up too early.
+/// A burst of canaries exceeds SageMaker's rate limits; the SDK's default of 3 would give up too early.
 const ATTEMPTS: u32 = 8;
-/// Before the second attempt; doubles from there.
+/// The wait before the second attempt; each later wait is twice as long.
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// For one attempt, of which the answer is at most a page of a listing.
+/// For one attempt; the largest answer is a page of a listing.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
-/// The only region of those with the price list that is never switched off for an account.
+/// The only region with the price list that cannot be disabled for an account.
 const PRICE_LIST_REGION: &str = "us-east-1";
 
-/// Clients of the services that the gate speaks to.
+/// Clients of the services that the gate uses.
 #[derive(Debug, Clone)]
 pub struct Aws {
     pub region: String,
     pub sagemaker: aws_sdk_sagemaker::Client,
-    /// Sends each request once: for what must not be cut off between two attempts.
+    /// Sends each request once, for operations that must not be interrupted between two attempts.
     pub sagemaker_once: aws_sdk_sagemaker::Client,
     pub s3: aws_sdk_s3::Client,
     pub cloudwatch: aws_sdk_cloudwatch::Client,
@@ -43,9 +42,9 @@ pub struct Aws {
     pub sts: aws_sdk_sts::Client,
 }
 
-/// A variable that names an endpoint is set and empty, which the SDK does not take for unset.
+/// An endpoint variable is set but empty; the SDK does not treat it as unset.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is set and empty")]
+#[error("{0} is set but empty")]
 pub struct EmptyEndpoint(String);
 
 impl Aws {
@@ -77,7 +76,7 @@ impl Aws {
     }
 
     fn of(config: &SdkConfig, region: &str) -> Self {
-        // Whoever names an endpoint names a host, and a bucket is no part of its name.
+        // A custom endpoint is one host; the bucket cannot be part of its name.
         let path_style = has_own_endpoint("S3");
         let s3 = aws_sdk_s3::config::Builder::from(config)
             .force_path_style(path_style)
@@ -102,7 +101,7 @@ impl Aws {
     }
 }
 
-/// Whether the environment names an endpoint for a service, as the SDK reads it.
+/// Whether the environment sets an endpoint for a service, by the SDK's rules.
 fn has_own_endpoint(service: &str) -> bool {
     [
         "AWS_ENDPOINT_URL".to_owned(),

@@ -1,4 +1,4 @@
-//! What S3 refused, in words that say what to do.
+//! Why S3 refused a request, and what to do about it.
 
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
@@ -7,31 +7,31 @@ use super::call::{Call, CallError};
 use super::error::AwsError;
 use super::s3_uri::{S3Uri, shown};
 
-/// A request to S3, for whoever reads why it failed.
+/// A request to S3, as its error describes it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
-    /// Where in the spec the place is named.
+    /// The spec field that names the place.
     pub(crate) field: &'a str,
     pub(crate) place: &'a S3Uri,
-    /// As in "could not list".
+    /// The verb after "could not", such as "list".
     pub(crate) doing: &'a str,
-    /// What it needs, such as `s3:ListBucket`.
+    /// The permissions it needs, such as `s3:ListBucket`.
     pub(crate) permissions: &'a str,
-    /// The client's.
+    /// The client's region.
     pub(crate) region: Option<&'a str>,
     pub(crate) user: User,
 }
 
-/// Who needs what lies in S3.
+/// Who uses the objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum User {
-    /// SageMaker, which reads and writes in its own region only.
+    /// SageMaker, which reads and writes only in its own region.
     TrainingJobs,
     History,
 }
 
 impl User {
-    /// "the bucket is in another region than ours, where ..."
+    /// Ends "the bucket is in another region than ours, where ...".
     fn is_there(self) -> &'static str {
         match self {
             Self::TrainingJobs => "the job runs",
@@ -41,7 +41,7 @@ impl User {
 }
 
 impl Request<'_> {
-    /// Why it was refused; by code, never by the text of a message.
+    /// The error of a refused request, chosen by code, never by the text of a message.
     pub(crate) fn refused<E>(&self, error: &SdkError<E>) -> AwsError
     where
         E: std::error::Error + ProvideErrorMetadata + 'static,
@@ -50,7 +50,7 @@ impl Request<'_> {
         let bucket = shown(&place.bucket);
         let response = error.raw_response();
         let status = response.map_or(0, |response| response.status().as_u16());
-        // A HEAD request has no text to hold a code, only the status.
+        // The answer to a HEAD request has no body for a code, only a status.
         let code = error.code().unwrap_or_default();
         let no_bucket = || {
             AwsError::new(
@@ -78,24 +78,24 @@ impl Request<'_> {
                         shown(&place.to_string()),
                     ),
                     format!(
-                        "allow {} to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too",
+                        "allow {} to the credentials of this run; the bucket policy and the encryption key must allow it too",
                         self.permissions
                     ),
                 )
             }
-            // A HEAD request for a bucket has no code to tell.
+            // The answer to a HEAD request for a bucket has no code.
             (_, 404) if place.key.is_empty() => no_bucket(),
             ("NoSuchKey", _) => {
-                self.failed(error, "it is gone since it was listed; run the gate again")
+                self.failed(error, "it was removed after it was listed; run the gate again")
             }
             ("InvalidObjectState", _) => self.failed(
                 error,
                 match self.user {
                     User::TrainingJobs => {
-                        "it is in an archive, from where SageMaker cannot read it either: restore it first"
+                        "it is archived, and SageMaker cannot read archived objects: restore it first"
                     }
                     User::History => {
-                        "it is in an archive: restore it first, and leave the history out of the bucket's lifecycle rules"
+                        "it is archived: restore it first, and exclude the history from the bucket's lifecycle rules"
                     }
                 },
             ),
@@ -137,7 +137,7 @@ impl Request<'_> {
                 ),
                 match self.user {
                     User::TrainingJobs => format!(
-                        "SageMaker reads and writes in its own region only: write `region: {theirs}`, or use a bucket in {ours}"
+                        "SageMaker reads and writes only in its own region: write `region: {theirs}`, or use a bucket in {ours}"
                     ),
                     User::History => format!("use a bucket in {ours}, or run the gate in {theirs}"),
                 },
@@ -149,7 +149,7 @@ impl Request<'_> {
                 ),
                 match self.user {
                     User::TrainingJobs => {
-                        "SageMaker reads and writes in its own region only: correct `region`, or use a bucket of that region"
+                        "SageMaker reads and writes only in its own region: correct `region`, or use a bucket of that region"
                     }
                     User::History => "correct `region`, or use a bucket of that region",
                 },
@@ -182,7 +182,7 @@ where
     }
 }
 
-/// Where S3 says that the bucket is: in a header, else in the text of the error.
+/// The bucket's region according to S3: from a header, else from the error's text.
 fn region_of_bucket(response: &HttpResponse) -> Option<String> {
     let in_text = || {
         let text = str::from_utf8(response.body().bytes()?).ok()?;

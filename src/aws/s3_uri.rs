@@ -1,24 +1,24 @@
-//! [`S3Uri`]: a bucket and a key, or the beginning of keys.
+//! [`S3Uri`]: a bucket and a key or key prefix.
 
 use std::fmt;
 
 use super::error::AwsError;
 
-/// In bytes; no key of S3 is longer.
+/// The longest key that S3 allows, in bytes.
 pub(crate) const LONGEST_KEY: usize = 1024;
-/// More of a key helps nobody who reads an error.
+/// The most characters of a key in an error.
 const KEY_SHOWN: usize = 200;
 
 /// `s3://bucket/key`; the key may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Uri {
     pub bucket: String,
-    /// A key, or the beginning of keys.
+    /// A key or key prefix.
     pub key: String,
 }
 
 impl S3Uri {
-    /// `field` is where in the spec it stands.
+    /// `field` is the spec field that holds the text.
     pub fn read(text: &str, field: &str) -> Result<Self, AwsError> {
         text.strip_prefix("s3://")
             .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
@@ -29,18 +29,18 @@ impl S3Uri {
             })
             .ok_or_else(|| {
                 AwsError::new(
-                    format!("{field}: `{}` is no place in S3", shown(text)),
+                    format!("{field}: `{}` is not an S3 URI", shown(text)),
                     "write `s3://BUCKET/PREFIX/`",
                 )
             })
     }
 
-    /// The same place as a folder, whether or not it is written with a `/` at the end.
+    /// The same place as a folder: a key that is not empty ends with `/`.
     pub fn as_folder(&self) -> Self {
         self.below("")
     }
 
-    /// Taken as a folder, whether or not it is written with a `/` at the end, something in it.
+    /// The URI of `path` in this place, taken as a folder.
     pub fn below(&self, path: &str) -> Self {
         let key = match self.key.as_str() {
             "" => path.to_owned(),
@@ -55,13 +55,13 @@ impl S3Uri {
 }
 
 impl fmt::Display for S3Uri {
-    /// As it is: what is shown to a person goes through `shown`.
+    /// The raw text; use `shown` for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}/{}", self.bucket, self.key)
     }
 }
 
-/// A key for a person: in one line, without control characters, and not too long.
+/// A key for messages: one line, without control characters, of limited length.
 pub(crate) fn shown(key: &str) -> String {
     let mut escaped = key.escape_debug();
     let text: String = escaped.by_ref().take(KEY_SHOWN).collect();
@@ -71,7 +71,7 @@ pub(crate) fn shown(key: &str) -> String {
     }
 }
 
-/// A key as S3 wants it in a header or in a query: all but unreserved characters and `/` as `%XX`.
+/// A key for a header or a query: all but unreserved characters and `/` as `%XX`.
 pub(crate) fn encoded(key: &str) -> String {
     let mut text = String::with_capacity(key.len());
     for byte in key.bytes() {
@@ -85,7 +85,7 @@ pub(crate) fn encoded(key: &str) -> String {
     text
 }
 
-/// A key of a listing that was asked for with `encoding-type=url`, in which a space is a plus. `None` where it is no text.
+/// A key from a listing with `encoding-type=url`, in which a space is a plus. `None` if it is not UTF-8.
 pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! Which records are wanted: by their names where those say enough, and else by reading, newest first, no more than needed.
+//! Selects records: by name where that is enough, else by reading, newest first, and no more than needed.
 
 use super::entry::{Entry, RecordKind};
 use super::record::{Event, ForecastRecord, Record};
@@ -6,29 +6,29 @@ use super::scope::Scope;
 use super::{Damaged, History, HistoryError, Loaded};
 use crate::instance::InstanceConfiguration;
 
-/// How many records are read at once, the first time and at most; each time twice as many as before.
+/// How many records are read at once, at first and at most; each batch is twice the one before.
 const FIRST_BATCH: usize = 1;
 const LARGEST_BATCH: usize = 64;
-/// Records that are read at most to find one: further back nobody looks.
+/// The most records that are read to find one.
 const MOST_LOOKED_AT: usize = 1000;
 
-/// The first of some records that will do.
+/// The first readable record that is wanted.
 #[derive(Debug, Default)]
 pub struct FirstReadable {
-    /// Absent where none will do.
+    /// `None` if no record is both readable and wanted.
     pub record: Option<(Entry, Record)>,
-    /// What could not be read on the way.
+    /// Records before it that could not be read.
     pub damaged: Vec<Damaged>,
 }
 
-/// What a change is compared with, as its base commit tells it.
+/// The baseline of a change, derived from its base commit.
 #[derive(Debug, Clone, Copy)]
 pub struct BaseWanted<'a> {
-    /// Of the job's code there, 64 hex digits; `None` where it cannot be told.
+    /// Of the job's code at the base, 64 hex digits; `None` if unknown.
     pub code_key: Option<&'a str>,
-    /// What the job trains on there; `None`: anything.
+    /// The job's instance at the base; `None` accepts any.
     pub instance: Option<&'a InstanceConfiguration>,
-    /// As the records of its own runs name it.
+    /// The base branch, as the records of its own runs name it.
     pub branch: &'a str,
 }
 
@@ -54,13 +54,13 @@ pub fn canaries<'e>(
     })
 }
 
-/// Whether a name's key is that of a key, which may be shorter than it should be.
+/// Whether a name's key is the start of a full key.
 fn is_start(key: &str, of: &str) -> bool {
     !key.is_empty() && of.starts_with(key)
 }
 
 impl History {
-    /// The first of some records that reads and is wanted; they are read in their order, and no more of them than needed.
+    /// The first readable record that is wanted; reads in the order given, no more than needed.
     pub async fn first<'e>(
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
@@ -93,17 +93,17 @@ impl History {
         canary_key: &str,
         mut is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<FirstReadable, HistoryError> {
-        // The name has a part of the key only.
+        // The name holds only a part of the key.
         let is_same = |record: &Record| record.key() == Some(canary_key) && is_wanted(record);
         self.first(canaries(entries, job, canary_key), is_same)
             .await
     }
 
-    /// The forecast that a job's change is compared with: the newest of the base's own code and instance, else the newest that
-    /// a push or a schedule wrote on the base branch.
+    /// The forecast that a job's change is compared with: the newest of the base's code and instance, else the newest that a
+    /// push or a schedule wrote on the base branch.
     ///
-    /// In GitHub Actions only what runs of that branch wrote counts, so that no change can set what it is compared with.
-    /// Elsewhere the base's code may have been measured by any run, such as one of this very machine.
+    /// In GitHub Actions only records from runs of that branch count, so that a change cannot choose its own baseline. Outside
+    /// GitHub Actions records from any run count, such as one on this machine.
     pub async fn baseline(
         &self,
         entries: &[Entry],
@@ -139,15 +139,14 @@ impl History {
                 && tells(record)
         };
         let mut found = self.first(of_main(), is_meant).await?;
-        // One may have been met both times.
+        // Both searches may have met the same one.
         found.damaged.retain(|known| !damaged.contains(known));
         damaged.append(&mut found.damaged);
         Ok(FirstReadable { damaged, ..found })
     }
 
-    /// A job's checks for drift, oldest first: of its forecasts on the default branch those that are checks, since the newest
-    /// baseline, that included, which is the first. Outside of GitHub Actions also those that were made there. Empty where no
-    /// baseline is among them.
+    /// A job's checks for drift on the default branch, oldest first, starting with the newest baseline. Outside GitHub Actions
+    /// local checks count too. Empty without a baseline.
     pub async fn series(
         &self,
         entries: &[Entry],

@@ -1,4 +1,4 @@
-//! [`Entry`]: a record's name. What choosing needs stands in it, so that a listing is enough, and only what is wanted is read.
+//! [`Entry`]: a record's name. It holds what selection needs, so that a listing is enough and only wanted records are read.
 //!
 //! `main/churn/20261121T091407.123Z-forecast-3f9c2e1d8a7054b6-a1b2c3d4e5f60718.json`: scope, job, time, kind, key, and what
 //! makes the name unique.
@@ -11,28 +11,28 @@ use jiff::{SignedDuration, Timestamp, civil};
 use super::record::Record;
 use super::scope::Scope;
 
-/// Of the moment in a record's name: `20261121T091407.123Z`.
+/// The format of the time in a record's name: `20261121T091407.123Z`.
 const TIME_FORM: &str = "%Y%m%dT%H%M%S%.3fZ";
-/// Where a forecast's code key is not known.
+/// The key in a name when it is unknown.
 const NO_KEY: &str = "0000000000000000";
-/// Hex digits of a key, and of what makes a name unique.
+/// Hex digits of the key and of the unique part of a name.
 const DIGITS: usize = 16;
-/// A name that is later than the clock by more than this was given by a clock that was wrong.
+/// A name further in the future than this came from a wrong clock.
 const LARGEST_LEAD: SignedDuration = SignedDuration::from_hours(24);
 const EXTENSION: &str = ".json";
 
-/// A record's place, as its name tells it: enough to choose records by, without reading them.
+/// A record's name and folder, parsed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// When it was recorded, to the millisecond: names sort by time. Later than the record's own `recorded_at` where the clock
-    /// was set back.
+    /// When it was recorded, to the millisecond: names sort by time. Later than the record's own `recorded_at` if the clock was
+    /// set back.
     pub recorded_at: Timestamp,
     pub scope: Scope,
     pub job: String,
     pub kind: RecordKind,
-    /// The first 16 hex digits: the canary key of a canary, the code key of a forecast; zeros where none is known.
+    /// The first 16 hex digits of a canary's canary key or a forecast's code key; zeros if unknown.
     pub key: String,
-    /// Tells records of the same instant apart; 16 hex digits.
+    /// Distinguishes records of the same instant; 16 hex digits.
     pub unique: String,
 }
 
@@ -59,8 +59,8 @@ impl fmt::Display for RecordKind {
 }
 
 impl Entry {
-    /// A name for a record that is written now, which is when it says it was recorded. It is later than `newest`, unless that
-    /// is of a clock that was wrong.
+    /// A name for a record that is written now, at its `recorded_at`. It sorts after `newest`, unless that came from a wrong
+    /// clock.
     pub(super) fn of(record: &Record, scope: Scope, newest: Option<&Self>, unique: String) -> Self {
         let now = to_the_millisecond(record.recorded_at);
         let after = newest
@@ -79,7 +79,7 @@ impl Entry {
         }
     }
 
-    /// Whether a record is dated so far after `now` that the clock which dated it was wrong.
+    /// Whether the record's date is too far after `now` to be right.
     pub(super) fn is_ahead_of(&self, now: Timestamp) -> bool {
         self.recorded_at.duration_since(now) > LARGEST_LEAD
     }
@@ -98,7 +98,7 @@ impl Entry {
         format!("{}{EXTENSION}", self.stem())
     }
 
-    /// The file name without its extension, which nobody else gives: how a person names the record.
+    /// The file name without its extension: the record's id for users.
     pub fn stem(&self) -> String {
         format!(
             "{}-{}-{}-{}",
@@ -109,7 +109,7 @@ impl Entry {
         )
     }
 
-    /// The entry of a path in the history; `None` where this program gives no such name.
+    /// The entry of a path in the history; `None` if the path is not a record's.
     pub fn parse(path: &str) -> Option<Self> {
         match HistoryPath::of(path) {
             HistoryPath::Record(entry) => Some(entry),
@@ -137,16 +137,16 @@ impl Entry {
     }
 }
 
-/// What stands at a path in a history.
+/// What a path in a history names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HistoryPath {
     Record(Entry),
-    /// Beside a job's records, and with a name that ends like theirs.
+    /// A file among a job's records with their extension, but not a record's name.
     Broken {
         scope: Scope,
         job: String,
     },
-    /// Nothing of a history's.
+    /// Not part of a history.
     Other,
 }
 
@@ -172,19 +172,19 @@ impl HistoryPath {
     }
 }
 
-/// The key that a record's name has to hold.
+/// The key in a record's name.
 pub(super) fn key_in_name(record: &Record) -> String {
     let key = record.key().unwrap_or(NO_KEY);
     key.get(..DIGITS).unwrap_or(NO_KEY).to_owned()
 }
 
-/// Whether a text is so many hex digits, as this program writes them.
+/// Whether a text is exactly `digits` lowercase hex digits.
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == digits && text.bytes().all(is_digit)
 }
 
-/// The folder of a job's records: its name, in which all that a path or a key of S3 may not hold safely is `%XX`.
+/// The folder of a job's records: its name, with characters that are unsafe in a path or an S3 key as `%XX`.
 pub(super) fn folder_of(job: &str) -> String {
     if job.is_empty() {
         return "%".to_owned();
@@ -201,7 +201,7 @@ pub(super) fn folder_of(job: &str) -> String {
     folder
 }
 
-/// The job whose folder it is; `None` where it is no job's.
+/// The job of a folder; `None` if it is not a job's.
 pub(super) fn job_of(folder: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(folder.len());
     let mut rest = folder.bytes();
@@ -220,7 +220,7 @@ pub(super) fn job_of(folder: &str) -> Option<String> {
 }
 
 fn to_the_millisecond(time: Timestamp) -> Timestamp {
-    // A clock before 1970 has no four digits of a year.
+    // Names have a year of four digits.
     let millisecond = time.as_millisecond().max(0);
     Timestamp::from_millisecond(millisecond).unwrap_or(Timestamp::UNIX_EPOCH)
 }

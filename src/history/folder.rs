@@ -1,8 +1,8 @@
 //! A history in a folder.
 //!
-//! A record is written beside its place, made durable, and then linked there, which never replaces what is there: a reader
-//! sees it whole or not at all, wherever its writer was broken off. Nothing is read or written through links: every folder
-//! is opened from the one above it.
+//! A record is written to a temporary file, made durable, and then hard-linked to its name, which never replaces a file: a
+//! reader sees it whole or not at all, wherever its writer was interrupted. Nothing is read or written through symbolic
+//! links: every folder is opened from its parent.
 
 mod reader;
 
@@ -39,10 +39,10 @@ const NEW_OR_OLD: OFlag = OFlag::O_WRONLY
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
-/// Records tell what a team's training costs.
+/// Records reveal what a team's training costs.
 const OF_FOLDERS: Mode = Mode::S_IRWXU;
 const OF_FILES: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
-/// A temporary file that is older is no writer's any more.
+/// An older temporary file has no writer any more.
 const LONGEST_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
 const TEMPORARY: &str = ".tmp";
 
@@ -60,7 +60,7 @@ impl RecordFolder {
         self.root.join(path).display().to_string()
     }
 
-    /// Everything that the run may read, in no order.
+    /// Everything that the run may read, unordered.
     pub(super) fn list(
         &self,
         reader: Scope,
@@ -116,7 +116,7 @@ impl RecordFolder {
             None => self.names(&mut folder, &path)?,
         };
         for name in jobs {
-            // What is no job's folder is none of the history's.
+            // Other folders are not part of the history.
             if job_of(&name).is_none() {
                 continue;
             }
@@ -131,7 +131,7 @@ impl RecordFolder {
         Ok(())
     }
 
-    /// A folder in another one; `None` where it is not there, or is no folder. A link is named.
+    /// A subfolder; `None` if it is missing or not a folder. A link is reported as damaged.
     fn enter(
         &self,
         above: &Dir,
@@ -155,7 +155,7 @@ impl RecordFolder {
         }
     }
 
-    /// All names in a folder. One that is no text is shown as well as can be, and is no record's.
+    /// All names in a folder. A name that is not UTF-8 is converted with replacement characters; it is not a record's.
     fn names(&self, folder: &mut Dir, path: &str) -> Result<Vec<String>, HistoryError> {
         folder
             .iter()
@@ -178,7 +178,7 @@ impl RecordFolder {
         RecordReader::of(&self.root)
     }
 
-    /// Writes a record under its name, whole or not at all, and never in another's place.
+    /// Writes a record under its name, whole or not at all, and never over another.
     pub(super) fn keep(&self, entry: &Entry, content: &[u8]) -> Result<Placement, HistoryError> {
         let mut folder = self.make_folder_of(entry)?;
         let name = entry.file_name();
@@ -203,7 +203,7 @@ impl RecordFolder {
                 )
                 .map_err(io::Error::from)
             });
-        // One that is left is removed by a later writer.
+        // If this fails, a later writer removes it.
         let _ = unlinkat(&folder, temporary.as_str(), UnlinkatFlags::NoRemoveDir);
         match written {
             Ok(()) => {}
@@ -217,7 +217,7 @@ impl RecordFolder {
         Ok(Placement::Whole)
     }
 
-    /// Fails unless an entry could be kept: writes a temporary file beside it, and removes that.
+    /// Fails unless an entry can be written: writes a temporary file beside it, and removes that.
     pub(super) fn try_out(&self, entry: &Entry) -> Result<(), HistoryError> {
         let folder = self.make_folder_of(entry)?;
         let temporary = temporary_name(entry);
@@ -226,7 +226,7 @@ impl RecordFolder {
         unlinkat(&folder, temporary.as_str(), UnlinkatFlags::NoRemoveDir).map_err(cannot)
     }
 
-    /// The folder of an entry, made where it is not there yet.
+    /// The folder of an entry, created if missing.
     fn make_folder_of(&self, entry: &Entry) -> Result<Dir, HistoryError> {
         let mut folder = self.make_root()?;
         let path = format!("{}/{}", entry.scope, folder_of(&entry.job));
@@ -247,7 +247,7 @@ impl RecordFolder {
         Ok(folder)
     }
 
-    /// The root, which git is told to ignore: a history is no part of what it is the history of.
+    /// The root, created if missing, with a `.gitignore`: a checkout must not contain its own history.
     fn make_root(&self) -> Result<Dir, HistoryError> {
         let root = match self.open_root()? {
             Some(root) => root,
@@ -261,13 +261,13 @@ impl RecordFolder {
                     .ok_or_else(|| self.cannot_write("", io::ErrorKind::NotFound.into()))?
             }
         };
-        self.tell_git(&root)
+        self.write_gitignore(&root)
             .map_err(|error| self.cannot_write(".gitignore", error))?;
         Ok(root)
     }
 
-    /// Writes `.gitignore` where it is not there, or empty, as a crash leaves it.
-    fn tell_git(&self, root: &Dir) -> io::Result<()> {
+    /// Writes `.gitignore` if it is missing, or empty after a crash.
+    fn write_gitignore(&self, root: &Dir) -> io::Result<()> {
         match openat(root, ".gitignore", NEW_OR_OLD, OF_FILES) {
             Ok(file) => {
                 let mut file = File::from(file);
@@ -276,7 +276,7 @@ impl RecordFolder {
                 }
                 Ok(())
             }
-            // Whatever is there is somebody's own, and a link is not followed.
+            // An existing file stays as it is, and a link is not followed.
             Err(Errno::ELOOP | Errno::ENXIO | Errno::EISDIR | Errno::EACCES) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -317,11 +317,11 @@ impl RecordFolder {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space on its disk"
             }
-            // What some file systems answer that know one name for each file.
+            // The errors of file systems without hard links.
             io::ErrorKind::Unsupported
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::ReadOnlyFilesystem => {
-                "let `history` name a folder that the user of the gate can write to, on a file system that knows hard links"
+                "let `history` name a folder that the user of the gate can write to, on a file system with hard links"
             }
             _ => "check the path and its disk",
         };
@@ -332,7 +332,7 @@ impl RecordFolder {
     }
 }
 
-/// Some file systems cannot do that for a folder, and need not.
+/// Some file systems cannot sync a folder, and need not.
 fn make_durable(folder: &Dir) -> nix::Result<()> {
     match fsync(folder) {
         Err(Errno::EINVAL | Errno::ENOTSUP) => Ok(()),
@@ -340,7 +340,7 @@ fn make_durable(folder: &Dir) -> nix::Result<()> {
     }
 }
 
-/// Each part of a path, and the path up to it.
+/// Each component of a path, and the path up to it.
 fn steps(path: &str) -> impl Iterator<Item = (&str, &str)> {
     let ends = path.match_indices('/').map(|(end, _)| end);
     let mut start = 0;
@@ -363,12 +363,12 @@ fn is(status: &FileStat, kind: SFlag) -> bool {
     status.st_mode & SFlag::S_IFMT.bits() == kind.bits()
 }
 
-/// Hidden, so that nobody takes it for a record.
+/// Hidden, so that it is not mistaken for a record.
 fn temporary_name(entry: &Entry) -> String {
     format!(".{}{TEMPORARY}", entry.stem())
 }
 
-/// Removes what writers left that were broken off long ago. It matters to nobody when it fails.
+/// Removes temporary files of writers that were interrupted long ago. Failure has no consequence.
 fn remove_leftovers(folder: &mut Dir, entry: &Entry) {
     let names: Vec<String> = folder
         .iter()

@@ -1,8 +1,8 @@
 //! The **history**: what every run of the gate found, as immutable records with unique names, in a folder or under an S3
 //! prefix. Nothing is locked, rewritten or removed.
 //!
-//! A name says enough to choose by ([`entry`]), so a listing is cheap and only what is wanted is read. What is damaged is
-//! passed over and named; it never hides the rest. A run reads what its [`Scope`] lets it.
+//! A name holds what selection needs ([`entry`]), so a listing is cheap and only wanted records are read. A damaged record is
+//! skipped and reported; it never hides the rest. A run reads only what its [`Scope`] allows.
 
 mod choose;
 pub mod entry;
@@ -30,7 +30,7 @@ use folder::RecordFolder;
 use record::Record;
 use s3::Bucket;
 
-/// How often a name is tried that turns out to be taken: 64 bits of chance are, for all practical purposes, free at once.
+/// How many random names are tried; a second one is practically never needed.
 const TRIES: usize = 5;
 /// The largest record that is read, in bytes.
 const LARGEST_RECORD: usize = 8 << 20;
@@ -48,48 +48,48 @@ enum Location {
     Bucket(Bucket),
 }
 
-/// What is there.
+/// The records of a history, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Oldest first.
     pub entries: Vec<Entry>,
-    /// What cannot be a record, as its name tells.
+    /// Files among the records whose names are not records' names.
     pub damaged: Vec<Damaged>,
 }
 
-/// What was read.
+/// Records that were read.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// In the order that was asked for.
+    /// In the order requested.
     pub records: Vec<(Entry, Record)>,
-    /// What could not be read; each is named and left where it is.
+    /// Records that could not be read; they stay in the history.
     pub damaged: Vec<Damaged>,
 }
 
-/// A record that is passed over.
+/// A record that is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged {
-    /// Where it lies. Hostile text.
+    /// Its path or URI. Hostile text.
     pub place: String,
     /// Why, in a few words, such as `it is cut short` or `it was written by a newer canary-gate`. May hold hostile text.
     pub why: String,
 }
 
 impl Damaged {
-    /// Whether nothing is wrong with it but that this program is too old to read it.
+    /// Whether it is sound but written by a newer program.
     pub fn is_of_newer_version(&self) -> bool {
         self.why.starts_with(reading::OF_NEWER)
     }
 }
 
-/// Why the history as a whole cannot be read or written.
+/// The history as a whole cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct HistoryError {
     pub what: String,
     /// What to do about it.
     pub help: String,
-    /// Whether it may be gone tomorrow.
+    /// Whether the same operation may succeed later.
     pub is_transient: bool,
     #[source]
     pub source: Option<std::io::Error>,
@@ -106,16 +106,16 @@ impl HistoryError {
     }
 }
 
-/// What became of a record that was to be kept under a name.
+/// The outcome of writing a record under a name.
 #[derive(Debug, PartialEq, Eq)]
 enum Placement {
     Whole,
-    /// The name is another record's.
+    /// Another record has the name.
     NameTaken,
 }
 
 impl History {
-    /// A history in a folder, which need not be there yet. `scope` is whose run this is: where it writes and what it reads.
+    /// A history in a folder, which need not exist yet. `scope` decides what this run writes and reads.
     pub fn in_folder(root: PathBuf, scope: Scope) -> Self {
         Self {
             store: Location::Folder(RecordFolder::new(root)),
@@ -123,7 +123,6 @@ impl History {
         }
     }
 
-    /// Whose run it is.
     pub fn scope(&self) -> Scope {
         self.scope
     }
@@ -132,12 +131,12 @@ impl History {
     ///
     /// # Errors
     ///
-    /// When the folder or the bucket cannot be listed. One that is not there yet is empty.
+    /// When the folder or the bucket cannot be listed. A missing folder counts as empty.
     pub async fn list(&self, job: Option<&str>) -> Result<Listing, HistoryError> {
         self.list_at(job, Timestamp::now()).await
     }
 
-    /// The same at a given time: records that are dated more than a day after it are passed over.
+    /// Like [`History::list`] at a given time: skips records dated more than a day after it.
     pub async fn list_at(
         &self,
         job: Option<&str>,
@@ -154,12 +153,12 @@ impl History {
         Ok(listing)
     }
 
-    /// Fails where a record of a job could not be kept, before anything is spent. Under an S3 prefix nothing tells that but a
-    /// write, and nothing is written.
+    /// Checks, before money is spent, that a record of a job can be written. Checks nothing under an S3 prefix, where only a
+    /// write would show it.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be made or written to.
+    /// When the folder cannot be created or written to.
     pub fn check_writable(&self, job: &str) -> Result<(), HistoryError> {
         match &self.store {
             Location::Folder(folder) => folder.try_out(&Entry {
@@ -178,7 +177,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// When the folder or the bucket cannot be read as a whole; one record that cannot be read is named as damaged.
+    /// When the folder or the bucket cannot be read as a whole; a single unreadable record is listed as damaged.
     pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, HistoryError> {
         let mut loaded = Loaded::default();
         match &self.store {
@@ -201,12 +200,12 @@ impl History {
         Ok(loaded)
     }
 
-    /// Keeps a record under a name of its own, whole or not at all. `newest` is the newest that is known of its job: what is
-    /// recorded later gets a later name, also where the clock was set back.
+    /// Writes a record under a unique name, whole or not at all. `newest` is the newest known entry of its job: the new name
+    /// sorts after it, also if the clock was set back.
     ///
     /// # Errors
     ///
-    /// When it could not be kept, or it is not sure that it is.
+    /// When the record was not written, or may not have been.
     pub async fn append(
         &self,
         record: &Record,
@@ -224,11 +223,11 @@ impl History {
         let content = reading::write(record);
         for _ in 0..TRIES {
             let entry = Entry::of(record, self.scope, newest, unique());
-            // What could not be read again is not worth keeping.
+            // Every written record must be readable.
             reading::read(&content, &entry).map_err(|why| {
                 HistoryError::new(
                     format!("a record of the job `{}` cannot be kept: {why}", record.job),
-                    "this is a fault of canary-gate's own; please report it",
+                    "this is a bug in canary-gate; please report it",
                 )
             })?;
             let kept = match &self.store {
@@ -241,14 +240,14 @@ impl History {
         }
         Err(HistoryError::new(
             format!(
-                "could not keep a record of the job `{}`: {TRIES} names that were drawn by lot are all taken",
+                "could not keep a record of the job `{}`: {TRIES} random names are all taken",
                 record.job
             ),
-            "this cannot be chance: is the history written by something else?",
+            "this is not chance: check whether another program writes to the history",
         ))
     }
 
-    /// Where a path of the history lies.
+    /// The full path or URI of a path in the history.
     fn place(&self, path: &str) -> String {
         match &self.store {
             Location::Folder(folder) => folder.place(path),
@@ -279,7 +278,7 @@ impl History {
 }
 
 impl Listing {
-    /// Takes in a path of the history, if it is one of a record that the run may read.
+    /// Adds a path of the history if it is that of a record that the run may read.
     fn add(&mut self, path: &str, wanted: ListingRequest<'_>, place: impl FnOnce(&str) -> String) {
         let why = match HistoryPath::of(path) {
             HistoryPath::Record(entry) if !wanted.takes(entry.scope, &entry.job) => return,
@@ -289,7 +288,7 @@ impl Listing {
             }
             HistoryPath::Record(_) => "it is dated in the future",
             HistoryPath::Broken { scope, job } if wanted.takes(scope, &job) => {
-                "its name is none that canary-gate gives"
+                "its name is not a record's name"
             }
             HistoryPath::Broken { .. } | HistoryPath::Other => return,
         };
@@ -300,7 +299,7 @@ impl Listing {
     }
 }
 
-/// What a listing is to hold.
+/// What a listing has to contain.
 #[derive(Debug, Clone, Copy)]
 struct ListingRequest<'a> {
     reader: Scope,
@@ -314,7 +313,7 @@ impl ListingRequest<'_> {
     }
 }
 
-/// 64 bits by lot, as hex digits.
+/// 64 random bits as hex digits.
 fn unique() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }

@@ -1,4 +1,4 @@
-//! A record as bytes, and back. What was read may be cut short, of another program, or of somebody who wishes it were true.
+//! Records to bytes and back. A file may be cut short, from another program, or forged.
 
 use serde::Deserialize;
 
@@ -9,12 +9,12 @@ use crate::measurement::{self, Measurement};
 use crate::report;
 
 const KEY_DIGITS: usize = 64;
-/// How the complaint about a record begins that is whole and only of another version.
+/// The start of the complaint about a sound record of a newer version.
 pub(super) const OF_NEWER: &str = "it was written by a newer canary-gate";
-/// What is found in place of a known word may be as long as the record.
+/// In characters; an unknown word in a record may be as long as the record.
 const LONGEST_COMPLAINT: usize = 200;
 
-/// The record in a line. A number that JSON cannot hold is left out, as in a report.
+/// The record on one line. A number that JSON cannot hold is left out, as in a report.
 pub(super) fn write(record: &Record) -> Vec<u8> {
     let mut value =
         serde_json::to_value(record).expect("a record holds only text, numbers and lists of them");
@@ -22,13 +22,13 @@ pub(super) fn write(record: &Record) -> Vec<u8> {
     format!("{value}\n").into_bytes()
 }
 
-/// The record of an entry, or what is wrong with it, in a few words that may hold hostile text.
+/// The record of an entry, or what is wrong with it; the complaint may hold hostile text.
 pub(super) fn read(content: &[u8], entry: &Entry) -> Result<Record, String> {
     if content.len() > super::LARGEST_RECORD {
         return Err(too_large());
     }
     let record: Record = serde_json::from_slice(content).map_err(|error| {
-        // A newer form may differ anywhere else.
+        // A newer format may differ in any other field.
         let newer = schema_version(content).and_then(newer);
         newer.unwrap_or_else(|| malformed(content, &error))
     })?;
@@ -55,7 +55,7 @@ fn malformed(content: &[u8], error: &serde_json::Error) -> String {
         if characters.next().is_some() {
             words.push('…');
         }
-        format!("it is no record: {words}")
+        format!("it is not a record: {words}")
     }
 }
 
@@ -74,7 +74,7 @@ fn newer(version: u64) -> Option<String> {
     })
 }
 
-/// What in a record cannot be, or contradicts its name.
+/// What in a record is impossible or contradicts its name.
 fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
     let is_key = |key: &&str| is_hex(key, KEY_DIGITS);
     let keys = [
@@ -95,7 +95,7 @@ fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
         return Some("its key is another than in its name".to_owned());
     }
     if matches!(&record.content, Content::Forecast(forecast) if forecast.forecasts.is_empty()) {
-        return Some("it is a forecast without any".to_owned());
+        return Some("it is a forecast record without a forecast".to_owned());
     }
     record
         .measurements()
@@ -110,10 +110,10 @@ fn problem(run: &Measurement, job: &str) -> Option<String> {
     if run.job != job {
         return Some("it holds a canary of another job".to_owned());
     }
-    (!is_sound(run)).then(|| "it holds an amount that no canary can have".to_owned())
+    (!is_sound(run)).then(|| "it holds an impossible amount for a canary".to_owned())
 }
 
-/// Whether a canary run can be so: positive shares, times from 0, numbers that are some.
+/// Whether a canary run is possible: positive shares, times of at least 0, no NaN.
 fn is_sound(run: &Measurement) -> bool {
     let phases = &run.phases;
     let phases = [

@@ -1,4 +1,4 @@
-//! [`Record`]: one immutable fact, versioned JSON.
+//! [`Record`]: one canary or one forecast, as immutable, versioned JSON.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::measurement::{Measurement, Outcome};
 use crate::report::InstanceForecast;
 use crate::verdict::Verdict;
 
-/// The version written by this program. A reader passes over a newer one, and says so.
+/// The version that this program writes. A reader skips a newer one and reports it.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One canary, or one forecast of a job.
@@ -23,12 +23,12 @@ pub struct Record {
     /// The checked-out commit, in full; absent without git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Of the code and of the data, 64 hex digits; absent where they are not known.
+    /// Of the code and of the data, 64 hex digits; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_key: Option<String>,
-    /// What `local` is, where the canaries ran on the machine of the gate.
+    /// The machine of the gate, if the canaries ran on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     pub content: Content,
@@ -38,7 +38,7 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
-    /// A canary run, written as it ended.
+    /// A canary run, written when it ended.
     Canary {
         /// 64 hex digits.
         canary_key: String,
@@ -55,17 +55,17 @@ pub struct ForecastRecord {
     /// `forecasts[0]` is the job's `instance`.
     pub forecasts: Vec<InstanceForecast>,
     pub measurements: Vec<Measurement>,
-    /// Whether checks for drift begin anew from here: what a push measured, or a person accepted.
+    /// Whether later checks for drift start from here: a push measured it, or a person accepted it.
     #[serde(default)]
     pub is_baseline: bool,
-    /// What a check for drift found; absent where none was made.
+    /// The result of a check for drift; absent without a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drifted: Option<bool>,
 }
 
 impl ForecastRecord {
-    /// Whether others can be held against it: it tells what a full run takes on the job's instance, or that its memory is not
-    /// enough.
+    /// Whether a change can be compared with it: it has the time of a full run on the job's instance, or an out-of-memory
+    /// failure.
     pub fn tells(&self) -> bool {
         let row = self.forecasts.first();
         let runs_out = |run: &Measurement| matches!(run.outcome, Outcome::OutOfMemory { .. });
@@ -73,7 +73,7 @@ impl ForecastRecord {
             || self.measurements.iter().any(runs_out)
     }
 
-    /// Whether it is a check that later ones can be held against: it came to its end, and tells a time.
+    /// Whether later checks can be compared with it: it was completed and has a time.
     pub fn is_whole(&self) -> bool {
         let row = self.forecasts.first();
         !matches!(self.verdict, Verdict::Failed | Verdict::Unknown)
@@ -86,7 +86,7 @@ impl ForecastRecord {
 pub struct Writer {
     pub event: Event,
     pub command: Command,
-    /// The branch it ran on; absent where that is not known.
+    /// The branch of the run; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ impl Record {
         }
     }
 
-    /// The key that its name tells: of the canary, or of a forecast's code; absent where that is not known.
+    /// The key in its name: the canary key, or a forecast's code key; `None` if unknown.
     pub(super) fn key(&self) -> Option<&str> {
         match &self.content {
             Content::Canary { canary_key, .. } => Some(canary_key),
@@ -139,7 +139,7 @@ impl Record {
         }
     }
 
-    /// The forecast; absent in a canary's record.
+    /// The forecast; `None` for a canary's record.
     pub fn forecast(&self) -> Option<&ForecastRecord> {
         match &self.content {
             Content::Forecast(forecast) => Some(forecast),

@@ -1,7 +1,7 @@
 //! A history under an S3 prefix.
 //!
-//! A record is put on the condition that nothing is there (`If-None-Match: *`), so that S3 itself decides between writers:
-//! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html>. AWS's types stop in here.
+//! A record is put with `If-None-Match: *`, so that S3 itself decides between writers:
+//! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html>. AWS's types stay in this file.
 
 use std::time::Duration;
 
@@ -22,22 +22,22 @@ use crate::aws::AwsError;
 use crate::aws::s3_error::{Request, User};
 use crate::aws::s3_uri::{S3Uri, decoded, shown};
 
-/// How often a record is put that meets another write at its very place.
+/// How often a record is put while another write to its key is in progress.
 const CONFLICTS: u32 = 5;
-/// Before the second time; doubles from there.
+/// The wait before the second time; each later wait is twice as long.
 const AFTER_CONFLICT: Duration = Duration::from_millis(250);
-/// Records that are read at the same time.
+/// How many records are read at the same time.
 const READS: usize = 16;
-/// How often a record is read whose bytes break off on the way; requests are tried again by the client.
+/// How often a download that breaks off is repeated; the client itself repeats requests only.
 const READ_TRIES: u32 = 3;
 
 impl History {
-    /// A history under a prefix, `s3://BUCKET/PREFIX/`, taken as a folder. Nothing is sent. `scope` is whose run this is;
-    /// `pace` multiplies every wait, 1 but for tests.
+    /// A history under the prefix `s3://BUCKET/PREFIX/`; sends nothing. `scope` decides what this run writes and reads; `pace`
+    /// multiplies every wait and is 1 outside tests.
     ///
     /// # Errors
     ///
-    /// When it is no place in S3.
+    /// When the prefix is not an S3 URI.
     pub fn in_bucket(
         client: &Client,
         uri: &str,
@@ -65,7 +65,7 @@ impl From<AwsError> for HistoryError {
     }
 }
 
-/// Where in the spec the place stands.
+/// The spec field that names the prefix.
 const FIELD: &str = "history";
 
 #[derive(Debug)]
@@ -77,12 +77,12 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// For a person.
+    /// For messages.
     pub(super) fn place(&self, path: &str) -> String {
         shown(&self.root.below(path).to_string())
     }
 
-    /// Everything that the run may read, in no order.
+    /// Everything that the run may read, unordered.
     pub(super) async fn list(
         &self,
         reader: Scope,
@@ -110,7 +110,7 @@ impl Bucket {
                     );
                     self.refused(&place, "list", &permission, &error)
                 })?;
-                // An endpoint that does not know of encoding says so by not naming it.
+                // An endpoint without support for encoding omits this field.
                 let is_encoded = page.encoding_type() == Some(&EncodingType::Url);
                 let keys = page.contents().iter().filter_map(|object| object.key());
                 let keys = keys.filter_map(|key| {
@@ -130,7 +130,7 @@ impl Bucket {
         Ok(listing)
     }
 
-    /// The bytes of records in the order given, or why they cannot be had; several are read at once.
+    /// The bytes of records in the order given, or why one cannot be read; several are read at once.
     pub(super) fn read_all<'a>(
         &'a self,
         entries: &'a [Entry],
@@ -159,7 +159,7 @@ impl Bucket {
             let object = match got {
                 Ok(object) => object,
                 Err(error) if error.code() == Some("NoSuchKey") => {
-                    return Ok(Err("it is gone since it was listed".to_owned()));
+                    return Ok(Err("it was removed after it was listed".to_owned()));
                 }
                 Err(error) => {
                     let permission = format!("s3:GetObject on {}", arn(&place));
@@ -168,13 +168,13 @@ impl Bucket {
             };
             match content_of(object).await {
                 Err(BrokenOff) if tries < READ_TRIES => tries += 1,
-                Err(BrokenOff) => return Ok(Err("its bytes do not arrive".to_owned())),
+                Err(BrokenOff) => return Ok(Err("its download broke off repeatedly".to_owned())),
                 Ok(content) => return Ok(content),
             }
         }
     }
 
-    /// Puts a record where nothing is.
+    /// Puts a record under a name that is free.
     pub(super) async fn keep(
         &self,
         entry: &Entry,
@@ -199,7 +199,7 @@ impl Bucket {
             };
             let status = error.raw_response().map(|answer| answer.status().as_u16());
             match (error.code(), status) {
-                // An attempt whose answer was lost has put it.
+                // Possibly written by our own attempt whose answer was lost.
                 (Some("PreconditionFailed"), _) | (_, Some(412)) => {
                     let is_ours = self.read(&path).await?.is_ok_and(|there| there == content);
                     return Ok(if is_ours {
@@ -208,7 +208,7 @@ impl Bucket {
                         Placement::NameTaken
                     });
                 }
-                // Another write at this place is under way, such as an attempt that nobody waits for any more.
+                // Another write to this key is in progress, such as an abandoned attempt of ours.
                 (Some("ConditionalRequestConflict"), _) | (_, Some(409)) => {
                     tokio::time::sleep(wait).await;
                     wait *= 2;
@@ -216,10 +216,10 @@ impl Bucket {
                 (Some("NotImplemented"), _) | (_, Some(501)) => {
                     return Err(HistoryError::new(
                         format!(
-                            "{FIELD}: could not write {}: this store does not know conditional writes, which keep records from being written over",
+                            "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
                             self.place(&path)
                         ),
-                        "use a bucket of Amazon S3, or a store that knows `If-None-Match: *`, or let `history` name a folder",
+                        "use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder",
                     ));
                 }
                 _ => {
@@ -232,10 +232,10 @@ impl Bucket {
             is_transient: true,
             ..HistoryError::new(
                 format!(
-                    "{FIELD}: could not write {}: S3 says {CONFLICTS} times that another write is under way there",
+                    "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
                     self.place(&path)
                 ),
-                "start the check again later; it goes on with the canaries that are there",
+                "start the check again later; it reuses the canaries that completed",
             )
         })
     }
@@ -267,14 +267,14 @@ fn arn(place: &S3Uri) -> String {
     shown(&format!("arn:aws:s3:::{}/{}", place.bucket, place.key))
 }
 
-/// What is listed, relative to the history. Nobody is asked for what the run may not read.
+/// The prefixes to list, relative to the history; only those that the run may read.
 fn prefixes(reader: Scope, job: Option<&str>) -> Vec<String> {
     let folder = job.map_or(String::new(), |job| format!("{}/", folder_of(job)));
     let of = |scope: Scope| format!("{scope}/{folder}");
     match reader {
         Scope::Main => vec![of(Scope::Main)],
         Scope::PullRequest(_) | Scope::Queue => vec![of(Scope::Main), of(reader)],
-        // A job's folders of all pull requests have no prefix of their own.
+        // A job's folders in all pull requests share no prefix.
         Scope::Local => vec![
             of(Scope::Main),
             of(Scope::Queue),
@@ -284,10 +284,10 @@ fn prefixes(reader: Scope, job: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The answer ended before its time.
+/// The download ended early.
 struct BrokenOff;
 
-/// The bytes of an object, unless there are too many.
+/// The bytes of an object, or a complaint if it is too large.
 async fn content_of(object: GetObjectOutput) -> Result<Result<Vec<u8>, String>, BrokenOff> {
     let mut content = Vec::new();
     let mut body = object.body;

@@ -1,27 +1,27 @@
-//! Who may read what: a pull request cannot write what the default branch is compared with.
+//! Who may read and write what: a pull request cannot write what the default branch is compared with.
 
 use std::fmt;
 
 /// The part of a history that a run belongs to. Its text is its folder: `main`, `pr/12`, `queue`, `local`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// Pushes and schedules: they write and read `main/` only.
+    /// Pushes and schedules write and read only `main/`.
     Main,
     /// A pull request writes `pr/<number>/`, and reads that and `main/`.
     PullRequest(u64),
-    /// A merge queue's trial writes `queue/`, and reads that and `main/`.
+    /// A merge queue's run writes `queue/`, and reads that and `main/`.
     Queue,
-    /// Outside of GitHub Actions: writes `local/` and reads everything.
+    /// A run outside GitHub Actions writes `local/`, and reads everything.
     Local,
 }
 
 impl Scope {
-    /// Whether a run of this scope may read records of another one.
+    /// Whether a run of this scope may read records of another.
     pub fn reads(self, other: Self) -> bool {
         self == Self::Local || other == Self::Main || other == self
     }
 
-    /// The scope and the rest of a path in the history; `None` where it begins with no scope's folder.
+    /// The scope and the rest of a path in the history; `None` if the path starts with no scope's folder.
     pub(super) fn split(path: &str) -> Option<(Self, &str)> {
         let (first, rest) = path.split_once('/')?;
         match first {
@@ -37,7 +37,7 @@ impl Scope {
     }
 }
 
-/// A number as this program writes it: `007` is none.
+/// A pull request's number without leading zeros.
 pub(super) fn pull_request(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)

@@ -205,9 +205,7 @@ async fn a_name_that_is_taken_is_left_to_whom_it_belongs() {
     aws.fail(Operation::PutObject).with(taken());
     let error = history.append(&canary(1, 5), None).await.unwrap_err();
     assert!(
-        error
-            .what
-            .contains("5 names that were drawn by lot are all taken"),
+        error.what.contains("5 random names are all taken"),
         "{error}"
     );
 }
@@ -230,7 +228,10 @@ async fn a_conflict_with_another_write_is_waited_out() {
     aws.fail(Operation::PutObject).with(conflict());
     let error = history.append(&canary(1, 5), None).await.unwrap_err();
     assert!(error.is_transient);
-    assert!(error.what.contains("another write is under way"), "{error}");
+    assert!(
+        error.what.contains("another write is in progress"),
+        "{error}"
+    );
     assert_eq!(keys(&aws).len(), 1);
 }
 
@@ -264,7 +265,7 @@ async fn a_store_without_conditional_writes_is_refused() {
         .with(Fault::error("NotImplemented", unknown));
     let error = history.append(&canary(0, 5), None).await.unwrap_err();
     assert!(
-        error.what.contains("does not know conditional writes"),
+        error.what.contains("does not support conditional writes"),
         "{error}"
     );
     assert!(
@@ -343,7 +344,7 @@ async fn a_bucket_that_is_elsewhere_or_nowhere_says_so() {
     let nowhere = History::in_bucket(&s3_of_attempts(&aws, 1).await, "s3://", Scope::Main, 0.0);
     assert_eq!(
         nowhere.unwrap_err().what,
-        "history: `s3://` is no place in S3"
+        "history: `s3://` is not an S3 URI"
     );
 }
 
@@ -389,7 +390,7 @@ async fn one_that_is_damaged_hides_no_other() {
         [
             format!("{future}: it is dated in the future"),
             format!(
-                "s3://{BUCKET}/{PREFIX}main/churn/line\\nbreak\\u{{1}}.json: its name is none that canary-gate gives"
+                "s3://{BUCKET}/{PREFIX}main/churn/line\\nbreak\\u{{1}}.json: its name is not a record's name"
             ),
             format!("{cut}: it is cut short"),
             format!("{empty}: it is empty"),
@@ -401,5 +402,5 @@ async fn one_that_is_damaged_hides_no_other() {
         ..entry
     };
     let loaded = history.load(&[gone]).await.unwrap();
-    assert_eq!(loaded.damaged[0].why, "it is gone since it was listed");
+    assert_eq!(loaded.damaged[0].why, "it was removed after it was listed");
 }

@@ -14,14 +14,14 @@ use crate::history::entry::{Entry, folder_of};
 use crate::history::scope::Scope;
 use crate::history::{LARGEST_RECORD, reading};
 
-/// A pipe is not waited for.
+/// Without waiting for a writer if it is a pipe.
 const READ: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
-pub(super) const LINK: &str = "it is a link, and nothing is read through links";
+pub(super) const LINK: &str = "it is a link, and links are not followed";
 
-/// Reads records one after another; most are in the folder of the one before.
+/// Reads records one after another; keeps the last folder open, which the next record usually shares.
 pub(in crate::history) struct RecordReader<'a> {
     root: &'a Path,
     folder: Option<(Scope, String, Dir)>,
@@ -32,7 +32,7 @@ impl<'a> RecordReader<'a> {
         Self { root, folder: None }
     }
 
-    /// The bytes of a record, or why they cannot be had.
+    /// The bytes of a record, or why they cannot be read.
     pub(in crate::history) fn read(&mut self, entry: &Entry) -> Result<Vec<u8>, String> {
         let is_open =
             |(scope, job, _): &(Scope, String, Dir)| *scope == entry.scope && *job == entry.job;
@@ -48,14 +48,14 @@ impl<'a> RecordReader<'a> {
         let cannot = |error: io::Error| format!("it cannot be read: {error}");
         let metadata = file.metadata().map_err(cannot)?;
         if !metadata.is_file() {
-            return Err("it is no plain file".to_owned());
+            return Err("it is not a regular file".to_owned());
         }
         let most = u64::try_from(LARGEST_RECORD).unwrap_or(u64::MAX);
         if metadata.len() > most {
             return Err(reading::too_large());
         }
         let mut content = Vec::new();
-        // It may grow meanwhile.
+        // The file may grow while it is read.
         file.take(most + 1)
             .read_to_end(&mut content)
             .map_err(cannot)?;
@@ -75,7 +75,7 @@ impl<'a> RecordReader<'a> {
 fn unreadable(error: Errno) -> String {
     match error {
         Errno::ELOOP | Errno::ENOTDIR => LINK.to_owned(),
-        Errno::ENOENT => "it is gone since it was listed".to_owned(),
+        Errno::ENOENT => "it was removed after it was listed".to_owned(),
         error => format!("it cannot be read: {}", error.desc()),
     }
 }

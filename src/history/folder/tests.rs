@@ -161,12 +161,12 @@ async fn one_that_is_damaged_hides_no_other() {
         damaged,
         [
             format!("{far}: it is dated in the future"),
-            "copy.json: its name is none that canary-gate gives".to_owned(),
+            "copy.json: its name is not a record's name".to_owned(),
             format!("{cut}: it is cut short"),
             format!(
                 "{newer}: it was written by a newer canary-gate (schema 7); this one reads up to 1: update it"
             ),
-            format!("{}: it is no plain file", folder.file_name()),
+            format!("{}: it is not a regular file", folder.file_name()),
             format!("{large}: it is larger than 8 MiB"),
         ]
     );
@@ -189,9 +189,7 @@ async fn nothing_is_read_through_links() {
         let name = link.file_name().unwrap().to_str().unwrap();
         assert_eq!(
             damaged,
-            [format!(
-                "{name}: it is a link, and nothing is read through links"
-            )]
+            [format!("{name}: it is a link, and links are not followed")]
         );
         let direct = sample
             .history
@@ -240,7 +238,7 @@ async fn a_pipe_in_a_records_place_is_not_waited_for() {
     assert_eq!(loaded.records.len(), 1);
     assert_eq!(
         damaged,
-        [format!("{}: it is no plain file", pipe.file_name())]
+        [format!("{}: it is not a regular file", pipe.file_name())]
     );
 }
 
@@ -359,7 +357,7 @@ async fn a_name_that_is_taken_is_never_written_over() {
         .append_as(&record, None, draw(&["1"; 5]))
         .await
         .unwrap_err();
-    assert!(error.what.contains("5 names"), "{error}");
+    assert!(error.what.contains("5 random names"), "{error}");
     assert_eq!(sample.all().await.0.records.len(), 2);
     assert_eq!(sample.hidden(), [""; 0]);
 }

@@ -39,18 +39,18 @@ fn a_record_that_is_cut_short_anywhere_says_so() {
 fn what_is_no_record_says_why() {
     let entry = entry_of(&canary(0, 5));
     let said = |content: &[u8]| read(content, &entry).unwrap_err();
-    assert!(said(b"hello").starts_with("it is no record: "));
-    assert!(said(b"[]").starts_with("it is no record: "));
+    assert!(said(b"hello").starts_with("it is not a record: "));
+    assert!(said(b"[]").starts_with("it is not a record: "));
     assert_eq!(
         said(b"{}"),
-        "it is no record: missing field `schema_version`"
+        "it is not a record: missing field `schema_version`"
     );
-    assert!(said(&[b'[', 0xff, 0xfe]).starts_with("it is no record: "));
+    assert!(said(&[b'[', 0xff, 0xfe]).starts_with("it is not a record: "));
     let record = canary(0, 5);
     let endless = format!("\"event\":\"{}\"", "x".repeat(1_000_000));
     let why = complaint(&record, "\"event\":\"push\"", &endless);
-    assert!(why.starts_with("it is no record: unknown variant `xxx") && why.len() < 300);
-    assert!(said("[".repeat(100_000).as_bytes()).starts_with("it is no record: "));
+    assert!(why.starts_with("it is not a record: unknown variant `xxx") && why.len() < 300);
+    assert!(said("[".repeat(100_000).as_bytes()).starts_with("it is not a record: "));
     assert_eq!(
         said(&vec![b' '; crate::history::LARGEST_RECORD + 1]),
         "it is larger than 8 MiB"
@@ -116,7 +116,7 @@ fn a_record_that_contradicts_its_name_is_none() {
 #[test]
 fn amounts_that_cannot_be_are_no_record() {
     let record = canary(0, 5);
-    let unsound = "it holds an amount that no canary can have";
+    let unsound = "it holds an impossible amount for a canary";
     for (from, to) in [
         ("\"training_seconds\":61.5", "\"training_seconds\":-1"),
         ("\"fraction\":0.02", "\"fraction\":0"),
@@ -137,7 +137,7 @@ fn amounts_that_cannot_be_are_no_record() {
     for endless in ["1e999", "NaN", "null"] {
         let to = format!("\"fraction\":{endless}");
         let why = complaint(&record, "\"fraction\":0.02", &to);
-        assert!(why.starts_with("it is no record: "), "{why}");
+        assert!(why.starts_with("it is not a record: "), "{why}");
     }
     for key in [
         "\"code_key\":\"0000",
@@ -159,7 +159,7 @@ fn amounts_that_cannot_be_are_no_record() {
     }
     assert_eq!(
         read(&write(&empty), &entry_of(&empty)).unwrap_err(),
-        "it is a forecast without any"
+        "it is a forecast record without a forecast"
     );
 }
 

@@ -212,7 +212,7 @@ fn an_endpoint_that_is_set_and_empty_is_named() {
             command.env("AWS_ENDPOINT_URL_PRICING", "");
         })
         .ended_with(2)
-        .complained("AWS_ENDPOINT_URL_PRICING is set and empty");
+        .complained("AWS_ENDPOINT_URL_PRICING is set but empty");
 }
 
 #[test]

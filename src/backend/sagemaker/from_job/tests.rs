@@ -253,7 +253,7 @@ async fn each_refusal_says_what_to_do() {
         (
             400,
             "UnrecognizedClientException",
-            "AWS does not take these credentials",
+            "AWS rejected these credentials",
             "sign in again",
         ),
         (

@@ -156,11 +156,11 @@ async fn what_s3_refuses_is_told_with_what_to_do() {
     assert_eq!(
         refused(Refusal::new("GET", 403, "AccessDenied")).await,
         format!(
-            "{field}: could not list s3://b/train/: access denied | allow s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too"
+            "{field}: could not list s3://b/train/: access denied | allow s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the credentials of this run; the bucket policy and the encryption key must allow it too"
         )
     );
     let elsewhere = format!(
-        "{field}: the bucket `b` is in eu-west-1, and the job runs in us-east-1 | SageMaker reads and writes in its own region only: write `region: eu-west-1`, or use a bucket in us-east-1"
+        "{field}: the bucket `b` is in eu-west-1, and the job runs in us-east-1 | SageMaker reads and writes only in its own region: write `region: eu-west-1`, or use a bucket in us-east-1"
     );
     let in_header = Refusal {
         headers: &[("x-amz-bucket-region", "eu-west-1")],
@@ -184,13 +184,13 @@ async fn what_s3_refuses_is_told_with_what_to_do() {
     assert_eq!(
         refused(Refusal::new("GET", 503, "SlowDown")).await,
         format!(
-            "{field}: could not list s3://b/train/: AWS throttled s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the end (SlowDown: no) | start the check again later; it goes on with the canaries that are there"
+            "{field}: could not list s3://b/train/: AWS throttled s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the end (SlowDown: no) | start the check again later; it reuses the canaries that completed"
         )
     );
     assert_eq!(
         refused(Refusal::new("GET", 403, "RequestTimeTooSkewed")).await,
         format!(
-            "{field}: could not list s3://b/train/: AWS refuses the time of this machine's clock (RequestTimeTooSkewed: no) | set the clock right: requests are signed with the time"
+            "{field}: could not list s3://b/train/: AWS rejected the time of this machine's clock (RequestTimeTooSkewed: no) | correct the clock: requests are signed with the time"
         )
     );
 }

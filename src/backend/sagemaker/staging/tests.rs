@@ -85,7 +85,7 @@ async fn what_was_copied_before_an_error_is_removed() {
         (error.what.as_str(), error.help.as_str()),
         (
             "channels.train: could not copy, for a FastFile canary, s3://b/train/z: access denied",
-            "allow s3:GetObject on arn:aws:s3:::b/train/* and s3:PutObject on arn:aws:s3:::out/canaries/cg-stage/cg-churn-1/train/* to the credentials of this run; the bucket's own policy, and the key it is encrypted with, must allow it too"
+            "allow s3:GetObject on arn:aws:s3:::b/train/* and s3:PutObject on arn:aws:s3:::out/canaries/cg-stage/cg-churn-1/train/* to the credentials of this run; the bucket policy and the encryption key must allow it too"
         )
     );
     assert_eq!(s3.keys(), DATA.map(|(key, _)| key));
