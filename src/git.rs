@@ -1,11 +1,11 @@
-//! What git knows: the checkout, the changed files, the files that count. Runs the `git` command, reads only.
+//! Git: the checkout, the changed files, the files that count. Runs the `git` command and only reads.
 
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A checkout that git knows.
+/// A git checkout.
 #[derive(Debug, Clone)]
 pub struct GitCheckout {
     root: PathBuf,
@@ -18,18 +18,18 @@ pub enum GitError {
     NotStarted(#[source] std::io::Error),
     #[error("`{0}` is not a git reference")]
     NotAReference(String),
-    #[error("git knows no commit `{reference}`: {said}")]
+    #[error("git has no commit `{reference}`: {said}")]
     UnknownReference { reference: String, said: String },
     #[error("git refuses this checkout: {said}")]
     Refused { said: String },
-    #[error("`{reference}` names {}: a branch and a tag, or two of a kind", names.join(" and "))]
+    #[error("`{reference}` is ambiguous: it names {}", names.join(" and "))]
     Ambiguous {
         reference: String,
         names: Vec<String>,
     },
     #[error("`{base}` and `{head}` have no common commit")]
     NoMergeBase { base: String, head: String },
-    #[error("{0} is a symbolic link there, which is not followed")]
+    #[error("{0} is a symbolic link there, and links are not followed")]
     Link(String),
     #[error("git {command} failed: {said}")]
     Failed { command: String, said: String },
@@ -40,7 +40,7 @@ impl GitError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::NotStarted(_) => {
-                "install git, or say what changed with `--changed-files FILE` or `--all`"
+                "install git, or name the changes with `--changed-files FILE` or `--all`"
             }
             Self::NotAReference(_) => {
                 "a reference is a branch, a tag or a commit, e.g. `origin/main`"
@@ -49,7 +49,7 @@ impl GitError {
                 "fetch it first: `git fetch origin main`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
             }
             Self::Ambiguous { .. } => {
-                "name it in full, such as `refs/remotes/origin/main`, or remove the one that should not be there"
+                "write it in full, such as `refs/remotes/origin/main`, or remove the unwanted one"
             }
             Self::NoMergeBase { .. } => {
                 "the history is cut off here; in GitHub Actions set `fetch-depth: 0` at actions/checkout"
@@ -57,8 +57,8 @@ impl GitError {
             Self::Refused { .. } => {
                 "if you trust it: `git config --global --add safe.directory DIR`, as git says above"
             }
-            Self::Link(_) => "put the file itself in its place",
-            Self::Failed { .. } => "say what changed with `--changed-files FILE` or `--all`",
+            Self::Link(_) => "replace the link by the file itself",
+            Self::Failed { .. } => "name the changes with `--changed-files FILE` or `--all`",
         }
     }
 }
@@ -68,33 +68,33 @@ impl GitError {
 pub struct TreeEntry {
     /// From the root.
     pub path: String,
-    /// git's id of its content.
+    /// The blob id of its content.
     pub id: String,
-    /// Not so of a symbolic link and of a submodule.
+    /// False for a symbolic link and a submodule.
     pub is_file: bool,
 }
 
 /// The new side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head<'a> {
-    /// The files as they lie there, uncommitted and untracked ones included.
+    /// The files on disk, including uncommitted and untracked ones.
     WorkTree,
     Reference(&'a str),
 }
 
 impl GitCheckout {
-    /// The checkout that holds `folder`; `None` when there is none, or no git.
+    /// The checkout that contains `folder`; `None` without a checkout or without git.
     ///
     /// # Errors
     ///
-    /// Where git sees a checkout and refuses it, as one that somebody else owns.
+    /// If git refuses the checkout, for example because another user owns it.
     pub fn find(folder: &Path) -> Result<Option<Self>, GitError> {
         let Ok(output) = git(folder, ["rev-parse", "--show-toplevel"]) else {
             return Ok(None);
         };
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            // A bare repository has no work tree to speak of either.
+            // A bare repository has no work tree.
             let is_none = said.contains("not a git repository")
                 || said.contains("must be run in a work tree");
             return if is_none {
@@ -128,7 +128,7 @@ impl GitCheckout {
             .ok()
     }
 
-    /// Where origin's HEAD points, e.g. `origin/main`; `None` without such a remote.
+    /// The target of origin's HEAD, e.g. `origin/main`; `None` without such a remote.
     pub fn default_base(&self) -> Option<String> {
         let named = self
             .text(["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])
@@ -139,8 +139,8 @@ impl GitCheckout {
             .find(|reference| self.resolve(reference).is_ok())
     }
 
-    /// The paths that differ between the merge base of both and `head`, relative to the root, sorted. A submodule is a
-    /// path with a `/` at its end.
+    /// The paths that differ between `head` and its merge base with `base`, relative to the root, sorted. The path of a
+    /// submodule ends with `/`.
     pub fn changed_files(&self, base: &str, head: Head<'_>) -> Result<Vec<String>, GitError> {
         let head_name = match head {
             Head::WorkTree => "HEAD",
@@ -164,7 +164,7 @@ impl GitCheckout {
         if head == Head::WorkTree {
             changed.extend(self.untracked()?);
         }
-        // A submodule changes as one path; to a glob it is a folder.
+        // A submodule changes as one path, but globs match it as a folder.
         for path in &mut changed {
             if self.root.join(&*path).is_dir() {
                 path.push('/');
@@ -175,7 +175,7 @@ impl GitCheckout {
         Ok(changed)
     }
 
-    /// The commit that both have come from.
+    /// The best common ancestor of both.
     pub fn merge_base(&self, base: &str, head: &str) -> Result<String, GitError> {
         let (base_commit, head_commit) = (self.resolve(base)?, self.resolve(head)?);
         self.text(["merge-base", &base_commit, &head_commit])
@@ -185,7 +185,7 @@ impl GitCheckout {
             })
     }
 
-    /// Everything that a commit holds but folders, in order of the paths.
+    /// All entries of a commit except folders, sorted by path.
     pub fn tree(&self, commit: &str) -> Result<Vec<TreeEntry>, GitError> {
         let commit = self.resolve(commit)?;
         let listed = self.paths(["ls-tree", "-r", "-z", "--full-tree", &commit])?;
@@ -203,12 +203,12 @@ impl GitCheckout {
         Ok(listed.iter().filter_map(entry).collect())
     }
 
-    /// What git tracks, whether it is there or not; a submodule is one path.
+    /// The tracked paths, including files missing from the work tree; a submodule is one path.
     pub fn tracked(&self) -> Result<Vec<String>, GitError> {
         self.paths(["ls-files", "--cached", "--full-name", "-z"])
     }
 
-    /// What git neither tracks nor ignores.
+    /// The paths that git neither tracks nor ignores.
     fn untracked(&self) -> Result<Vec<String>, GitError> {
         self.paths([
             "ls-files",
@@ -219,10 +219,10 @@ impl GitCheckout {
         ])
     }
 
-    /// Every file that counts: tracked, or untracked and not ignored; relative to the root, sorted. A tracked file that
-    /// is gone from the work tree is left out.
+    /// All files that are tracked, or untracked and not ignored; relative to the root, sorted. Without tracked files that are
+    /// missing from the work tree.
     pub fn files(&self) -> Result<Vec<String>, GitError> {
-        // Those of submodules are known to git too; untracked ones of theirs are not asked for.
+        // With the tracked files of submodules, but without their untracked ones.
         let mut files = self.paths([
             "ls-files",
             "--cached",
@@ -237,16 +237,16 @@ impl GitCheckout {
         Ok(files)
     }
 
-    /// git's id of the content of each of `files` as it lies in the work tree, in their order; a path that is no file, as
-    /// a submodule or a link to a folder, is left out.
+    /// The blob id of each of `files` in the work tree, in their order, without paths that are not files, such as a submodule
+    /// or a link to a folder.
     pub fn blobs(&self, files: &[String]) -> Result<Vec<(String, String)>, GitError> {
-        // A name with a line end cannot be asked for this way; it is hashed under its own name alone.
+        // A name with a line end cannot be passed on standard input; such files are hashed one by one.
         let (asked, odd): (Vec<&String>, Vec<&String>) = files
             .iter()
             .filter(|file| self.root.join(file).is_file())
             .partition(|file| !file.contains('\n'));
         let list = asked.iter().map(|file| format!("{file}\n")).collect();
-        // Without filters: they are programs, and the content is what counts.
+        // Without filters: they are programs that a checkout could configure.
         let ids = self.answer(["hash-object", "--no-filters", "--stdin-paths"], list)?;
         let ids = String::from_utf8_lossy(&ids);
         let mut blobs: Vec<(String, String)> = asked
@@ -261,8 +261,8 @@ impl GitCheckout {
         Ok(blobs)
     }
 
-    /// The first `limit` bytes of a file as a commit has it; `path` is relative to the root. `None` where there is no
-    /// such file; a link is an error, for nothing is followed.
+    /// The first `limit` bytes of a file in a commit; `path` is relative to the root. `None` if there is no such file; a link
+    /// is an error, since links are not followed.
     pub fn file_at(
         &self,
         commit: &str,
@@ -303,7 +303,7 @@ impl GitCheckout {
             .map_err(GitError::NotStarted)?;
         let mut content = Vec::new();
         let most = u64::try_from(limit).unwrap_or(u64::MAX);
-        // What is not read is not waited for: the pipe closes at the end of this statement.
+        // The rest is not read: the pipe closes at the end of this statement.
         let read = child
             .stdout
             .take()
@@ -339,8 +339,8 @@ impl GitCheckout {
         })
     }
 
-    /// git takes a tag before a branch of the same name, with a warning that nobody reads: whoever may push a tag would choose
-    /// what a change is compared with. See "gitrevisions" of git for the places.
+    /// Refuses a name of both a branch and a tag. git would prefer the tag, so anybody who may push a tag could choose what a
+    /// change is compared with. See gitrevisions(7) for the places.
     fn refuse_ambiguous(&self, reference: &str) -> Result<(), GitError> {
         let end = reference
             .find(['^', '~', '@', ':'])
@@ -355,7 +355,7 @@ impl GitCheckout {
         let mut arguments = vec!["for-each-ref", "--format=%(refname)", "--"];
         arguments.extend(places.iter().map(String::as_str));
         let listed = self.text(arguments)?;
-        // A pattern matches what lies below it too.
+        // A pattern also matches references below it.
         let names: Vec<String> = listed
             .lines()
             .filter(|found| places.iter().any(|place| place == found))
@@ -370,7 +370,7 @@ impl GitCheckout {
         }
     }
 
-    /// What git says to `input` on standard input, which is written from a thread: both pipes may fill up.
+    /// Git's output for `input` on standard input, which is written from a thread: both pipes may fill up.
     fn answer<const N: usize>(
         &self,
         arguments: [&str; N],
@@ -385,7 +385,7 @@ impl GitCheckout {
         let stdin = child.stdin.take();
         let writer = std::thread::spawn(move || {
             use std::io::Write;
-            // Where git ended early, its own words say why.
+            // If git ended early, its standard error says why.
             stdin.map(|mut stdin| stdin.write_all(input.as_bytes()))
         });
         let output = child.wait_with_output().map_err(GitError::NotStarted)?;
@@ -408,7 +408,7 @@ impl GitCheckout {
         Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
-    /// A NUL-separated list. A name that is not UTF-8 is kept readable; it can match `**`, not its odd bytes.
+    /// A NUL-separated list. A name that is not UTF-8 is converted with replacement characters; `**` still matches it.
     fn paths<I, S>(&self, arguments: I) -> Result<Vec<String>, GitError>
     where
         I: IntoIterator<Item = S>,
@@ -445,7 +445,7 @@ impl GitCheckout {
     }
 }
 
-/// Runs git without what a checkout's own configuration could start, and without the caller's GIT_ variables.
+/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables.
 fn git<I, S>(folder: &Path, arguments: I) -> std::io::Result<Output>
 where
     I: IntoIterator<Item = S>,
@@ -486,7 +486,7 @@ where
     command
 }
 
-/// A reference is checked by form before git sees it, so that it can be nothing but a reference.
+/// Checks the form of a reference, so that git cannot take it for an option or an expression.
 fn check_reference(reference: &str) -> Result<(), GitError> {
     let odd = |c: char| c.is_control() || c.is_whitespace() || "^:?*[\\".contains(c);
     let valid = !reference.is_empty()
@@ -495,7 +495,7 @@ fn check_reference(reference: &str) -> Result<(), GitError> {
         && !reference.contains("..")
         && !reference.contains("@{")
         && !reference.contains(odd);
-    // HEAD~2 and HEAD^ are worth having at a terminal; a bare caret suffix is harmless.
+    // HEAD~2 and HEAD^ are useful at a terminal, and a caret suffix is harmless.
     let without_suffix = reference.trim_end_matches('^');
     if valid
         || (!without_suffix.is_empty()

@@ -1,6 +1,6 @@
 //! A cgroup of the command's own, v1 or v2, and what the container's cgroups allow.
 //!
-//! Only a child of the probe's own cgroup will do: anywhere else the command would escape limits that a CI job has.
+//! It must be a child of the probe's own cgroup: anywhere else the command would escape the limits of the CI job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::procfs;
 
-/// How often a removal is tried, with a pause between: on a busy host the kernel lets go of the last process late.
+/// How often a removal is tried, with a pause between: on a busy host the kernel releases the last process late.
 const REMOVAL_ATTEMPTS: u32 = 100;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(20);
 const FOLDER_PREFIX: &str = "canary-gate-";
@@ -74,7 +74,7 @@ impl Controller {
             if !is_it(kind, system.nth(1)?) {
                 return None;
             }
-            // A container may see a part of the hierarchy only, with paths told from the top.
+            // A container may see only a part of the hierarchy, with paths relative to its top.
             let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
             Some(Self {
                 version,
@@ -84,14 +84,14 @@ impl Controller {
         })
     }
 
-    /// The probe's own cgroup and those above it, as far as they can be seen.
+    /// The probe's own cgroup and its visible ancestors.
     fn ancestry(&self) -> impl Iterator<Item = &Path> {
         self.own
             .ancestors()
             .take_while(|folder| folder.starts_with(&self.mount))
     }
 
-    /// The smallest memory limit that holds here, in bytes.
+    /// The smallest memory limit in effect, in bytes.
     pub(super) fn memory_limit(&self) -> Option<u64> {
         match self.version {
             CgroupVersion::V1 => {
@@ -106,7 +106,7 @@ impl Controller {
         }
     }
 
-    /// The CPU quota that holds here, in cores.
+    /// The CPU quota in effect, in cores.
     pub(super) fn cpu_quota(&self) -> Option<f64> {
         self.ancestry()
             .filter_map(|folder| match self.version {
@@ -146,8 +146,7 @@ fn oom_kills(version: CgroupVersion, folder: &Path) -> Option<u64> {
     procfs::number(&fs::read(folder.join(file)).ok()?, b"oom_kill")
 }
 
-/// OOM kills that the command may have been hit by, where it has no cgroup of its own: those in the probe's cgroup, and
-/// those of the whole host.
+/// OOM kills that may have hit a command without a cgroup of its own: those in the probe's cgroup and on the whole host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OomKills {
     cgroup: Option<u64>,
@@ -164,7 +163,7 @@ impl OomKills {
         }
     }
 
-    /// Whether anybody was killed between two readings.
+    /// Whether a process was killed between two readings.
     pub(super) fn rose_to(self, later: Self) -> bool {
         later.cgroup > self.cgroup || later.host > self.host
     }
@@ -174,13 +173,13 @@ impl OomKills {
 pub(super) struct OwnCgroup {
     controller: Controller,
     folder: PathBuf,
-    /// The memory controller was switched on for it, and is to be switched off again.
+    /// Whether the memory controller was enabled for it, and has to be disabled again.
     switched_on: bool,
 }
 
 impl OwnCgroup {
-    /// `None` where this is not allowed or not possible: no permission, a read-only mount, or (v2) other processes in
-    /// the probe's own cgroup, which then cannot have children with controllers.
+    /// `None` if it cannot be created: no permission, a read-only mount, or (v2) other processes in the probe's own cgroup,
+    /// which then cannot have children with controllers.
     pub(super) fn create(controller: &Controller, pid: i32) -> Option<Self> {
         let switch = controller.own.join("cgroup.subtree_control");
         let mut switched_on = false;
@@ -206,7 +205,7 @@ impl OwnCgroup {
         own.level().is_some().then_some(own)
     }
 
-    /// Runs `start` inside, so that what it starts is inside from its first page on, and comes out again.
+    /// Runs `start` inside the cgroup, so that the memory of a process it starts counts from its first page, and leaves again.
     pub(super) fn start_inside<T>(&self, start: impl FnOnce() -> T) -> Result<T, T> {
         let pid = std::process::id().to_string();
         let entered = fs::write(self.folder.join("cgroup.procs"), &pid).is_ok();
@@ -218,7 +217,7 @@ impl OwnCgroup {
         }
     }
 
-    /// What is held now and cannot be given back, in bytes.
+    /// The memory in use that cannot be reclaimed, in bytes.
     ///
     /// - v1 (kernel, admin-guide/cgroup-v1/memory.rst): `rss` is anonymous memory and swap cache, huge pages included
     ///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
@@ -229,7 +228,7 @@ impl OwnCgroup {
         parse_level(self.controller.version, &stat)
     }
 
-    /// The highest that was ever held, page cache included, in bytes: an upper bound.
+    /// The highest memory use including page cache, in bytes: an upper bound.
     pub(super) fn peak_with_cache(&self) -> Option<u64> {
         number_in(&self.folder.join(match self.controller.version {
             CgroupVersion::V1 => "memory.max_usage_in_bytes",
@@ -237,12 +236,12 @@ impl OwnCgroup {
         }))
     }
 
-    /// How many of its processes the OOM killer has ended, whatever ran out of memory.
+    /// How many of its processes the OOM killer ended, for any shortage.
     pub(super) fn oom_kills(&self) -> u64 {
         oom_kills(self.controller.version, &self.folder).unwrap_or(0)
     }
 
-    /// Ends everything in it at once, forking or not; only v2 can.
+    /// Kills every process in it at once, including new ones; only v2 supports this.
     pub(super) fn kill(&self) {
         let _ = fs::write(self.folder.join("cgroup.kill"), "1");
     }
@@ -255,8 +254,8 @@ impl OwnCgroup {
     }
 }
 
-/// Removes what probes left that were killed: cgroups named after a process that is gone, or after this one. The kernel
-/// removes empty ones only.
+/// Removes cgroups that killed probes left: those named after this process or one that no longer exists. The kernel removes
+/// only empty ones.
 fn remove_orphans(own: &Path, this: i32) {
     for entry in fs::read_dir(own).into_iter().flatten().flatten() {
         let owner: Option<i32> = entry

@@ -1,4 +1,4 @@
-//! Finds the program before it is started, so that a mistake is told in words and before anything is measured.
+//! Finds the program before it is started, so that a mistake is reported clearly and before anything is measured.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use nix::unistd::{AccessFlags, access};
 use super::MARK_VARIABLE;
 use super::error::{ProbeError, shown};
 
-/// Starts the command in a process group of its own, so that a Ctrl-C on the terminal reaches the probe alone.
+/// Starts the command in a process group of its own, so that a Ctrl-C on the terminal reaches only the probe.
 pub(super) fn start(command: &[OsString], current_dir: Option<&Path>) -> Result<Child, ProbeError> {
     let (program, arguments) = command.split_first().ok_or(ProbeError::NoCommand)?;
     if let Some(folder) = current_dir {
@@ -43,7 +43,7 @@ pub(super) fn locate(
     current_dir: Option<&Path>,
 ) -> Result<PathBuf, ProbeError> {
     if program.as_encoded_bytes().contains(&b'/') {
-        // Absolute, since the child changes its folder before it looks for the program.
+        // Absolute, since the child changes its folder before it executes the program.
         let folder = match current_dir {
             Some(folder) => std::path::absolute(folder),
             None => env::current_dir(),
@@ -84,7 +84,7 @@ fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
     }
 }
 
-/// What the kernel's answer to `execve(2)` means for a file that is there and executable.
+/// What an error of `execve(2)` means for an executable file that exists.
 fn refusal(path: PathBuf, source: io::Error) -> ProbeError {
     match source.raw_os_error() {
         Some(libc::ENOENT) => ProbeError::NoInterpreter { path },
@@ -130,7 +130,7 @@ mod tests {
                 "#!/no/such/interpreter\n",
                 "names an interpreter",
             ),
-            ("no-line", "print(1)\n", "it has no `#!` line"),
+            ("no-line", "print(1)\n", "has no `#!` line"),
         ] {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();

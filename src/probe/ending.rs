@@ -1,4 +1,4 @@
-//! Ending a tree: SIGTERM, some time, SIGKILL, until nothing is left.
+//! Ends a tree: SIGTERM, a grace period, then SIGKILL until no process is left.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use super::cgroup::OwnCgroup;
 use super::signals::CaughtSignals;
 use super::tree::{Look, ProcessTree, kill_groups, send};
 
-/// For what the command left behind when it ended by itself.
+/// The grace period of processes that outlive the command.
 pub(super) const GRACE_FOR_LEFTOVERS: Duration = Duration::from_secs(2);
-/// A helper process that ends with its parent, as Python's resource tracker does, is no leftover.
+/// A helper process that ends shortly after its parent, as Python's resource tracker does, is not a leftover.
 const SETTLING: Duration = Duration::from_millis(100);
-/// A process that is stuck in the kernel does not end, and must not hold up the report for ever.
+/// A process that is stuck in the kernel does not end, and must not delay the report for ever.
 const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -25,7 +25,7 @@ pub(super) struct Shutdown {
     stepped_at: Instant,
 }
 
-/// What one round of asking or killing found.
+/// What one round of signals found.
 struct Step {
     members: usize,
     /// Some of them for the first time.
@@ -33,7 +33,7 @@ struct Step {
 }
 
 impl Shutdown {
-    /// Every process of the tree is asked to end, and is killed when `grace` is over.
+    /// Sends SIGTERM to every process of the tree; [`Shutdown::go_on`] kills them when `grace` is over.
     pub(super) fn begin(
         tree: &mut ProcessTree,
         cgroup: Option<&OwnCgroup>,
@@ -42,7 +42,7 @@ impl Shutdown {
         let now = Instant::now();
         let mut shutdown = Self {
             asked: HashSet::new(),
-            // A grace without end is a year.
+            // An endless grace is limited to a year.
             kill_at: now + grace.min(Duration::from_secs(365 * 86_400)),
             stepped_at: now,
         };
@@ -50,22 +50,22 @@ impl Shutdown {
         shutdown
     }
 
-    /// The rest of the time to end in peace is taken away.
+    /// Ends the grace period now.
     pub(super) fn hurry(&mut self) {
         self.kill_at = Instant::now();
     }
 
-    /// When to kill, first or again.
+    /// When to kill next.
     pub(super) fn next_step(&self) -> Instant {
         self.kill_at.max(self.stepped_at + PAUSE)
     }
 
-    /// Kills, when the time has come.
+    /// Kills what is left if the grace period is over.
     pub(super) fn go_on(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) {
         self.step(tree, cgroup);
     }
 
-    /// Asks whom it has not asked, or kills when the time has come.
+    /// Sends SIGTERM to new processes, or SIGKILL to all if the grace period is over.
     fn step(&mut self, tree: &mut ProcessTree, cgroup: Option<&OwnCgroup>) -> Step {
         let members = tree.members(Look::Thorough);
         self.stepped_at = Instant::now();
@@ -74,7 +74,7 @@ impl Shutdown {
             if let Some(cgroup) = cgroup {
                 cgroup.kill();
             }
-            // Of the dead, too: in such a group another may just have been started.
+            // Groups of dead processes too: another process may just have started in them.
             kill_groups(&members);
         }
         let mut any_new = false;
@@ -85,7 +85,7 @@ impl Shutdown {
                 send(process.pid, Signal::SIGKILL);
             } else if new {
                 send(process.pid, Signal::SIGTERM);
-                // A stopped process does not hear otherwise.
+                // A stopped process does not handle SIGTERM.
                 send(process.pid, Signal::SIGCONT);
             }
         }
@@ -95,7 +95,7 @@ impl Shutdown {
         }
     }
 
-    /// Goes on until the tree is empty; gives how many processes could not be ended.
+    /// Continues until the tree is empty; returns how many processes could not be ended.
     pub(super) fn finish(
         &mut self,
         tree: &mut ProcessTree,
@@ -111,7 +111,7 @@ impl Shutdown {
             if signals.take_stop().is_some() {
                 self.hurry();
             }
-            // Where new ones appear at a kill, at once again: a process that forks is caught only by being faster.
+            // New processes appeared: kill again at once, to be faster than a process that forks.
             if now < self.kill_at || !step.any_new {
                 signals.wait(PAUSE);
             }
@@ -119,7 +119,7 @@ impl Shutdown {
     }
 }
 
-/// How many processes are still there when the command's main process has ended.
+/// How many processes outlive the command's main process.
 pub(super) fn leftovers(tree: &mut ProcessTree, signals: &mut CaughtSignals) -> usize {
     let end = Instant::now() + SETTLING;
     loop {

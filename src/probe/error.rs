@@ -1,4 +1,4 @@
-//! Why a command was not run at all. How a command that ran has failed is a [`super::ProbeReport`], not an error.
+//! Why a command was not run. The failure of a command that ran is part of [`super::ProbeReport`], not an error.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,17 +19,17 @@ pub enum ProbeError {
     Folder { path: PathBuf },
     #[error("`{0}` is not executable; run `chmod +x {0}`, or start it through its interpreter, such as `python3 {0}`", shown(.path))]
     NotExecutable { path: PathBuf },
-    #[error("`{}` names an interpreter in its first line that does not exist here; start it through the one you want, such as `python3 FILE`", shown(.path))]
+    #[error("`{}` names an interpreter in its first line that does not exist here; start it through an installed one, such as `python3 FILE`", shown(.path))]
     NoInterpreter { path: PathBuf },
-    #[error("`{}` is no program: it has no `#!` line and is not for this machine; start it through its interpreter, such as `sh FILE`", shown(.path))]
+    #[error("`{}` is not a program for this machine and has no `#!` line; start it through its interpreter, such as `sh FILE`", shown(.path))]
     NotAProgram { path: PathBuf },
     #[error("command `{}` could not be started; see the cause below", shown(.path))]
     NotStarted { path: PathBuf, source: io::Error },
-    #[error("the folder `{}` for the command cannot be entered; create it, or name another", shown(.path))]
+    #[error("the folder `{}` for the command cannot be entered; create it, or give another", shown(.path))]
     CurrentDir { path: PathBuf, source: io::Error },
-    #[error("the report cannot be written to `{}`; name a file that can be, and that is no link", shown(.path))]
+    #[error("the report cannot be written to `{}`; give a writable file that is not a link", shown(.path))]
     Output { path: PathBuf, source: io::Error },
-    #[error("the report cannot be written to stdout; name a file with `--output`")]
+    #[error("the report cannot be written to stdout; give a file with `--output`")]
     Stdout { source: io::Error },
     #[error("this process cannot watch a command: {action} failed; see the cause below")]
     Process {
@@ -39,7 +39,7 @@ pub enum ProbeError {
 }
 
 impl ProbeError {
-    /// As `env` and `timeout` have it: 127 where there is no such command, 126 where it cannot be executed, else 125.
+    /// As for `env` and `timeout`: 127 if there is no such command, 126 if it cannot be executed, else 125.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NotOnPath { .. } | Self::Missing { .. } => 127,
@@ -52,7 +52,7 @@ impl ProbeError {
     }
 }
 
-/// A path or name for a message: what would move a terminal's cursor is escaped.
+/// A path or name for a message, with control characters escaped.
 pub(super) fn shown(text: impl AsRef<OsStr>) -> String {
     let mut shown = String::new();
     for character in Path::new(text.as_ref()).to_string_lossy().chars() {

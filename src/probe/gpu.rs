@@ -1,7 +1,7 @@
 //! GPU utilization and memory, as `nvidia-smi` prints them twice a second.
 //!
-//! One process for the whole run: starting `nvidia-smi` costs a second of a core on a large host. Whatever it does
-//! (nothing, garbage, failure), the command runs on; the figures are absent then, with the reason.
+//! One process samples the whole run, since starting `nvidia-smi` costs a second of a core on a large host. If it fails, the
+//! command runs on, and the figures are absent with the reason.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -23,12 +23,12 @@ const QUERY: [&str; 4] = [
     "-lms",
     "500",
 ];
-/// A longer line is not one of `nvidia-smi`'s.
+/// In bytes; `nvidia-smi` prints no longer lines.
 const LONGEST_LINE: u64 = 4096;
-/// How much of a line that cannot be read is shown.
+/// How much of an unreadable line a note quotes.
 const SHOWN_CHARACTERS: usize = 80;
 
-/// One GPU at one time; each value is absent where the GPU does not tell it (`[N/A]`).
+/// One GPU at one time; a value is absent if the GPU does not report it (`[N/A]`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Reading {
     index: u32,
@@ -84,7 +84,6 @@ impl Round {
     }
 }
 
-/// What was read so far.
 struct Readings {
     last_index: Option<u32>,
     busy: Round,
@@ -145,9 +144,9 @@ impl Readings {
         if usage.busy.is_none() && usage.memory.is_none() {
             usage.note = Some(match (&self.unreadable, self.last_index) {
                 (Some(line), _) => {
-                    format!("no GPU figures: nvidia-smi printed what is no reading: `{line}`")
+                    format!("no GPU figures: nvidia-smi printed an unreadable line: `{line}`")
                 }
-                (None, Some(_)) => "no GPU figures: the GPU does not tell them".to_owned(),
+                (None, Some(_)) => "no GPU figures: the GPU does not report them".to_owned(),
                 (None, None) => "no GPU figures: nvidia-smi printed nothing".to_owned(),
             });
         }
@@ -180,7 +179,7 @@ impl GpuSampler {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // Of its own, so that what it starts ends with it.
+            // A group of its own, so that its children end with it.
             .process_group(0)
             .spawn()
             .map_err(refused)?;
@@ -201,7 +200,7 @@ impl GpuSampler {
         i32::try_from(self.child.id()).expect("process numbers fit pid_t")
     }
 
-    /// Ends it and gives what it told.
+    /// Ends it and returns its readings.
     pub(super) fn stop(self) -> GpuUsage {
         // The thread is not waited for: a descendant that escaped may hold the pipe open.
         lock(&self.readings).usage()
@@ -264,7 +263,7 @@ mod tests {
         assert!(none.busy.is_none() && none.memory.is_none());
         assert_eq!(
             none.note.unwrap(),
-            "no GPU figures: the GPU does not tell them"
+            "no GPU figures: the GPU does not report them"
         );
     }
 
@@ -276,7 +275,7 @@ mod tests {
         assert!(usage.busy.is_none());
         assert_eq!(
             usage.note.unwrap(),
-            "no GPU figures: nvidia-smi printed what is no reading: `NVIDIA-SMI has \\u{1b}[2Jfailed`"
+            "no GPU figures: nvidia-smi printed an unreadable line: `NVIDIA-SMI has \\u{1b}[2Jfailed`"
         );
         assert!(usage_of(b"").note.unwrap().ends_with("printed nothing"));
         for line in [

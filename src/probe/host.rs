@@ -1,4 +1,4 @@
-//! What this host has, in the same terms that the probe measures in.
+//! The capacity of this host, in the units of the probe.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,7 +14,6 @@ use super::memory::HostMemory;
 use super::procfs::KernelFileReader;
 use super::run::{cores, gpu_program};
 
-/// How long `nvidia-smi` may take.
 const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 
 /// Cores, memory and GPUs of this host, or of the container that the process runs in.
@@ -32,8 +31,8 @@ pub fn host_capacity() -> Capacity {
     }
 }
 
-/// What this host is, in one line, so that what was measured on another is told apart: processor, cores and memory, as in
-/// `AMD EPYC 9R14, 16 cores, 32 GiB, 0 GPUs`. The processor is missing where /proc does not name it.
+/// The kind of this host on one line, which distinguishes measurements of different machines: processor, cores and memory, as
+/// in `AMD EPYC 9R14, 16 cores, 32 GiB, 0 GPUs`. The processor is missing if /proc does not name it.
 pub fn host_kind(capacity: &Capacity) -> String {
     let mut reader = KernelFileReader::default();
     let known = reader.file("/proc/cpuinfo");
@@ -46,13 +45,13 @@ pub fn host_kind(capacity: &Capacity) -> String {
         "{}{} cores, {} GiB, {} GPUs",
         model.map_or(String::new(), |model| format!("{model}, ")),
         capacity.vcpus,
-        // The kernel keeps a part that differs from start to start.
+        // Rounded, since the kernel reserves a part that differs from boot to boot.
         (capacity.memory.0 + Bytes::GIB / 2) / Bytes::GIB,
         capacity.gpus
     )
 }
 
-/// The memory of each GPU; empty where there is none, or it does not answer.
+/// The memory of each GPU; empty without GPUs or an answer.
 fn gpu_memories(program: &Path) -> Vec<Bytes> {
     let child = Command::new(program)
         .args(["--query-gpu=memory.total", "--format=csv,noheader,nounits"])
@@ -63,14 +62,14 @@ fn gpu_memories(program: &Path) -> Vec<Bytes> {
     let Ok(mut child) = child else {
         return Vec::new();
     };
-    // A wedged driver answers never.
+    // A hung driver never answers.
     let deadline = Instant::now() + LONGEST_ANSWER;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
             _ => {
-                // It may have just ended by itself; then there is nothing to kill.
+                // Fails if it has just ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Vec::new();

@@ -1,7 +1,7 @@
-//! The memory of the tree: its level in each sample, its peak, and when it is too much.
+//! The memory of the tree: its level in each sample, its peak, and whether it exceeds a limit.
 //!
-//! What counts is what cannot be given back: anonymous and shared pages. File-backed pages are left out, mapped ones
-//! (`RssFile`) too: the kernel drops them when memory is short and reads them again from the file.
+//! Only memory that cannot be reclaimed counts: anonymous and shared pages. File-backed pages, including mapped ones
+//! (`RssFile`), do not: the kernel drops them when memory is short and reads them again from the file.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use super::usage::{largest_reaped_resident_set, own_cpu_time};
 use crate::measurement::PeakMemory;
 use crate::units::{Bytes, Percent};
 
-/// A command that holds this share of a full host's memory is what filled it.
+/// A command with this share of a full host's memory is taken to be the cause.
 const OWN_FAULT: f64 = 0.5;
-/// With less than this share of its memory available a host starts to kill, or to crawl.
+/// With less than this share of its memory available a host starts to kill processes or to thrash.
 const HOST_RESERVE: f64 = 0.02;
-/// When this share of the headroom went since the last look, the next one comes sooner.
+/// If this share of the headroom was used since the last look, the next look comes sooner.
 const FAST_GROWTH: f64 = 0.2;
 
-/// One process, as `/proc/PID/status` tells it; in bytes.
+/// The memory of one process from `/proc/PID/status`, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Resident {
     /// Anonymous and shared.
@@ -32,7 +32,7 @@ struct Resident {
     high_water: u64,
 }
 
-/// Reads `/proc/PID/status`, `proc_pid_status(5)`. `None` for a process that is ending: it has no memory any more.
+/// Reads `/proc/PID/status`, `proc_pid_status(5)`. `None` for a process that is ending and has no memory any more.
 fn parse_status(text: &[u8]) -> Option<Resident> {
     Some(Resident {
         kept: procfs::kibibytes(text, b"RssAnon:")? + procfs::kibibytes(text, b"RssShmem:")?,
@@ -89,14 +89,14 @@ impl TreeMemory {
         self.cgroup.as_ref()
     }
 
-    /// The level now, where the cgroup tells it without a look at every process.
+    /// The level now, if a cgroup reports it without a look at every process.
     pub(super) fn glance(&mut self) -> Option<Bytes> {
         let level = self.cgroup.as_ref()?.level()?;
         self.cgroup_peak = self.cgroup_peak.max(level);
         Some(Bytes(level))
     }
 
-    /// Takes one sample and gives the level.
+    /// Takes one sample and returns the level.
     pub(super) fn observe(
         &mut self,
         reader: &mut KernelFileReader,
@@ -120,10 +120,10 @@ impl TreeMemory {
         };
         let level = match level {
             MemoryLevel::Known(level) => level,
-            // No ground for a bound to stand on.
+            // An estimate is no basis for a bound.
             MemoryLevel::Estimated(level) => return Bytes::from_f64(level),
         };
-        // Pages that are shared are split over those that share them.
+        // Shared pages are split among the processes that share them.
         let ratio = if plain > 0.0 {
             (level / plain).min(1.0)
         } else {
@@ -145,12 +145,12 @@ impl TreeMemory {
         Bytes::from_f64(level)
     }
 
-    /// Once everything has ended: the peak over the run, and what a reader should know about it.
+    /// The peak over the run and a note on its accuracy; call it when everything has ended.
     pub(super) fn peak(&self, total: Option<Bytes>) -> (PeakMemory, Option<String>) {
         let spikes = Bytes::from_f64(self.spikes.bound());
         let (bytes, source, bound, note) = match &self.cgroup {
             Some(cgroup) if self.cgroup_peak > 0 => {
-                // Two bounds, so the lower one. The cgroup's own contains page cache, the other one mapped files.
+                // The lower of two bounds: the cgroup's contains page cache, the other contains mapped files.
                 let with_cache = cgroup.peak_with_cache().map_or(spikes, Bytes);
                 (
                     Bytes(self.cgroup_peak),
@@ -202,14 +202,14 @@ fn read_proportional(
     let (mut bytes, mut plain) = (0, 0);
     for (process, resident) in residents {
         match reader.process(process.pid, "smaps_rollup") {
-            // It is empty for a process that is ending.
+            // The file is empty for a process that is ending.
             Ok(text) => {
                 if let Some(proportional) = parse_rollup(text) {
                     bytes += proportional;
                     plain += resident.kept;
                 }
             }
-            // One that may not be read holds a part of the sharing; a ratio without it would be wrong.
+            // An unreadable process may share pages with the others; a ratio without it would be wrong.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
             Err(_) => {}
         }
@@ -228,7 +228,6 @@ pub(super) struct MemoryGuard {
     previous_level: f64,
 }
 
-/// What a level means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pressure {
     None,
@@ -258,7 +257,7 @@ impl MemoryGuard {
             Bytes(host.available).as_f64() - Bytes(host.total).as_f64() * HOST_RESERVE
         });
         if above_reserve < 0.0 {
-            // Somebody must give way; but what others hold says nothing about this command.
+            // The host is short of memory; this command is only to blame for its own part.
             let is_ours =
                 host.is_some_and(|host| level.as_f64() >= Bytes(host.total).as_f64() * OWN_FAULT);
             return Pressure::TooMuch(if is_ours {

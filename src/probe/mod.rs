@@ -1,15 +1,15 @@
-//! The **probe**: runs a command, samples its whole process tree twice a second, and tells in one JSON line what it used.
+//! The **probe**: runs a command, samples its whole process tree twice a second, and prints its usage as one JSON line.
 //!
-//! It is what the local backend starts for each host, and what runs inside a training container. It starts no runtime,
-//! reads none of the command's output, and leaves nothing behind: when [`run()`] returns, every process that the command
-//! started has ended, the daemonised ones included.
+//! The local backend starts a probe for each host, and a probe runs inside each training container. It starts no async
+//! runtime, does not read the command's output, and leaves nothing behind: when [`run()`] returns, every process that the
+//! command started has ended, including daemons.
 //!
-//! - The tree is found in `/proc` downwards from the probe, which is a child subreaper: nothing can leave it.
-//! - Memory is what cannot be given back: anonymous and shared pages, never page cache or mapped files.
-//! - A share (CPU, I/O wait, GPU) is one of the whole host, 0-100 %.
+//! - The tree is everything below the probe in `/proc`. The probe is a child subreaper, so no process can leave the tree.
+//! - Memory is what cannot be reclaimed: anonymous and shared pages, never page cache or mapped files.
+//! - A share (CPU, I/O wait, GPU) is a percentage of the whole host, 0-100 %.
 //!
-//! [`run()`] changes its process (signal handlers, subreaper, perhaps a mount namespace), so a program calls it once,
-//! and before it starts a thread.
+//! [`run()`] changes its process (signal handlers, subreaper, possibly a mount namespace), so a program calls it once and
+//! before it starts a thread.
 
 mod cgroup;
 mod command;
@@ -46,44 +46,44 @@ pub use host::{host_capacity, host_kind};
 pub use orphans::{adopt_orphans, end_orphans};
 pub use run::run;
 
-/// The version of [`ProbeReport`] written by this program. A reader refuses a newer one.
+/// The version of [`ProbeReport`] that this program writes. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What a marked line begins with: this, a space, the mark, a space, the JSON.
+/// The start of a marked line; a space, the mark, a space and the JSON follow.
 pub const MARKED_LINE: &str = "canary-gate-probe";
 
-/// The variable that gives the mark. The command does not get it: who knows the mark can write such a line.
+/// The variable that holds the mark. The command does not get it: a program that knows the mark could forge the line.
 pub const MARK_VARIABLE: &str = "CANARY_GATE_MARK";
 
-/// The time between SIGTERM and SIGKILL where none is asked for.
+/// The default time between SIGTERM and SIGKILL.
 pub const DEFAULT_GRACE: Seconds = Seconds(10.0);
 
 /// What to run, and within which limits. The command inherits stdin, stdout, stderr and environment of the probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeOptions {
-    /// The program and its arguments; a program without `/` is looked for on PATH.
+    /// The program and its arguments; a program without `/` is searched on PATH.
     pub command: Vec<OsString>,
-    /// Where the JSON line goes; absent: stdout. Opened before the command starts, and never through a link.
+    /// The file for the JSON line; absent: stdout. Opened before the command starts, and never through a link.
     pub output: Option<PathBuf>,
-    /// What the line on stdout is marked with, so that it can be found among the command's own; absent: it is JSON alone.
+    /// The mark of the line on stdout, which identifies it among the command's own lines; absent: the line is only JSON.
     pub mark: Option<String>,
-    /// The command is ended when it runs longer; absent: never.
+    /// The command is stopped after this time; absent: never.
     pub max_runtime: Option<Seconds>,
     /// From SIGTERM to SIGKILL.
     pub grace: Seconds,
-    /// A directory that the command shall find at `/opt/ml`.
+    /// A directory that the command sees as `/opt/ml`.
     pub opt_ml: Option<PathBuf>,
-    /// The command is ended when the process with this number, which started the probe, is gone; absent: it outlives it.
+    /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
     pub current_dir: Option<PathBuf>,
-    /// The command is ended, at once, when its tree holds more than this.
+    /// The command is killed when its tree holds more than this.
     pub memory_limit: Option<Bytes>,
     pub cgroup: CgroupUse,
     pub gpu: GpuSource,
 }
 
 impl ProbeOptions {
-    /// The command without limits, measured as well as this host allows.
+    /// A command without limits, with every source of figures that this host has.
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
@@ -105,16 +105,16 @@ impl ProbeOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupUse {
     IfAllowed,
-    /// Always the sum over the process tree, for hosts where cgroups are somebody else's.
+    /// Never; the sum over the process tree stands for it. For hosts whose cgroups must not be changed.
     Never,
 }
 
-/// Who is asked about GPUs.
+/// The source of GPU figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GpuSource {
-    /// `nvidia-smi`, where PATH has it.
+    /// `nvidia-smi`, if it is on PATH.
     NvidiaSmiOnPath,
-    /// A program that answers as `nvidia-smi` does.
+    /// A program with the output of `nvidia-smi`.
     Program(PathBuf),
     Nobody,
 }
@@ -131,22 +131,22 @@ pub struct ProbeReport {
     pub usage: Usage,
     /// How often the whole tree was read, at 2 Hz.
     pub samples: u64,
-    /// Absent where nothing was to appear at `/opt/ml`.
+    /// Absent if no directory was requested at `/opt/ml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opt_ml: Option<OptMl>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
-    /// Of the host, or of the container that the probe runs in; absent where `/proc/meminfo` cannot be read.
+    /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_total: Option<Bytes>,
-    /// The cores that CPU shares are shares of: those online that the probe may use, or the container's CPU quota.
+    /// The number of cores that is 100 % CPU: the online cores that the probe may use, or the container's CPU quota.
     pub cores: f64,
-    /// What a reader of the figures should know.
+    /// Cautions about the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// How the command ended. What the probe ended itself is told by its reason, whatever the command made of the signal.
+/// How the command ended. If the probe ended it, the variant is the reason, however the command handled the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Ending {
@@ -157,19 +157,19 @@ pub enum Ending {
     Signaled {
         signal: i32,
     },
-    /// It passed `max_runtime`.
+    /// It exceeded `max_runtime`.
     TimedOut,
-    /// The probe was asked to stop, by this signal or because its parent was gone (15).
+    /// The probe was asked to stop, by this signal or because its parent had ended (15).
     Stopped {
         signal: i32,
     },
-    /// The kernel's OOM killer ended it, or the probe did since the host was about to run out of memory.
+    /// The kernel's OOM killer ended it, or the probe did because the host was about to run out of memory.
     OutOfMemory,
-    /// It passed `memory_limit`.
+    /// It exceeded `memory_limit`.
     MemoryLimit,
 }
 
-/// Whether the directory asked for appeared at `/opt/ml`.
+/// Whether the requested directory was mounted at `/opt/ml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OptMl {

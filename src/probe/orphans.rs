@@ -1,4 +1,4 @@
-//! What is left when a probe itself was killed: its tree becomes the gate's, which ends it.
+//! The processes of a killed probe: they become children of the gate, which ends them.
 
 use std::time::Duration;
 
@@ -7,23 +7,24 @@ use nix::sys::signal::Signal;
 
 use super::tree::{Look, ProcessTree, kill_groups, send};
 
-/// Passes over the tree until it must be empty; a process that cannot be killed is in the kernel's hands.
+/// The most passes over the tree; a process that survives them is stuck in the kernel.
 const PASSES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// From here on the orphans of this process's children become its own, and can be found. Called once, before the first
-/// probe. Gives back what is below this process already, which is none of its business: a shell may have `exec`ed it.
+/// Makes this process adopt the orphans of its children. Call it once, before the first probe. Returns the processes that
+/// are below this one already, which [`end_orphans`] has to keep: a shell may have started them before it `exec`ed this
+/// program.
 ///
 /// # Errors
 ///
-/// Where the kernel has no child subreapers.
+/// If the kernel has no child subreapers.
 pub fn adopt_orphans() -> std::io::Result<Vec<i32>> {
     prctl::set_child_subreaper(true)?;
     let here = ProcessTree::below_this_process().processes(Look::Thorough);
     Ok(here.iter().map(|process| process.pid).collect())
 }
 
-/// Ends every process below this one with SIGKILL, but for `kept` and what is below them. Needs [`adopt_orphans`].
+/// Kills every process below this one except `kept` and their descendants. Needs [`adopt_orphans`].
 pub fn end_orphans(kept: &[i32]) {
     let mut tree = ProcessTree::below_this_process();
     for pid in kept {

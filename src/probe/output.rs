@@ -1,4 +1,4 @@
-//! Where the report goes: opened before the command starts, written when it has ended.
+//! The destination of the report: opened before the command starts, written when it has ended.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use nix::libc;
 use super::error::ProbeError;
 use super::{MARKED_LINE, ProbeReport};
 
-/// Where the report goes.
+/// The destination of the report.
 pub(super) enum Output<'a> {
     Stdout { mark: Option<&'a str> },
     File(&'a Path, File),
@@ -41,11 +41,11 @@ impl<'a> Output<'a> {
         match self {
             Self::Stdout { mark } => {
                 if let Some(mark) = mark {
-                    // The command's last line may have no end.
+                    // The command's last line may lack a line end.
                     line.splice(0..0, format!("\n{MARKED_LINE} {mark} ").into_bytes());
                 }
                 match io::stdout().write_all(&line) {
-                    // Whoever read has gone.
+                    // The reader has closed the pipe.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                     result => result.map_err(|source| ProbeError::Stdout { source }),
                 }

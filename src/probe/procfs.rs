@@ -1,9 +1,9 @@
-//! Reading `/proc` often and cheaply: one buffer for every file, one system call for most.
+//! Reads `/proc` often and cheaply: one buffer for all files, one system call for most.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Reads small kernel files into one buffer that it keeps.
+/// Reads small kernel files into one reused buffer.
 #[derive(Default)]
 pub(super) struct KernelFileReader {
     path: String,
@@ -11,7 +11,7 @@ pub(super) struct KernelFileReader {
 }
 
 impl KernelFileReader {
-    /// The whole of `/proc/PID/NAME`. A process may end at any time, so an error here is nothing unusual.
+    /// The whole of `/proc/PID/NAME`. An error is normal: a process may end at any time.
     pub(super) fn process(&mut self, pid: i32, name: &str) -> io::Result<&[u8]> {
         use std::fmt::Write;
         let mut path = std::mem::take(&mut self.path);
@@ -58,7 +58,7 @@ pub(super) fn number(text: &[u8], key: &[u8]) -> Option<u64> {
     field(text, key)?.parse().ok()
 }
 
-/// The number after `key`, in bytes where the file has KiB (`kB` there).
+/// The number after `key`, converted from the file's `kB` (KiB) to bytes.
 pub(super) fn kibibytes(text: &[u8], key: &[u8]) -> Option<u64> {
     number(text, key).map(|count| count.saturating_mul(1024))
 }

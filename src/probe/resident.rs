@@ -1,4 +1,4 @@
-//! Memory of the tree where there is no cgroup to ask: the sum over its processes, corrected for pages they share.
+//! Memory of the tree without a cgroup: the sum over its processes, corrected for shared pages.
 //!
 //! Forked data loaders share their parent's pages until they write to them, so the sum of resident sets counts such a page
 //! many times. The proportional set size (`/proc/PID/smaps_rollup`) counts it once in all, but reading it walks every page
@@ -14,11 +14,11 @@ const STALE_AGE: Duration = Duration::from_secs(10);
 const BUDGET_SHARE: f64 = 0.004;
 /// ... beyond this.
 const BUDGET_AT_START: Duration = Duration::from_millis(60);
-/// What reading is assumed to cost until it was measured: ten milliseconds for each GiB.
+/// The assumed cost of a reading until one was measured: ten milliseconds for each GiB.
 const ASSUMED_SECONDS_PER_BYTE: f64 = 0.01 / (1024.0 * 1024.0 * 1024.0);
 
-/// A reading of less is mostly the cost of opening files, and says little about larger ones.
-const LEAST_TELLING_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
+/// The cost of a smaller reading is mostly that of opening files, and does not predict the cost of larger ones.
+const LEAST_REPRESENTATIVE_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
 
 /// Proportional sizes, as read at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ pub(super) struct Proportional {
     pub(super) bytes: f64,
     /// The plain sizes of the same processes, without those that ended before they were read.
     pub(super) plain_bytes: f64,
-    /// The CPU time that the reading took; the wall time would tell how busy the host is.
+    /// The CPU time of the reading; its wall time would depend on the load of the host.
     pub(super) cost: Duration,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Proportional {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum MemoryLevel {
     Known(f64),
-    /// From a ratio that was taken when the tree was another; pages that are shared may count more than once.
+    /// From the ratio of an earlier tree; shared pages may count more than once.
     Estimated(f64),
 }
 
@@ -46,7 +46,7 @@ pub(super) struct ResidentSum {
     spent: Duration,
     seconds_per_byte: f64,
     peak: f64,
-    /// The highest plain sum that still waits for a ratio of its own.
+    /// The highest plain sum without a ratio of its own.
     waiting: f64,
 }
 
@@ -62,8 +62,8 @@ impl ResidentSum {
         }
     }
 
-    /// Takes the plain sum of one sample, in bytes, and gives the level that it stands for, or, where the ratio is stale
-    /// and reading a new one would cost too much, an estimate of it.
+    /// Takes the plain sum of one sample, in bytes, and returns its level, or an estimate if the ratio is stale and a new
+    /// one would cost too much.
     pub(super) fn observe(
         &mut self,
         plain: f64,
@@ -72,7 +72,7 @@ impl ResidentSum {
         read_proportional: impl FnOnce() -> Option<Proportional>,
     ) -> MemoryLevel {
         if processes < 2 {
-            // Nobody to share with.
+            // A single process shares with no other.
             self.ratio = 1.0;
             self.taken = None;
             self.peak = self.peak.max(plain);
@@ -108,7 +108,7 @@ impl ResidentSum {
         if reading.plain_bytes > 0.0 {
             self.ratio = (reading.bytes / reading.plain_bytes).clamp(0.0, 1.0);
         }
-        if plain >= LEAST_TELLING_BYTES {
+        if plain >= LEAST_REPRESENTATIVE_BYTES {
             self.seconds_per_byte = reading.cost.as_secs_f64() / plain;
         }
         self.taken = Some((plain, elapsed));
@@ -116,7 +116,7 @@ impl ResidentSum {
         self.waiting = 0.0;
     }
 
-    /// The highest level, in bytes; an estimate where the highest sample still waits for its ratio.
+    /// The highest level, in bytes; an estimate if the highest sample has no ratio of its own.
     pub(super) fn peak(&self) -> MemoryLevel {
         let waiting = self.waiting * self.ratio;
         if waiting > self.peak {
@@ -126,7 +126,7 @@ impl ResidentSum {
         }
     }
 
-    /// The highest plain sum that was not corrected, in bytes: no peak can be above.
+    /// The highest uncorrected sum, in bytes: an upper bound of the peak.
     pub(super) fn uncorrected(&self) -> f64 {
         self.waiting
     }

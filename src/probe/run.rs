@@ -1,4 +1,4 @@
-//! The run itself: start, watch, end, report.
+//! One run: start, watch, end, report.
 
 use std::fs;
 use std::io;
@@ -30,27 +30,27 @@ use crate::units::{Bytes, Seconds};
 
 /// Two samples a second.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
-/// The next look at memory that rises fast.
+/// The interval between looks at memory that rises fast.
 const SOON: Duration = Duration::from_millis(100);
-/// Looks at memory beside the samples of the first second: a short run has a peak, too, and most canaries are short.
+/// Additional looks at memory in the first second: most canaries are short.
 const EARLY_LOOKS: u32 = 20;
 const EARLY_LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// The kernel shall choose the command, not the gate, when memory runs out; the highest there is, `proc_pid_oom_score_adj(5)`.
+/// The highest value, `proc_pid_oom_score_adj(5)`: when memory runs out, the kernel kills the command, not the gate.
 const OOM_SCORE_ADJUSTMENT: &str = "1000";
 
-/// Runs the command to its end, samples its tree, ends what it leaves behind, and writes the report as one JSON line.
+/// Runs the command to its end, samples its tree, ends the processes that it leaves, and writes the report as one JSON line.
 ///
-/// Blocks. A command that fails, passes a limit or is stopped is a report; an error means that it did not run, or that
-/// the report could not be written. Call it once in a process, before there is a second thread.
+/// Blocks. A command that fails, exceeds a limit or is stopped gives a report; an error means that it did not run, or that
+/// the report could not be written. Call it once in a process, before a second thread starts.
 pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
-    // Before the command runs for hours.
+    // Opened first, so that an unwritable file fails before the command runs for hours.
     let output = Output::open(options.output.as_deref(), options.mark.as_deref())?;
     let report = WatchedRun::start(options)?.watch()?;
     output.write(&report)?;
     Ok(report)
 }
 
-/// One command that runs.
+/// A command that runs.
 struct WatchedRun<'a> {
     options: &'a ProbeOptions,
     signals: CaughtSignals,
@@ -161,7 +161,7 @@ impl<'a> WatchedRun<'a> {
             self.started
                 .checked_add(Duration::try_from_secs_f64(limit.0).ok()?)
         });
-        // Why the probe ends the tree, once it does.
+        // Set once the probe ends the tree, with the reason.
         let mut ended: Option<(Ending, Shutdown)> = None;
 
         let status = loop {
@@ -187,7 +187,7 @@ impl<'a> WatchedRun<'a> {
 
             let now = Instant::now();
             let pressure = if now >= next_sample {
-                // A host that slept owes no samples.
+                // After a suspend of the host, missed samples are not made up for.
                 next_sample = (next_sample + SAMPLE_INTERVAL).max(now + SOON);
                 self.sample()
             } else if next_look.is_some_and(|at| now >= at) {
@@ -203,7 +203,7 @@ impl<'a> WatchedRun<'a> {
             let stop = self.signals.take_stop();
             match &mut ended {
                 Some((_, shutdown)) => {
-                    // Asked twice: whoever asks is in a hurry.
+                    // A second request ends the grace period.
                     if stop.is_some() {
                         shutdown.hurry();
                     }
@@ -254,7 +254,7 @@ impl<'a> WatchedRun<'a> {
 
     fn begin_shutdown(&mut self, ending: Ending) -> Shutdown {
         let grace = match ending {
-            // What eats memory would go on eating until the host falls.
+            // Without a grace period: the command would use more memory meanwhile.
             Ending::MemoryLimit | Ending::OutOfMemory => Duration::ZERO,
             _ => Duration::try_from_secs_f64(self.options.grace.0).unwrap_or(Duration::MAX),
         };
@@ -285,10 +285,10 @@ impl<'a> WatchedRun<'a> {
         let pressure = self.guard.judge(level, HostMemory::now(&mut self.reader));
         match pressure {
             Pressure::TooMuch(Ending::OutOfMemory) => self.notes.push(format!(
-                "the command was ended at {level} since the host had less than 2% of its memory left"
+                "the command was ended at {level} because the host had less than 2% of its memory left"
             )),
             Pressure::TooMuch(Ending::Stopped { .. }) => self.notes.push(format!(
-                "the command was ended at {level} since the host had less than 2% of its memory left, which others held"
+                "the command was ended at {level} because the host had less than 2% of its memory left, most of it used by other processes"
             )),
             Pressure::TooMuch(_) => self
                 .notes
@@ -298,7 +298,7 @@ impl<'a> WatchedRun<'a> {
         pressure
     }
 
-    /// How a command ended that the probe did not end.
+    /// The ending of a command that the probe did not end.
     fn own_ending(&mut self, status: ExitStatus) -> Ending {
         let killed_inside = self.memory.cgroup().map_or(0, OwnCgroup::oom_kills);
         if killed_inside > 0 {
@@ -333,7 +333,7 @@ impl<'a> WatchedRun<'a> {
         survivors: usize,
         stuck: usize,
     ) -> ProbeReport {
-        // Once more, for the resident sets of those that have ended.
+        // A last sample, for the resident sets of processes that have ended.
         self.memory
             .observe(&mut self.reader, self.started.elapsed(), &[]);
         self.io_wait.observe(&mut self.reader);
@@ -378,7 +378,7 @@ fn failed(action: &'static str) -> impl Fn(io::Error) -> ProbeError {
     move |source| ProbeError::Process { action, source }
 }
 
-/// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota where that is less.
+/// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.
 pub(super) fn cores() -> f64 {
     let usable = sched_getaffinity(Pid::from_raw(0)).map_or(0, |set| {
         (0..CpuSet::count())
@@ -408,14 +408,14 @@ pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
 struct Parent(Pid);
 
 impl Parent {
-    /// From here on the probe is woken when a thread of the parent ends. That the thread which started the probe ends
-    /// says nothing, as runtimes end idle threads, so [`Parent::is_gone`] asks again.
+    /// From here on the probe is woken when the thread that started it ends. The parent may live on, as runtimes end idle
+    /// threads; [`Parent::is_gone`] checks.
     fn watch(parent: i32) -> io::Result<Self> {
         prctl::set_pdeathsig(PARENT_SIGNAL)?;
         Ok(Self(Pid::from_raw(parent)))
     }
 
-    /// A process whose parent has ended gets another one, also before the watch began.
+    /// Whether the parent has ended, also before the watch began: then this process has another parent.
     fn is_gone(&self) -> bool {
         getppid() != self.0
     }

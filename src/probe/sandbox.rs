@@ -1,7 +1,7 @@
-//! Makes a directory appear at `/opt/ml` for the probe and what it starts, and for nobody else.
+//! Mounts a directory at `/opt/ml` for the probe and its children only.
 //!
-//! Training scripts for SageMaker have `/opt/ml` written in. The mount is made in a mount namespace of the probe's own,
-//! which needs root, or a user namespace where unprivileged users may have one.
+//! Training scripts for SageMaker expect `/opt/ml`. The mount is in a mount namespace of the probe's own, which needs root,
+//! or a user namespace if unprivileged users may create one.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,8 @@ use super::error::shown;
 
 const NO_TEXT: Option<&str> = None;
 
-/// Mounts; what fails is told, and the command runs without. Call it before the process has a second thread.
+/// Mounts the directory. A failure is returned as a value, since the command can run without the mount. Call it before the
+/// process has a second thread.
 pub(super) fn mount_opt_ml(directory: &Path) -> OptMl {
     match try_mount(directory) {
         Ok(()) => OptMl::Mounted,
@@ -33,9 +34,9 @@ fn try_mount(directory: &Path) -> Result<(), String> {
         .canonicalize()
         .ok()
         .filter(|path| path.is_dir())
-        .ok_or_else(|| format!("`{}` is no folder", shown(directory)))?;
+        .ok_or_else(|| format!("`{}` is not a folder", shown(directory)))?;
     if !Path::new("/opt").is_dir() {
-        return Err("this host has no /opt to mount in; create it".to_owned());
+        return Err("this host has no /opt; create it".to_owned());
     }
     enter_namespace()?;
     if Path::new("/opt/ml").is_dir() {
@@ -68,7 +69,7 @@ fn enter_namespace() -> Result<(), String> {
                 .map_err(|error| refused("mapping users in a namespace", error))?;
         }
     }
-    // Nothing that is mounted from here on is to be seen outside.
+    // Later mounts must not be visible outside.
     mount(
         NO_TEXT,
         "/",
@@ -89,7 +90,7 @@ fn bind(source: &Path, target: &Path) -> nix::Result<()> {
     )
 }
 
-/// Lays a new /opt over the old one, with everything that is in the old one and `ml`.
+/// Mounts a new /opt over the old one, with the old entries and `ml`.
 fn rebuild_opt(source: &Path) -> io::Result<()> {
     // Opened first: the old /opt cannot be reached by its name once it is covered.
     let old = fs::OpenOptions::new()
@@ -112,14 +113,14 @@ fn rebuild_opt(source: &Path) -> io::Result<()> {
         &format!("/proc/self/fd/{}", held_source.as_raw_fd()),
     );
     if built.is_err() {
-        // The command is better off with the old /opt than with half of it.
+        // The old /opt is better than a partial new one.
         let _ = umount2("/opt", MntFlags::MNT_DETACH);
     }
     built
 }
 
 fn fill_opt(entries: &[fs::DirEntry], old: &str, source: &str) -> io::Result<()> {
-    // What is called `ml` and is no folder cannot be mounted on; it is left out.
+    // An existing `ml` is left out: a file could not be mounted on.
     for entry in entries.iter().filter(|entry| entry.file_name() != "ml") {
         let original = Path::new(old).join(entry.file_name());
         let copy = Path::new("/opt").join(entry.file_name());

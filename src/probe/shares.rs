@@ -1,8 +1,8 @@
-//! Shares of a whole over a run, kept in constant space: a run may last for weeks.
+//! Statistics of a share over a run, in constant space: a run may last for weeks.
 
 use crate::units::Percent;
 
-/// Fewer samples tell nothing about a 99th percentile.
+/// Fewer samples give no 99th percentile.
 const FEWEST_FOR_P99: u32 = 20;
 /// A tenth of a percent each, from 0 to 100 %.
 const BINS: usize = 1001;
@@ -23,7 +23,7 @@ impl Shares {
         }
     }
 
-    /// Takes one sample; what is beyond 0-100 % is cut off, and what is no number is left out.
+    /// Takes one sample; clamps it to 0-100 %, and ignores NaN.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -16,12 +16,12 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use super::procfs;
 
-/// Told to the probe by the kernel when the parent's thread is gone; see `run::Parent`.
+/// Sent to the probe by the kernel when the parent's thread has ended; see `run::Parent`.
 pub(super) const PARENT_SIGNAL: nix::sys::signal::Signal = nix::sys::signal::Signal::SIGUSR1;
 
 /// Catches signals until it is dropped.
 pub(super) struct CaughtSignals {
-    /// The signal that last asked the probe to stop; 0 where none has.
+    /// The last signal that asked the probe to stop, or 0.
     stop: Arc<AtomicUsize>,
     wake: UnixStream,
     registered: Vec<SigId>,
@@ -42,7 +42,7 @@ impl CaughtSignals {
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGUSR1] {
             let asks_to_stop = [SIGTERM, SIGINT, SIGHUP].contains(&signal);
             if asks_to_stop && ignored & (1 << (signal - 1)) != 0 {
-                // As `nohup` or a shell's `&` left it, for the command too.
+                // Ignored by `nohup` or a shell's `&`; it stays so, also for the command.
                 continue;
             }
             if asks_to_stop {
@@ -53,7 +53,7 @@ impl CaughtSignals {
                     value,
                 )?);
             }
-            // After the flag: handlers run in the order they were registered, and the reader looks at the flag.
+            // Registered after the flag: handlers run in order, and the woken reader checks the flag.
             signals
                 .registered
                 .push(signal_hook::low_level::pipe::register(
@@ -69,14 +69,14 @@ impl CaughtSignals {
         // A timeout of zero would mean none.
         let time = time.max(Duration::from_millis(1));
         if self.wake.set_read_timeout(Some(time)).is_ok() {
-            // One read takes what has gathered; an interrupted read is a signal, too.
+            // One read takes all pending bytes; an interrupted read means a signal too.
             let _ = self.wake.read(&mut [0; 64]);
         } else {
             std::thread::sleep(time);
         }
     }
 
-    /// The request to stop that came since the last question.
+    /// The request to stop since the last call.
     pub(super) fn take_stop(&self) -> Option<i32> {
         match self.stop.swap(0, Ordering::SeqCst) {
             0 => None,
@@ -93,7 +93,7 @@ impl Drop for CaughtSignals {
     }
 }
 
-/// The mask of signals that this process ignores; 0 where `/proc` does not tell.
+/// The mask of signals that this process ignores; 0 if `/proc` cannot be read.
 fn ignored_signals() -> u64 {
     let status = fs::read("/proc/self/status").unwrap_or_default();
     procfs::field(&status, b"SigIgn:")

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-/// A process for good: its number and its start.
+/// A unique key of a process: its number and its start.
 pub(super) type ProcessKey = (i32, u64);
 
 /// One process in one sample.
@@ -23,13 +23,13 @@ pub(super) struct Holding {
 pub(super) struct SpikeBound {
     previous: HashMap<ProcessKey, Holding>,
     previous_level: f64,
-    /// The highest resident set that any process is known to have had.
+    /// The highest known resident set of any process.
     highest_known: f64,
     bound: f64,
 }
 
 impl SpikeBound {
-    /// Takes one sample: the tree's level, who held it, and `ru_maxrss` of the children waited for, in bytes.
+    /// Takes one sample: the tree's level, the processes' parts of it, and `ru_maxrss` of the children waited for, in bytes.
     pub(super) fn observe(&mut self, level: f64, holdings: &[Holding], largest_reaped: f64) {
         for holding in holdings {
             let before = self.previous.get(&holding.process);
@@ -41,7 +41,7 @@ impl SpikeBound {
             self.bound = self.bound.max(others + holding.high_water);
         }
         if largest_reaped > self.highest_known {
-            // Somebody spiked and was gone: one of those that have left, or one that came and went unseen.
+            // A process spiked and ended: one of the last sample, or one that was never sampled.
             let left = self
                 .previous
                 .values()

@@ -349,7 +349,7 @@ fn a_gpu_is_read_through_a_program_like_nvidia_smi() {
         report
             .notes
             .iter()
-            .any(|note| note.ends_with("no reading: `NVIDIA-SMI has failed`"))
+            .any(|note| note.ends_with("unreadable line: `NVIDIA-SMI has failed`"))
     );
 }
 

@@ -14,10 +14,10 @@ use nix::unistd::{Pid, getpgrp};
 
 use super::procfs::KernelFileReader;
 
-/// How many quick passes go between two that look at every process of the host.
+/// The number of quick passes between two passes over every process of the host.
 const QUICK_PASSES: u32 = 20;
 
-/// A process as `/proc/PID/stat` tells it.
+/// A process from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,
@@ -26,7 +26,7 @@ pub(super) struct Process {
     pub(super) state: u8,
     /// User and system time, of the process and of its descendants that were waited for.
     pub(super) cpu_ticks: u64,
-    /// Since boot; with the pid it names a process for good.
+    /// Since boot; with the pid it identifies a process uniquely.
     pub(super) started_at_ticks: u64,
 }
 
@@ -36,9 +36,9 @@ impl Process {
     }
 }
 
-/// Reads one line of `/proc/PID/stat`, `proc_pid_stat(5)`. `None` for what is not one.
+/// Reads one line of `/proc/PID/stat`, `proc_pid_stat(5)`. `None` if it is malformed.
 pub(super) fn parse_stat(line: &[u8]) -> Option<Process> {
-    // The name in the second field may hold spaces, parentheses and bytes that are no text; the last `)` ends it.
+    // The name in the second field may hold spaces, parentheses and bytes that are not UTF-8; the last `)` ends it.
     let pid_end = line.iter().position(|byte| *byte == b' ')?;
     let name_end = line.iter().rposition(|byte| *byte == b')')?;
     let pid = str::from_utf8(&line[..pid_end]).ok()?.parse().ok()?;
@@ -47,7 +47,7 @@ pub(super) fn parse_stat(line: &[u8]) -> Option<Process> {
         .split_ascii_whitespace()
         .take(20)
         .collect();
-    // Field 3 of the page is the first one here.
+    // Field 3 of the man page is the first one here.
     let field = |number: usize| fields.get(number - 3).copied();
     let ticks = |number| {
         let ticks: i64 = field(number)?.parse().ok()?;
@@ -63,7 +63,7 @@ pub(super) fn parse_stat(line: &[u8]) -> Option<Process> {
     })
 }
 
-/// Those of `candidates` that descend from `root`, parents before children, without `excluded` and what is below them.
+/// Those of `candidates` that descend from `root`, parents before children, without `excluded` and their descendants.
 fn descendants(root: i32, candidates: &[Process], excluded: &HashSet<i32>) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut members = HashSet::from([root]);
@@ -83,11 +83,10 @@ fn descendants(root: i32, candidates: &[Process], excluded: &HashSet<i32>) -> Ve
     }
 }
 
-/// How carefully to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Processes that were seen to belong to others are not read again. One of ours that gets such a process's number
-    /// is missed for at most ten seconds.
+    /// Skips processes that are known to be outside the tree. A process of the tree that reuses such a number is missed for
+    /// at most ten seconds.
     Quick,
     Thorough,
 }
@@ -96,17 +95,18 @@ pub(super) enum Look {
 pub(super) struct ProcessTree {
     root: i32,
     reader: KernelFileReader,
-    /// Numbers of processes outside the tree. Nothing outside can move in: only the tree's own orphans come to the probe.
+    /// Numbers of processes outside the tree. They cannot move in: only the tree's own orphans become the probe's children.
     foreign: HashSet<i32>,
-    /// Descendants that are not the command's.
+    /// Descendants of the probe that do not belong to the command.
     excluded: HashSet<i32>,
-    /// The command's main process, which its owner waits for.
+    /// The command's main process, for which its owner waits.
     main: Option<i32>,
     quick_passes: u32,
 }
 
 impl ProcessTree {
-    /// Of this process. What is below it already is not the command's: a shell may have `exec`ed the probe.
+    /// The tree below this process. Existing descendants do not belong to the command: a shell may have started them before
+    /// it `exec`ed the probe.
     pub(super) fn of_this_process() -> Self {
         let mut tree = Self::below_this_process();
         for process in tree.processes(Look::Thorough) {
@@ -127,7 +127,7 @@ impl ProcessTree {
         }
     }
 
-    /// Leaves a descendant and all below it out of the tree.
+    /// Excludes a descendant and its own descendants from the tree.
     pub(super) fn exclude(&mut self, pid: i32) {
         self.excluded.insert(pid);
     }
@@ -137,18 +137,17 @@ impl ProcessTree {
         self.main = Some(pid);
     }
 
-    /// The processes that live, parents before their children. Orphans that have ended are waited for on the way.
+    /// The live processes, parents before their children. Reaps orphans that have ended.
     pub(super) fn processes(&mut self, look: Look) -> Vec<Process> {
         let mut members = self.members(look);
         members.retain(|process| !process.is_dead());
         members
     }
 
-    /// The processes that live, and those that have ended and were not waited for until this look.
+    /// The live processes, and the ended ones that this call reaped.
     ///
-    /// Only when there is neither is the tree empty. Processes that start one another and end could each be missed while
-    /// they live; but a child of the probe stays in `/proc`, dead or alive, until the probe waits for it, and one such
-    /// child there is as long as anything lives.
+    /// The tree is empty only if there are neither. A pass may miss processes that start one another and end; but a child of
+    /// the probe stays in `/proc` until the probe waits for it, and there is such a child as long as any process lives.
     pub(super) fn members(&mut self, look: Look) -> Vec<Process> {
         self.quick_passes += 1;
         if look == Look::Thorough || self.quick_passes > QUICK_PASSES {
@@ -189,8 +188,8 @@ impl ProcessTree {
     }
 }
 
-/// Kills what is in the same process groups at one stroke: in a group nobody can fork itself away from the signal. The
-/// probe's own group is left alone.
+/// Kills the process groups of these processes, except the probe's own: no process can escape a signal to its group by
+/// forking.
 pub(super) fn kill_groups(processes: &[Process]) {
     let groups: HashSet<i32> = processes.iter().map(|process| process.group).collect();
     for group in groups {

@@ -12,7 +12,7 @@ use super::tree::Process;
 use crate::measurement::Utilization;
 use crate::units::{Percent, Seconds};
 
-/// User and system time; zero where the kernel does not tell.
+/// User and system time; zero if the kernel does not report it.
 fn cpu_time(of: UsageWho) -> Duration {
     getrusage(of).map_or(Duration::ZERO, |usage| {
         let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
@@ -25,12 +25,12 @@ pub(super) fn own_cpu_time() -> Duration {
     cpu_time(UsageWho::RUSAGE_THREAD)
 }
 
-/// CPU seconds of this process's children that were waited for, and of those that they waited for.
+/// CPU seconds of reaped children, including those that they reaped.
 fn reaped_cpu_seconds() -> f64 {
     cpu_time(UsageWho::RUSAGE_CHILDREN).as_secs_f64()
 }
 
-/// The largest resident set that any descendant had that was waited for, in bytes; file-backed pages included.
+/// The largest resident set of any reaped descendant, in bytes, including file-backed pages.
 pub(super) fn largest_reaped_resident_set() -> u64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| {
         // In kilobytes, getrusage(2).
@@ -38,10 +38,10 @@ pub(super) fn largest_reaped_resident_set() -> u64 {
     })
 }
 
-/// CPU time of the tree: of what lives and of what was waited for.
+/// CPU time of the tree: of live and of reaped processes.
 ///
-/// A process that ends without being waited for (its parent ignores SIGCHLD) takes its time with it; the highest sum that
-/// was ever seen stands then.
+/// The time of a process that ends without being reaped (its parent ignores SIGCHLD) is lost from the sum; then the highest
+/// sum ever seen counts.
 pub(super) struct CpuTime {
     cores: f64,
     ticks_per_second: f64,
@@ -66,11 +66,11 @@ impl CpuTime {
         }
     }
 
-    /// Takes one sample. The processes are listed parents first, so that a child which ends meanwhile is missed once
-    /// rather than counted twice.
+    /// Takes one sample. The processes are listed parents first, so that a child which ends meanwhile is missed once and not
+    /// counted twice.
     pub(super) fn observe(&mut self, elapsed: Duration, processes: &[Process]) {
         let ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
-        // As if ticks were seconds: an exact way to a float.
+        // Ticks as seconds: an exact conversion to a float.
         let living = Duration::from_secs(ticks).as_secs_f64() / self.ticks_per_second;
         self.take(elapsed, reaped_cpu_seconds() - self.reaped_before + living);
     }
@@ -86,7 +86,7 @@ impl CpuTime {
         self.highest = self.highest.max(total);
     }
 
-    /// Once everything has been waited for: the CPU time of the tree.
+    /// The CPU time of the tree; call it when everything has been reaped.
     pub(super) fn total(&self) -> Seconds {
         Seconds((reaped_cpu_seconds() - self.reaped_before).max(self.highest))
     }
@@ -102,7 +102,7 @@ impl CpuTime {
     }
 }
 
-/// The host's CPU time by what it was spent on, in ticks since boot.
+/// The host's CPU time by use, in ticks since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HostCpu {
     io_wait: u64,
@@ -135,7 +135,7 @@ fn io_wait_percent(from: HostCpu, to: HostCpu) -> Option<f64> {
     Some((share * 100.0).clamp(0.0, 100.0))
 }
 
-/// The share of the host's CPU time in which a core idled since something waited for a disk.
+/// The share of the host's CPU time in which a core was idle because a process waited for a disk.
 pub(super) struct IoWait {
     first: Option<HostCpu>,
     previous: Option<HostCpu>,
@@ -165,7 +165,7 @@ impl IoWait {
         self.previous = Some(reading);
     }
 
-    /// `None` where the run was too short for the host's clock of ten milliseconds, or `/proc/stat` cannot be read.
+    /// `None` if the run was too short for the host's clock of ten milliseconds, or `/proc/stat` cannot be read.
     pub(super) fn utilization(&self) -> Option<Utilization> {
         Some(Utilization {
             mean: Percent(io_wait_percent(self.first?, self.previous?)?),

@@ -140,7 +140,7 @@ fn references_that_are_none_are_refused_before_git_sees_them() {
     project
         .run(&["plan", "--base", "no-such-branch"])
         .ended_with(1)
-        .complained("git knows no commit `no-such-branch`")
+        .complained("git has no commit `no-such-branch`")
         .complained("fetch-depth: 0");
 }
 
