@@ -1,4 +1,4 @@
-//! A **canary run**: one small training run, asked for. What it gave is a [`crate::measurement::Measurement`].
+//! A **canary run**: a request for one small training run. Its result is a [`crate::measurement::Measurement`].
 
 mod key;
 mod objects;
@@ -51,25 +51,25 @@ impl Dataset {
         self.channels.iter().filter(|channel| channel.sampled)
     }
 
-    /// N of the design: the objects of the sampled channel that has the fewest; `None` when no channel is sampled.
+    /// N of the design: the object count of the smallest sampled channel; `None` if no channel is sampled.
     pub fn objects_total(&self) -> Option<usize> {
         self.sampled().map(|channel| channel.objects.len()).min()
     }
 
-    /// The bytes of all sampled channels: the abscissa of a full run.
+    /// The bytes of all sampled channels: the data size of a full run.
     pub fn bytes_total(&self) -> Bytes {
         self.sampled().map(ChannelData::bytes).sum()
     }
 }
 
-/// How much work a run does on each datum: the value of a hyperparameter such as a number of rounds.
+/// How much work a run does per datum: the value of a hyperparameter such as a number of rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkLevel {
-    /// One of the job's hyperparameters, which takes the level as its value in this run.
+    /// The hyperparameter of the job that is set to the level in this run.
     pub hyperparameter: String,
     /// In (0, `full`].
     pub level: f64,
-    /// That of the full run.
+    /// The level of the full run.
     pub full: f64,
 }
 
@@ -79,7 +79,7 @@ impl WorkLevel {
         Self::at(work, work.full)
     }
 
-    /// The levels of canaries, rising; never empty.
+    /// The levels of canaries in ascending order; never empty.
     pub fn of_canaries(work: &Work) -> impl Iterator<Item = Self> {
         work.canary.iter().map(|level| Self::at(work, *level))
     }
@@ -92,7 +92,7 @@ impl WorkLevel {
         }
     }
 
-    /// The level as the script gets it: whole numbers without a decimal point.
+    /// The level as passed to the script: whole numbers without a decimal point.
     pub fn text(&self) -> String {
         self.level.to_string()
     }
@@ -105,26 +105,26 @@ impl fmt::Display for WorkLevel {
     }
 }
 
-/// One canary run, asked for.
+/// A request for one canary run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryRun {
     pub job: String,
     pub instance: InstanceConfiguration,
     /// The share of the data asked for, as the design lists it.
     pub fraction: Fraction,
-    /// Absent where the spec has no `work`.
+    /// Absent if the spec has no `work`.
     pub work: Option<WorkLevel>,
     /// From 0.
     pub replicate: u32,
-    /// What every channel gets, sampled or whole, in the order of the spec.
+    /// The data of every channel, sampled or whole, in the order of the spec.
     pub channels: Vec<ChannelData>,
-    /// Objects in the sampled channel that has the fewest, and how many it has in all.
+    /// Sampled and total objects of the smallest sampled channel.
     pub objects: u64,
     pub objects_total: u64,
     /// Bytes of the sampled channels in this run, and in the full run.
     pub bytes: Bytes,
     pub bytes_total: Bytes,
-    /// The run is ended after this; absent for a full run without a limit.
+    /// The run is stopped after this time; absent for a full run without a limit.
     pub max_runtime: Option<Seconds>,
 }
 
@@ -135,7 +135,7 @@ impl CanaryRun {
         self.objects == self.objects_total && work.is_none_or(|work| work.level >= work.full)
     }
 
-    /// Of the data, by bytes; by objects where there are no bytes.
+    /// Of the data, by bytes; by objects if all are empty.
     #[expect(
         clippy::cast_precision_loss,
         reason = "object counts are far below 2^53"

@@ -1,6 +1,6 @@
-//! The **change**: changed paths held against each job's globs -> the affected jobs.
+//! The **change**: which jobs the changed paths affect, by each job's globs.
 //!
-//! The filter sits inside the program so that a required check always reports, also when nothing is affected.
+//! The filter is inside the program, so that a required check always reports, also when no job is affected.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::spec::{Job, Spec};
 
-/// What changed, or that everything counts as changed.
+/// The changed paths, or everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// All jobs are affected; `why` is shown, e.g. `--all`.
@@ -31,7 +31,7 @@ impl Change {
     }
 }
 
-/// Where the spec lies in the checkout.
+/// The location of the spec in the checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecPlace {
     /// The spec file relative to the checkout root.
@@ -40,26 +40,26 @@ pub struct SpecPlace {
     pub folder: String,
 }
 
-/// A job that the change touches.
+/// A job that the change affects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AffectedJob<'a> {
     pub job: &'a Job,
-    /// The changed paths that concern it, in the order of the change; empty when everything counts as changed.
+    /// The changed paths that concern it, in the order of the change; empty if everything counts as changed.
     pub by: Vec<String>,
 }
 
-/// The spec of the base, as far as it tells what a change concerns.
+/// The spec of the base, as far as it decides which jobs a change affects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BaseSpec {
     pub place: SpecPlace,
-    /// Absent where the file there is no valid spec.
+    /// Absent if the file is not a valid spec.
     pub spec: Option<Spec>,
 }
 
-/// The jobs that `change` touches, in the order of the spec.
+/// The jobs that `change` affects, in the order of the spec.
 ///
-/// A changed spec file concerns every job: hyperparameters, instance and budget stand in it. With a `base`, what its
-/// spec says counts as well, lest a change dodge the gate by its own `paths` or by moving the spec.
+/// A changed spec file affects every job, since it holds hyperparameters, instance and budget. With a `base`, the paths of its
+/// spec count too, so that a change cannot evade the gate by editing `paths` or moving the spec.
 pub fn affected_jobs<'a>(
     spec: &'a Spec,
     place: &SpecPlace,
@@ -102,7 +102,7 @@ pub fn affected_jobs<'a>(
         .collect()
 }
 
-/// A job's `paths`: the last glob that matches decides, `!` excludes.
+/// A job's `paths`: the last matching glob decides, and `!` excludes.
 #[derive(Debug, Clone)]
 pub struct PathGlobs {
     globs: Vec<(GlobMatcher, bool)>,
@@ -136,8 +136,8 @@ impl PathGlobs {
         Self { globs }
     }
 
-    /// Whether any pattern, also one that excludes, matches `path`.
-    pub fn speaks_of(&self, path: &str) -> bool {
+    /// Whether any pattern, including one that excludes, matches `path`.
+    pub fn mentions(&self, path: &str) -> bool {
         never_matches(path) || self.globs.iter().any(|(glob, _)| glob.is_match(path))
     }
 
@@ -171,7 +171,7 @@ fn from_root(pattern: &str, folder: &str) -> String {
     }
 }
 
-/// The tool's own and git's own folders never concern a job.
+/// The folders of canary-gate and git never concern a job.
 fn never_matches(path: &str) -> bool {
     path.split('/')
         .any(|part| part == ".git" || part == ".canary-gate")
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bases_spec_speaks_of_its_own_folder_and_is_the_spec_as_well() {
+    fn the_bases_spec_mentions_its_own_folder_and_is_the_spec_as_well() {
         let moved = || Some(("[train.py]", place("old/canary-gate.yml", "old")));
         assert_eq!(
             concerned(

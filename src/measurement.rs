@@ -97,8 +97,7 @@ impl Measurement {
         self.outcome == Outcome::Completed
     }
 
-    /// Whether its times and amounts of money are numbers that a run can have: finite, and not below 0. A stored report may be
-    /// anybody's.
+    /// Whether its times and amounts of money are finite and not negative. A stored report may come from anybody.
     pub fn has_sound_amounts(&self) -> bool {
         let times = [
             self.training_seconds,
@@ -115,7 +114,7 @@ impl Measurement {
             .all(|amount| amount.is_finite() && amount >= 0.0)
     }
 
-    /// A run of which only the outcome is known.
+    /// A run with only its outcome known.
     pub fn without_figures(
         job: String,
         instance: InstanceConfiguration,
@@ -154,7 +153,7 @@ impl Measurement {
         }
     }
 
-    /// A run of which nothing is known yet but what was asked for.
+    /// A run with no figures yet, only its request.
     pub fn of_run(run: &CanaryRun, backend: BackendKind, outcome: Outcome) -> Self {
         Self {
             backend: Some(backend),
@@ -169,7 +168,7 @@ impl Measurement {
         }
     }
 
-    /// The part of the full run's work per datum that it did; 1 where the job has no levels of work.
+    /// Its share of the full run's work per datum; 1 if the job has no levels of work.
     pub fn work_share(&self) -> f64 {
         match (self.work, self.work_total) {
             (Some(work), Some(total)) => work / total,
@@ -177,17 +176,17 @@ impl Measurement {
         }
     }
 
-    /// How long it ran, as it is billed per instance without any discount; absent where neither was measured.
+    /// How long it ran, as billed per instance without any discount; `None` if not measured.
     pub fn time(&self) -> Option<Seconds> {
         self.training_seconds.or(self.billable_seconds)
     }
 
-    /// Whether the training code failed; running out of memory or time is another matter.
+    /// Whether the training code failed, other than by running out of memory or time.
     pub fn has_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed { .. })
     }
 
-    /// The abscissa as a share of the full data: bytes where known, else the fraction asked for.
+    /// Its share of the full data: by bytes if known, else the fraction requested.
     pub fn data_share(&self) -> f64 {
         match (self.bytes, self.bytes_total) {
             (Some(bytes), Some(total)) if total.0 > 0 => bytes.as_f64() / total.as_f64(),
@@ -196,9 +195,9 @@ impl Measurement {
     }
 }
 
-/// Forgets the peaks of memory that were measured in another way than most: of runs compared with each other, a minute's
-/// average of a whole machine and a process tree's own pages would be taken for growth. Of two ways that are as common, the
-/// one of the later run counts. Gives back the way and how many peaks were forgotten; `None` where all agree.
+/// Keeps memory peaks of one source only, the most common one: a difference between sources, such as a minute's average of a
+/// whole machine and the pages of a process tree, would look like growth. Of two equally common sources the later run's is
+/// kept. Returns the source and how many peaks were removed; `None` if all runs have the same source.
 pub fn keep_one_memory_source(measurements: &mut [Measurement]) -> Option<(String, usize)> {
     let source = |run: &Measurement| Some(run.usage.memory.as_ref()?.source.clone());
     let sources: Vec<String> = measurements
@@ -207,7 +206,7 @@ pub fn keep_one_memory_source(measurements: &mut [Measurement]) -> Option<(Strin
         .filter_map(source)
         .collect();
     let count = |wanted: &String| sources.iter().filter(|source| *source == wanted).count();
-    // `max_by_key` gives the last of equals.
+    // `max_by_key` returns the last of equals.
     let kept = sources.iter().max_by_key(|source| count(source))?.clone();
     let mut forgotten = 0;
     for run in measurements {
@@ -264,7 +263,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome for a reader, without the script's text.
+    /// The outcome in words, without the script's text.
     pub fn words(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -277,7 +276,7 @@ impl Outcome {
         }
     }
 
-    /// What the script said last, when it failed. Hostile text.
+    /// The last line of the output of a script that failed. Hostile text.
     pub fn last_line(&self) -> Option<&str> {
         match self {
             Self::Failed { last_line, .. } | Self::OutOfMemory { last_line } => {
@@ -371,7 +370,7 @@ pub struct Utilization {
 }
 
 impl Utilization {
-    /// Whether the mean is a 99th percentile, because its source has no means.
+    /// Whether a 99th percentile stands for the mean, because the source has no means.
     pub fn is_percentile(&self) -> bool {
         self.source == table::PERCENTILE_SOURCE
     }

@@ -1,7 +1,7 @@
 //! Quantities with their unit in the type: [`Seconds`], [`Usd`], [`UsdPerHour`], [`Bytes`], [`Fraction`], [`Percent`].
 //!
-//! Each parses what a person writes in a spec (`8h`, `50 USD`, `2 GiB`, `90%`), refuses a bare number with the right
-//! spelling in the message, and prints what a person reads. Serialized they are plain numbers; the field name carries the unit.
+//! Each parses the form used in a spec (`8h`, `50 USD`, `2 GiB`, `90%`), refuses a bare number with the right spelling in the
+//! message, and prints a readable form. Serialized they are plain numbers; the field name carries the unit.
 
 use std::fmt;
 use std::iter::Sum;
@@ -11,13 +11,13 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was written is not a quantity of the wanted unit.
+/// The text is not a quantity of the expected unit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct UnitError {
     /// What is wrong, e.g. `a number without a unit`.
     pub problem: String,
-    /// Spellings to write instead, e.g. `50 USD`; several where it cannot be told which was meant.
+    /// Correct spellings, e.g. `50 USD`; several if the text is ambiguous.
     pub suggestions: Vec<String>,
 }
 
@@ -215,7 +215,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
 
 const NO_UNIT: &str = "a number without a unit";
 
-/// Why a text is not a quantity: a bare number gets the spelling it lacks, anything else the whole form.
+/// Why a text is not a quantity. The suggestion for a bare number adds its unit; any other text gets an example.
 fn refuse(text: &str, noun: &str, unit: &str, example: &str) -> UnitError {
     match split_number(text) {
         Some((_, "")) => UnitError::new(NO_UNIT, format!("{}{unit}", text.trim())),
@@ -267,7 +267,7 @@ impl FromStr for Seconds {
             total += number * scale;
             rest = rest[unit_end..].trim_start();
         }
-        // Digits enough make any number infinite.
+        // Enough digits make any number infinite.
         if !total.is_finite() {
             return Err(fail());
         }
@@ -284,7 +284,7 @@ impl FromStr for Usd {
             Some((number, "USD")) => Ok(Self(number)),
             Some((_, unit)) if unit.eq_ignore_ascii_case("usd") || unit == "$" => {
                 Err(UnitError::new(
-                    format!("`{}` is not how dollars are written here", text.trim()),
+                    format!("`{}` is not a dollar amount in this format", text.trim()),
                     format!(
                         "{} USD",
                         text.trim_end_matches(|c: char| !c.is_ascii_digit())
@@ -292,7 +292,7 @@ impl FromStr for Usd {
                 ))
             }
             _ if text.trim().starts_with('$') => Err(UnitError::new(
-                format!("`{}` is not how dollars are written here", text.trim()),
+                format!("`{}` is not a dollar amount in this format", text.trim()),
                 format!("{} USD", text.trim().trim_start_matches('$').trim()),
             )),
             _ => Err(refuse(text, "an amount of money", " USD", "50 USD")),
@@ -345,7 +345,7 @@ impl FromStr for Percent {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         match split_number(text) {
             Some((number, "%")) => Ok(Self(number)),
-            // Who writes 0.01 means a hundredth, not a hundredth of a percent.
+            // 0.01 means a hundredth, not a hundredth of a percent.
             Some((share, "")) if share > 0.0 && share < 1.0 => {
                 let percent = (share * 100.0 * 1e9).round() / 1e9;
                 Err(UnitError::new(NO_UNIT, Self(percent).exact()))
@@ -364,7 +364,7 @@ impl FromStr for Fraction {
 }
 
 impl fmt::Display for Seconds {
-    /// `0.85s`, `4.2s`, `41s`, `4m 12s`, `5h 42m`, `3d 4h`: two figures that matter.
+    /// Two significant figures: `0.85s`, `4.2s`, `41s`, `4m 12s`, `5h 42m`, `3d 4h`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0.0 { "-" } else { "" };
         let seconds = self.0.abs();
@@ -396,7 +396,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// From this size a number is written with an exponent when it is to be exact: its digits would fill a line.
+/// From this size an exact number is written with an exponent; its digits would fill a line.
 const EXPONENT_FROM: f64 = 1e15;
 
 /// The shortest decimal that means this number: `56.4`.
@@ -468,7 +468,7 @@ impl Usd {
         }
     }
 
-    /// The amount with every digit that it has: `12.50 USD`.
+    /// The amount with all its digits: `12.50 USD`.
     pub fn exact(self) -> String {
         format!("{} USD", shortest_money(self.0))
     }
@@ -476,7 +476,7 @@ impl Usd {
     /// Below this an amount is shown with an exponent.
     const LEAST_FIXED: f64 = 0.95e-6;
 
-    /// Decimal places that a reader is shown: none from 10 on, cents from a dime on, else two significant figures.
+    /// Decimal places to show: none from 10 on, two from 0.10 on, else two significant figures.
     pub fn decimals(self) -> usize {
         let size = self.0.abs();
         if size >= 9.995 {
@@ -500,7 +500,7 @@ impl fmt::Display for Usd {
 
 impl fmt::Display for UsdPerHour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A price has its cents, and more digits where it has them.
+        // A price shows at least its cents.
         let cents = format!("{:.2}", self.0);
         let is_exact = cents.parse() == Ok(self.0);
         if is_exact {
@@ -541,12 +541,12 @@ impl Percent {
         format!("{:.*}", self.decimals(), self.0)
     }
 
-    /// The percentage with every digit that it has: `56.4%`.
+    /// The percentage with all its digits: `56.4%`.
     pub fn exact(self) -> String {
         format!("{}%", shortest(self.0))
     }
 
-    /// Decimal places that a reader is shown: two figures that matter.
+    /// Decimal places to show, for two significant figures.
     pub fn decimals(self) -> usize {
         let size = self.0.abs();
         if size == 0.0 || size >= 9.95 {

@@ -1,4 +1,4 @@
-//! **Keys**: hashes that tell whether two canaries are the same, so that none is ever paid twice.
+//! **Keys**: hashes that identify equal canaries, so that none is paid for twice.
 //!
 //! | key | what counts |
 //! |---|---|
@@ -13,12 +13,12 @@
 //! | local | key, size and SHA-256 of the content of every file |
 //! | a recording | keys and sizes as it tells them, and the channel's address |
 //!
-//! Without git the code is not known, and then nothing is taken for the same; on SageMaker the packed source stands for it.
-//! Prices, budgets and limits do not count: they change what a canary means, not what it does. Times of change do not count
-//! either, for a checkout sets them anew.
+//! Without git the code is unknown and no canary is reused, except on SageMaker, where the packed source replaces it. Prices,
+//! budgets and limits do not count: they change what a canary means, not what it does. Modification times do not count either,
+//! since a checkout sets them.
 //!
-//! **Stability.** A SageMaker training job is named by its canary key, and a history is looked up by all three. What is hashed
-//! is changed together with the number that leads it ("code 1"), and everything is measured anew once.
+//! **Stability.** A SageMaker training job is named by its canary key, and a history is searched by all three. A change of what
+//! is hashed also changes the number before it ("code 1"); then everything is measured again once.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ use crate::spec::{Distribution, InputMode, Job, ProbePolicy};
 /// How many hex digits of a canary key a training job's name holds.
 const SHORT: usize = 16;
 
-/// A hash that stands for everything that counts.
+/// A hash of everything that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key([u8; 32]);
 
@@ -58,7 +58,7 @@ pub struct CodeFile {
     pub blob: String,
 }
 
-/// The key of a job's code. The order of `files` does not count.
+/// The key of a job's code, independent of the order of `files`.
 pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     let mut sorted: Vec<&CodeFile> = files.iter().collect();
     sorted.sort();
@@ -131,8 +131,8 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
     hash.end()
 }
 
-/// The key of where canaries run, for a machine among others that the spec calls by one name, as `local` does: what it is,
-/// and the variables that are handed on to them.
+/// The key of a machine, for specs that name different machines alike, as `local` does: its kind, and the variables that are
+/// passed to the canaries.
 pub fn machine_key<'a>(
     machine: &str,
     variables: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -164,7 +164,7 @@ pub fn data_key<'a>(channels: impl IntoIterator<Item = (&'a str, [u8; 32])>) -> 
     hash.end()
 }
 
-/// SHA-256 over where a channel lies and its objects' keys and sizes, for where nothing tells one content from another.
+/// SHA-256 over a channel's URI and its objects' keys and sizes, for stores without content hashes.
 pub fn listing_digest(uri: &str, objects: &Objects) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(uri.as_bytes());
@@ -176,7 +176,7 @@ pub fn listing_digest(uri: &str, objects: &Objects) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Hashes fields so that no two sequences of fields give the same bytes: each is led by its length.
+/// Hashes fields so that different sequences of fields give different bytes: the length precedes each.
 struct Fields(Sha256);
 
 impl Fields {
@@ -208,7 +208,7 @@ impl Fields {
         self.text(None);
     }
 
-    /// Pairs as a map: the order in the spec does not count.
+    /// Pairs as a map, independent of their order in the spec.
     fn pairs(&mut self, pairs: &[(String, String)]) {
         let mut sorted: Vec<&(String, String)> = pairs.iter().collect();
         sorted.sort();

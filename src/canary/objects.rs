@@ -1,7 +1,7 @@
-//! [`Objects`]: what lies in a channel, or what a canary gets of it, in little memory.
+//! [`Objects`]: the objects of a channel, or a canary's selection of them, in little memory.
 //!
-//! A listing of a million keys is held once, front-coded: each key only says how it differs from the one before. What a
-//! canary gets is a list of places in it.
+//! A listing of a million keys is stored once, front-coded: each key holds only its difference from the one before. A
+//! selection is a list of positions in it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 use super::DataObject;
 use crate::units::Bytes;
 
-/// Entries between two places from where the listing can be read. A key costs at most so many steps to find.
+/// Entries per block of a listing; finding a key takes at most so many steps.
 const BLOCK: usize = 16;
 
-/// No more objects can be counted by their places.
+/// The listing has more objects than a position can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there are more than {} objects", u32::MAX)]
 pub struct TooManyObjects;
@@ -23,7 +23,7 @@ pub struct TooManyObjects;
 #[derive(Clone)]
 pub struct Objects {
     listing: Arc<PackedListing>,
-    /// Places in the listing, rising; absent: all of it.
+    /// Positions in the listing, ascending; absent: all of it.
     selected: Option<Arc<[u32]>>,
     bytes: Bytes,
 }
@@ -39,18 +39,18 @@ impl Objects {
         self.len() == 0
     }
 
-    /// Of all of them together.
+    /// The total size.
     pub fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// SHA-256 over key, size and `ETag` of every object of the listing, also where this is a selection of it. Absent where
-    /// an object came without an `ETag`, or the keys came in another order than theirs.
+    /// SHA-256 over key, size and `ETag` of every object of the whole listing, also for a selection. `None` if an object had no
+    /// `ETag` or the keys were not added in order.
     pub fn digest(&self) -> Option<[u8; 32]> {
         self.listing.digest
     }
 
-    /// Every object, by rising key. Copies no key.
+    /// Visits every object in order of the keys, without copying a key.
     pub fn for_each(&self, mut visit: impl FnMut(&str, Bytes)) {
         let mut cursor = Cursor::new(&self.listing);
         let mut position = 0;
@@ -60,7 +60,7 @@ impl Objects {
         }
     }
 
-    /// Every object, by rising key.
+    /// Every object in order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = DataObject> {
         let mut cursor = Cursor::new(&self.listing);
         (0..self.len()).map_while(move |position| {
@@ -76,7 +76,7 @@ impl Objects {
         (0..self.len()).map_while(move |position| self.read(&mut cursor, position))
     }
 
-    /// Those at some positions, the first being 0. A position that is not there selects nothing.
+    /// The objects at some positions, counted from 0. A position beyond the end selects nothing.
     pub fn select(&self, positions: impl IntoIterator<Item = usize>) -> Self {
         let place = |position: usize| match &self.selected {
             Some(places) => places.get(position).copied(),
@@ -94,7 +94,7 @@ impl Objects {
         selection
     }
 
-    /// Goes to a position of this selection, so that the cursor holds its key; `None` beyond the last.
+    /// Moves the cursor to a position of this selection; `None` beyond the last.
     fn read(&self, cursor: &mut Cursor<'_>, position: usize) -> Option<Bytes> {
         let place = match &self.selected {
             Some(places) => usize::try_from(*places.get(position)?).ok()?,
@@ -111,7 +111,7 @@ impl Default for Objects {
 }
 
 impl PartialEq for Objects {
-    /// Whether the same keys have the same sizes, wherever they come from.
+    /// Compares keys and sizes, not the listings that they are from.
     fn eq(&self, other: &Self) -> bool {
         if Arc::ptr_eq(&self.listing, &other.listing) && self.selected == other.selected {
             return true;
@@ -123,7 +123,7 @@ impl PartialEq for Objects {
 impl Eq for Objects {}
 
 impl fmt::Debug for Objects {
-    /// The first few; there may be millions.
+    /// Shows only the first few of possibly millions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} objects of {}: ", self.len(), self.bytes)?;
         f.debug_list().entries(self.iter().take(3)).finish()
@@ -131,7 +131,7 @@ impl fmt::Debug for Objects {
 }
 
 impl FromIterator<DataObject> for Objects {
-    /// In any order. Panics above `u32::MAX` objects, which nobody holds as [`DataObject`]s; [`ObjectsBuilder`] tells.
+    /// In any order. Panics above `u32::MAX` objects; [`ObjectsBuilder`] returns an error instead.
     fn from_iter<T: IntoIterator<Item = DataObject>>(objects: T) -> Self {
         let mut builder = ObjectsBuilder::default();
         for DataObject { key, bytes } in objects {
@@ -141,13 +141,13 @@ impl FromIterator<DataObject> for Objects {
     }
 }
 
-/// Takes a listing in, object by object.
+/// Builds a listing, object by object.
 #[derive(Debug)]
 pub struct ObjectsBuilder {
     listing: PackedListing,
     last: String,
     is_sorted: bool,
-    /// Absent once an object came without an `ETag`.
+    /// Absent once an object had no `ETag`.
     hash: Option<Sha256>,
 }
 
@@ -163,13 +163,13 @@ impl Default for ObjectsBuilder {
 }
 
 impl ObjectsBuilder {
-    /// An object of which no `ETag` is known. In any order; sorted ones need no more memory in the end than all the while.
+    /// Adds an object without an `ETag`. Any order is allowed; unsorted objects need more memory at the end.
     pub fn push(&mut self, key: &str, bytes: Bytes) -> Result<(), TooManyObjects> {
         self.hash = None;
         self.append(key, bytes)
     }
 
-    /// An object with what tells its content from another of the same size.
+    /// Adds an object with its `ETag`, which identifies its content.
     pub fn push_tagged(
         &mut self,
         key: &str,
@@ -177,7 +177,7 @@ impl ObjectsBuilder {
         etag: &str,
     ) -> Result<(), TooManyObjects> {
         if let Some(hash) = &mut self.hash {
-            // With their lengths, no two listings have the same text.
+            // With their lengths, so that different listings give different bytes.
             for text in [key, etag] {
                 hash.update((text.len() as u64).to_be_bytes());
                 hash.update(text);
@@ -223,10 +223,10 @@ impl ObjectsBuilder {
 /// Keys and sizes, front-coded.
 #[derive(Debug, Default)]
 struct PackedListing {
-    /// For each object: how many bytes of the key before it begin this one, how many follow, and its size, each as a number
-    /// in base 128 (LEB128); then those that follow. Both parts of a key are text by themselves.
+    /// For each object the length of the prefix shared with the key before, the length of the rest and the object's size, each
+    /// as a LEB128 number; then the rest of the key. Both parts of a key are valid UTF-8.
     entries: Vec<u8>,
-    /// Where in `entries` every [`BLOCK`]th object lies, whose key is whole.
+    /// The offset in `entries` of every [`BLOCK`]th object, whose key is stored whole.
     blocks: Vec<usize>,
     /// At most `u32::MAX`.
     len: usize,
@@ -257,7 +257,7 @@ impl PackedListing {
         u32::try_from(position).expect("a listing has at most 2^32 objects")
     }
 
-    /// The same objects by rising key. Holds all keys at once.
+    /// The same objects in order of the keys. Holds all keys at once.
     fn sorted(self) -> Self {
         let mut keys = String::new();
         let mut objects: Vec<(usize, usize, Bytes)> = Vec::with_capacity(self.len);
@@ -282,10 +282,10 @@ impl PackedListing {
     }
 }
 
-/// Reads a listing; quickly from one object to the next, and else from the beginning of a block.
+/// Reads a listing: sequentially, or from the start of any block.
 struct Cursor<'a> {
     listing: &'a PackedListing,
-    /// The object to be read next, and where it lies.
+    /// The index of the object to read next, and its offset.
     next: usize,
     at: usize,
     /// Of the object read last.
@@ -302,7 +302,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Leaves the key at a place in `key` and gives its size; `None` beyond the last.
+    /// Stores the key at a position in `key` and returns the object's size; `None` beyond the last.
     fn read(&mut self, place: usize) -> Option<Bytes> {
         if place >= self.listing.len {
             return None;
@@ -357,7 +357,7 @@ fn low_bits(number: u64) -> u8 {
     u8::try_from(number & 0x7f).expect("seven bits")
 }
 
-/// How many bytes of two texts are the same at the beginning, whole characters only.
+/// The length in bytes of the longest common prefix of two texts, whole characters only.
 fn shared_beginning(one: &str, other: &str) -> usize {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
     other.floor_char_boundary(same.count())

@@ -39,19 +39,19 @@ impl fmt::Display for InstanceType {
     }
 }
 
-/// The text is not a machine type or configuration as people say them.
+/// The text is not a machine type or an instance configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not an instance configuration")]
 pub struct InstanceError {
     pub found: String,
-    /// A nearer spelling, when one can be told.
+    /// A correction, if there is a likely one.
     pub suggestion: Option<String>,
 }
 
 impl FromStr for InstanceType {
     type Err = InstanceError;
 
-    /// `local`, or `ml.<family>.<size>` by form; whether AWS lists it is asked of `tables`.
+    /// `local`, or `ml.<family>.<size>` by form; `tables` knows whether AWS lists it.
     fn from_str(text: &str) -> Result<Self, InstanceError> {
         let text = text.trim();
         let parts: Vec<&str> = text.split('.').collect();
@@ -130,7 +130,7 @@ impl InstanceConfiguration {
         self.members().iter().all(|(kind, _)| kind.is_local())
     }
 
-    /// The type, where all machines are of one.
+    /// The type, if all machines have the same.
     pub fn single_type(&self) -> Option<&InstanceType> {
         match self {
             Self::Homogeneous { instance_type, .. } => Some(instance_type),

@@ -1,7 +1,6 @@
-//! The tables built into the program: what each machine type has, and what it costs where.
+//! The built-in tables: the capacity of each machine type, and its price by region.
 //!
-//! They stand in `data/` beside this file, with their sources and dates. A table is parsed when it is first asked for,
-//! so a command that asks for none pays nothing.
+//! They are in `data/` beside this file, with their sources and dates. A table is parsed at its first use.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -16,8 +15,7 @@ const INSTANCES: &str = include_str!("data/instances.csv");
 const PRICES: &str = include_str!("data/sagemaker-training-prices.csv");
 const ESTIMATES: &str = include_str!("data/sagemaker-training-price-estimates.csv");
 
-/// What one machine of this type has. `None` for `local`, which only the machine itself can tell, and for a type that
-/// is not listed.
+/// The capacity of one machine of this type. `None` for `local`, which is measured, and for a type that is not listed.
 pub fn capacity(kind: &InstanceType) -> Option<Capacity> {
     instances().capacities.get(kind.name()).cloned()
 }
@@ -27,15 +25,14 @@ pub fn is_listed(kind: &InstanceType) -> bool {
     instances().capacities.contains_key(kind.name())
 }
 
-/// Every listed type, families together and small to large, for the suggestion of a near miss.
+/// Every listed type, by family and from small to large, for suggestions.
 pub fn listed_types() -> impl Iterator<Item = &'static str> {
     instances().names.iter().map(String::as_str)
 }
 
 /// The on-demand price of one machine for one hour of training in a region such as `us-east-1`.
 ///
-/// A price that was found wins over an estimate; an estimate says so in its evidence. `None` where neither is known,
-/// and for `local`.
+/// A listed price wins over an estimate, which its evidence marks. `None` if neither is known, and for `local`.
 pub fn price(kind: &InstanceType, region: &str) -> Option<Price> {
     let found = |table: &'static PriceTable| table.get(region)?.get(kind.name()).cloned();
     found(prices()).or_else(|| found(estimates()))
@@ -155,7 +152,7 @@ struct EstimateRow {
     instance_type: String,
     region: String,
     usd_per_hour_estimate: f64,
-    /// The price of the bare machine is multiplied by this to stand for training.
+    /// The factor from the price of the bare machine to that of training.
     multiplier: f64,
     basis: String,
     as_of: String,

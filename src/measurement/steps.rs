@@ -1,24 +1,23 @@
-//! From what a training script prints to the time of one step.
+//! The time of a training step, from the output of the training script.
 //!
-//! Pure: chunks of a stream go in, in any cut; out comes the median of the numbers that the spec's step metric captures.
-//! Nothing the script prints can make it take much memory: of a line the first [`LINE_BYTES`] are looked at, and of the
-//! numbers at most [`KEPT`] are kept, evenly spread over the run.
+//! Takes a stream in chunks of any size, and returns the median of the numbers that the spec's step metric captures. Memory
+//! is bounded whatever the script prints: only the first [`LINE_BYTES`] of a line are read, and at most [`KEPT`] numbers are
+//! kept, evenly spread over the run.
 
 use crate::spec::StepMetric;
 use crate::units::Seconds;
 
-/// The part of a line that is looked at. A line of a log is shorter; a progress bar ends its lines with carriage returns,
-/// which count as line ends.
+/// The most bytes that are read of a line. Log lines are shorter; a carriage return, as of a progress bar, ends a line too.
 pub const LINE_BYTES: usize = 16 * 1024;
 
-/// The numbers that are kept for the median; beyond that every second, fourth, ... number of the run stands for all.
+/// The most numbers kept for the median; beyond that only every second, fourth, ... number of the run is kept.
 pub const KEPT: usize = 10_000;
 
 /// Reads one stream.
 #[derive(Debug, Clone)]
 pub struct StepReader<'a> {
     metric: &'a StepMetric,
-    /// The beginning of the line that is not yet ended.
+    /// The start of the current line.
     line: Vec<u8>,
     times: StepTimes,
 }
@@ -32,10 +31,10 @@ impl<'a> StepReader<'a> {
         }
     }
 
-    /// Takes what comes next; bytes that are no UTF-8 are read as replacement characters.
+    /// Reads the next chunk; bytes that are not UTF-8 become replacement characters.
     pub fn read(&mut self, chunk: &[u8]) {
         let mut parts = chunk.split(|byte| matches!(byte, b'\n' | b'\r'));
-        // `split` gives at least one part, and each further one begins after a line end.
+        // `split` returns at least one part; each further one starts after a line end.
         if let Some(first) = parts.next() {
             self.extend(first);
         }
@@ -45,7 +44,7 @@ impl<'a> StepReader<'a> {
         }
     }
 
-    /// Takes the last line, which may lack its end, and gives back what was found.
+    /// Reads the last line, which may lack its end, and returns the step times.
     pub fn finish(mut self) -> StepTimes {
         self.end_line();
         self.times
@@ -69,18 +68,17 @@ impl<'a> StepReader<'a> {
 pub struct StepTimes {
     /// Lines that matched, usable or not.
     matches: u64,
-    /// Of the first step in seconds, which compiles and fills caches.
+    /// The time of the first step in seconds, which includes compilation and cold caches.
     first: Option<f64>,
-    /// Of every `2^halvings`-th step after the first, in seconds and in order.
+    /// The time of every `2^halvings`-th step after the first, in seconds and in order.
     kept: Vec<f64>,
     halvings: u32,
-    /// Usable numbers after the first one.
+    /// How many usable numbers followed the first.
     later: u64,
 }
 
 impl StepTimes {
-    /// Counts a captured text; only a finite number above 0 is the time of a step. A full stop behind it ends the
-    /// sentence, not the number.
+    /// Adds a captured text; only a finite number above 0 is the time of a step. A trailing full stop is ignored.
     fn add(&mut self, captured: &str) {
         self.matches += 1;
         let number = captured.trim().trim_end_matches('.').parse::<f64>();
@@ -103,14 +101,13 @@ impl StepTimes {
                 });
                 self.halvings += 1;
             }
-            // `KEPT` is even, so this number is one of those that stay.
+            // `KEPT` is even, so this number stays.
             self.kept.push(seconds);
         }
         self.later += 1;
     }
 
-    /// The median over all steps but the first; of the first where it is the only one; `None` where no line gave a number
-    /// above 0.
+    /// The median over all steps except the first, or the first if it is the only one; `None` without a number above 0.
     pub fn median(&self) -> Option<Seconds> {
         let mut sorted = self.kept.clone();
         sorted.sort_by(f64::total_cmp);
@@ -118,22 +115,22 @@ impl StepTimes {
         let median = match sorted.len() {
             0 => self.first?,
             odd if odd % 2 == 1 => sorted[middle],
-            // Halved before they are added, so that their sum stays finite.
+            // Halved first, so that the sum stays finite.
             _ => sorted[middle - 1] / 2.0 + sorted[middle] / 2.0,
         };
         Some(Seconds(median))
     }
 
-    /// Lines that matched the metric, with a usable number or without.
+    /// How many lines matched the metric, with or without a usable number.
     pub fn matches(&self) -> u64 {
         self.matches
     }
 }
 
-/// The time of a step of one run from the streams of each of its hosts, or why there is none.
+/// The step time of one run from the streams of its hosts, or why there is none.
 ///
-/// A script may log to either stream or to both alike, so the stream that said more speaks for a host. Hosts wait for each
-/// other at every step, so the slowest one speaks for the run.
+/// A script may log to either stream or to both, so a host's stream with more matches counts. Hosts wait for each other at
+/// every step, so the slowest host counts.
 pub fn of_run(metric: &StepMetric, hosts: &[&[StepTimes; 2]]) -> Result<Seconds, String> {
     let slowest = hosts
         .iter()

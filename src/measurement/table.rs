@@ -1,9 +1,8 @@
-//! Recorded measurements as text: CSV tables and JSON lines, in and out. Text goes in, text comes out; no file is touched.
+//! Recorded measurements as text: CSV tables and JSON lines. Pure: reads and writes text, not files.
 //!
-//! Two CSV tables are known by their columns: the one that the seed library for canary training writes (the `seed`
-//! file), and plain timings of runs (`timings`). The program's own form is one JSON object a line (`json_lines`).
-//! A reader makes all its complaints at once, each with its line; what a person should know about a table that was
-//! read, but does not spoil it, is a note.
+//! Two kinds of CSV table are recognized by their columns: that of the seed library for canary training (`seed`), and plain
+//! timings of runs (`timings`). The program's own format is one JSON object per line (`json_lines`). A reader reports all
+//! problems at once, each with its line; a caution about a valid table is a note.
 
 mod cells;
 mod json_lines;
@@ -19,13 +18,12 @@ use cells::Header;
 pub use json_lines::{plain_words, read_json_lines, to_json_line};
 pub use seed::{PERCENTILE_SOURCE, write_seed_csv};
 
-/// What a table held.
+/// The content of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasurementTable {
     /// In the order of the rows.
     pub measurements: Vec<Measurement>,
-    /// What was assumed or left out, as sentences without a capital. May quote the table: hostile text, but escaped
-    /// and short.
+    /// Assumptions and omissions, as sentences without a capital. They may quote the table, escaped and shortened.
     pub notes: Vec<String>,
 }
 
@@ -33,7 +31,7 @@ pub struct MeasurementTable {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     #[error(
-        "the table is empty; expected a header and one row for each run, or one JSON object a line"
+        "the table is empty; expected a header and one row for each run, or one JSON object per line"
     )]
     Empty,
     #[error("the table has a header and no rows; expected one row for each run")]
@@ -50,7 +48,7 @@ pub enum TableError {
     Problems(Problems),
 }
 
-/// The complaints about one table, at least one, in the order of the lines.
+/// The problems of one table, at least one, in the order of the lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Problems {
     /// The first of them, at most [`Problems::SHOWN`].
@@ -60,7 +58,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// A table with one wrong column has a problem in every row; more than these help nobody.
+    /// The most problems shown; a table with one wrong column has a problem in every row.
     pub const SHOWN: usize = 20;
 
     fn add(&mut self, problem: TableProblem) {
@@ -75,7 +73,7 @@ impl Problems {
         self.shown.len() + self.more
     }
 
-    /// `table`, unless there is something to complain about.
+    /// `table`, unless there are problems.
     fn or(self, table: MeasurementTable) -> Result<MeasurementTable, TableError> {
         if self.shown.is_empty() {
             Ok(table)
@@ -101,14 +99,14 @@ impl fmt::Display for Problems {
     }
 }
 
-/// One complaint about one line.
+/// A problem of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableProblem {
     /// From 1.
     pub line: u64,
-    /// The column's name; absent where the whole line is meant.
+    /// The column's name; absent if the problem concerns the whole line.
     pub column: Option<String>,
-    /// What was found and what was expected; what is quoted from the table is escaped and short.
+    /// What was found and what was expected; quotes from the table are escaped and shortened.
     pub what: String,
 }
 
@@ -122,7 +120,7 @@ impl fmt::Display for TableProblem {
     }
 }
 
-/// Reads a CSV table of either kind; which one it is, its columns tell. Other columns are ignored.
+/// Reads a CSV table of either kind, recognized by its columns. Other columns are ignored.
 pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
     let (header, rows) = cells::split(text)?;
     let has_all = |required: &[&str]| required.iter().all(|column| header.has(column));
@@ -137,7 +135,7 @@ pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
     }
 }
 
-/// Text of a table as a message may quote it: control and format characters escaped, and short.
+/// Text of a table for a message: shortened, with control and format characters escaped.
 fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut characters = text.chars();
@@ -223,7 +221,7 @@ mod tests {
         let twice = "workload,fraction_requested,wall_seconds,x,x,wall_seconds\na,1%,1,,,2\n";
         assert_eq!(
             read_csv(twice).unwrap_err().to_string(),
-            "the table has a problem\n  line 1, column wall_seconds: this column stands twice; remove one"
+            "the table has a problem\n  line 1, column wall_seconds: this column appears twice; remove one"
         );
     }
 

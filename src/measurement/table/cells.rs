@@ -1,4 +1,4 @@
-//! The rows and cells of a CSV table, read with every complaint collected.
+//! The rows and cells of a CSV table; all problems are collected.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use csv::StringRecord;
 use super::{Problems, TableError, TableProblem, quoted, without_mark};
 use crate::units::{Fraction, Seconds};
 
-/// The names of the columns and where they stand.
+/// The names and positions of the columns.
 pub(super) struct Header {
     names: Vec<String>,
     positions: HashMap<String, usize>,
@@ -29,7 +29,7 @@ impl Header {
         self.positions.contains_key(column)
     }
 
-    /// The names for a message, the first of them when there are many.
+    /// The names for a message, shortened if there are many.
     pub(super) fn shown(&self) -> String {
         const MOST: usize = 20;
         let mut names: Vec<String> = self.names.iter().take(MOST).map(|n| quoted(n)).collect();
@@ -39,24 +39,24 @@ impl Header {
         names.join(", ")
     }
 
-    /// Complains about each of `columns` that stands twice: which one is meant cannot be told.
+    /// Reports each of `columns` that appears twice, which is ambiguous.
     pub(super) fn refuse_twins(&self, columns: &[&str], problems: &mut Problems) {
         for column in columns {
             if self.names.iter().filter(|name| name == column).count() > 1 {
                 problems.add(TableProblem {
                     line: 1,
                     column: Some((*column).to_owned()),
-                    what: "this column stands twice; remove one".to_owned(),
+                    what: "this column appears twice; remove one".to_owned(),
                 });
             }
         }
     }
 }
 
-/// A row and the line it stands on, from 1.
+/// A row and its line number, from 1.
 pub(super) type NumberedRow = (u64, StringRecord);
 
-/// The header and the rows below it; blank lines are passed over.
+/// The header and the rows below it; blank lines are skipped.
 pub(super) fn split(text: &str) -> Result<(Header, Vec<NumberedRow>), TableError> {
     // One kind of line end, so that blank lines before a row can be counted.
     let text = without_mark(text).replace("\r\n", "\n").replace('\r', "\n");
@@ -72,7 +72,7 @@ pub(super) fn split(text: &str) -> Result<(Header, Vec<NumberedRow>), TableError
         .read_record(&mut record)
         .expect("text in memory is UTF-8 and rows may differ in length")
     {
-        // The reader passes over blank lines in silence and counts them to the row that follows.
+        // The reader skips blank lines silently and counts them as part of the next row.
         let row = rest.trim_start_matches('\n');
         line += line_ends(&rest[..rest.len() - row.len()]);
         if record.iter().any(|cell| !cell.trim().is_empty()) {
@@ -95,7 +95,7 @@ fn line_ends(text: &str) -> u64 {
     text.bytes().map(|byte| u64::from(byte == b'\n')).sum()
 }
 
-/// One row on its way to a measurement.
+/// The cells of one row, by column.
 pub(super) struct Cells<'a> {
     pub(super) line: u64,
     header: &'a Header,
@@ -105,7 +105,7 @@ pub(super) struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// `None`, and a complaint, for a row that is not cut into cells as the header is: its cells are not in their columns.
+    /// `None` and a problem if the row and the header have different numbers of cells.
     pub(super) fn new(
         header: &'a Header,
         (line, record): &'a NumberedRow,
@@ -136,7 +136,7 @@ impl<'a> Cells<'a> {
         row.sound.then_some(row)
     }
 
-    /// Whether nothing in this row was complained about.
+    /// Whether this row has no problem so far.
     pub(super) fn is_sound(&self) -> bool {
         self.sound
     }
@@ -150,13 +150,13 @@ impl<'a> Cells<'a> {
         });
     }
 
-    /// The trimmed cell; `None` where it is empty, the row ends before it, or the table has no such column.
+    /// The trimmed cell; `None` if it is empty, the row ends before it, or the table has no such column.
     pub(super) fn text(&self, column: &str) -> Option<&'a str> {
         let cell = self.record.get(*self.header.positions.get(column)?)?.trim();
         (!cell.is_empty()).then_some(cell)
     }
 
-    /// The cell's value, `None` where it is missing; a complaint where `read` finds none in it.
+    /// The cell's value; `None` if it is missing, and a problem if `read` rejects it.
     pub(super) fn optional<T>(
         &mut self,
         column: &str,
@@ -174,7 +174,7 @@ impl<'a> Cells<'a> {
         value
     }
 
-    /// Like [`Cells::optional`], and a complaint where the cell is missing.
+    /// Like [`Cells::optional`], but a missing cell is a problem too.
     pub(super) fn required<T>(
         &mut self,
         column: &str,
@@ -188,12 +188,12 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A finite number; Rust also reads `inf` and `NaN`, which measure nothing.
+/// A finite number; Rust's parser also accepts `inf` and `NaN`.
 pub(super) fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// More than any training run takes; what is beyond is a slip, and would swamp every sum it enters.
+/// Longer than any training run; a larger value is an error that would dominate every sum.
 pub(super) const LONGEST_SECONDS: f64 = 100.0 * 365.25 * 86_400.0;
 
 pub(super) const SECONDS: &str = "a number of seconds, at most a hundred years";
@@ -215,7 +215,7 @@ pub(super) fn fraction(text: &str) -> Option<Fraction> {
     (share > 0.0 && share <= 1.0).then_some(Fraction(share))
 }
 
-/// A whole number. A data frame with a gap in a column writes its whole numbers as `12.0`.
+/// A whole number. pandas writes whole numbers of a column with gaps as `12.0`.
 pub(super) fn count(text: &str) -> Option<u64> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
     let is_whole = rest.bytes().all(|digit| digit == b'0');

@@ -1,4 +1,4 @@
-//! The program's own record: one measurement a line, as JSON, only ever appended to.
+//! The program's own format: one measurement per line, as JSON, append-only.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{MeasurementTable, Problems, TableError, TableProblem, cells, without_mark};
 use crate::measurement::{Measurement, SCHEMA_VERSION, Utilization};
 
-/// Reads one measurement a line; blank lines are passed over.
+/// Reads one measurement per line; blank lines are skipped.
 ///
-/// A writer that was killed leaves its last line cut: such a line is a note, and the lines before it count. Any other
-/// line that is not a measurement is a problem, as is one of a newer version than this program writes.
+/// A last line that is cut short, as by a killed writer, is only a note. Any other line that is not a measurement is a
+/// problem, as is a measurement of a newer version.
 pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
     let text = without_mark(text);
     if is_report(text) {
@@ -30,13 +30,13 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
         let is_last = index + 1 == lines.len();
         match read_line(json) {
             Ok(measurement) => measurements.push(measurement),
-            // One damaged line alone is no record that was cut short: it is some other file.
+            // A single damaged line is not a truncated record but another kind of file.
             Err(BadLine::Damaged(what)) if is_last && index > 0 => notes.push(format!(
-                "line {line}: the last line is damaged and left out; was its writer killed? ({what})"
+                "line {line}: the last line is damaged and left out; its writer was probably killed ({what})"
             )),
             Err(BadLine::CutShort) if is_last && (index > 0 || !text.ends_with('\n')) => {
                 notes.push(format!(
-                    "line {line}: the last line is cut short and left out; was its writer killed?"
+                    "line {line}: the last line is cut short and left out; its writer was probably killed"
                 ));
             }
             Err(refusal) => problems.add(TableProblem {
@@ -53,8 +53,8 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
     })
 }
 
-/// A gate that was killed and started again measures the same training job twice; the later line counts. Gives back what is
-/// to be said of it.
+/// Keeps the later of two lines about the same training job, as a gate writes that was killed and restarted. Returns a note
+/// about it.
 fn keep_each_once(measurements: &mut Vec<Measurement>) -> Option<String> {
     let all = measurements.len();
     let mut seen = HashSet::new();
@@ -70,9 +70,7 @@ fn keep_each_once(measurements: &mut Vec<Measurement>) -> Option<String> {
     *measurements = kept;
     let twice = all - measurements.len();
     (twice > 0).then(|| {
-        format!(
-            "{twice} lines tell of a training job that a later line tells of too, and are left out"
-        )
+        format!("of several lines with the same training job only the last one counts; lines left out: {twice}")
     })
 }
 
@@ -84,12 +82,12 @@ pub fn to_json_line(measurement: &Measurement) -> String {
     line
 }
 
-/// Why a line is not taken.
+/// Why a line is rejected.
 enum BadLine {
-    /// The JSON ends before it is whole.
+    /// The JSON ends early.
     CutShort,
     Damaged(String),
-    /// Whole, but of another version or with a value that measures nothing.
+    /// Complete JSON, but of another version or with an impossible value.
     Unfit(String),
 }
 
@@ -119,13 +117,13 @@ fn read_line(json: &str) -> Result<Measurement, BadLine> {
 
 /// Whether the whole text is one JSON object with jobs, as `run --output report.json` writes it.
 fn is_report(text: &str) -> bool {
-    // A record of measurements is not parsed twice: it has no such key.
+    // Measurements have no such key, so they are not parsed twice.
     text.trim_start().starts_with('{')
         && text.contains("\"jobs\"")
         && serde_json::from_str::<Value>(text).is_ok_and(|value| value.get("jobs").is_some())
 }
 
-/// The version of a line that may be of a newer form.
+/// The version of a line, which may be in a newer format.
 fn version(json: &str) -> Option<u32> {
     let value: Value = serde_json::from_str(json).ok()?;
     let version = value.get("schema_version")?.as_u64()?;
@@ -141,7 +139,7 @@ fn newer(version: u32) -> Option<String> {
     })
 }
 
-/// What keeps a well-formed measurement out of a forecast.
+/// The impossible value of a well-formed measurement, if there is one.
 fn unfit(run: &Measurement) -> Option<String> {
     if let Some(what) = newer(run.schema_version) {
         return Some(what);
@@ -211,7 +209,7 @@ fn unfit(run: &Measurement) -> Option<String> {
     })
 }
 
-/// The parser calls every line the first, and may repeat what it read.
+/// The parser's complaint without its line number, which is always 1, and with quoted input escaped.
 fn words(json: &str, error: &serde_json::Error) -> String {
     if let Ok(value) = serde_json::from_str::<Value>(json)
         && !value.is_object()
@@ -233,14 +231,14 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A JSON parser's complaint without the place at its end and without the names of this program's types:
+/// A JSON parser's complaint without its position and without the names of this program's types:
 /// `invalid type: null, expected an object`.
 pub fn plain_words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(what, _)| what);
-    // What was read stands before the last `expected`, and may hold anything.
+    // The quoted input comes before the last `expected`, and may contain anything.
     match what.rsplit_once("expected ") {
         Some((before, wanted)) => {
             let wanted = match wanted.split(' ').next() {
@@ -290,7 +288,7 @@ mod tests {
             .filter_map(|run| run.training_seconds.map(|time| time.0))
             .collect();
         assert_eq!(times, [2.0, 3.0, 0.7, 0.7]);
-        assert!(table.notes[0].contains("1 lines tell"), "{:?}", table.notes);
+        assert!(table.notes[0].ends_with("left out: 1"), "{:?}", table.notes);
     }
 
     #[test]
@@ -323,7 +321,7 @@ mod tests {
         assert_eq!(table.measurements.len(), 2);
         assert_eq!(
             table.notes,
-            ["line 3: the last line is cut short and left out; was its writer killed?"]
+            ["line 3: the last line is cut short and left out; its writer was probably killed"]
         );
 
         let alone = read_json_lines(cut).unwrap();

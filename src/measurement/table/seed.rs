@@ -1,9 +1,8 @@
 //! The table of the seed library (aws-samples' canary training): one row for each SageMaker training job.
 //!
-//! What its numbers mean, and where they differ from ours: `PercentageDataTrainedOn` is a fraction of the number of
-//! objects, `0.01`, not a percentage. Every metric is the 99th percentile of the profiler's samples. A metric that was
-//! not sampled is -1, and the library divides CPU and GPU figures by the number of cores or GPUs after that, so a
-//! missing one may be -1/8.
+//! Its numbers differ from ours: `PercentageDataTrainedOn` is a fraction of the number of objects, such as `0.01`, not a
+//! percentage. Every metric is the 99th percentile of the profiler's samples. A metric that was not sampled is -1; the library
+//! then divides CPU and GPU figures by the number of cores or GPUs, so a missing one may be -1/8.
 
 use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
 use super::{Header, MeasurementTable, Problems, TableError, quoted};
@@ -30,14 +29,14 @@ const COLUMNS: [&str; 11] = [
     STATUS, TIME, INSTANCE, MANIFEST, JOB, SHARE, CPU, IO_WAIT, MEMORY, GPU, GPU_MEMORY,
 ];
 
-/// Ours, written behind the library's where a run has a work level: without it a run with less work would look like one
-/// that was quick. The level of the run, and that of the full run.
+/// Our columns after the library's for runs with a work level: the level of the run and of the full run. Without them a run
+/// with less work would look like a fast one.
 const WORK: [&str; 2] = ["WorkLevel", "FullWorkLevel"];
 
-/// The columns without which nothing can be forecast.
+/// The columns that a forecast needs.
 pub(super) const REQUIRED: &[&str] = &[STATUS, TIME, INSTANCE, SHARE];
 
-/// The job of rows whose own name says nothing.
+/// The job of rows whose name does not contain one.
 const UNNAMED_JOB: &str = "canary-training";
 
 pub const PERCENTILE_SOURCE: &str = "canary-training table, 99th percentile";
@@ -71,7 +70,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
     }
 
     let mut notes = vec![format!(
-        "the table does not say how many bytes were read; the share of the objects ({SHARE}) stands for the size of the data"
+        "the table has no number of bytes read; the share of the objects ({SHARE}) replaces it as the size of the data"
     )];
     if measurements.iter().any(|run| !run.usage.is_empty()) {
         notes.push(
@@ -92,7 +91,7 @@ enum RunRow<'a> {
     Unfinished(&'a str),
 }
 
-/// `None` where something was complained about.
+/// `None` if the row has a problem.
 fn read_row<'a>(row: &mut Cells<'a>, replicates: &mut Replicates) -> Option<RunRow<'a>> {
     let outcome = row.required(
         STATUS,
@@ -167,9 +166,8 @@ fn read_row<'a>(row: &mut Cells<'a>, replicates: &mut Replicates) -> Option<RunR
     })))
 }
 
-/// The job behind the name of one training job. Every training job needs a name of its own, so SageMaker's library and
-/// this table's put the time of its start behind the name that all runs of a job share:
-/// `churn-2022-03-22-18-50-24-038` belongs to `churn`.
+/// The job of a training job's name. Names of training jobs are unique, so SageMaker's library and this table's append the
+/// time of the start to the name of the job: `churn-2022-03-22-18-50-24-038` belongs to `churn`.
 fn job_of(name: &str) -> &str {
     /// Digits of year, month, day, hour, minute and second.
     const STAMP: [usize; 6] = [4, 2, 2, 2, 2, 2];
@@ -196,7 +194,7 @@ fn job_of(name: &str) -> &str {
     name
 }
 
-/// The 99th percentile stands for the mean too, for the table has no other number.
+/// The 99th percentile is also used as the mean, since the table has no other number.
 fn utilization(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<Utilization> {
     percent(row, column, missing).map(|percent| Utilization {
         mean: percent,
@@ -206,7 +204,7 @@ fn utilization(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Opti
 }
 
 fn percent(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<Percent> {
-    /// A percentile between two samples of 100 may come out a rounding above it.
+    /// The largest rounding error above 100 of a percentile between two samples of 100.
     const HAIR: f64 = 1e-6;
     row.optional(
         column,
@@ -237,7 +235,7 @@ fn work(row: &mut Cells, column: &str) -> Option<f64> {
     .flatten()
 }
 
-/// -1, or what pandas writes for a gap.
+/// -1, or pandas' text for a gap.
 fn is_missing(cell: &str) -> bool {
     cell == "NaN" || cell == "nan" || cells::number(cell) == Some(MISSING)
 }
@@ -254,9 +252,9 @@ fn is_missing_share(cell: &str) -> bool {
 
 /// The measurements as the seed library writes them: its column names and order, -1 for a missing number.
 ///
-/// What the table has no column for (bytes, phases, means, prices) is not in it. The share is that of the data really
-/// read; a work level has columns of its own. A run that ran out of memory or found no machine is `Failed`, one that was ended at its time limit is
-/// `Stopped`, as SageMaker says it.
+/// The table has no columns for bytes, phases, means and prices. The share is that of the data really read; a work level has
+/// columns of its own. As in SageMaker, a run that ran out of memory or found no machine is `Failed`, and one that was stopped
+/// at its time limit is `Stopped`.
 pub fn write_seed_csv(measurements: &[Measurement]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let in_memory =
@@ -304,7 +302,7 @@ fn number_or_missing(number: Option<f64>) -> String {
     number.unwrap_or(MISSING).to_string()
 }
 
-/// The 99th percentile, which is what the library writes; the mean where there were too few samples for one.
+/// The 99th percentile, as the library writes it; the mean if there were too few samples for one.
 fn percent_or_missing(utilization: Option<&Utilization>) -> String {
     number_or_missing(utilization.map(|levels| levels.p99.unwrap_or(levels.mean).0))
 }
@@ -366,7 +364,7 @@ Completed,318,ml.m5.24xlarge,s3://bucket/manifests/the_manifest_0.manifest,canar
         assert_eq!(
             notes,
             [
-                "the table does not say how many bytes were read; the share of the objects (PercentageDataTrainedOn) stands for the size of the data",
+                "the table has no number of bytes read; the share of the objects (PercentageDataTrainedOn) replaces it as the size of the data",
                 "memory, CPU, GPU and I/O wait are 99th percentiles, as the table has no means",
             ]
         );

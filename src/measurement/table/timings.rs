@@ -1,4 +1,4 @@
-//! A plain table of timed runs: one process a run on this kind of machine, with the sizes of what it read.
+//! A plain table of timed runs: each run is one process, with the sizes of the data that it read.
 
 use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
 use super::{Header, MeasurementTable, Problems, TableError};
@@ -30,7 +30,7 @@ const COLUMNS: [&str; 10] = [
     MEMORY,
 ];
 
-/// The columns without which nothing can be forecast.
+/// The columns that a forecast needs.
 pub(super) const REQUIRED: &[&str] = &[JOB, FRACTION_ASKED, TIME];
 
 pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementTable, TableError> {
@@ -54,12 +54,12 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
     let mut notes = Vec::new();
     if measurements.iter().any(|run| run.bytes.is_none()) {
         notes.push(format!(
-            "some runs do not say how many bytes they read; there {FRACTION_ASKED} stands for the size of the data"
+            "some runs have no number of bytes read; {FRACTION_ASKED} replaces it as the size of their data"
         ));
     }
     if header.has(CPU_TIME) {
         notes.push(format!(
-            "{CPU_TIME} is left out: a share of the machine needs its number of cores, which the table does not say"
+            "{CPU_TIME} is ignored: a share of the machine needs its number of cores, which the table does not have"
         ));
     }
     problems.or(MeasurementTable {
@@ -68,7 +68,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
     })
 }
 
-/// `None` where something was complained about.
+/// `None` if the row has a problem.
 fn read_row(row: &mut Cells, replicates: &mut Replicates) -> Option<Measurement> {
     const COUNT: &str = "a whole number above 0";
     let positive = |cell: &str| cells::count(cell).filter(|count| *count > 0);
@@ -169,7 +169,7 @@ xgb_reg,1.0,0,100,100,769051312,769051312,55.5,55.1,2068889600
         assert_eq!(
             table.notes,
             [
-                "cpu_seconds is left out: a share of the machine needs its number of cores, which the table does not say"
+                "cpu_seconds is ignored: a share of the machine needs its number of cores, which the table does not have"
             ]
         );
     }
@@ -183,7 +183,7 @@ xgb_reg,1.0,0,100,100,769051312,769051312,55.5,55.1,2068889600
         assert_eq!(
             table.notes,
             [
-                "some runs do not say how many bytes they read; there fraction_requested stands for the size of the data"
+                "some runs have no number of bytes read; fraction_requested replaces it as the size of their data"
             ]
         );
     }
