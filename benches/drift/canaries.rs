@@ -1,6 +1,6 @@
 //! The levels of a history as the program tells them: from canaries, under one law.
 
-use canary_gate::drift::chart::{MOST_CHECKS, ChartPoint};
+use canary_gate::drift::chart::{ChartPoint, MOST_CHECKS};
 use canary_gate::forecast::change::levels;
 use canary_gate::measurement::{Measurement, Outcome};
 use canary_gate::units::{Bytes, Fraction, Seconds};

@@ -1,6 +1,6 @@
 //! The tables: false alarms, checks until an alarm, checks until it ends.
 
-use canary_gate::drift::chart::{ControlChart, MOST_CHECKS, ChartPoint, signals};
+use canary_gate::drift::chart::{ChartPoint, ControlChart, MOST_CHECKS, signals};
 use canary_gate::drift::rule::Rule;
 use canary_gate::units::Fraction;
 

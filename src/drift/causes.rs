@@ -1,4 +1,4 @@
-//! What a difference is **made of**: shares in seconds and in dollars that add up to it.
+//! The **causes** of a difference: shares in seconds and in dollars that add up to it.
 //!
 //! By the logarithmic mean Divisia index, additive form (LMDI-I; Ang, Energy Policy 32, 2004, 1131-1139, and Energy Policy 33,
 //! 2005, 867-871, for the formulas): where C is a product of factors, the part of C1 - C0 that one factor has is
@@ -8,12 +8,12 @@
 use super::{Cause, CauseShare};
 use crate::forecast::change::Factors;
 
-/// The part that each cause has of the difference between two full runs: in seconds from `base_seconds` to `new_seconds`, billed
-/// per instance, and in US dollars where both prices, of all machines for a second, are known. What data and work do not explain
-/// is code or platform, so that the parts add up even where the product of the factors is not quite the ratio.
+/// The share of each cause in the difference between two full runs: in seconds from `base_seconds` to `new_seconds`, billed per
+/// instance, and in US dollars if both prices, of all machines per second, are known. The rest that data and work do not explain
+/// is code or platform, so the shares add up even if the product of the factors is not exactly the ratio.
 ///
-/// Data, price, work, code or platform in this order, those without a part too; the price only where both are known. Empty where
-/// an amount is not positive and finite.
+/// Always data, price, work, code or platform in this order; the price only if both prices are known. Empty if an amount is not
+/// positive and finite.
 pub fn causes(
     factors: &Factors,
     base_seconds: f64,
@@ -62,8 +62,8 @@ fn is_sound(amount: f64) -> bool {
     amount.is_finite() && amount > 0.0
 }
 
-/// (a - b) / ln(a / b), and a where both are equal. As sqrt(a b) sinh(d) / d with d half of ln(a / b), which loses no digits where
-/// they are nearly equal. Both positive.
+/// (a - b) / ln(a / b), and a if both are equal; both positive. Computed as sqrt(a b) sinh(d) / d with d half of ln(a / b), which
+/// loses no digits if they are nearly equal.
 fn logarithmic_mean(a: f64, b: f64) -> f64 {
     let half = (a / b).ln() / 2.0;
     let geometric = a.sqrt() * b.sqrt();

@@ -2,11 +2,10 @@
 //!
 //! It is the change-point model with unknown parameters (Hawkins, Qiu and Kang, The Changepoint Model for Statistical Process
 //! Control, Journal of Quality Technology 35, 2003). Every split of the checks into earlier and later ones is tried; the
-//! largest standardised difference of the two means is held against a limit. Nothing has to be known of the level or of its
-//! noise beforehand, so it works from the second check on, and a slow rise is found as soon as its ends differ enough. Both
-//! parts of a split are then looked at in the same way (binary segmentation: Scott and Knott, A Cluster Analysis Method for
-//! Grouping Means in the Analysis of Variance, Biometrics 30, 1974): the first segment is the reference's level, the last one
-//! today's.
+//! largest standardised difference of the two means is compared with a limit. Level and noise need not be known beforehand, so
+//! it works from the second check on, and a slow rise is found as soon as its ends differ enough. Both parts of a split are then
+//! treated in the same way (binary segmentation: Scott and Knott, A Cluster Analysis Method for Grouping Means in the Analysis
+//! of Variance, Biometrics 30, 1974): the first segment is the reference's level, the last one today's.
 
 mod limits;
 
@@ -15,23 +14,21 @@ use crate::units::count_as_float;
 
 pub use limits::{FALSE_ALARMS, MOST_CHECKS, limit};
 
-/// How far checks are taken to lie apart beyond what their canaries' noise explains, before the series is looked at: another
-/// day, another machine. The standard deviation of ln y.
+/// The prior standard deviation of ln y between checks, beyond the noise of their canaries: another day, another machine.
 const SESSION_NOISE: f64 = 0.03;
 
-/// How many checks' worth that guess is. Three are soon outvoted: the first ten checks of a noisy machine must not alarm.
+/// The weight of that prior in checks. It is small, so that ten checks of a noisy machine override it and raise no alarm.
 const SESSION_NOISE_DEGREES_OF_FREEDOM: f64 = 3.0;
 
-/// How many times as far a last check that stands alone must be from the others as two that agree: one odd machine is no change
-/// of level.
+/// The factor on the limit for a single last check, compared with two that agree: one odd machine is not a change of level.
 const ODD_CHECK: f64 = 1.7;
 
-/// The limit within the parts of a series that is known to have changed. No alarm hangs on it that the whole series does not
-/// raise, so it may be lower: a slow rise is cut where its ends are, and a return is seen at once. Much lower, and rises below
-/// the policy's limit are cut until a part of them lies above it.
+/// The limit within the parts of a series that has changed. Only the whole series raises an alarm, so it may be lower: then a
+/// slow rise is cut at its ends, and a return is seen at once. If it were much lower, rises below the policy's limit would be
+/// cut until a part exceeds it.
 const PART_LIMIT: f64 = 3.5;
 
-/// Beyond this a standard error of ln y says nothing: e^10 is a factor of 22,000.
+/// A larger standard error of ln y carries no information: e^10 is a factor of 22,000.
 const LARGEST_STANDARD_ERROR: f64 = 10.0;
 
 /// One check.
@@ -43,8 +40,8 @@ pub struct ChartPoint {
 }
 
 impl ChartPoint {
-    /// The logarithm of a level, and its standard error from canary noise alone. `None` unless both are finite and the error
-    /// is one that says something.
+    /// The logarithm of a level, and its standard error from canary noise alone. `None` unless both are finite and the error is
+    /// at most [`LARGEST_STANDARD_ERROR`].
     pub fn new(ln_level: f64, standard_error: f64) -> Option<Self> {
         let is_told =
             ln_level.is_finite() && (0.0..=LARGEST_STANDARD_ERROR).contains(&standard_error);
@@ -58,14 +55,14 @@ impl ChartPoint {
 /// A series of checks, cut where its level changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ControlChart {
-    /// In time's order, at least one; each with at least one check.
+    /// In order of time, at least one; each with at least one check.
     segments: Vec<Segment>,
     noise: Noise,
-    /// The last check beside all the earlier ones, taken to be on one level.
+    /// The last check compared with all earlier ones as one level.
     last_alone: Option<LevelChange>,
 }
 
-/// Checks in a row that are on one level.
+/// Consecutive checks on one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Segment {
     first: usize,
@@ -73,7 +70,7 @@ struct Segment {
     weight: f64,
 }
 
-/// How much the checks scatter about their levels: the factor on the variance that their weights say, with an inverse-gamma
+/// The scatter of the checks about their levels, as a factor on the variance that their weights imply. It has an inverse-gamma
 /// prior about 1, so that means are Student-t (Gelman et al., Bayesian Data Analysis, 3rd ed., 2013, 3.2-3.3).
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Noise {
@@ -89,20 +86,20 @@ struct LevelChange {
     degrees_of_freedom: f64,
 }
 
-/// What the chart sees.
+/// The last change of level in a chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartShift {
     /// The index of the first check on today's level.
     pub since: usize,
     /// Today's level as a multiple of the level before.
     pub of_the_level_before: Predictive,
-    /// Today's level as a multiple of the reference's. The same as the other after one change.
+    /// Today's level as a multiple of the reference's; equal to `of_the_level_before` after a single change.
     pub of_the_reference: Predictive,
 }
 
 impl ControlChart {
-    /// `points` are the checks, oldest first, the first of them the reference; at least one. No more than [`MOST_CHECKS`]
-    /// should be given: the limits were found for so many.
+    /// `points` are the checks, oldest first, starting with the reference; at least one, and at most [`MOST_CHECKS`], for which
+    /// the limits were calibrated.
     pub fn of(points: &[ChartPoint]) -> Self {
         let starts = cuts(points);
         let ends = starts.iter().skip(1).copied().chain([points.len()]);
@@ -134,7 +131,7 @@ impl ControlChart {
         }
     }
 
-    /// The last change of level; `None` where all checks may be on one.
+    /// The last change of level; `None` if all checks may be on one level.
     pub fn shift(&self) -> Option<ChartShift> {
         let (newest, earlier) = self.segments.split_last()?;
         let before = earlier.last()?;
@@ -145,14 +142,13 @@ impl ControlChart {
         })
     }
 
-    /// The last check alone as a multiple of the level of all earlier ones: what can be said where there is no shift. `None`
-    /// for a single check.
+    /// The last check as a multiple of the level of all earlier ones, for use without a shift. `None` for a single check.
     pub fn last_check(&self) -> Option<Predictive> {
         self.last_alone.map(LevelChange::as_multiple)
     }
 }
 
-/// The places where the level changes, in order.
+/// The indices where the level changes, in order.
 fn cuts(points: &[ChartPoint]) -> Vec<usize> {
     let mut starts = vec![0];
     if let Some(split) = Split::best(points).filter(|split| split.statistic > limit(points.len())) {
@@ -161,7 +157,7 @@ fn cuts(points: &[ChartPoint]) -> Vec<usize> {
     starts
 }
 
-/// Cuts at a split, and then the two parts; `offset` is the index of the first point in the series.
+/// Cuts at a split, then cuts its two parts; `offset` is the index of the first point in the series.
 fn cut(points: &[ChartPoint], split: Split, offset: usize, starts: &mut Vec<usize>) {
     let again = |part: &[ChartPoint]| {
         let split = Split::best(part)?;
@@ -178,13 +174,13 @@ fn cut(points: &[ChartPoint], split: Split, offset: usize, starts: &mut Vec<usiz
     }
 }
 
-/// Whether the whole series is more than one level: what raises an alarm first of all. The same as `ControlChart::shift` being there,
+/// Whether the whole series has more than one level, the first condition of an alarm. Equals `ControlChart::shift().is_some()`
 /// for less work.
 pub fn signals(points: &[ChartPoint]) -> bool {
     statistic(points).is_some_and(|statistic| statistic > limit(points.len()))
 }
 
-/// The largest standardised difference over all splits, to be held against [`limit`]; `None` for fewer than two points.
+/// The largest standardised difference over all splits, to be compared with [`limit`]; `None` for fewer than two points.
 pub fn statistic(points: &[ChartPoint]) -> Option<f64> {
     Split::best(points).map(|split| split.statistic)
 }
@@ -210,7 +206,7 @@ impl Split {
             .map(|(index, point)| {
                 let at = index + 1;
                 weight += point.weight;
-                // About the mean of all, so that no large number is taken from another.
+                // About the mean of all, to avoid subtracting large numbers.
                 sum += point.weight * (point.ln_level - all.mean);
                 // The sums of squares between the two parts and within them.
                 let between = sum * sum * all.weight / (weight * (all.weight - weight));
@@ -229,7 +225,7 @@ impl Split {
 impl Segment {
     fn of(first: usize, points: &[ChartPoint]) -> Self {
         let weight: f64 = points.iter().map(|point| point.weight).sum();
-        // From the first value on, so that equal levels have exactly themselves as their mean.
+        // Relative to the first value, so that the mean of equal levels is exact.
         let origin = points.first().map_or(0.0, |point| point.ln_level);
         let sum: f64 = points
             .iter()
@@ -252,7 +248,7 @@ impl Segment {
 }
 
 impl Noise {
-    /// From a weighted sum of squares on so many degrees of freedom, and the prior.
+    /// From a weighted sum of squares, its degrees of freedom, and the prior.
     fn learned(scatter: f64, degrees_of_freedom: usize) -> Self {
         let degrees_of_freedom =
             SESSION_NOISE_DEGREES_OF_FREEDOM + count_as_float(degrees_of_freedom);
@@ -273,7 +269,7 @@ impl Noise {
 
 impl LevelChange {
     fn as_multiple(self) -> Predictive {
-        // A hostile record may be at any level: what is beyond a float is put at its end.
+        // A hostile record may have any level; clamp to the range of a float.
         let multiple = self.center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
         Predictive::log_student_t(multiple, self.scale, self.degrees_of_freedom)
     }

@@ -1,9 +1,9 @@
 //! **Drift**: the same training takes more than it did, and why.
 //!
-//! The door is [`check`]: the records of a job since its reference go in, what drifted and why comes out. What the full run of
-//! each check takes is told by one law for all (`forecast::change::levels`). What prices, bytes and work make of it is known;
-//! the rest is measured, and a control chart ([`chart`]) says whether it changed at all. The alarm asks more ([`rule`]): that
-//! today's level is surely above what the policy allows. `docs/drift.md` shows by simulation how often that is wrong.
+//! [`check`] turns the records of a job since its reference into a drift with its causes. One law for all checks gives the time
+//! of each one's full run (`forecast::change::levels`). The effects of prices, bytes and work are known; the rest is measured,
+//! and a control chart ([`chart`]) decides whether it changed at all. An alarm needs more ([`rule`]): today's level must be above
+//! what the policy allows with high certainty. `docs/drift.md` shows by simulation how often that is wrong.
 
 pub mod causes;
 pub mod chart;
@@ -115,18 +115,17 @@ pub struct CheckRecord<'a> {
     pub commit: Option<&'a str>,
     /// All runs on the job's instance configuration.
     pub measurements: &'a [Measurement],
-    /// Of all machines, at the time; absent where it is not known.
+    /// Of all machines, at that time; absent if unknown.
     pub price: Option<UsdPerHour>,
 }
 
-/// A record whose level can be told.
+/// A record with a known level.
 #[derive(Debug, Clone, Copy)]
 struct ComparableRecord<'a> {
     record: CheckRecord<'a>,
     level: FullRunLevel,
     point: ChartPoint,
-    /// The logarithm of the price of all machines for a second; the one before it where this record has none, and 0 where no
-    /// earlier one has either.
+    /// The logarithm of the price of all machines per second; an earlier record's if this one has none, else 0.
     ln_price: f64,
 }
 

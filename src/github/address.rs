@@ -1,6 +1,6 @@
-//! What may stand in an address: where the API is, which repository, and which object.
+//! Checks the parts of an API address: base, repository and object id.
 
-/// Whether a text is an owner and a name as GitHub gives them, such as `example/models`.
+/// Whether a text is an owner and a repository name that GitHub allows, such as `example/models`.
 pub(super) fn is_repository(text: &str) -> bool {
     let plain = |name: &str, others: &[u8]| {
         (1..=100).contains(&name.len())
@@ -14,7 +14,7 @@ pub(super) fn is_repository(text: &str) -> bool {
 }
 
 /// The scheme and authority of an address such as `https://ghe.example.com/api/v3`, and its path without a slash at its end.
-/// None where it is not a plain address: another scheme, a user, a query, a fragment, or what no address has.
+/// `None` if it has another scheme, a user, a query, a fragment, or invalid characters.
 pub(super) fn split(address: &str) -> Option<(&str, &str)> {
     let rest = address
         .strip_prefix("https://")

@@ -1,7 +1,7 @@
-//! The files that a change touches, by the API.
+//! The files that a change touches, from the API.
 //!
-//! GitHub's comparison is cut at 300 files and does not say so. Where one may have been cut the two trees are compared
-//! instead. A submodule is told as a folder, with a `/` at its end, where that can be known.
+//! GitHub silently cuts a comparison at 300 files. If one may have been cut, the two trees are compared instead. The path of a
+//! submodule ends with `/`, if it is known to be one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,24 @@ use super::commit::{Named, is_no_commit, object_id};
 use super::error::GithubError;
 use super::tree::{PathKind, Tree};
 
-/// Files that GitHub gives of a comparison at most.
+/// The most files in GitHub's answer to a comparison.
 /// <https://docs.github.com/en/rest/commits/commits#compare-two-commits>
 const MOST_OF_A_COMPARISON: usize = 300;
-/// A larger list of submodules is not read.
+/// The largest list of submodules that is read, in bytes.
 const MOST_OF_SUBMODULES: usize = 1 << 20;
 
-/// What a change touches.
+/// The files that a change touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
-    /// The paths that differ, from the repository's root; a file that was renamed under both names. A submodule has a `/`
-    /// at its end, unless GitHub's comparison told of it and it is still there: only the checkout can tell it from a file.
+    /// The paths that differ, from the repository's root; a renamed file under both names. The path of a submodule ends with
+    /// `/`, except for one in GitHub's comparison that still exists: only the checkout can distinguish it from a file.
     Files(BTreeSet<String>),
-    /// It cannot be told, so every file counts as changed.
+    /// Unknown, so every file counts as changed.
     Everything { why: String },
 }
 
 impl Github {
-    /// What a merge brings to its first parent: both are known, so no comparison is needed to find where they part.
+    /// What a merge adds to its first parent. Both commits are known, so no merge base is needed.
     pub async fn changed_files_of_merge(
         &self,
         first_parent: &str,
@@ -42,13 +42,13 @@ impl Github {
         }
     }
 
-    /// What the head has changed since it left the base.
+    /// What the head changed since its merge base with `base`.
     pub async fn changed_files_between(
         &self,
         base: &str,
         head: &str,
     ) -> Result<Changes, GithubError> {
-        // A push that makes a branch has no commit before it.
+        // A push that creates a branch has no commit before it.
         if is_no_commit(base) {
             let why = "there is no commit to compare with: the branch is new".to_owned();
             return Ok(Changes::Everything { why });
@@ -59,12 +59,12 @@ impl Github {
         }
     }
 
-    /// The commit that both have come from.
+    /// The best common ancestor of both.
     pub async fn merge_base(&self, base: &str, head: &str) -> Result<String, GithubError> {
         Ok(self.comparison(base, head).await?.merge_base_commit.sha)
     }
 
-    /// The files of a comparison, by the trees where it may have been cut.
+    /// The files of a comparison, or those of the trees if it may have been cut.
     async fn listed(
         &self,
         comparison: CommitComparison,
@@ -100,7 +100,7 @@ impl Github {
         Ok(Changes::Files(paths))
     }
 
-    /// The paths of a commit's submodules as its `.gitmodules` names them; what cannot be read names none.
+    /// The paths of a commit's submodules in its `.gitmodules`; empty if that cannot be read.
     async fn submodules(&self, commit: &str) -> Result<BTreeSet<String>, GithubError> {
         let file = self
             .file_at(".gitmodules", commit, MOST_OF_SUBMODULES)
@@ -113,7 +113,7 @@ impl Github {
         Ok(submodules_of(&String::from_utf8_lossy(&content)))
     }
 
-    /// Of a comparison its first page, on which the files are; its commits are of no interest.
+    /// The first page of a comparison, which has the files; further pages have only commits.
     async fn comparison(&self, base: &str, head: &str) -> Result<CommitComparison, GithubError> {
         let (base, head) = (object_id(base)?, object_id(head)?);
         self.get_json(&format!("compare/{base}...{head}?per_page=1&page=1"))
@@ -137,7 +137,7 @@ impl Github {
     }
 }
 
-/// Whether a listing failed in a way that a large one does: GitHub answers 422 or 500 when it takes too long to make.
+/// Whether a listing may have failed for its size: GitHub answers 422 or 500 if it takes too long.
 fn is_about_size(error: &GithubError) -> bool {
     matches!(
         error,
@@ -147,12 +147,11 @@ fn is_about_size(error: &GithubError) -> bool {
     )
 }
 
-/// What is known when two commits cannot be compared: GitHub answers 404 when they have no common past, and for one that
-/// it has forgotten.
+/// The changes if two commits cannot be compared: GitHub answers 404 if they have no common ancestor or one was removed.
 fn everything(base: &str, head: &str, error: GithubError) -> Result<Changes, GithubError> {
     let why = match error {
         GithubError::NotFound { .. } => format!(
-            "GitHub cannot compare {base} with {head}: they have no common past, or one is gone"
+            "GitHub cannot compare {base} with {head}: they have no common ancestor, or one was removed"
         ),
         error if is_about_size(&error) => {
             format!("GitHub cannot compare {base} with {head}: {error}")
@@ -162,7 +161,7 @@ fn everything(base: &str, head: &str, error: GithubError) -> Result<Changes, Git
     Ok(Changes::Everything { why })
 }
 
-/// The paths that are not the same in both.
+/// The paths that differ between both.
 fn differing(before: &Tree, after: &Tree) -> BTreeSet<String> {
     let by_path = |tree: &'_ Tree| -> BTreeMap<String, (String, PathKind)> {
         let files = tree.files.iter();

@@ -1,8 +1,8 @@
-//! The client: one repository, one token, every call retried or told.
+//! The client: one repository, one token, every call retried or reported.
 //!
-//! Whatever comes back is bounded: the size of an answer, the number of pages, the waits. Redirects are not followed, so
-//! that the token goes nowhere else. A request that reads, changes or deletes is tried again when GitHub has trouble; one
-//! that creates is not, for it may have been carried out all the same ([`GithubError::Unsure`]).
+//! The size of an answer, the number of pages and the waits are bounded. Redirects are not followed, so that the token is sent
+//! nowhere else. A request that reads, changes or deletes is repeated after a server error; one that creates is not, since it
+//! may have been carried out ([`GithubError::Unsure`]).
 
 use std::fmt;
 use std::time::Duration;
@@ -23,23 +23,22 @@ use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two pieces of an answer.
+/// The longest wait between two parts of an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// For a request and its whole answer.
+/// The longest time for a request and its whole answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The largest JSON answer that is read: GitHub's own largest, a recursive tree and a page of files with their patches,
-/// stay well below.
+/// The largest JSON answer that is read. GitHub's largest, a recursive tree and a page of files with patches, are far smaller.
 const JSON_LIMIT: usize = 64 << 20;
-/// The largest error that is read.
+/// The largest error answer that is read.
 const ERROR_LIMIT: usize = 64 << 10;
-/// Items on a page, the most that GitHub gives.
+/// Items per page, GitHub's maximum.
 const PER_PAGE: usize = 100;
 
 const JSON: &str = "application/vnd.github+json";
 const RAW: &str = "application/vnd.github.raw+json";
 
-/// Where GitHub is, and who asks about which repository.
+/// The API's addresses, the repository, and the token.
 #[derive(Debug, Clone)]
 pub struct Settings<'a> {
     /// `GITHUB_API_URL`, such as `https://api.github.com` or `https://ghe.example.com/api/v3`.
@@ -49,7 +48,7 @@ pub struct Settings<'a> {
     /// `GITHUB_REPOSITORY`, such as `example/models`.
     pub repository: &'a str,
     pub token: &'a Token,
-    /// What every wait is multiplied by, from 0 to 1: 1, but in tests.
+    /// A factor from 0 to 1 on every wait; 1 outside tests.
     pub pace: f64,
 }
 
@@ -60,7 +59,7 @@ pub struct Github {
     authorization: HeaderValue,
     /// Everything up to the repository's own paths, with a slash at the end.
     repository_url: String,
-    /// None when it is not on the API's own host, where the token would have to leave.
+    /// `None` if it is on another host than the API, where the token must not be sent.
     graphql_url: Option<String>,
     pace: f64,
 }
@@ -76,37 +75,37 @@ impl fmt::Debug for Github {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListExtent {
     Whole,
-    /// There are more pages than were asked for.
+    /// There are more pages than were requested.
     Cut,
 }
 
-/// A request, and what is known of its answer beforehand.
+/// A request, and the limits of its answer.
 struct ApiCall<'a> {
     method: Method,
     url: String,
-    /// For messages, and for the permission that it needs: its path below the repository.
+    /// The path below the repository, for messages and for the permission that it needs.
     path: &'a str,
     accept: &'static str,
     body: Option<&'a Value>,
     limit: usize,
 }
 
-/// An answer of success.
+/// A successful answer.
 struct ApiResponse {
     headers: HeaderMap,
     body: Vec<u8>,
 }
 
-/// Why a try did not succeed.
+/// Why an attempt failed.
 enum FailedTry {
     Refused(Refusal),
-    /// No answer, or not a whole one.
+    /// No answer, or an incomplete one.
     Broken(String),
     Final(GithubError),
 }
 
 impl Github {
-    /// A client; nothing is sent yet. Its connections live on the runtime that this runs on, hence the `async`.
+    /// A client; sends nothing. It is async because its connections need the current runtime.
     pub async fn new(settings: Settings<'_>) -> Result<Self, GithubError> {
         let wrong = |what, expected| GithubError::Settings { what, expected };
         let (origin, path) = split(settings.api_url).ok_or_else(|| {
@@ -165,8 +164,8 @@ impl Github {
         Ok(self.send(&call).await?.body)
     }
 
-    /// Visits the items of a list, page by page and at most so many pages of 100. A page's items are gone before the next
-    /// is read, so what is kept is the visitor's choice.
+    /// Visits the items of a list, page by page, up to a number of pages of 100. A page's items are dropped before the next is
+    /// read, so only what the visitor keeps stays in memory.
     pub async fn pages<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -179,7 +178,7 @@ impl Github {
             call.url = format!("{}{sign}per_page={PER_PAGE}&page={page}", call.url);
             let answer = self.send(&call).await?;
             let items: Vec<T> = read(&call, &answer.body)?;
-            // Only whether there is a next page is taken from the answer, never where. A page may be short, and yet not the last.
+            // Whether there is a next page comes from the answer, but never its address. A short page need not be the last.
             let is_last = items.len() < PER_PAGE && !has_next(&answer.headers);
             items.into_iter().for_each(&mut visit);
             if is_last {
@@ -189,7 +188,7 @@ impl Github {
         Ok(ListExtent::Cut)
     }
 
-    /// Creates. An error that is [`GithubError::Unsure`] may come although it was done.
+    /// Creates something. After [`GithubError::Unsure`] it may exist all the same.
     pub async fn post_json<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -197,7 +196,7 @@ impl Github {
     ) -> Result<T, GithubError> {
         let call = self.call(Method::POST, path, Some(body));
         let answer = self.send(&call).await;
-        // What cannot be read was carried out nonetheless.
+        // The request was carried out, even if its answer is unreadable.
         answer
             .and_then(|answer| read(&call, &answer.body))
             .map_err(|error| match error {
@@ -211,7 +210,7 @@ impl Github {
             })
     }
 
-    /// Changes what is there.
+    /// Changes something.
     pub async fn patch_json<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -222,13 +221,14 @@ impl Github {
         read(&call, &answer.body)
     }
 
-    /// Deletes. What is gone already is [`GithubError::NotFound`], also when an earlier try of this very call did it.
+    /// Deletes something. [`GithubError::NotFound`] means that it does not exist, also if an earlier attempt of this call deleted
+    /// it.
     pub async fn delete(&self, path: &str) -> Result<(), GithubError> {
         let call = self.call(Method::DELETE, path, None);
         self.send(&call).await.map(|_| ())
     }
 
-    /// Asks by GraphQL; the query only reads, so it is tried again like any other reading.
+    /// Sends a GraphQL query, which only reads, so it is repeated like any other reading request.
     pub async fn graphql<T: DeserializeOwned>(&self, query: &str) -> Result<T, GithubError> {
         let Some(url) = &self.graphql_url else {
             let (what, expected) = (
@@ -254,7 +254,7 @@ impl Github {
         }
     }
 
-    /// Waits before something is tried again by the caller, who has tried so many times.
+    /// Waits before the caller's next attempt after `tried` ones.
     pub(super) async fn pause(&self, tried: usize) {
         let tried = u32::try_from(tried).unwrap_or(u32::MAX);
         tokio::time::sleep(backoff(tried).mul_f64(self.pace)).await;
@@ -317,7 +317,7 @@ impl Github {
         let (parts, body) = Response::into_parts(response);
         let body = match Limited::new(body, limit).collect().await {
             Ok(body) => body.to_bytes().to_vec(),
-            // Of an error its status is enough.
+            // The status of an error is enough.
             Err(_) if !is_success => Vec::new(),
             Err(error) if error.is::<LengthLimitError>() => {
                 return Err(FailedTry::Final(GithubError::TooLarge {
@@ -343,7 +343,7 @@ impl ApiCall<'_> {
         line(&format!("{} {}", self.method, self.path))
     }
 
-    /// Whether it may be sent again although it may have been carried out.
+    /// Whether it may be repeated even if it was carried out.
     fn is_repeatable(&self) -> bool {
         self.method != Method::POST || self.path == "graphql"
     }

@@ -1,18 +1,18 @@
-//! Workflow commands: annotations, and job logs that cannot be commands.
+//! Workflow commands: annotations, and protection from commands in a job's log.
 //!
-//! The runner reads what a step prints; a line that begins with `::` is an order to it. Syntax and escaping:
+//! The runner reads the output of a step; a line that starts with `::` is a command to it. Syntax and escaping:
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 
 use crate::report::escape::{LINE_LIMIT, PARAGRAPH_LIMIT, for_terminal};
 
-/// How an annotation is shown.
+/// The severity of an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnnotationLevel {
     Error,
     Warning,
 }
 
-/// Where an annotation stands: a file of the repository, lines and columns counted from 1.
+/// The position of an annotation: a file of the repository, with lines and columns counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnnotationPlace<'a> {
     /// Relative to the repository's root.
@@ -21,9 +21,9 @@ pub struct AnnotationPlace<'a> {
     pub column: Option<usize>,
 }
 
-/// One line for the runner to show at a place of the change, or on the run's page where there is no place.
+/// The command for an annotation at a place of the change, or on the run's page without a place.
 ///
-/// Any text may come: each piece becomes one visible line, cut where it is overlong, and nothing in it ends its field.
+/// Title and message may be any text: each is escaped, made one line, and cut if it is too long.
 pub fn annotation(
     level: AnnotationLevel,
     place: Option<AnnotationPlace<'_>>,
@@ -47,14 +47,14 @@ pub fn annotation(
     format!("::{level} {}::{}", properties.join(","), as_data(&message))
 }
 
-/// The lines between which the runner takes no orders: a job's log may hold any.
+/// The lines between which the runner ignores commands; a job's log may contain some.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopCommands {
     token: String,
 }
 
 impl StopCommands {
-    /// `random` is drawn anew for each log, since what knows the token can end the quiet.
+    /// `random` must be new for each log: a program that knows the token could re-enable commands.
     pub fn new(random: u128) -> Self {
         Self {
             token: format!("canary-gate-{random:032x}"),

@@ -1,4 +1,4 @@
-//! A commit as the API tells it.
+//! A commit, from the API.
 
 use serde::Deserialize;
 
@@ -6,12 +6,12 @@ use super::address::is_object_id;
 use super::client::Github;
 use super::error::GithubError;
 
-/// A commit. Of a merge, such as the one that GitHub checks out for a pull request, the first parent is the base's tip.
+/// A commit. The first parent of a merge, such as the one that GitHub checks out for a pull request, is the base's tip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     pub sha: String,
     pub parents: Vec<String>,
-    /// The id of its root folder.
+    /// The id of its root tree.
     pub tree: String,
 }
 
@@ -28,12 +28,12 @@ impl Github {
     }
 }
 
-/// Whether an event means by it that there is no commit: all zeros stand for a branch that was not there.
+/// Whether an event's id stands for no commit: it is all zeros for a new branch.
 pub(super) fn is_no_commit(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|digit| digit == b'0')
 }
 
-/// A text that is put into a path must be an object's id.
+/// Checks that a text is an object's id before it becomes part of a path.
 pub(super) fn object_id(text: &str) -> Result<&str, GithubError> {
     match is_object_id(text) {
         true => Ok(text),

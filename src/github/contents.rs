@@ -1,4 +1,4 @@
-//! A file of the repository as it stands at a commit.
+//! A file of the repository at a commit.
 
 use super::client::Github;
 use super::error::GithubError;
@@ -8,11 +8,10 @@ use super::tree::{PathKind, blob_id};
 const MOST_FOLDERS: usize = 20;
 
 impl Github {
-    /// The content of the file at a path from the root, as it stands at a commit. None where there is no file: nothing at
-    /// all, a folder, or a submodule. A symbolic link is an error, for it is not followed, and so is a file of more than `limit` bytes.
+    /// The content of a file at a commit; the path is from the root. `None` if there is no file there, or a folder or a submodule.
+    /// A symbolic link is an error, since links are not followed, and so is a file of more than `limit` bytes.
     ///
-    /// The path is looked up folder by folder in Git's own trees and is not put into any address: the contents endpoint
-    /// follows links by itself, and does not say that it did.
+    /// The path is looked up tree by tree, since the contents endpoint silently follows links.
     pub async fn file_at(
         &self,
         path: &str,
@@ -53,7 +52,7 @@ impl Github {
         self.blob(&file.sha, file.size, limit).await.map(Some)
     }
 
-    /// A blob by its id; what comes must be what has that id.
+    /// A blob by its id, verified against it.
     async fn blob(
         &self,
         id: &str,
@@ -72,7 +71,7 @@ impl Github {
             });
         }
         let content = self.get_raw(&path, limit).await?;
-        // Only a SHA-1 can be held against the content; a repository with SHA-256 has ids of 64 digits.
+        // Only SHA-1 is verified; a repository with SHA-256 has ids of 64 digits.
         if id.len() == 40 && blob_id(&content) != id {
             let reason = "it is not the content with that id".to_owned();
             return Err(GithubError::Malformed { request, reason });

@@ -1,4 +1,4 @@
-//! What the runner of GitHub Actions tells a step by its variables.
+//! The variables that the runner of GitHub Actions sets for a step.
 //!
 //! Source: "Variables reference" and "Workflow commands" in GitHub's documentation of Actions.
 
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use super::comment::Order;
 
-/// The variables that count here. Files are those that the runner reads when the step has ended.
+/// The variables that this program uses. The runner reads the files when the step has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
-    /// Where the API is, e.g. `https://api.github.com`, or an Enterprise server's `https://HOST/api/v3`.
+    /// The address of the API, e.g. `https://api.github.com`, or an Enterprise server's `https://HOST/api/v3`.
     pub api_url: String,
     pub graphql_url: String,
-    /// Where people look, e.g. `https://github.com`.
+    /// The address of the web pages, e.g. `https://github.com`.
     pub server_url: String,
     /// `owner/name`.
     pub repository: String,
@@ -22,15 +22,15 @@ pub struct Environment {
     /// The commit that started the workflow; on a pull request GitHub's own merge of it.
     pub sha: String,
     pub run_id: u64,
-    /// Counts from 1; a workflow that is run again keeps its run id.
+    /// Counts from 1; a rerun of a workflow keeps its run id.
     pub run_attempt: u32,
-    /// Absent where the runner asks for none.
+    /// Absent if the runner wants none.
     pub output: Option<PathBuf>,
     pub state: Option<PathBuf>,
     pub step_summary: Option<PathBuf>,
 }
 
-/// A variable that every step has is not there, or not what it should be.
+/// A variable that every step has is missing or invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentError {
     #[error("{0} is not set")]
@@ -41,16 +41,16 @@ pub enum EnvironmentError {
 
 impl EnvironmentError {
     pub fn help(&self) -> &'static str {
-        "`canary-gate action` is what the GitHub Action starts; anywhere else it is `canary-gate run`"
+        "`canary-gate action` runs only inside the GitHub Action; elsewhere use `canary-gate run`"
     }
 }
 
 impl Environment {
-    /// Reads the variables that `variable` knows; an empty one is as good as unset.
+    /// Reads the variables through `variable`; an empty one counts as unset.
     ///
     /// # Errors
     ///
-    /// The first that a step of GitHub Actions always has and that is not there.
+    /// The first required variable that is missing.
     pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
         let optional = |name| variable(name).filter(|value| !value.is_empty());
         let required = |name| optional(name).ok_or(EnvironmentError::Missing(name));
@@ -82,8 +82,7 @@ impl Environment {
         )
     }
 
-    /// This run's place in the order of runs: `time` is that of the event, so that a run that is started again stays behind
-    /// the runs of later pushes.
+    /// This run's place in the order of runs. `time` is that of the event, so that a rerun stays before the runs of later pushes.
     pub fn order(&self, time: jiff::Timestamp) -> Order {
         Order {
             time,
@@ -93,7 +92,7 @@ impl Environment {
     }
 }
 
-/// GraphQL's address, where the runner does not say it: `/graphql` beside the REST API, `/api/graphql` on Enterprise.
+/// GraphQL's default address: `/graphql` beside the REST API, `/api/graphql` on Enterprise.
 fn beside(api_url: &str) -> String {
     let base = api_url.trim_end_matches('/');
     format!("{}/graphql", base.strip_suffix("/v3").unwrap_or(base))

@@ -1,12 +1,12 @@
-//! Why GitHub could not be asked or told, and what to do.
+//! Why a request to GitHub failed, and what to do about it.
 
 use jiff::Timestamp;
 
 use super::retry::Refusal;
 
-/// What a job that comments needs in all: a job that grants one permission loses all that it does not name.
+/// All permissions of a job that comments: a job that grants one permission loses those that it does not name.
 const PERMISSIONS: &str = "    permissions:\n      contents: read\n      pull-requests: write";
-/// The same of a job that keeps a tracking issue.
+/// All permissions of a job that keeps a tracking issue.
 const PERMISSIONS_FOR_ISSUES: &str = "    permissions:\n      contents: read\n      issues: write";
 
 /// A permission that a workflow grants its token.
@@ -21,7 +21,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// As it stands in a workflow.
+    /// As written in a workflow.
     pub fn line(self) -> &'static str {
         match self {
             Self::ContentsRead => "contents: read",
@@ -32,7 +32,7 @@ impl Permission {
         }
     }
 
-    /// The block to paste into a workflow that lacks it.
+    /// The block to paste into a workflow.
     fn block(self) -> &'static str {
         match self.is_of_issues() {
             true => PERMISSIONS_FOR_ISSUES,
@@ -44,7 +44,7 @@ impl Permission {
         matches!(self, Self::IssuesRead | Self::IssuesWrite)
     }
 
-    /// What a request below the repository needs: comments of a pull request are reached as those of an issue.
+    /// The permission for a request below the repository; comments of a pull request have the paths of an issue's.
     pub(super) fn needed(method: &str, path: &str) -> Self {
         let (path, _) = path.split_once('?').unwrap_or((path, ""));
         let is_read = method == "GET";
@@ -58,8 +58,8 @@ impl Permission {
     }
 }
 
-/// A request that did not give what was asked for. `request` is its method and path; texts that GitHub gave are cut to a
-/// line, and are to be escaped before a person sees them. No text holds the token.
+/// A failed request. `request` is its method and path. Texts from GitHub are cut to one line and must be escaped before they are
+/// shown. No text holds the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GithubError {
     #[error("{what} is not {expected}")]
@@ -67,11 +67,11 @@ pub enum GithubError {
         what: &'static str,
         expected: &'static str,
     },
-    #[error("the {what} is not as it should be, however often it is looked at")]
+    #[error("the {what} is still not as it should be after several attempts")]
     Unsettled { what: &'static str },
     #[error("GitHub could not be reached for {request}: {reason}")]
     NotReachable { request: String, reason: String },
-    #[error("GitHub does not know the token ({request}: 401, {message})")]
+    #[error("GitHub rejected the token ({request}: 401, {message})")]
     Unauthorized { request: String, message: String },
     #[error("GitHub refused {request}: 403, {message}")]
     Forbidden {
@@ -81,7 +81,7 @@ pub enum GithubError {
     },
     #[error("GitHub has nothing at {request} (404)")]
     NotFound { request: String, needed: Permission },
-    /// Of a request for issues: the repository has none, or the one that was asked for was deleted.
+    /// From requests for issues: the repository has issues disabled, or the issue was deleted.
     #[error("GitHub has nothing at {request} any more: 410, {message}")]
     Gone { request: String, message: String },
     #[error("GitHub could not use {request}: 422, {message}")]
@@ -90,10 +90,10 @@ pub enum GithubError {
     RateLimited {
         request: String,
         message: String,
-        /// When requests are answered again, where GitHub says so.
+        /// When requests are allowed again, if GitHub says so.
         until: Option<Timestamp>,
     },
-    #[error("GitHub had trouble of its own with {request}: {status}, tried {tries} times")]
+    #[error("GitHub failed at {request}: {status}, after {tries} attempts")]
     ServerTrouble {
         request: String,
         status: u16,
@@ -105,12 +105,12 @@ pub enum GithubError {
         status: u16,
         message: String,
     },
-    /// Only of a POST: it is not known whether it was carried out. It was sent once; look before it is sent again.
-    #[error("it is not known whether GitHub carried out {request}: {reason}")]
+    /// Only from a POST, which was sent once and may have been carried out; check before sending it again.
+    #[error("GitHub may or may not have carried out {request}: {reason}")]
     Unsure { request: String, reason: String },
     #[error("GitHub's answer to {request} could not be read: {reason}")]
     Malformed { request: String, reason: String },
-    #[error("{path} is a symbolic link there, which is not followed")]
+    #[error("{path} is a symbolic link there, and links are not followed")]
     Link { path: String },
     #[error("GitHub's answer to {request} is too large: over {limit} {unit}")]
     TooLarge {
@@ -121,7 +121,7 @@ pub enum GithubError {
 }
 
 impl GithubError {
-    /// What a refusal means, by its status.
+    /// The error of a refusal, by its status.
     pub(super) fn refused(
         request: String,
         refusal: Refusal,
@@ -161,11 +161,11 @@ impl GithubError {
         }
     }
 
-    /// What a person can do.
+    /// What to do about it.
     pub fn help(&self) -> String {
         match self {
             Self::Settings { what, .. } => {
-                format!("the runner of GitHub Actions sets it: see what {what} is where this runs")
+                format!("the runner of GitHub Actions sets it: check the value of {what} in this job")
             }
             Self::NotReachable { .. } => {
                 "run the job again; on a self-hosted runner see that the API's host can be reached, and that its certificate \
@@ -173,7 +173,7 @@ impl GithubError {
                     .to_owned()
             }
             Self::Unauthorized { .. } => {
-                "give the input github-token `${{ github.token }}`, which is the default; a token of one's own may have expired"
+                "give the input github-token `${{ github.token }}`, which is the default; a custom token may have expired"
                     .to_owned()
             }
             Self::Forbidden { needed, .. } => format!(
@@ -183,7 +183,7 @@ impl GithubError {
                 needed.block()
             ),
             Self::NotFound { needed, .. } => format!(
-                "see that it is still there; a private repository also answers so when the job lacks `{}`:\n\n{}",
+                "check that it still exists; a private repository gives the same answer if the job lacks `{}`:\n\n{}",
                 needed.line(),
                 needed.block()
             ),
@@ -196,23 +196,23 @@ impl GithubError {
                     .to_owned()
             }
             Self::Unprocessable { .. } | Self::Unexpected { .. } => {
-                "see what GitHub says; if the request looks wrong, this is a bug in canary-gate: please report it".to_owned()
+                "read GitHub's message; if the request looks wrong, this is a bug in canary-gate: please report it".to_owned()
             }
             Self::RateLimited { until: Some(until), .. } => {
-                format!("run the job again after {until}, and fewer jobs at a time")
+                format!("run the job again after {until}, with fewer jobs at a time")
             }
             Self::RateLimited { until: None, .. } => {
-                "run the job again in some minutes, and fewer jobs at a time".to_owned()
+                "run the job again in a few minutes, with fewer jobs at a time".to_owned()
             }
             Self::ServerTrouble { .. } => {
-                "run the job again; https://www.githubstatus.com tells of larger trouble".to_owned()
+                "run the job again; see https://www.githubstatus.com for outages".to_owned()
             }
             Self::Unsure { .. } => {
-                "look at the repository's page; the next run mends what stands there twice".to_owned()
+                "check the repository's page; the next run removes duplicates".to_owned()
             }
-            Self::Link { .. } => "put the file itself in its place".to_owned(),
+            Self::Link { .. } => "replace the link by the file itself".to_owned(),
             Self::Malformed { .. } => {
-                "see that GITHUB_API_URL is the address of GitHub's API, not of a page or a proxy; run the job again".to_owned()
+                "check that GITHUB_API_URL is the address of GitHub's API, not of a page or a proxy; then run the job again".to_owned()
             }
             Self::TooLarge { .. } => {
                 "the repository or the pull request is larger than canary-gate reads; split it if you can".to_owned()

@@ -1,6 +1,6 @@
 //! The event that started the workflow.
 //!
-//! Its file holds text of the pull request; only what is named here is read. Source: "Webhook events and payloads" in
+//! Its file contains text of the pull request; only the fields named here are read. Source: "Webhook events and payloads" in
 //! GitHub's documentation.
 
 use serde::Deserialize;
@@ -8,40 +8,40 @@ use serde::Deserialize;
 use super::commit::is_no_commit;
 use super::pull_request::{PullRequest, PullRequestResponse};
 
-/// Larger than any event: GitHub caps them at 25 MB.
+/// In bytes; GitHub limits events to 25 MB.
 pub const LARGEST_EVENT: u64 = 32 << 20;
 
-/// What started the workflow, as far as it matters here.
+/// What started the workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GithubEvent {
     PullRequest(Box<PullRequest>),
-    /// `before` is absent where the branch is new.
+    /// `before` is absent if the branch is new.
     Push {
         before: Option<String>,
         after: String,
     },
-    /// A merge queue's trial: `head` is the base with the change in it.
+    /// A merge queue's run: `head` is the base with the change merged.
     MergeGroup {
         base: String,
         head: String,
-        /// The branch that is merged into.
+        /// The target branch.
         branch: String,
     },
-    /// A person, or a program of theirs, who may name a pull request.
+    /// Started by a person or a program, who may name a pull request.
     Dispatch,
-    /// No change to speak of.
+    /// Started without a change.
     Schedule,
-    /// Anything else, of which it is not known whose code it would run.
+    /// Any other event; whose code it would run is unknown.
     Other,
 }
 
-/// The event's file is not what GitHub writes.
+/// The event cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
-    #[error("the event is no JSON that GitHub writes")]
+    #[error("the event is not valid JSON of GitHub")]
     Malformed(#[from] serde_json::Error),
     #[error(
-        "the gate is never run on pull_request_target: anybody's pull request would run with this repository's secrets"
+        "the gate does not run on pull_request_target: anybody's pull request would run with this repository's secrets"
     )]
     PullRequestTarget,
     #[error("the event `{event}` lacks `{field}`")]
@@ -70,7 +70,7 @@ impl EventError {
                 "use `on: pull_request`; for a fork see docs/action.md, \"Forks\""
             }
             Self::Malformed(_) | Self::Lacks { .. } => {
-                "GITHUB_EVENT_PATH names the file that GitHub wrote of what started the workflow; this is none"
+                "GITHUB_EVENT_PATH must name the file with the event that started the workflow; this file is not one"
             }
         }
     }
@@ -79,7 +79,7 @@ impl EventError {
 impl GithubEvent {
     /// Reads an event of this name.
     pub fn read(name: &str, json: &[u8]) -> Result<Self, EventError> {
-        // Refused by its name alone, whatever it holds.
+        // Refused by its name, whatever it contains.
         if name == "pull_request_target" {
             return Err(EventError::PullRequestTarget);
         }

@@ -1,16 +1,16 @@
 //! The inputs of the action: what a workflow writes under `with`.
 //!
-//! The runner hands them over as `INPUT_` and the name in capitals, hyphens kept; what is not written is empty.
+//! The runner sets a variable for each: `INPUT_` and the name in capitals, with hyphens. An input that is not written is empty.
 
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 
 use super::token::Token;
 
-/// What canaries of a job may cost that the base branch does not know.
+/// The default limit on the cost of canaries of a job that is not in the base's spec.
 pub const DEFAULT_MAX_SPEND: Usd = Usd(5.0);
 
-/// What the action is to do.
+/// What the action does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionCommand {
     Run,
@@ -33,7 +33,7 @@ pub enum CommentPolicy {
     Off,
 }
 
-/// What a pull request from a fork ends with: nothing of it is run.
+/// The result for a pull request from a fork, none of whose code is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFork {
     Pass,
@@ -44,31 +44,31 @@ pub enum OnFork {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
     pub command: ActionCommand,
-    /// The spec's path from the workspace; `None`: where specs are looked for.
+    /// The spec's path from the workspace; `None`: the default places.
     pub spec: Option<String>,
-    /// Only these jobs; empty: all that are affected.
+    /// Only these jobs; empty: all affected ones.
     pub jobs: Vec<String>,
     pub token: Option<Token>,
     pub aws_region: Option<String>,
     pub comment: CommentPolicy,
     pub issue: IssuePolicy,
-    /// `None`: the spec says it.
+    /// `None`: as in the spec.
     pub strict: Option<bool>,
     pub on_inconclusive: Option<OnInconclusive>,
     pub on_fork: OnFork,
     pub max_spend: Usd,
     /// Patterns of files with parts of a report, relative to the workspace; empty: the gate runs here.
     pub report_from: Vec<String>,
-    /// The pull request, where the event names none.
+    /// The pull request, if the event does not name one.
     pub pull_request: Option<u64>,
     pub fresh: bool,
-    /// Only with [`ActionCommand::Drift`]: what was found last is meant to stay.
+    /// Only with [`ActionCommand::Drift`]: accept the last check as the baseline.
     pub accept: bool,
 }
 
-/// An input that is not what it can be.
+/// An invalid input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("input `{name}` is `{found}`; it can be {expected}")]
+#[error("input `{name}` is `{found}`; it must be {expected}")]
 pub struct InputError {
     pub name: &'static str,
     pub found: String,
@@ -76,8 +76,8 @@ pub struct InputError {
 }
 
 impl Inputs {
-    /// Reads the inputs that `variable` knows; beside them every one that is wrong, so that all can be mended at once. Each
-    /// of those has its default, which is good for saying so and for nothing else.
+    /// Reads the inputs through `variable`, and returns every invalid one, so that all can be corrected at once. An invalid input
+    /// has its default value, to be used only for reporting it.
     pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<InputError>) {
         let mut reader = InputReader {
             variable,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// An error with its causes, outermost first; a cause that its effect already tells is not told again.
+/// An error with its causes, outermost first, without causes that its text already contains.
 pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -31,7 +31,7 @@ pub(super) fn line(text: &str) -> String {
     line
 }
 
-/// What an error says: its message, and the first of the finer ones below it.
+/// The message of GitHub's error, with the first detailed message below it.
 pub(super) fn message(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let first = &body["errors"][0];

@@ -1,8 +1,8 @@
-//! GitHub: what started the gate, what changed, and where the report goes:
-//! a comment, or the tracking issue of a drift. The only room that speaks to its API.
+//! GitHub: what started the gate, what changed, and the report's destination: a comment, or the tracking issue of a drift. The
+//! only room that uses its API.
 //!
-//! Reading what GitHub says is pure ([`event`], [`inputs`], [`comment`]); [`client`] sends, and everything that it gives
-//! back may be a pull request's own text.
+//! Reading GitHub's data is pure ([`event`], [`inputs`], [`comment`]); [`client`] sends requests, and everything that it returns
+//! may be a pull request's own text.
 
 mod address;
 pub mod changes;

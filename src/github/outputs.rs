@@ -1,7 +1,7 @@
-//! What a step leaves behind: outputs, state, and the step summary.
+//! The results of a step: outputs, state, and the step summary.
 //!
-//! An edge: the runner names a file for each (`GITHUB_OUTPUT`, `GITHUB_STATE`, `GITHUB_STEP_SUMMARY`). Something may stand
-//! there already, and nothing of it is lost: they are only ever appended to. Forms and limits:
+//! An edge: the runner names a file for each (`GITHUB_OUTPUT`, `GITHUB_STATE`, `GITHUB_STEP_SUMMARY`). The files may have content
+//! already, so they are only appended to. Formats and limits:
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 
 use std::fs::{File, OpenOptions};
@@ -15,21 +15,19 @@ use thiserror::Error;
 #[cfg(test)]
 mod tests;
 
-/// GitHub refuses the whole summary of a step that is larger, in bytes: 1 MiB.
+/// In bytes: GitHub refuses a summary of more than 1 MiB.
 pub const SUMMARY_LIMIT: u64 = 1 << 20;
 
-/// Why nothing was left.
+/// Why nothing was written.
 #[derive(Debug, Error)]
 pub enum OutputsError {
     #[error("could not append to {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error(
-        "`{name}` cannot name an output: a name has letters, digits, `_` and `-`, and begins with a letter or `_`"
+        "`{name}` is not a valid output name: a name has letters, digits, `_` and `-`, and starts with a letter or `_`"
     )]
     Name { name: String },
-    #[error(
-        "the value of the output `{name}` holds the line that ends it, which was drawn at random; run again"
-    )]
+    #[error("the value of the output `{name}` contains its random delimiter; run again")]
     Delimiter { name: String },
 }
 
@@ -39,16 +37,15 @@ pub enum SummaryExtent {
     Full,
     /// The shorter text, and a line that says so.
     Shorter,
-    /// The shorter text's first lines, and a line that says so.
+    /// The first lines of the shorter text, and a line that says so.
     Beginning,
-    /// There is no room.
+    /// Nothing: the file is full.
     Nothing,
 }
 
-/// Appends outputs, or the state of a step, which has the same form: all of them or, on an error, none.
+/// Appends outputs, or a step's state, which has the same format: all or, on an error, none.
 ///
-/// A value may be any text. `random` is drawn anew for each call: a value that knows how it ends could go on and set
-/// other outputs.
+/// A value may be any text. `random` must be new for each call: a value that contained the delimiter could set other outputs.
 pub fn append_outputs(
     path: &Path,
     outputs: &[(&str, &str)],
@@ -86,8 +83,8 @@ fn output(name: &str, value: &str, random: u128) -> Result<String, OutputsError>
     Ok(format!("{name}<<{delimiter}\n{value}\n{delimiter}\n"))
 }
 
-/// Appends Markdown to the step summary, and keeps the file below [`SUMMARY_LIMIT`]: where `full` does not fit `shorter`
-/// stands, cut at the end of a line where even that is too long, and a last line says so.
+/// Appends Markdown to the step summary, and keeps the file below [`SUMMARY_LIMIT`]: if `full` does not fit, writes `shorter`, if
+/// necessary cut at the end of a line, with a last line that says so.
 pub fn append_summary(
     path: &Path,
     full: &str,
@@ -96,7 +93,7 @@ pub fn append_summary(
     let write = || {
         let mut target = Target::open(path)?;
         let room = SUMMARY_LIMIT.saturating_sub(1 + target.length);
-        // What stood there ends its paragraph, ours ends its last line.
+        // A blank line after the existing text, and a line end after ours.
         let room = usize::try_from(room).unwrap_or(0).saturating_sub(2);
         let (written, text) = fitting(full, shorter, room);
         if written != SummaryExtent::Nothing {
@@ -109,11 +106,10 @@ pub fn append_summary(
 }
 
 const SHORTENED: &str =
-    "\n\nThe full report is larger than a step summary may be; this is its short form.\n";
-const CUT: &str =
-    "\n\nThe report is larger than a step summary may be; the rest of it is left out.\n";
+    "\n\nThe full report is too large for a step summary; this is its short form.\n";
+const CUT: &str = "\n\nThe report is too large for a step summary; the rest is left out.\n";
 
-/// As much as fits into `room` bytes.
+/// The text that fits into `room` bytes.
 fn fitting(full: &str, shorter: &str, room: usize) -> (SummaryExtent, String) {
     let full = full.trim_end();
     let shorter = shorter.trim_end();
@@ -134,7 +130,7 @@ fn fitting(full: &str, shorter: &str, room: usize) -> (SummaryExtent, String) {
     }
 }
 
-/// A file of the runner, opened to be appended to.
+/// A file of the runner, opened for appending.
 struct Target {
     file: File,
     /// In bytes, as it was found.

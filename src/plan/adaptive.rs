@@ -1,9 +1,9 @@
-//! The **adaptive design**: run by run, as far out as the money allows.
+//! The **adaptive design**: run by run, to sizes as large as the budget allows.
 //!
-//! What narrows a forecast most is how far out the largest canary lies. So the design starts with the smallest rung to learn
-//! what is fixed, takes a second one a little more than half way up (on a logarithmic scale) to the largest that seems
-//! affordable, then the largest, and fills up with sizes that were not measured yet, as long as all together take less than
-//! the full run. Repeats of one size do not help and are not run, unless the fewest runs that a forecast needs ask for them.
+//! A forecast is narrowed most by a large canary. So the design starts with the smallest rung to learn the fixed time, takes a
+//! second one a little more than half way (on a logarithmic scale) to the largest that seems affordable, then the largest, and
+//! continues with sizes that were not measured yet, as long as all canaries together take less than the full run. It repeats a
+//! size only if a forecast still lacks runs.
 
 mod situation;
 
@@ -13,21 +13,21 @@ use crate::forecast::CanaryTime;
 use crate::measurement::{Measurement, Outcome};
 use crate::units::{Fraction, Seconds};
 
-/// A rung fits if it is this likely to take no more than what is left.
+/// A rung fits if it takes no more than the remaining budget with this probability.
 const LIKELY: f64 = 0.8;
-/// A rung is dropped if this quantile of its time passes [`LIMIT_SHARE`] of the time a canary may take.
+/// A rung is dropped if this quantile of its time exceeds [`LIMIT_SHARE`] of `canary.max_runtime`.
 const UPPER: f64 = 0.95;
 /// Of `canary.max_runtime`.
 const LIMIT_SHARE: f64 = 0.8;
-/// From the largest run so far to the next one, at most, without a stop between.
+/// The largest factor from the largest run so far to the next one without an intermediate run.
 const LONGEST_JUMP: f64 = 10.0;
-/// What a run between may take of what is left.
+/// The largest share of the remaining budget for an intermediate run.
 const SHARE_FOR_A_STEP: f64 = 0.5;
-/// Where a run between lies, from the largest so far (0) to the largest that is affordable (1), in ln x.
+/// The position of an intermediate run, from the largest so far (0) to the largest that is affordable (1), in ln x.
 const STEP_POSITION: f64 = 0.6;
-/// Part of the whole budget that is kept back.
+/// The part of the whole budget that is kept in reserve.
 const RESERVE: f64 = 0.02;
-/// What is kept besides a second run for those that are missing if it does not complete: so many times what they seem to take.
+/// The reserve beside a second run for the runs that are missing if it does not complete, as a multiple of their likely time.
 const KEPT_BESIDES: f64 = 2.0;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
 pub const NARROW: f64 = 1.5;
@@ -41,20 +41,20 @@ pub struct Rung {
     pub share: f64,
     /// Of the full run's work, in (0, 1].
     pub work: f64,
-    /// How often it can still be run; `None`: any number of times.
+    /// How often it can still be run; `None`: without limit.
     pub supply: Option<u32>,
 }
 
 /// What the design knows before its next run.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
-    /// Rising in fraction.
+    /// In ascending order of the fraction.
     pub ladder: &'a [Rung],
     /// On one configuration, in any order.
     pub measurements: &'a [Measurement],
-    /// What all runs together may take, in seconds of this configuration; `None`: no limit.
+    /// The time that all runs together may take on this configuration; `None`: no limit.
     pub budget: Option<Seconds>,
-    /// What they have taken.
+    /// The time that runs have taken.
     pub spent: Seconds,
     /// The longest that one run may take.
     pub max_runtime: Seconds,
@@ -62,25 +62,25 @@ pub struct Situation<'a> {
     pub spending: SpendingRule,
 }
 
-/// How much of the budget is worth spending.
+/// How much of the budget may be spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpendingRule {
-    /// Beyond the fewest runs, canaries together take no longer than the full run seems to: it would tell more.
+    /// Beyond the fewest runs that a forecast needs, canaries together take no longer than the predicted full run.
     UpToAFullRun,
-    /// All of it, to hold designs against each other at equal cost.
+    /// All of it, to compare designs at equal cost.
     WholeBudget,
 }
 
-/// Whether more is to be learnt.
+/// Whether the forecast needs more runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// It is: a line of the budget is undecided, or the forecast is not narrow yet.
+    /// It does: a line of the budget is undecided, or the forecast is not narrow yet.
     GoOn,
-    /// It is not; what a forecast still lacks of the fewest runs it needs is made up with the cheapest.
+    /// It does not, except to reach the fewest runs that a forecast needs, for which the cheapest are chosen.
     Reached(Reached),
 }
 
-/// Why nothing more needs to be learnt.
+/// Why the forecast needs no more runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
     /// Every line that can fail the check is decided.
@@ -92,7 +92,7 @@ pub enum Reached {
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
-    /// Run this rung, and end it after `limit`.
+    /// Run this rung, and stop it after `limit`.
     Run {
         rung: Rung,
         limit: Seconds,
@@ -100,23 +100,23 @@ pub enum Next {
     Done(StopReason),
 }
 
-/// Why no more is run.
+/// Why the design runs no more canaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Reached(Reached),
     /// Every rung that fits into the budget and the time limit has been run.
     NothingHelps,
-    /// What still fits would make the canaries take longer than the full run seems to ([`SpendingRule`]).
+    /// Any further canary would make the canaries take longer than the predicted full run ([`SpendingRule`]).
     CostlierThanTheFullRun,
-    /// The canaries that completed measured no time, so that nothing can be planned.
+    /// No completed canary measured a time, so no further one can be planned.
     NoTimes,
     /// Not even the fewest runs that a forecast needs fit into the budget.
     TooExpensive,
-    /// A run failed, ran out of memory or was stopped; more of the same code on more data would too.
+    /// A run failed, ran out of memory or was stopped; the same code on more data would too.
     Ended,
 }
 
-/// A rung with what its next run will take, in seconds.
+/// A rung with the predicted time of its next run, in seconds.
 #[derive(Debug, Clone, Copy)]
 struct NextRung {
     rung: Rung,
@@ -145,7 +145,7 @@ pub fn next(situation: &Situation) -> Next {
     let limit = Seconds(left.min(situation.max_runtime.0));
     let run = |rung| Next::Run { rung, limit };
     let Some(time) = CanaryTime::learn(situation.measurements) else {
-        // Nothing is known of a first run's time but its limit; once it timed out, no larger one will do.
+        // The time of a first run is unknown except for its limit; if it timed out, no larger one is run.
         return match situation.open_rungs().next() {
             Some(rung) if situation.measurements.is_empty() && limit.0 > 0.0 => run(*rung),
             _ if situation.completed().next().is_some() => done(StopReason::NoTimes),
@@ -169,15 +169,15 @@ pub fn next(situation: &Situation) -> Next {
         .filter(|one| one.upper <= LIMIT_SHARE * situation.max_runtime.0)
         .collect();
     let chosen = |open: &[NextRung], room: f64| match situation.aim {
-        // After one that took longer than it may, what is cheap first makes a forecast possible at all.
+        // After a run that timed out, cheap ones come first, to make a forecast possible at all.
         Aim::GoOn if !enough && situation.longest_timed_out() > 0.0 => {
             choose_cheapest(situation, open, room)
         }
         Aim::GoOn => choose(situation, open, room),
         Aim::Reached(_) => choose_cheapest(situation, open, room),
     };
-    // One run tells little of the next: if that takes far longer than it seemed, it is ended while the fewest runs that a
-    // forecast needs can still be paid for.
+    // One run predicts the next poorly: if that takes far longer than predicted, it is stopped while the fewest runs that a
+    // forecast needs are still affordable.
     let run =
         |rung: Rung| Next::Run {
             rung,
@@ -195,14 +195,14 @@ pub fn next(situation: &Situation) -> Next {
             StopReason::NothingHelps
         });
     }
-    // Where no rung is sure enough to stay below the time limit, one that likely does must serve.
+    // If no rung is sure enough to stay below the time limit, take one that is likely to.
     match chosen(&likely_below_the_limit(situation, &time), room) {
         Some(rung) => run(rung),
         None => done(StopReason::TooExpensive),
     }
 }
 
-/// The rungs that are as likely as not to take no more than [`LIMIT_SHARE`] of the time a canary may take.
+/// The rungs that take no more than [`LIMIT_SHARE`] of `canary.max_runtime` with a probability of at least one half.
 fn likely_below_the_limit(situation: &Situation, time: &CanaryTime) -> Vec<NextRung> {
     situation
         .open_rungs()
@@ -221,8 +221,8 @@ fn candidate(rung: &Rung, time: &CanaryTime) -> NextRung {
     }
 }
 
-/// What is missing to the fewest runs, where more than these will not be learnt: the cheapest size that was not measured yet,
-/// else the cheapest.
+/// The next of the runs that are missing to the fewest, if the forecast needs no other: the cheapest size that was not
+/// measured yet, else the cheapest.
 fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let mut fitting = open.iter().filter(|one| one.likely <= room);
     fitting

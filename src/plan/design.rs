@@ -1,4 +1,4 @@
-//! The canary runs of a design: every one for the fixed design, one of each size for the adaptive one to choose from.
+//! The canary runs of a design: all runs of the fixed design, or one run of each size for the adaptive design.
 
 use crate::canary::{CanaryRun, ChannelData, Dataset, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
@@ -8,11 +8,11 @@ use crate::units::{Fraction, Seconds, count_as_float};
 use super::sampling::{self, Size};
 use super::{PlanError, count};
 
-/// Below this many objects a canary of a few per cent cannot be drawn; only large shares help.
+/// With fewer objects a canary of a few per cent cannot be drawn.
 const FEW_OBJECTS: usize = 10;
-/// Below this many objects the smallest shares are coarse.
+/// With fewer objects the smallest shares are coarse.
 const SOME_OBJECTS: usize = 100;
-/// With few objects at least one size must reach this share.
+/// The share that at least one size must reach if there are few objects.
 const LARGE_SHARE: f64 = 0.2;
 
 /// The runs of the job's design on its `instance`, with notes on what is coarse or left out.
@@ -30,7 +30,7 @@ pub(super) fn runs(
         Design::Adaptive { fractions } => (ladder(sizes(fractions, total, notes)?, total), 1),
     };
     let is_adaptive = matches!(job.canary.design, Design::Adaptive { .. });
-    // The adaptive design takes the levels in turn.
+    // The adaptive design uses the levels in turn.
     let levels = levels(job)
         .into_iter()
         .take(if is_adaptive { 1 } else { usize::MAX })
@@ -44,7 +44,7 @@ pub(super) fn runs(
         )));
     }
     let of_size = |size: &Size| -> Vec<CanaryRun> {
-        // The level has no part in the drawing: the same replicate of a size has the same objects at each.
+        // The level does not affect the sample: the same replicate of a size has the same objects at each level.
         let replicates: Vec<CanaryRun> = (0..replicates)
             .map(|replicate| draw(job, dataset, *size, None, replicate))
             .collect();
@@ -60,8 +60,8 @@ pub(super) fn runs(
     Ok(sizes.iter().flat_map(of_size).collect())
 }
 
-/// The next run of a size that the adaptive design chose: `like` is that size's run in the plan, `earlier` how many canaries
-/// ran before, which gives its work level, and `replicate` how many of them had this size.
+/// The next run of a size that the adaptive design chose. `like` is that size's run in the plan, `earlier` the number of
+/// canaries before it, which determines its work level, and `replicate` the number of those with this size.
 pub fn canary(
     job: &Job,
     dataset: &Dataset,
@@ -81,13 +81,13 @@ pub fn canary(
     }
 }
 
-/// The work level of the adaptive design's next run after `earlier` ones: each in turn, so that two runs have two.
+/// The work level of the adaptive design's next run after `earlier` ones; the levels take turns.
 pub fn level(job: &Job, earlier: usize) -> Option<WorkLevel> {
     let levels = levels(job);
     levels.get(earlier % levels.len()).cloned().flatten()
 }
 
-/// Never empty; one `None` where the job has no levels.
+/// Never empty; one `None` if the job has no levels.
 fn levels(job: &Job) -> Vec<Option<WorkLevel>> {
     match &job.work {
         Some(work) => WorkLevel::of_canaries(work).map(Some).collect(),
@@ -95,7 +95,7 @@ fn levels(job: &Job) -> Vec<Option<WorkLevel>> {
     }
 }
 
-/// N: the objects of the sampled channel with the fewest.
+/// N: the object count of the smallest sampled channel.
 fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     let smallest = dataset
         .sampled()
@@ -112,7 +112,7 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     }
 }
 
-/// Fractions that would draw equally many objects as a smaller one are dropped.
+/// Drops fractions that would draw as many objects as a smaller one.
 fn sizes(
     fractions: &[Fraction],
     total: usize,
@@ -122,7 +122,7 @@ fn sizes(
     let largest = sizes.last().map_or(0.0, |size| share(size.objects, total));
     if total < FEW_OBJECTS && largest < LARGE_SHARE {
         return Err(PlanError::Unknown(format!(
-            "the data has only {total} objects and no canary holds 20% of them; split the data into 100 objects or ask for larger fractions",
+            "the data has only {total} objects and no canary holds 20% of them; split the data into 100 objects or request larger fractions",
         )));
     }
     if total < SOME_OBJECTS {
@@ -141,7 +141,7 @@ fn sizes(
     Ok(sizes)
 }
 
-/// The sizes that the adaptive design may climb: the full data is no canary, unless there are too few others.
+/// The sizes that the adaptive design may choose: without the full data, unless there are too few others.
 fn ladder(mut sizes: Vec<Size>, total: usize) -> Vec<Size> {
     if sizes.len() > FEWEST_SIZES {
         sizes.retain(|size| size.objects < total);

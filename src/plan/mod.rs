@@ -1,8 +1,8 @@
-//! The **plan**: which canary runs a job needs, what they may cost at worst, and why there are none.
+//! The **plan**: which canary runs a job needs, what they may cost at worst, or why there are none.
 //!
-//! Pure: spec and listed data go in; runs come out, before anything is spent. The fixed design asks once for every
-//! fraction at every work level, `replicates` times. The adaptive design is asked for its next run again and again, given
-//! what is measured and spent ([`next`]).
+//! Pure: turns spec and listed data into runs, before money is spent. The fixed design has `replicates` runs of every
+//! fraction at every work level. The adaptive design chooses its next run from what was measured and spent so far
+//! ([`next`]).
 
 mod adaptive;
 mod design;
@@ -22,25 +22,25 @@ use crate::instance::{InstanceConfiguration, Price};
 use crate::spec::{Design, Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd, count_as_float};
 
-/// What is asked for one job.
+/// The canary runs of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// On `instance`. The fixed design runs them all, in this order; the adaptive design chooses among them, one at a time.
+    /// On `instance`. The fixed design runs all of them in this order; the adaptive design chooses one at a time.
     pub runs: Vec<CanaryRun>,
     pub is_adaptive: bool,
-    /// What they cost at worst, which is the whole spend limit for the adaptive design; absent without a price.
+    /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
     /// The longest that all runs can take, those of alternatives included: `parallel` at a time in the fixed design, one
     /// after the other in the adaptive one.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
-    /// What a reader should know, as sentences.
+    /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// Each alternative, and why it is not measured, if so.
+    /// Each alternative, with the reason if it is not measured.
     pub fn outcomes(&self) -> Vec<(&InstanceConfiguration, Option<String>)> {
         self.alternatives
             .iter()
@@ -51,7 +51,7 @@ impl Plan {
             .collect()
     }
 
-    /// Gives up the alternatives that were still to be measured.
+    /// Marks the alternatives that were still to be measured as not measured.
     pub fn leave_out_alternatives(&mut self, why: &NotMeasured) {
         for alternative in &mut self.alternatives {
             if alternative.runs.is_ok() {
@@ -60,7 +60,7 @@ impl Plan {
         }
     }
 
-    /// What all planned runs cost at worst, those of measured alternatives included; absent without a price.
+    /// The worst-case cost of all planned runs, including those of measured alternatives; `None` without a price.
     pub fn total_worst_case(&self) -> Option<Usd> {
         if self.is_adaptive {
             return self.worst_case;
@@ -82,7 +82,7 @@ pub struct PlannedAlternative {
     pub worst_case: Option<Usd>,
 }
 
-/// Why an alternative is not measured; it never causes a refusal.
+/// Why an alternative is not measured. This never fails a plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotMeasured {
     #[error("no price is known for it")]
@@ -91,7 +91,7 @@ pub enum NotMeasured {
     NoQuota,
     #[error("needs up to {0}")]
     TooExpensive(Usd),
-    #[error("what is left of the spend limit of {0} does not pay for a forecast")]
+    #[error("the rest of the spend limit of {0} does not cover a forecast")]
     NothingLeft(Usd),
     #[error("not yet")]
     NotYet,
@@ -106,14 +106,14 @@ pub enum NotMeasured {
 /// Why a job cannot be planned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// A person must mend the data or the spec.
+    /// The data or the spec must be corrected.
     #[error("no channel of job `{job}` is sampled, so no canary can be smaller than the full run")]
     NothingSampled { job: String },
     #[error(
         "channel `{channel}` of job `{job}` has one object; a canary needs several to draw from"
     )]
     OneObject { job: String, channel: String },
-    /// The outcome is unknown: tomorrow, or with a higher limit, it may be told.
+    /// The outcome is unknown; it may be decided later, or with a higher limit.
     #[error("{0}")]
     Unknown(String),
 }
@@ -125,14 +125,14 @@ pub enum Alternatives {
     Skip,
 }
 
-/// Prices of instance configurations as the caller knows them; `None` where there is none.
+/// Looks up the price of an instance configuration; `None` if unknown.
 pub type PriceOf<'a> = &'a dyn Fn(&InstanceConfiguration) -> Option<Price>;
 
 /// Plans a job's design over its listed data.
 ///
-/// The whole fixed design on `instance` is held against the spend limit first: over it, nothing is launched. Alternatives
-/// come after, in the order of the spec, while they fit into what is left. The adaptive design is held against the limit
-/// run by run ([`next`]), so its plan is what it may choose from.
+/// The fixed design on `instance` must fit the spend limit as a whole; else it is an error. Alternatives follow in the order of
+/// the spec, as long as they fit the remaining limit. The adaptive design is checked against the limit run by run ([`next`]),
+/// so its plan is only what it may choose from.
 pub fn plan(
     job: &Job,
     dataset: &Dataset,
@@ -145,7 +145,7 @@ pub fn plan(
     let mut headroom = Headroom::new(job.canary.spend_limit);
     let price = price_of(&job.instance);
     let worst = if is_adaptive {
-        // Every size once; only levels of work, and too few sizes, make it run one again.
+        // Every size once; it repeats a size only for levels of work, or if there are too few sizes.
         let once = worst_case(&runs, price.as_ref());
         once.map(|once| {
             if runs.len() >= FEWEST_RUNS && job.work.is_none() && once < job.canary.spend_limit {
@@ -161,7 +161,7 @@ pub fn plan(
         && !headroom.take(worst)
     {
         return Err(PlanError::Unknown(format!(
-            "the canaries may cost up to {worst}, above the spend limit of {}; raise canary.spend_limit, lower canary.max_runtime or ask for fewer runs",
+            "the canaries may cost up to {worst}, above the spend limit of {}; raise canary.spend_limit, lower canary.max_runtime or request fewer runs",
             job.canary.spend_limit
         )));
     }
@@ -187,7 +187,7 @@ pub fn plan(
         && smallest.objects < hosts
     {
         notes.push(format!(
-            "The smallest canary has {} for {hosts} machines, so some of them get none of the sharded data; larger fractions tell more.",
+            "The smallest canary has {} for {hosts} machines, so some of them get no sharded data; larger fractions give better forecasts.",
             count(usize::try_from(smallest.objects).unwrap_or(usize::MAX), "object"),
         ));
     }
@@ -231,7 +231,7 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
     }
 }
 
-/// The same runs on another configuration, unless it is left out.
+/// The same runs on another configuration, unless that is not measured.
 fn plan_alternative(
     instance: &InstanceConfiguration,
     runs: &[CanaryRun],
@@ -258,7 +258,7 @@ fn plan_alternative(
 }
 
 impl PlannedAlternative {
-    /// With what its runs cost at worst, set aside; given up where that does not fit.
+    /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit.
     fn within(mut self, headroom: &mut Headroom, price_of: PriceOf<'_>) -> Self {
         if let Ok(runs) = &self.runs {
             self.worst_case = worst_case(runs, price_of(&self.instance).as_ref());

@@ -1,4 +1,4 @@
-//! Which objects a canary gets: drawn without repeats, the same for the same seed.
+//! Draws the objects of a canary: without replacement, and the same for the same seed.
 
 use sha2::{Digest, Sha256};
 
@@ -12,9 +12,9 @@ pub(super) struct Size {
     pub(super) objects: usize,
 }
 
-/// Objects for each fraction of the list: min(N, max(rank in the list, round(fraction x N))), equal sizes dropped.
+/// The number of objects of each fraction: min(N, max(rank in the list, round(fraction x N))), without equal sizes.
 ///
-/// The rank keeps the sizes apart when the data has few objects: 1, 2, 3 % of 10 objects are 1, 2 and 3 objects.
+/// The rank makes the sizes differ if the data has few objects: 1, 2, 3 % of 10 objects are 1, 2 and 3 objects.
 pub(super) fn sizes(fractions: &[Fraction], total: usize) -> Vec<Size> {
     let mut sizes: Vec<Size> = Vec::with_capacity(fractions.len());
     for (index, fraction) in fractions.iter().enumerate() {
@@ -31,8 +31,8 @@ pub(super) fn sizes(fractions: &[Fraction], total: usize) -> Vec<Size> {
     sizes
 }
 
-/// What every channel gets in one run: `objects` of `total` from the sampled channel with the fewest, the same share of
-/// every other sampled channel, and whole channels whole.
+/// The data of every channel in one run: `objects` of `total` from the smallest sampled channel, the same share of every
+/// other sampled channel, and all of the other channels.
 pub(super) fn draw(
     dataset: &Dataset,
     objects: usize,
@@ -62,8 +62,8 @@ pub(super) fn draw(
         .collect()
 }
 
-/// Gives each object its rank in the drawing of one run: a hash, so that the order neither depends on the listing nor on a
-/// generator's version, and an added object disturbs no other. The lowest ranks are drawn.
+/// Ranks the objects for one run by a hash, so that the order depends neither on the listing nor on the version of a random
+/// generator, and an added object does not change the order of the others. The lowest ranks are drawn.
 pub(super) struct SampleOrder(Sha256);
 
 impl SampleOrder {
@@ -78,8 +78,8 @@ impl SampleOrder {
 
     /// Draws `want` of `from`.
     ///
-    /// The whole ranks of a million objects would be a few times as large as their listing. So only the first four bytes are
-    /// kept of each; where they do not say which of some objects are drawn, the whole ranks do.
+    /// The full ranks of a million objects would be several times as large as their listing. So only the first four bytes of
+    /// each are kept; the full ranks decide between objects for which these are equal.
     pub(super) fn draw(&self, from: &Objects, want: usize) -> Objects {
         if want >= from.len() {
             return from.clone();
@@ -111,9 +111,9 @@ impl SampleOrder {
     }
 }
 
-/// The number that `n` others would stand before if all were sorted, and how many are lower. `n` is below their count.
+/// The number at index `n` in sorted order, and how many numbers are lower. `n` is below their count.
 ///
-/// Counts them by their upper halves and sorts those of one count only, so it needs little memory beside them.
+/// Counts the numbers by their upper halves and sorts only those with the same upper half, so it needs little extra memory.
 fn nth_lowest(numbers: &[u32], n: usize) -> (u32, usize) {
     let upper_half = |number: u32| usize::try_from(number >> 16).expect("16 bits");
     let mut counts = vec![0_usize; 1 << 16];

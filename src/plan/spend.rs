@@ -1,13 +1,13 @@
-//! What canaries may cost at worst, held against the spend limit before anything is launched.
+//! The worst-case cost of canaries, which must fit the spend limit before they are launched.
 
 use crate::canary::CanaryRun;
 use crate::instance::Price;
 use crate::units::{Seconds, Usd};
 
-/// A run is billed until it has stopped; ending it takes up to two minutes beyond its limit.
+/// A run is billed until it has stopped, which takes up to two minutes beyond its limit.
 pub const TIME_TO_STOP: Seconds = Seconds(120.0);
 
-/// The most that `runs` can cost; `None` without a price, and then the spend rule does not apply.
+/// The most that `runs` can cost; `None` without a price, in which case the spend limit does not apply.
 pub fn worst_case(runs: &[CanaryRun], price: Option<&Price>) -> Option<Usd> {
     let price = price?;
     Some(
@@ -20,7 +20,7 @@ pub fn worst_case(runs: &[CanaryRun], price: Option<&Price>) -> Option<Usd> {
     )
 }
 
-/// What is left of a spend limit.
+/// The remaining part of a spend limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Headroom(Usd);
 
@@ -29,7 +29,7 @@ impl Headroom {
         Self(limit)
     }
 
-    /// Sets `amount` aside if it fits; else changes nothing and says no.
+    /// Reserves `amount` if it fits; else changes nothing and returns false.
     pub fn take(&mut self, amount: Usd) -> bool {
         let fits = amount <= self.0;
         if fits {

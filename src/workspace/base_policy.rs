@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spec_in_the_forges_folder_speaks_of_the_checkout() {
+    fn a_spec_in_the_forges_folder_mentions_the_checkout() {
         for (file, folder) in [
             ("canary-gate.yml", ""),
             (".github/canary-gate.yml", ""),

@@ -58,7 +58,7 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
             return Err(AppError::usage(
                 "`--base` and `--head` need a git checkout, and git knows none here",
             )
-            .help("say what changed with `--changed-files FILE` or `--all`"));
+            .help("name the changes with `--changed-files FILE` or `--all`"));
         }
         return everything("there is no git checkout here");
     };

@@ -25,7 +25,7 @@ impl CodeSelection {
     /// otherwise a change could hide its own code and be taken for an earlier one.
     pub(crate) fn takes(&self, file: &str) -> bool {
         self.globs.iter().any(|globs| globs.matches(file))
-            || (self.is_source(file) && !self.globs.iter().all(|globs| globs.speaks_of(file)))
+            || (self.is_source(file) && !self.globs.iter().all(|globs| globs.mentions(file)))
     }
 
     fn is_source(&self, file: &str) -> bool {

@@ -150,7 +150,7 @@ fn a_summary_that_does_not_fit_is_the_shorter_one_and_says_so() {
         summary(0, &full, "# Short\n"),
         (
             SummaryExtent::Shorter,
-            "# Short\n\nThe full report is larger than a step summary may be; this is its short form.\n"
+            "# Short\n\nThe full report is too large for a step summary; this is its short form.\n"
                 .to_owned()
         )
     );
@@ -166,7 +166,9 @@ fn even_the_shorter_one_is_cut_at_the_end_of_a_line() {
     let (written, text) = summary(0, &lines, &lines);
     assert_eq!(written, SummaryExtent::Beginning);
     assert!(text.len() > (1 << 20) - 200);
-    assert!(text.ends_with("ä😀 a line\n\nThe report is larger than a step summary may be; the rest of it is left out.\n"));
+    assert!(text.ends_with(
+        "ä😀 a line\n\nThe report is too large for a step summary; the rest is left out.\n"
+    ));
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! What the adaptive design reads from its situation.
+//! What the adaptive design derives from its situation.
 
 use super::{KEPT_BESIDES, NextRung, Rung, Situation, candidate};
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
 use crate::units::count_as_float;
 
-/// Whether a forecast has the fewest completed runs and sizes it needs.
+/// Whether a forecast has enough completed runs and sizes.
 pub fn has_enough(measurements: &[Measurement]) -> bool {
     let completed = measurements.iter().filter(|run| run.is_completed());
     completed.count() >= FEWEST_RUNS && sizes(measurements) >= FEWEST_SIZES
@@ -25,7 +25,7 @@ impl Situation<'_> {
         self.measurements.iter().filter(|run| run.is_completed())
     }
 
-    /// In seconds; 0 where none was ended at its limit.
+    /// In seconds; 0 if no run was stopped at its limit.
     pub(super) fn longest_timed_out(&self) -> f64 {
         self.measurements
             .iter()
@@ -41,13 +41,13 @@ impl Situation<'_> {
         })
     }
 
-    /// In seconds; infinite without a budget.
+    /// The remaining budget in seconds; infinite without a budget.
     pub(super) fn left(&self) -> f64 {
         self.budget
             .map_or(f64::INFINITY, |budget| budget.0 - self.spent.0)
     }
 
-    /// Those that can still be run, and are smaller than any that was ended at its limit.
+    /// The rungs that can still be run and are smaller than any run that was stopped at its limit.
     pub(super) fn open_rungs(&self) -> impl DoubleEndedIterator<Item = &Rung> {
         let bound = self
             .measurements
@@ -66,7 +66,7 @@ impl Situation<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// Whether a forecast has the fewest runs and sizes it needs.
+    /// Whether a forecast has enough completed runs and sizes.
     pub(super) fn has_enough(&self) -> bool {
         has_enough(self.measurements)
     }
@@ -99,7 +99,7 @@ impl Situation<'_> {
         KEPT_BESIDES * smallest.map(|other| other.likely).sum::<f64>()
     }
 
-    /// What small runs must still have room after the next one, in seconds.
+    /// The time to reserve after the next run for the small runs that are still missing, in seconds.
     pub(super) fn kept_for_the_fewest(&self, open: &[NextRung]) -> f64 {
         let after = self.missing_runs().saturating_sub(1);
         let smallest = open.first().map_or(0.0, |one| one.median);

@@ -195,7 +195,7 @@ fn each_kind_of_value_says_what_it_wants() {
         (
             "cost: 50 USD",
             "cost: $50",
-            "jobs.churn.budget.cost: `$50` is not how dollars are written here (write `50 USD`)",
+            "jobs.churn.budget.cost: `$50` is not a dollar amount in this format (write `50 USD`)",
         ),
         (
             "local: 1.20 USD/h",
