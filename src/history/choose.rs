@@ -1,7 +1,7 @@
 //! Selects records: by name where that is enough, else by reading, newest first, and no more than needed.
 
-use super::entry::{Entry, RecordKind};
-use super::record::{Event, ForecastRecord, Record};
+use super::entry::Entry;
+use super::record::{Event, ForecastRecord, Record, RecordKind};
 use super::scope::Scope;
 use super::{Damaged, History, HistoryError, Loaded};
 use crate::instance::InstanceConfiguration;

@@ -3,12 +3,10 @@
 //! `main/churn/20261121T091407.123Z-forecast-3f9c2e1d8a7054b6-a1b2c3d4e5f60718.json`: scope, job, time, kind, key, and what
 //! makes the name unique.
 
-use std::fmt;
-
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, civil};
 
-use super::record::Record;
+use super::record::{Record, RecordKind};
 use super::scope::Scope;
 
 /// The format of the time in a record's name: `20261121T091407.123Z`.
@@ -34,28 +32,6 @@ pub struct Entry {
     pub key: String,
     /// Distinguishes records of the same instant; 16 hex digits.
     pub unique: String,
-}
-
-/// What a record is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RecordKind {
-    Canary,
-    Forecast,
-}
-
-impl RecordKind {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Canary => "canary",
-            Self::Forecast => "forecast",
-        }
-    }
-}
-
-impl fmt::Display for RecordKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 impl Entry {

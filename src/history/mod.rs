@@ -15,7 +15,8 @@ mod samples;
 mod scope;
 
 pub use choose::{BaseWanted, FirstReadable, canaries, forecasts, newest};
-pub use entry::{Entry, RecordKind};
+pub use entry::Entry;
+pub use record::RecordKind;
 pub use scope::Scope;
 
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,9 +1,10 @@
 //! [`Record`]: one canary or one forecast, as immutable, versioned JSON.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::entry::RecordKind;
 use crate::measurement::{Measurement, Outcome};
 use crate::report::InstanceForecast;
 use crate::verdict::Verdict;
@@ -145,5 +146,27 @@ impl Record {
             Content::Forecast(forecast) => Some(forecast),
             Content::Canary { .. } => None,
         }
+    }
+}
+
+/// What a record is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecordKind {
+    Canary,
+    Forecast,
+}
+
+impl RecordKind {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Canary => "canary",
+            Self::Forecast => "forecast",
+        }
+    }
+}
+
+impl fmt::Display for RecordKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }
