@@ -11,7 +11,7 @@ use crate::units::UsdPerHour;
 use crate::verdict::Verdict;
 
 /// One check of a series.
-pub(crate) struct Check {
+pub(crate) struct StoredCheck {
     pub(crate) at: Timestamp,
     pub(crate) commit: Option<String>,
     /// Of the code, 64 hex digits; absent where it is not known.
@@ -35,7 +35,7 @@ pub(crate) struct ThisCheck {
     pub(crate) machine: Option<String>,
 }
 
-impl Check {
+impl StoredCheck {
     fn record(&self) -> drift::CheckRecord<'_> {
         drift::CheckRecord {
             at: self.at,
@@ -47,7 +47,7 @@ impl Check {
 }
 
 /// Compares the newest recorded check, which `report` is about, with those before it.
-pub(crate) fn hold_recorded(job: &Job, checks: &[Check], report: &mut JobReport) {
+pub(crate) fn hold_recorded(job: &Job, checks: &[StoredCheck], report: &mut JobReport) {
     if checks.len() > 1 {
         add(job, &checks.iter().collect::<Vec<_>>(), report);
     } else {
@@ -62,7 +62,7 @@ pub(crate) fn hold_recorded(job: &Job, checks: &[Check], report: &mut JobReport)
 /// the first on the job's instance.
 pub(crate) fn hold_against_earlier(
     job: &Job,
-    earlier: &[Check],
+    earlier: &[StoredCheck],
     this: &ThisCheck,
     report: &mut JobReport,
     is_whole: bool,
@@ -93,7 +93,7 @@ pub(crate) fn hold_against_earlier(
         return false;
     }
     report.notes.extend(what_else_differs(baseline, this));
-    let today = Check {
+    let today = StoredCheck {
         at: this.at,
         commit: this.commit.clone(),
         code_key: this.code_key.clone(),
@@ -102,7 +102,7 @@ pub(crate) fn hold_against_earlier(
         measurements: of_instance(&report.measurements, report),
         price: report.forecasts.first().and_then(price_of_all),
     };
-    let series: Vec<&Check> = earlier.iter().chain([&today]).collect();
+    let series: Vec<&StoredCheck> = earlier.iter().chain([&today]).collect();
     add(job, &series, report);
     false
 }
@@ -116,7 +116,7 @@ fn not_judged(report: &mut JobReport, reason: &str) {
 }
 
 /// Whether code and machine differ from the baseline's: possible causes of a difference.
-fn what_else_differs(baseline: &Check, this: &ThisCheck) -> Vec<String> {
+fn what_else_differs(baseline: &StoredCheck, this: &ThisCheck) -> Vec<String> {
     let mut notes = Vec::new();
     if let (Some(theirs), Some(ours)) = (&baseline.code_key, &this.code_key) {
         notes.push(match theirs == ours {
@@ -135,7 +135,7 @@ fn what_else_differs(baseline: &Check, this: &ThisCheck) -> Vec<String> {
 }
 
 /// Adds the drift of a series to the report of its last check.
-fn add(job: &Job, series: &[&Check], report: &mut JobReport) {
+fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
     let series: Vec<drift::CheckRecord<'_>> = series.iter().map(|check| check.record()).collect();
     match drift::check(&series, &job.drift, job.budget.certainty) {
         Ok(found) => {

@@ -1,6 +1,6 @@
 //! `drift`: every job measured anew and held against the checks before; or only the records of those.
 
-use crate::assess::drift_check::{self, Check};
+use crate::assess::drift_check::{self, StoredCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::change::{AffectedJob, Change};
@@ -101,7 +101,7 @@ async fn from_history(
             continue;
         };
         let mut report = recorded_report(project, job, newest);
-        let checks: Vec<Check> = checks.iter().map(check_of).collect();
+        let checks: Vec<StoredCheck> = checks.iter().map(check_of).collect();
         drift_check::hold_recorded(job, &checks, &mut report);
         reports.push(report);
     }

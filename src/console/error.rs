@@ -303,7 +303,7 @@ impl From<GitError> for AppError {
 impl From<HistoryError> for AppError {
     fn from(error: HistoryError) -> Self {
         let mapped = Self::failed(error.what).help(error.help);
-        let mapped = match error.is_passing {
+        let mapped = match error.is_transient {
             true => mapped.ending_with(crate::exit::UNKNOWN),
             false => mapped,
         };

@@ -11,7 +11,7 @@ use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::plan::{
-    self, Aim, StopReason, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, SpendingRule,
+    self, Aim, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, SpendingRule, StopReason,
 };
 use crate::spec::{Job, LineOrigin};
 use crate::units::{Fraction, Seconds, Usd};

@@ -1,7 +1,7 @@
 //! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
 
 use crate::assess::base_result::BaseResult;
-use crate::assess::drift_check::{self, Check, ThisCheck};
+use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
@@ -226,7 +226,7 @@ async fn keep(
         && report.forecasts.first().is_some_and(has_time);
     let is_baseline = match request.purpose {
         Purpose::Drift => {
-            let earlier: Vec<Check> = checks.iter().map(check_of).collect();
+            let earlier: Vec<StoredCheck> = checks.iter().map(check_of).collect();
             let this = ThisCheck {
                 at: jiff::Timestamp::now(),
                 commit: history.commit(),

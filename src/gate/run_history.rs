@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::assess::base_result::BaseResult;
-use crate::assess::drift_check::{self, Check};
+use crate::assess::drift_check::{self, StoredCheck};
 use crate::canary::{CanaryRun, Key};
 use crate::console::{AppError, printable, say};
 use crate::gate::job_keys::JobKeys;
@@ -40,11 +40,11 @@ pub(crate) struct RunHistory {
 pub(crate) type RecordedForecast = (Record, record::ForecastRecord);
 
 /// A recorded forecast as a check of a series.
-pub(crate) fn check_of((record, found): &RecordedForecast) -> Check {
+pub(crate) fn check_of((record, found): &RecordedForecast) -> StoredCheck {
     let row = found.forecasts.first();
     let instance = row.map(|row| &row.instance);
     let runs = found.measurements.iter();
-    Check {
+    StoredCheck {
         at: record.recorded_at,
         commit: record.commit.clone(),
         code_key: record.code_key.clone(),

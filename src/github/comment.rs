@@ -202,7 +202,7 @@ impl From<&Author> for Identity {
 
 /// What to do with the comments of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice<'a> {
+pub enum CommentChoice<'a> {
     /// None is ours and about this spec.
     Create,
     /// A newer run has told already: nothing is written.
@@ -236,16 +236,16 @@ pub fn own_comments<'a>(
 /// What to do in order to tell what belongs under `marker`, given our own comments about its spec, oldest first.
 ///
 /// The stub of an older run is written over, whether that run is at work or dead; a newer run's is not.
-pub fn choose<'a>(own: &[(&'a Comment, Marker)], marker: &Marker) -> Choice<'a> {
+pub fn choose<'a>(own: &[(&'a Comment, Marker)], marker: &Marker) -> CommentChoice<'a> {
     let Some((kept, _)) = own.first() else {
-        return Choice::Create;
+        return CommentChoice::Create;
     };
     match newest(own) {
-        Some((newest, theirs)) if theirs.age() > marker.age() => Choice::Superseded {
+        Some((newest, theirs)) if theirs.age() > marker.age() => CommentChoice::Superseded {
             by: newest,
             order: theirs.order,
         },
-        _ => Choice::Update { kept },
+        _ => CommentChoice::Update { kept },
     }
 }
 

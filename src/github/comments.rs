@@ -49,7 +49,9 @@ impl Github {
         let path = format!("issues/{pull_request}/comments");
         let mut comments = Vec::new();
         let listing = self
-            .pages(&path, PAGES, |Listed(comment)| comments.push(comment))
+            .pages(&path, PAGES, |ListedComment(comment)| {
+                comments.push(comment)
+            })
             .await?;
         match listing {
             ListExtent::Whole => Ok(comments),
@@ -68,7 +70,7 @@ impl Github {
         text: &str,
     ) -> Result<Comment, GithubError> {
         let path = format!("issues/comments/{}", comment.id);
-        let Listed(written) = self.patch_json(&path, &json!({ "body": text })).await?;
+        let ListedComment(written) = self.patch_json(&path, &json!({ "body": text })).await?;
         Ok(written)
     }
 
@@ -84,29 +86,29 @@ impl Github {
 
 /// A comment as GitHub gives it. A body without a marker is dropped at once: other people's may be many and long.
 #[derive(Deserialize)]
-#[serde(from = "Answered")]
-pub(super) struct Listed(pub(super) Comment);
+#[serde(from = "CommentResponse")]
+pub(super) struct ListedComment(pub(super) Comment);
 
 #[derive(Deserialize)]
-struct Answered {
+struct CommentResponse {
     id: u64,
     /// Null for an account that is gone.
-    user: Option<User>,
+    user: Option<GithubAccount>,
     body: Option<String>,
     html_url: String,
 }
 
 /// An account as GitHub gives it.
 #[derive(Deserialize)]
-pub(super) struct User {
+pub(super) struct GithubAccount {
     login: String,
     id: Option<u64>,
     #[serde(rename = "type")]
     kind: String,
 }
 
-impl From<User> for Author {
-    fn from(user: User) -> Self {
+impl From<GithubAccount> for Author {
+    fn from(user: GithubAccount) -> Self {
         Self {
             is_bot: user.kind == "Bot",
             id: user.id,
@@ -115,8 +117,8 @@ impl From<User> for Author {
     }
 }
 
-impl From<Answered> for Listed {
-    fn from(answered: Answered) -> Self {
+impl From<CommentResponse> for ListedComment {
+    fn from(answered: CommentResponse) -> Self {
         let body = answered.body.unwrap_or_default();
         Self(Comment {
             id: answered.id,

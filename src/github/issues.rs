@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{Github, ListExtent};
 use super::comment::Author;
-use super::comments::User;
+use super::comments::GithubAccount;
 use super::error::GithubError;
 use super::issue::{Issue, IssueMarker};
 
@@ -37,7 +37,7 @@ impl Github {
     async fn issues(&self, path: &str) -> Result<Vec<Issue>, GithubError> {
         let mut issues = Vec::new();
         let listing = self
-            .pages(path, PAGES, |Listed(issue)| issues.extend(issue))
+            .pages(path, PAGES, |ListedIssue(issue)| issues.extend(issue))
             .await?;
         match listing {
             ListExtent::Whole => Ok(issues),
@@ -99,33 +99,33 @@ impl Github {
 
 /// An item of a list of issues, which holds pull requests too: those are none.
 #[derive(Deserialize)]
-#[serde(from = "Answered")]
-struct Listed(Option<Issue>);
+#[serde(from = "IssueResponse")]
+struct ListedIssue(Option<Issue>);
 
-impl From<Answered> for Listed {
-    fn from(answered: Answered) -> Self {
+impl From<IssueResponse> for ListedIssue {
+    fn from(answered: IssueResponse) -> Self {
         Self(answered.pull_request.is_none().then(|| answered.into()))
     }
 }
 
 /// The issue that was written.
 #[derive(Deserialize)]
-#[serde(from = "Answered")]
+#[serde(from = "IssueResponse")]
 struct Written(Issue);
 
-impl From<Answered> for Written {
-    fn from(answered: Answered) -> Self {
+impl From<IssueResponse> for Written {
+    fn from(answered: IssueResponse) -> Self {
         Self(answered.into())
     }
 }
 
 /// An issue as GitHub gives it.
 #[derive(Deserialize)]
-struct Answered {
+struct IssueResponse {
     number: u64,
     id: u64,
     /// Null for an account that is gone.
-    user: Option<User>,
+    user: Option<GithubAccount>,
     title: String,
     body: Option<String>,
     html_url: String,
@@ -134,8 +134,8 @@ struct Answered {
 }
 
 /// A body without a marker is dropped at once: other people's may be many and long.
-impl From<Answered> for Issue {
-    fn from(answered: Answered) -> Self {
+impl From<IssueResponse> for Issue {
+    fn from(answered: IssueResponse) -> Self {
         let body = answered.body.unwrap_or_default();
         Self {
             number: answered.number,

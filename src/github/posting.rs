@@ -12,10 +12,10 @@ use serde_json::json;
 
 use super::client::Github;
 use super::comment::{
-    Choice, Comment, Identity, Marker, MarkerState, Order, choose, fold, own_comments,
+    Comment, CommentChoice, Identity, Marker, MarkerState, Order, choose, fold, own_comments,
     says_the_same,
 };
-use super::comments::Listed;
+use super::comments::ListedComment;
 use super::error::GithubError;
 use super::rounds;
 
@@ -28,7 +28,7 @@ const LOOKS: usize = 4;
 /// What became of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
-    pub change: Change,
+    pub change: CommentChange,
     /// Where a person reads it; where it was superseded, the newer one.
     pub url: String,
     /// What went wrong without harm to the report, one sentence each.
@@ -37,7 +37,7 @@ pub struct Posted {
 
 /// What posting a report changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum CommentChange {
     Created,
     Updated,
     /// It stood there already, to the letter.
@@ -145,7 +145,7 @@ struct Posting<'a> {
     /// How often a comment was sent.
     tried: usize,
     /// What was written, and where: from then on nothing that goes wrong is an error.
-    written: Option<(Change, String)>,
+    written: Option<(CommentChange, String)>,
     /// What another round may mend.
     trouble: Option<GithubError>,
     /// Comments that were listed, and are not there any more.
@@ -155,7 +155,7 @@ struct Posting<'a> {
 
 impl Posting<'_> {
     /// Rounds of looking and writing, until a look shows that nothing is left to write.
-    async fn post(&mut self) -> Result<(Change, String), GithubError> {
+    async fn post(&mut self) -> Result<(CommentChange, String), GithubError> {
         let github = self.github;
         let trouble = match rounds::until_done(github, async || self.round().await).await {
             Ok(done) => return Ok(done),
@@ -165,16 +165,16 @@ impl Posting<'_> {
     }
 
     /// Looks, and does the next thing; what became of the report when nothing is left to do.
-    async fn round(&mut self) -> Result<Option<(Change, String)>, GithubError> {
+    async fn round(&mut self) -> Result<Option<(CommentChange, String)>, GithubError> {
         let comments = self.github.comments(self.pull_request).await?;
         let own = self.own(&comments);
         match choose(&own, self.marker) {
-            Choice::Superseded { by, order } if self.created.is_none() => {
+            CommentChoice::Superseded { by, order } if self.created.is_none() => {
                 Ok(Some(self.superseded(by, order)))
             }
-            Choice::Superseded { order, .. } => self.give_way(&own, order).await,
-            Choice::Update { kept } => self.update(kept, &own[1..]).await,
-            Choice::Create => match self.standing() {
+            CommentChoice::Superseded { order, .. } => self.give_way(&own, order).await,
+            CommentChoice::Update { kept } => self.update(kept, &own[1..]).await,
+            CommentChoice::Create => match self.standing() {
                 Some(created) => Ok(self.await_created(&created, &comments)),
                 None => self.create().await.map(|()| None),
             },
@@ -193,7 +193,7 @@ impl Posting<'_> {
         &mut self,
         created: &Comment,
         comments: &[Comment],
-    ) -> Option<(Change, String)> {
+    ) -> Option<(CommentChange, String)> {
         self.looked += 1;
         let is_listed = comments.iter().any(|comment| comment.id == created.id);
         if !is_listed && self.looked < LOOKS {
@@ -203,15 +203,15 @@ impl Posting<'_> {
             true => "the comment was created, and somebody has changed it since".to_owned(),
             false => "the comment was created, and GitHub does not list it yet".to_owned(),
         });
-        Some((Change::Created, created.url.clone()))
+        Some((CommentChange::Created, created.url.clone()))
     }
 
-    fn superseded(&mut self, by: &Comment, order: Order) -> (Change, String) {
+    fn superseded(&mut self, by: &Comment, order: Order) -> (CommentChange, String) {
         let Order { time, run, attempt } = order;
         self.notes.push(format!(
             "the comment tells of a newer run, and was left: run {run}, attempt {attempt}, of {time}"
         ));
-        (Change::Superseded, by.url.clone())
+        (CommentChange::Superseded, by.url.clone())
     }
 
     fn own<'c>(&self, comments: &'c [Comment]) -> Vec<(&'c Comment, Marker)> {
@@ -237,11 +237,11 @@ impl Posting<'_> {
             }
         };
         match result {
-            Ok(Listed(comment)) => {
+            Ok(ListedComment(comment)) => {
                 if let Some(author) = &comment.author {
                     self.identity = Identity::from(author);
                 }
-                self.written = Some((Change::Created, comment.url.clone()));
+                self.written = Some((CommentChange::Created, comment.url.clone()));
                 self.created = Some(comment);
                 Ok(())
             }
@@ -260,7 +260,7 @@ impl Posting<'_> {
         &mut self,
         kept: &Comment,
         others: &[(&Comment, Marker)],
-    ) -> Result<Option<(Change, String)>, GithubError> {
+    ) -> Result<Option<(CommentChange, String)>, GithubError> {
         let mut texts = self.texts.iter().peekable();
         let result = loop {
             let text = texts.next().expect("a report has a length");
@@ -276,7 +276,7 @@ impl Posting<'_> {
         };
         match result {
             Ok(written) => {
-                self.written = Some((Change::Updated, written.url));
+                self.written = Some((CommentChange::Updated, written.url));
                 Ok(None)
             }
             Err(error @ GithubError::NotFound { .. }) => {
@@ -289,13 +289,13 @@ impl Posting<'_> {
     }
 
     /// What this run did to the comment that says its word.
-    fn change(&self, kept: &Comment) -> Change {
+    fn change(&self, kept: &Comment) -> CommentChange {
         match &self.written {
-            _ if self.has_created(kept) => Change::Created,
-            Some(_) => Change::Updated,
+            _ if self.has_created(kept) => CommentChange::Created,
+            Some(_) => CommentChange::Updated,
             // Sent, and the answer lost.
-            None if self.tried > 0 => Change::Created,
-            None => Change::Unchanged,
+            None if self.tried > 0 => CommentChange::Created,
+            None => CommentChange::Unchanged,
         }
     }
 
@@ -305,7 +305,7 @@ impl Posting<'_> {
         &mut self,
         own: &[(&Comment, Marker)],
         newest: Order,
-    ) -> Result<Option<(Change, String)>, GithubError> {
+    ) -> Result<Option<(CommentChange, String)>, GithubError> {
         let Some(folding) = fold(own) else {
             return Ok(None);
         };

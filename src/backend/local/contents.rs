@@ -18,7 +18,7 @@ use crate::spec::Job;
 const CHUNK: usize = 1 << 18;
 
 /// A channel with the place of its files.
-struct Channel {
+struct ContentChannel {
     name: String,
     /// A folder, or the one file.
     path: PathBuf,
@@ -44,9 +44,9 @@ impl LocalBackend {
     /// Where a file that was listed cannot be read.
     pub async fn data_key(&self, job: &Job, dataset: &Dataset) -> Result<Key, BackendError> {
         let channels = dataset.channels.iter().zip(&job.training.channels);
-        let channels: Vec<Channel> = channels
+        let channels: Vec<ContentChannel> = channels
             .map(|(data, channel)| {
-                Ok(Channel {
+                Ok(ContentChannel {
                     name: data.name.clone(),
                     path: listing::channel_path(&self.place, job, channel)?,
                     objects: data.objects.clone(),
@@ -67,7 +67,11 @@ impl LocalBackend {
     }
 }
 
-fn key_of(job: &str, channels: &[Channel], is_over: &AtomicBool) -> Result<Key, BackendError> {
+fn key_of(
+    job: &str,
+    channels: &[ContentChannel],
+    is_over: &AtomicBool,
+) -> Result<Key, BackendError> {
     let mut digests = Vec::new();
     for channel in channels {
         digests.push((channel.name.as_str(), digest(job, channel, is_over)?));
@@ -75,7 +79,11 @@ fn key_of(job: &str, channels: &[Channel], is_over: &AtomicBool) -> Result<Key, 
     Ok(data_key(digests))
 }
 
-fn digest(job: &str, channel: &Channel, is_over: &AtomicBool) -> Result<[u8; 32], BackendError> {
+fn digest(
+    job: &str,
+    channel: &ContentChannel,
+    is_over: &AtomicBool,
+) -> Result<[u8; 32], BackendError> {
     let mut chunk = vec![0; CHUNK];
     let mut whole = Sha256::new();
     let is_file = channel.path.is_file();

@@ -20,14 +20,14 @@ const LARGEST_SOURCE: Bytes = Bytes(Bytes::GIB);
 
 /// One file of an archive.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ArchiveEntry {
     /// From the archive's root, with `/` between folders.
     pub(super) name: String,
     pub(super) executable: bool,
     pub(super) content: ArchivedContent,
 }
 
-impl Entry {
+impl ArchiveEntry {
     /// A file of the source. Links are followed: whoever calls has seen where they lead.
     ///
     /// # Errors
@@ -75,13 +75,15 @@ pub(super) struct Packed {
 /// # Errors
 ///
 /// For a name that is not a plain relative path or is taken, for a file that cannot be read, and above 1 GiB uncompressed.
-pub(super) fn pack(entries: impl IntoIterator<Item = Entry>) -> Result<Packed, BackendError> {
+pub(super) fn pack(
+    entries: impl IntoIterator<Item = ArchiveEntry>,
+) -> Result<Packed, BackendError> {
     pack_within(LARGEST_SOURCE, entries)
 }
 
 fn pack_within(
     largest: Bytes,
-    entries: impl IntoIterator<Item = Entry>,
+    entries: impl IntoIterator<Item = ArchiveEntry>,
 ) -> Result<Packed, BackendError> {
     let mut sorted = BTreeMap::new();
     for entry in entries {
@@ -164,7 +166,7 @@ fn check_name(name: &str) -> Result<(), BackendError> {
 }
 
 /// A name cannot be a file and the folder of another.
-fn check_folders(entries: &BTreeMap<String, Entry>) -> Result<(), BackendError> {
+fn check_folders(entries: &BTreeMap<String, ArchiveEntry>) -> Result<(), BackendError> {
     let folders: BTreeSet<&str> = entries
         .keys()
         .flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at]))

@@ -6,7 +6,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::SagemakerBackend;
-use super::archive::{self, Entry};
+use super::archive::{self, ArchiveEntry};
 use super::metrics::{probe, program};
 use super::placing::output;
 use super::prepared::ProbeWay;
@@ -69,9 +69,9 @@ impl SagemakerBackend {
         if let (ProbePolicy::ScriptMode, Some(program), Some(entry_point)) =
             (&job.canary.probe, probe, entry_point)
         {
-            files.push(Entry::of_bytes(probe::FILE, true, program));
+            files.push(ArchiveEntry::of_bytes(probe::FILE, true, program));
             let wrapper = probe::ENTRY.as_bytes().to_vec();
-            files.push(Entry::of_bytes(probe::ENTRY_FILE, false, wrapper));
+            files.push(ArchiveEntry::of_bytes(probe::ENTRY_FILE, false, wrapper));
             program_name = probe::ENTRY_FILE.to_owned();
             way = ProbeWay::Source { entry_point };
         }
@@ -216,7 +216,7 @@ fn find_source(place: &Place, job: &Job) -> Result<Source, BackendError> {
 }
 
 /// A file of the source; its name in the archive is its path from the source's folder.
-fn entry(folder: &Path, file: &Path) -> Result<Entry, BackendError> {
+fn entry(folder: &Path, file: &Path) -> Result<ArchiveEntry, BackendError> {
     let path = folder.join(file);
     let name = file.to_str().ok_or_else(|| {
         BackendError::new(
@@ -224,5 +224,5 @@ fn entry(folder: &Path, file: &Path) -> Result<Entry, BackendError> {
             "rename it",
         )
     })?;
-    Entry::of_file(name.to_owned(), path)
+    ArchiveEntry::of_file(name.to_owned(), path)
 }

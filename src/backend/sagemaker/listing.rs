@@ -19,7 +19,7 @@ const MOST_EMPTY_PAGES: u32 = 1000;
 
 /// The objects of a channel, and what their keys are below.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedChannel {
     /// The folder that all keys share: whole keys are this and the object's own, one after the other.
     pub base: S3Uri,
     pub objects: Objects,
@@ -29,7 +29,11 @@ pub struct Listed {
 ///
 /// `field` is where the spec names the channel. Fails where nothing is there, where the uri says less than was meant, and
 /// where S3 refuses; throttling is left to the client's retries.
-pub async fn list(s3: &Client, field: &str, channel: &Channel) -> Result<Listed, BackendError> {
+pub async fn list(
+    s3: &Client,
+    field: &str,
+    channel: &Channel,
+) -> Result<ListedChannel, BackendError> {
     let field = format!("{field}.uri");
     let uri = S3Uri::read(&channel.uri, &field)?;
     let permissions = format!(
@@ -230,7 +234,7 @@ impl<'a> Pages<'a> {
         )
     }
 
-    fn finish(self) -> Result<Listed, BackendError> {
+    fn finish(self) -> Result<ListedChannel, BackendError> {
         let prefix = &self.uri.key;
         let Some((kinship, _)) = self.kinship else {
             return Err(BackendError::new(
@@ -243,7 +247,7 @@ impl<'a> Pages<'a> {
             (_, Some(slash)) => prefix[..=slash].to_owned(),
             (_, None) => String::new(),
         };
-        Ok(Listed {
+        Ok(ListedChannel {
             base: S3Uri {
                 bucket: self.uri.bucket.clone(),
                 key: base,

@@ -37,7 +37,7 @@ pub enum PolicyError {
 ///
 /// When nothing that the spec names is in AWS.
 pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Value, PolicyError> {
-    let scope = Scope {
+    let scope = PolicyScope {
         spec,
         region: spec.region.as_deref().or(region).unwrap_or("*"),
     };
@@ -66,12 +66,12 @@ impl<'a> Account<'a> {
 }
 
 /// A bucket and the start of keys in it.
-struct Place<'a> {
+struct PolicyPlace<'a> {
     bucket: &'a str,
     prefix: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PolicyPlace<'a> {
     fn of(uri: &'a str) -> Option<Self> {
         let rest = uri.strip_prefix("s3://")?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -103,12 +103,12 @@ fn literal(key: &str) -> String {
     text
 }
 
-struct Scope<'a> {
+struct PolicyScope<'a> {
     spec: &'a Spec,
     region: &'a str,
 }
 
-impl Scope<'_> {
+impl PolicyScope<'_> {
     fn for_ci(&self) -> Vec<Value> {
         let jobs = self.regional("sagemaker", &[CANARIES]);
         let roles: BTreeSet<&str> = self.roles().collect();
@@ -199,7 +199,7 @@ impl Scope<'_> {
 
     /// Bucket and folder of the history, where it is in S3.
     fn history(&self) -> Option<(&str, String)> {
-        Place::folder(self.spec.history.as_deref()?)
+        PolicyPlace::folder(self.spec.history.as_deref()?)
     }
 
     /// A canary runs the code under test, which has no business with the history.
@@ -309,7 +309,7 @@ impl Scope<'_> {
 
     fn outputs(&self) -> Vec<String> {
         let folders: BTreeSet<String> = (self.spec.jobs.iter())
-            .filter_map(|job| Place::folder(job.training.output.as_deref()?))
+            .filter_map(|job| PolicyPlace::folder(job.training.output.as_deref()?))
             .map(|(bucket, prefix)| {
                 format!(
                     "arn:{}:s3:::{bucket}/{}*",
@@ -326,13 +326,13 @@ impl Scope<'_> {
         let mut buckets: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for place in self
             .channels()
-            .filter_map(|channel| Place::of(&channel.uri))
+            .filter_map(|channel| PolicyPlace::of(&channel.uri))
         {
             let prefixes = buckets.entry(place.bucket).or_default();
             prefixes.insert(format!("{}*", literal(place.prefix)));
         }
         let outputs = (self.spec.jobs.iter())
-            .filter_map(|job| job.training.output.as_deref().and_then(Place::folder));
+            .filter_map(|job| job.training.output.as_deref().and_then(PolicyPlace::folder));
         for (bucket, prefix) in outputs.chain(history) {
             let prefixes = buckets.entry(bucket).or_default();
             prefixes.insert(format!("{}*", literal(&prefix)));
@@ -364,8 +364,8 @@ impl Scope<'_> {
         let data: BTreeSet<String> = self
             .channels()
             .filter(|channel| is_read(channel))
-            .filter_map(|channel| Place::of(&channel.uri))
-            .map(|Place { bucket, prefix }| {
+            .filter_map(|channel| PolicyPlace::of(&channel.uri))
+            .map(|PolicyPlace { bucket, prefix }| {
                 format!(
                     "arn:{}:s3:::{bucket}/{}*",
                     self.partition(),

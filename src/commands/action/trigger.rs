@@ -7,7 +7,7 @@ use crate::github::changes::Changes;
 use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::error::GithubError;
-use crate::github::event::{self, GithubEvent, EventError};
+use crate::github::event::{self, EventError, GithubEvent};
 use crate::github::inputs::Inputs;
 use crate::github::pull_request::PullRequest;
 use crate::spec::MAX_SPEC_BYTES;

@@ -59,7 +59,7 @@ fn ours(id: u64, marker: &Marker) -> Comment {
     written_by("github-actions[bot]", id, &marker.above("the report"))
 }
 
-fn chosen<'a>(comments: &'a [Comment], marker: &Marker) -> Choice<'a> {
+fn chosen<'a>(comments: &'a [Comment], marker: &Marker) -> CommentChoice<'a> {
     choose(&own(comments, &marker.spec), marker)
 }
 
@@ -121,7 +121,7 @@ fn an_order_goes_by_time_then_run_then_attempt() {
 
 #[test]
 fn the_first_report_is_a_new_comment() {
-    assert_eq!(chosen(&[], &marker(SPEC, FIRST)), Choice::Create);
+    assert_eq!(chosen(&[], &marker(SPEC, FIRST)), CommentChoice::Create);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn our_comment_of_an_older_run_is_written_over_also_when_it_says_running() {
         let comments = [ours(7, &earlier)];
         assert_eq!(
             chosen(&comments, &running(SPEC, SECOND)),
-            Choice::Update { kept: &comments[0] }
+            CommentChoice::Update { kept: &comments[0] }
         );
     }
 }
@@ -141,7 +141,7 @@ fn a_newer_run_is_left_alone_also_when_it_says_running() {
         let comments = [ours(7, &marker(SPEC, FIRST)), ours(8, &later)];
         assert_eq!(
             chosen(&comments, &marker(SPEC, FIRST)),
-            Choice::Superseded {
+            CommentChoice::Superseded {
                 by: &comments[1],
                 order: order(SECOND)
             }
@@ -154,12 +154,12 @@ fn a_run_ends_its_own_stub_and_does_not_return_to_it() {
     let stub = [ours(7, &running(SPEC, FIRST))];
     assert_eq!(
         chosen(&stub, &marker(SPEC, FIRST)),
-        Choice::Update { kept: &stub[0] }
+        CommentChoice::Update { kept: &stub[0] }
     );
     let ended = [ours(7, &marker(SPEC, FIRST))];
     assert_eq!(
         chosen(&ended, &running(SPEC, FIRST)),
-        Choice::Superseded {
+        CommentChoice::Superseded {
             by: &ended[0],
             order: order(FIRST)
         }
@@ -172,7 +172,10 @@ fn a_spec_is_compared_whole() {
         ours(7, &marker("non-prod", FIRST)),
         ours(8, &marker("prod.yml", FIRST)),
     ];
-    assert_eq!(chosen(&comments, &marker("prod", SECOND)), Choice::Create);
+    assert_eq!(
+        chosen(&comments, &marker("prod", SECOND)),
+        CommentChoice::Create
+    );
 }
 
 #[test]
@@ -186,7 +189,10 @@ fn a_strangers_marker_is_no_comment_of_ours() {
         gone,
         written_by("GitHub-Actions[bot]", 4, &body),
     ];
-    assert_eq!(chosen(&comments, &marker(SPEC, SECOND)), Choice::Create);
+    assert_eq!(
+        chosen(&comments, &marker(SPEC, SECOND)),
+        CommentChoice::Create
+    );
 }
 
 #[test]
@@ -223,12 +229,15 @@ fn a_marker_from_the_future_silences_nobody() {
         ours(7, &marker(SPEC, "9999-12-30T00:00:00Z/4821/1")),
         ours(8, &running(SPEC, "2026-11-21T10:20:01Z/4821/1")),
     ];
-    assert_eq!(chosen(&forged, &marker(SPEC, SECOND)), Choice::Create);
+    assert_eq!(
+        chosen(&forged, &marker(SPEC, SECOND)),
+        CommentChoice::Create
+    );
     // Clocks differ.
     let ahead = [ours(7, &marker(SPEC, "2026-11-21T10:20:00Z/4821/1"))];
     assert!(matches!(
         chosen(&ahead, &marker(SPEC, SECOND)),
-        Choice::Superseded { .. }
+        CommentChoice::Superseded { .. }
     ));
 }
 
@@ -350,9 +359,9 @@ proptest! {
             us().wrote(comment) && Marker::of(&comment.body).is_some_and(|marker| marker.spec == "prod")
         };
         match choose(&own, &marker) {
-            Choice::Create => prop_assert!(!comments.iter().any(is_ours)),
-            Choice::Superseded { by, .. } => prop_assert!(is_ours(by)),
-            Choice::Update { kept } => prop_assert!(is_ours(kept)),
+            CommentChoice::Create => prop_assert!(!comments.iter().any(is_ours)),
+            CommentChoice::Superseded { by, .. } => prop_assert!(is_ours(by)),
+            CommentChoice::Update { kept } => prop_assert!(is_ours(kept)),
         }
         if let Some(folding) = fold(&own) {
             prop_assert!(is_ours(folding.kept));
@@ -382,13 +391,13 @@ proptest! {
     fn writing_twice_chooses_the_same_comment(comments in comments(), attempt in 0_u32..4) {
         let marker = marker("prod", &format!("2026-11-21T09:14:07Z/1/{attempt}"));
         let own = own(&comments, "prod");
-        let Choice::Update { kept } = choose(&own, &marker) else { return Ok(()) };
+        let CommentChoice::Update { kept } = choose(&own, &marker) else { return Ok(()) };
         let mut after = comments.clone();
         let written = after.iter_mut().find(|comment| comment.id == kept.id).unwrap();
         written.body = marker.above("the report");
         prop_assert_eq!(
             choose(&own_comments(&after, &us(), "prod", now()), &marker),
-            Choice::Update { kept: after.iter().find(|comment| comment.id == kept.id).unwrap() }
+            CommentChoice::Update { kept: after.iter().find(|comment| comment.id == kept.id).unwrap() }
         );
     }
 }

@@ -142,7 +142,7 @@ fn what_changes_meanwhile_counts_as_it_was_read_or_is_told() {
 #[test]
 fn reading_ends_when_nobody_waits_for_it() {
     let data = Data::new();
-    let channel = Channel {
+    let channel = ContentChannel {
         name: "train".to_owned(),
         path: data.path("data"),
         objects: data.list().channels[0].objects.clone(),

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn file(name: &str, content: &str) -> Entry {
-    Entry::of_bytes(name, false, content.as_bytes().to_vec())
+fn file(name: &str, content: &str) -> ArchiveEntry {
+    ArchiveEntry::of_bytes(name, false, content.as_bytes().to_vec())
 }
 
 /// Name, mode and content of every file.
@@ -57,7 +57,7 @@ fn of_a_files_mode_only_the_executable_bit_counts() {
         let path = folder.path().join("run.sh");
         fs::write(&path, "exit 0").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let packed = pack([Entry::of_file("run.sh".to_owned(), path).unwrap()]).unwrap();
+        let packed = pack([ArchiveEntry::of_file("run.sh".to_owned(), path).unwrap()]).unwrap();
         unpacked(&packed).remove(0)
     };
     assert_eq!(
@@ -103,7 +103,7 @@ fn a_source_that_is_data_is_refused() {
     let path = folder.path().join("b.bin");
     fs::write(&path, [0; 60]).unwrap();
     let entries = || {
-        let large = Entry::of_file("b.bin".to_owned(), path.clone()).unwrap();
+        let large = ArchiveEntry::of_file("b.bin".to_owned(), path.clone()).unwrap();
         [file("a.py", &"x".repeat(40)), large]
     };
     assert!(pack_within(Bytes(100), entries()).is_ok());
@@ -117,7 +117,7 @@ fn a_source_that_is_data_is_refused() {
 #[test]
 fn a_file_that_is_gone_is_named() {
     let gone = PathBuf::from("/nowhere/train.py");
-    let error = Entry::of_file("train.py".to_owned(), gone).unwrap_err();
+    let error = ArchiveEntry::of_file("train.py".to_owned(), gone).unwrap_err();
     assert_eq!(error.what, "the source file \"train.py\" cannot be read");
 }
 

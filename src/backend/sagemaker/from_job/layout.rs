@@ -2,7 +2,7 @@
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-use super::page::Page;
+use super::page::SpecPage;
 use super::{machines, training, yaml};
 
 /// A commented spec that asks for what this job was; `tags` are the job's. What a spec cannot say stands in remarks.
@@ -11,7 +11,7 @@ pub(super) fn spec(
     tags: &[(String, String)],
     region: &str,
 ) -> String {
-    let mut page = Page(String::new());
+    let mut page = SpecPage(String::new());
     let name = job.training_job_name().unwrap_or_default();
     let status = job
         .training_job_status()

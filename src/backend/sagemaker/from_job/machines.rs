@@ -3,7 +3,7 @@
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::types::ResourceConfig;
 
-use super::page::Page;
+use super::page::SpecPage;
 use super::yaml;
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType, Price, tables};
 use crate::units::{Seconds, Usd};
@@ -54,7 +54,7 @@ pub(super) fn instance(resources: &ResourceConfig) -> Option<InstanceConfigurati
 }
 
 pub(super) fn write_instance(
-    page: &mut Page,
+    page: &mut SpecPage,
     job: &DescribeTrainingJobOutput,
     instance: Option<&InstanceConfiguration>,
 ) {
@@ -96,7 +96,7 @@ pub(super) fn write_instance(
 }
 
 pub(super) fn budget(
-    page: &mut Page,
+    page: &mut SpecPage,
     job: &DescribeTrainingJobOutput,
     instance: Option<&InstanceConfiguration>,
     region: &str,

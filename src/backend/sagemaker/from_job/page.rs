@@ -8,9 +8,9 @@ use super::yaml;
 pub(super) const FILL_IN: &str = "FILL-IN";
 
 /// The text, as it grows.
-pub(super) struct Page(pub(super) String);
+pub(super) struct SpecPage(pub(super) String);
 
-impl Page {
+impl SpecPage {
     pub(super) fn line(&mut self, depth: usize, text: &str) {
         let _ = writeln!(self.0, "{}{text}", "  ".repeat(depth));
     }

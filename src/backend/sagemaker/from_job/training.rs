@@ -3,7 +3,7 @@
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::types::Channel;
 
-use super::page::{FILL_IN, Page};
+use super::page::{FILL_IN, SpecPage};
 use super::yaml;
 use crate::units::Seconds;
 
@@ -26,7 +26,11 @@ const SECRET_NAMES: [&str; 9] = [
 ];
 
 /// Everything below `training:`.
-pub(super) fn write(page: &mut Page, job: &DescribeTrainingJobOutput, tags: &[(String, String)]) {
+pub(super) fn write(
+    page: &mut SpecPage,
+    job: &DescribeTrainingJobOutput,
+    tags: &[(String, String)],
+) {
     let hyperparameters = hyperparameters(job);
     image(page, job);
     script(page, &hyperparameters);
@@ -60,7 +64,7 @@ fn hyperparameters(job: &DescribeTrainingJobOutput) -> Vec<(&str, String)> {
     values
 }
 
-fn image(page: &mut Page, job: &DescribeTrainingJobOutput) {
+fn image(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     let algorithm = job.algorithm_specification();
     match algorithm.and_then(|algorithm| algorithm.training_image()) {
         Some(image) => page.text(3, "image", Some(image)),
@@ -90,7 +94,7 @@ fn image(page: &mut Page, job: &DescribeTrainingJobOutput) {
     }
 }
 
-fn script(page: &mut Page, hyperparameters: &[(&str, String)]) {
+fn script(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
     let of = |wanted| {
         let mut found = hyperparameters.iter().filter(|(name, _)| *name == wanted);
         found.next().map(|(_, value)| value.as_str())
@@ -116,7 +120,7 @@ fn script(page: &mut Page, hyperparameters: &[(&str, String)]) {
     }
 }
 
-fn write_hyperparameters(page: &mut Page, hyperparameters: &[(&str, String)]) {
+fn write_hyperparameters(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
     let own = |(name, _): &&(&str, String)| !name.starts_with("sagemaker_");
     if !hyperparameters.iter().any(|entry| own(&entry)) {
         return;
@@ -149,7 +153,7 @@ fn write_hyperparameters(page: &mut Page, hyperparameters: &[(&str, String)]) {
     }
 }
 
-fn environment(page: &mut Page, job: &DescribeTrainingJobOutput) {
+fn environment(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     let Some(variables) = job.environment().filter(|variables| !variables.is_empty()) else {
         return;
     };
@@ -162,7 +166,7 @@ fn environment(page: &mut Page, job: &DescribeTrainingJobOutput) {
     }
 }
 
-fn channels(page: &mut Page, job: &DescribeTrainingJobOutput) {
+fn channels(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     page.remark(3, "Canaries get a sample of each channel; with `sample: false` a channel is whole in every canary.");
     page.line(3, "channels:");
     let job_mode = job
@@ -181,7 +185,7 @@ fn channels(page: &mut Page, job: &DescribeTrainingJobOutput) {
 }
 
 /// Whether there is data that a spec can name.
-fn write_channel(page: &mut Page, channel: &Channel, job_mode: Option<&str>) -> bool {
+fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>) -> bool {
     let name = channel
         .channel_name()
         .filter(|name| !name.is_empty())
@@ -234,7 +238,7 @@ fn write_channel(page: &mut Page, channel: &Channel, job_mode: Option<&str>) -> 
     true
 }
 
-fn places(page: &mut Page, job: &DescribeTrainingJobOutput) {
+fn places(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     page.remark(
         3,
         "Where canaries write; the folder must be writable for the role.",
@@ -284,7 +288,7 @@ fn places(page: &mut Page, job: &DescribeTrainingJobOutput) {
     }
 }
 
-fn network(page: &mut Page, job: &DescribeTrainingJobOutput) {
+fn network(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     if let Some(vpc) = job.vpc_config() {
         page.list(3, "subnets", vpc.subnets());
         page.list(3, "security_groups", vpc.security_group_ids());
@@ -300,7 +304,7 @@ fn network(page: &mut Page, job: &DescribeTrainingJobOutput) {
     }
 }
 
-fn write_tags(page: &mut Page, tags: &[(String, String)]) {
+fn write_tags(page: &mut SpecPage, tags: &[(String, String)]) {
     let own = |(name, _): &&(String, String)| {
         let name = name.to_lowercase();
         !name.starts_with("aws:") && !name.starts_with("canary-gate:")
@@ -317,7 +321,7 @@ fn write_tags(page: &mut Page, tags: &[(String, String)]) {
     }
 }
 
-fn metrics(page: &mut Page, job: &DescribeTrainingJobOutput) {
+fn metrics(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     let definitions = job
         .algorithm_specification()
         .map_or(&[][..], |algorithm| algorithm.metric_definitions());

@@ -16,12 +16,12 @@ fn channel(uri: &str, mode: InputMode) -> Channel {
     }
 }
 
-async fn list_of(objects: &[(&str, u64)], uri: &str) -> Result<Listed, BackendError> {
+async fn list_of(objects: &[(&str, u64)], uri: &str) -> Result<ListedChannel, BackendError> {
     let s3 = FakeS3::with(objects).await;
     list(&s3.client, FIELD, &channel(uri, InputMode::File)).await
 }
 
-fn keys(listed: &Listed) -> Vec<(String, u64)> {
+fn keys(listed: &ListedChannel) -> Vec<(String, u64)> {
     let objects = listed.objects.iter();
     objects.map(|object| (object.key, object.bytes.0)).collect()
 }
@@ -33,7 +33,7 @@ fn pairs(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
         .collect()
 }
 
-fn told(result: Result<Listed, BackendError>) -> String {
+fn told(result: Result<ListedChannel, BackendError>) -> String {
     let error = result.unwrap_err();
     format!("{} | {}", error.what, error.help)
 }

@@ -30,7 +30,7 @@ pub(in crate::backend) fn host_of(key: &str) -> Option<&str> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Series {
+enum ProfilerSeries {
     Cpu,
     IoWait,
     Gpu,
@@ -41,7 +41,7 @@ enum Series {
 /// One line. Other fields are of no interest.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Record<'a> {
+struct ProfilerRecord<'a> {
     r#type: &'a str,
     name: &'a str,
     dimension: &'a str,
@@ -49,14 +49,14 @@ struct Record<'a> {
     timestamp: f64,
 }
 
-impl Record<'_> {
-    fn series(&self) -> Option<Series> {
+impl ProfilerRecord<'_> {
+    fn series(&self) -> Option<ProfilerSeries> {
         match (self.r#type, self.dimension) {
-            ("cpu", "CPUUtilization") => Some(Series::Cpu),
-            ("cpu", "I/OWaitPercentage") => Some(Series::IoWait),
-            ("gpu", "GPUUtilization") => Some(Series::Gpu),
-            ("gpu", "GPUMemoryUtilization") => Some(Series::GpuMemory),
-            ("memory", _) if self.name == "MemoryUsedPercent" => Some(Series::Memory),
+            ("cpu", "CPUUtilization") => Some(ProfilerSeries::Cpu),
+            ("cpu", "I/OWaitPercentage") => Some(ProfilerSeries::IoWait),
+            ("gpu", "GPUUtilization") => Some(ProfilerSeries::Gpu),
+            ("gpu", "GPUMemoryUtilization") => Some(ProfilerSeries::GpuMemory),
+            ("memory", _) if self.name == "MemoryUsedPercent" => Some(ProfilerSeries::Memory),
             _ => None,
         }
     }
@@ -66,19 +66,19 @@ impl Record<'_> {
 #[derive(Debug, Clone, Default)]
 pub(in crate::backend) struct Recording {
     /// The mean over cores or GPUs at each time.
-    points: BTreeMap<Series, Vec<f64>>,
+    points: BTreeMap<ProfilerSeries, Vec<f64>>,
 }
 
 impl Recording {
     /// Adds one of the host's files. What is no record is skipped.
     pub(in crate::backend) fn add(&mut self, file: &[u8]) {
         // The parts of one time stand in one file.
-        let mut sums: BTreeMap<(Series, u64), (f64, u32)> = BTreeMap::new();
+        let mut sums: BTreeMap<(ProfilerSeries, u64), (f64, u32)> = BTreeMap::new();
         for line in file.split(|byte| *byte == b'\n') {
             if line.len() > LONGEST_LINE {
                 continue;
             }
-            let Ok(record) = serde_json::from_slice::<Record>(line) else {
+            let Ok(record) = serde_json::from_slice::<ProfilerRecord>(line) else {
                 continue;
             };
             let Some(series) = record.series() else {
@@ -104,13 +104,16 @@ impl Recording {
     pub(in crate::backend) fn usage(&self, memory: Bytes) -> Usage {
         let points = |series| self.points.get(&series).map_or(&[][..], Vec::as_slice);
         let share = |series| utilization(points(series), SOURCE);
-        let peak = points(Series::Memory).iter().copied().reduce(f64::max);
+        let peak = points(ProfilerSeries::Memory)
+            .iter()
+            .copied()
+            .reduce(f64::max);
         Usage {
             memory: peak.and_then(|percent| peak_memory(percent, memory, SOURCE)),
-            cpu_percent: share(Series::Cpu),
-            gpu_percent: share(Series::Gpu),
-            gpu_memory_percent: share(Series::GpuMemory),
-            io_wait_percent: share(Series::IoWait),
+            cpu_percent: share(ProfilerSeries::Cpu),
+            gpu_percent: share(ProfilerSeries::Gpu),
+            gpu_memory_percent: share(ProfilerSeries::GpuMemory),
+            io_wait_percent: share(ProfilerSeries::IoWait),
         }
     }
 }

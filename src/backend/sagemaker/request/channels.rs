@@ -16,13 +16,13 @@ const CODE_CHANNEL: &str = "code";
 #[derive(Debug, Clone)]
 pub(in super::super) struct Input<'a> {
     channel: &'a Channel,
-    source: Source,
+    source: ChannelSource,
     mode: InputMode,
 }
 
 /// Where objects come from.
 #[derive(Debug, Clone, PartialEq)]
-enum Source {
+enum ChannelSource {
     /// The `s3://` address of a manifest.
     Manifest(String),
     /// An `s3://` prefix: every key that begins with it.
@@ -36,7 +36,7 @@ impl<'a> Input<'a> {
         match FileSystem::of_uri(&channel.uri) {
             Some(Ok(file_system)) => Self {
                 channel,
-                source: Source::FileSystem(file_system),
+                source: ChannelSource::FileSystem(file_system),
                 // It is mounted, which SageMaker calls the mode of files.
                 mode: InputMode::File,
             },
@@ -48,7 +48,7 @@ impl<'a> Input<'a> {
     pub(in super::super) fn of_prefix(channel: &'a Channel, uri: String) -> Self {
         Self {
             channel,
-            source: Source::Prefix(uri),
+            source: ChannelSource::Prefix(uri),
             mode: channel.mode,
         }
     }
@@ -57,7 +57,7 @@ impl<'a> Input<'a> {
     pub(in super::super) fn of_manifest(channel: &'a Channel, uri: String) -> Self {
         Self {
             channel,
-            source: Source::Manifest(uri),
+            source: ChannelSource::Manifest(uri),
             mode: match channel.mode {
                 InputMode::FastFile => InputMode::File,
                 mode => mode,
@@ -126,13 +126,17 @@ fn channel(input: &Input<'_>) -> types::Channel {
         .set_content_type(input.channel.content_type.clone());
     let s3 = |kind, uri: &str| s3_source(kind, uri, input.channel.distribution);
     let builder = match &input.source {
-        Source::Manifest(uri) => builder.data_source(s3(types::S3DataType::ManifestFile, uri)),
-        Source::Prefix(uri) => builder.data_source(s3(types::S3DataType::S3Prefix, uri)),
-        Source::FileSystem(file_system) => builder.data_source(file_system_source(file_system)),
+        ChannelSource::Manifest(uri) => {
+            builder.data_source(s3(types::S3DataType::ManifestFile, uri))
+        }
+        ChannelSource::Prefix(uri) => builder.data_source(s3(types::S3DataType::S3Prefix, uri)),
+        ChannelSource::FileSystem(file_system) => {
+            builder.data_source(file_system_source(file_system))
+        }
     };
     let builder = match &input.source {
-        Source::FileSystem(_) => builder,
-        Source::Manifest(_) | Source::Prefix(_) => builder
+        ChannelSource::FileSystem(_) => builder,
+        ChannelSource::Manifest(_) | ChannelSource::Prefix(_) => builder
             .compression_type(types::CompressionType::None)
             .record_wrapper_type(types::RecordWrapper::None),
     };
