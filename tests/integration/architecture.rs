@@ -1,5 +1,6 @@
 //! The house as CONTRIBUTING describes it: imports point one way, and foreign crates stay in their room.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -219,5 +220,109 @@ fn foreign_types_stop_at_the_door() {
                 panic!("src/{file} uses {name}, whose homes are {homes:?}: {line}");
             }
         }
+    }
+}
+
+/// Type names that are defined in several files of src, each with its reason.
+const SHARED_TYPE_NAMES: [(&str, &str); 11] = [
+    (
+        "Ended",
+        "a watch of a training job, and a run without a verdict",
+    ),
+    (
+        "Extent",
+        "how much of a report is shown, and of its runs reused",
+    ),
+    ("Launched", "by SageMaker's API, and by the gate"),
+    ("Outputs", "of the action's step, and of a command"),
+    ("Prepared", "a job after its preflight, and an event's run"),
+    ("Quantity", "forecast, printed, and written in the spec"),
+    ("Recommendation", "of the verdict, and as published"),
+    ("Row", "of two tables"),
+    ("Shown", "of progress, and of a shortened report"),
+    (
+        "Stage",
+        "a folder of staged samples, and a step of the action",
+    ),
+    ("Told", "of a canary under way, and by the action"),
+];
+
+/// The source files without those that only tests compile.
+fn shipped_files() -> Vec<(String, String)> {
+    let files = source_files();
+    let mut test_modules = Vec::new();
+    for (file, text) in &files {
+        let folder = file
+            .strip_suffix("mod.rs")
+            .or(file.strip_suffix("lib.rs"))
+            .map_or_else(
+                || format!("{}/", file.trim_end_matches(".rs")),
+                str::to_owned,
+            );
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            if line.trim() == "#[cfg(test)]"
+                && let Some(declared) = lines.find(|line| !line.trim().starts_with("#["))
+                && let Some((_, name)) = declared.split_once("mod ")
+                && let Some(name) = name.strip_suffix(';')
+            {
+                test_modules.push(format!("{folder}{name}.rs"));
+                test_modules.push(format!("{folder}{name}/"));
+            }
+        }
+    }
+    files
+        .into_iter()
+        .filter(|(file, _)| !test_modules.iter().any(|module| file.starts_with(module)))
+        .map(|(file, text)| {
+            let shipped = text.split("\n#[cfg(test)]\nmod tests {").next();
+            (file, shipped.unwrap_or_default().to_owned())
+        })
+        .collect()
+}
+
+/// The name that a line defines a type by; an associated type, which is indented, is not one.
+fn defined_type(line: &str) -> Option<&str> {
+    let item = line.trim_start();
+    let item = match item.strip_prefix("pub") {
+        Some(item) if item.starts_with('(') => item.split_once(") ")?.1,
+        Some(item) => item.trim_start(),
+        None => item,
+    };
+    let (keyword, rest) = item.split_once(' ')?;
+    let is_definition = match keyword {
+        "struct" | "enum" | "trait" => true,
+        "type" => !line.starts_with(' '),
+        _ => false,
+    };
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+    let name = &rest[..end.unwrap_or(rest.len())];
+    (is_definition && name.starts_with(char::is_uppercase)).then_some(name)
+}
+
+#[test]
+fn a_type_name_is_defined_once() {
+    let mut homes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, text) in shipped_files() {
+        for name in text.lines().filter_map(defined_type) {
+            homes
+                .entry(name.to_owned())
+                .or_default()
+                .insert(file.clone());
+        }
+    }
+    let shared: BTreeMap<_, _> = homes.iter().filter(|(_, files)| files.len() > 1).collect();
+    for (name, files) in &shared {
+        assert!(
+            SHARED_TYPE_NAMES.iter().any(|(shared, _)| shared == name),
+            "{name} is defined in {files:?}; rename one, or give the reason in SHARED_TYPE_NAMES"
+        );
+    }
+    for (name, reason) in SHARED_TYPE_NAMES {
+        assert!(
+            shared.contains_key(&name.to_owned()),
+            "{name} is defined once: remove it from SHARED_TYPE_NAMES"
+        );
+        assert!(!reason.is_empty());
     }
 }
