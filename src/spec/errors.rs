@@ -1,4 +1,4 @@
-//! All that is wrong with a spec, as values and as text for a terminal.
+//! The problems of a spec, as values and as text for a terminal.
 
 use std::fmt;
 
@@ -28,9 +28,9 @@ pub struct SpecProblem {
     pub field: String,
     /// What is wrong.
     pub message: String,
-    /// What to do, where that can be told.
+    /// What to do, if known.
     pub help: Option<String>,
-    /// Absent where no place in the file is to blame.
+    /// Absent if the problem has no place in the file.
     pub place: Option<FilePosition>,
     excerpt: Option<Excerpt>,
 }
@@ -63,7 +63,7 @@ impl Diagnostic for SpecProblem {
 }
 
 impl SpecErrors {
-    /// More problems than this are counted and not shown: nobody mends a hundred at once.
+    /// The most problems shown; more are counted.
     const SHOWN: usize = 20;
 
     pub(super) fn new(
@@ -105,13 +105,12 @@ impl SpecErrors {
         &self.problems
     }
 
-    /// How many there are, those included that were only counted.
+    /// How many there are, including those that were only counted.
     pub fn count(&self) -> usize {
         self.problems.len() + self.further
     }
 
-    /// Everything for a person: the number of problems, then each with its place, its line and what to do. `width` is
-    /// the terminal's, in columns.
+    /// The text for a terminal of `width` columns: the number of problems, then each with its place, its line and what to do.
     pub fn render(&self, colours: bool, width: usize) -> String {
         let width = width.max(60);
         let theme = if colours {
@@ -163,7 +162,7 @@ impl SpecErrors {
             },
             span: view.span,
         };
-        // The handler heads each report with a line of its own; here one headline stands for all.
+        // The handler starts each report with a line of its own; here one headline covers all.
         let report = draw(handler, &snippet);
         let body = report.find('\n').map_or(0, |newline| newline + 1);
         let lines: Vec<&str> = report[body..].lines().map(str::trim_end).collect();
@@ -219,7 +218,7 @@ impl Diagnostic for SpecErrors {
     }
 }
 
-/// What concerns the whole file: the first line of the report, or a problem without a place.
+/// A message about the whole file: the first line of the report, or a problem without a place.
 #[derive(Debug)]
 struct Whole<'a> {
     headline: String,
@@ -275,7 +274,7 @@ impl Diagnostic for Snippet {
     }
 }
 
-/// A few lines that know where in the file they stand, although they may be cropped.
+/// A few lines with their position in the file, which may be cropped.
 #[derive(Debug)]
 struct CroppedSource {
     name: String,

@@ -6,7 +6,7 @@ use miette::SourceSpan;
 
 use super::FilePosition;
 
-/// A file whose lines are known.
+/// A file with the offsets of its lines.
 pub(super) struct NumberedLines<'a> {
     bytes: &'a [u8],
     /// The offset of each line's first byte; never empty.
@@ -16,7 +16,7 @@ pub(super) struct NumberedLines<'a> {
 /// The line of a problem and the one before, uncropped but of bounded length.
 #[derive(Debug, Clone)]
 pub(super) struct Excerpt {
-    /// Cells of the line before: absent where there is none or it says nothing.
+    /// Cells of the line before; absent if there is none or it is blank.
     before: Option<Vec<char>>,
     line: Vec<char>,
     /// What to underline, as indices into `line`.
@@ -25,7 +25,7 @@ pub(super) struct Excerpt {
     line_number: usize,
 }
 
-/// An excerpt as it fits a terminal.
+/// An excerpt cropped for a terminal.
 pub(super) struct View {
     pub(super) text: String,
     /// In bytes of `text`.
@@ -135,7 +135,7 @@ impl<'a> NumberedLines<'a> {
 }
 
 impl Excerpt {
-    /// Crops both lines alike to what a terminal of `width` columns shows, with the problem in sight.
+    /// Crops both lines to the same columns, which fit a terminal of `width` columns and show the problem.
     pub(super) fn view(&self, width: usize) -> View {
         // Line number, bar and margins.
         let gutter = (self.line_number + 1).to_string().len() + 4;
@@ -181,7 +181,7 @@ impl Excerpt {
     }
 }
 
-/// Text that a terminal shows and does not obey.
+/// Text without control characters.
 pub(super) fn clean(text: &str) -> String {
     text.chars().map(visible).collect()
 }

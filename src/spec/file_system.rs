@@ -1,6 +1,6 @@
-//! A channel that lies in a file system: `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
+//! A channel in a file system: `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
 
-/// What SageMaker takes for a directory.
+/// SageMaker's limit for a directory.
 const LONGEST_DIRECTORY: usize = 4096;
 
 /// A file system that SageMaker mounts.
@@ -16,12 +16,12 @@ pub struct FileSystem {
     pub kind: FileSystemKind,
     /// `fs-0123456789abcdef0`
     pub id: String,
-    /// Begins with `/`; of FSx for Lustre its first part is the mount name.
+    /// Starts with `/`; for FSx for Lustre its first part is the mount name.
     pub directory: String,
 }
 
 impl FileSystem {
-    /// Reads an address; `None` where it is none of a file system, `Err` with why it is no good one.
+    /// Reads a URI. `None` if it does not name a file system; `Err` if it does, wrongly.
     pub fn of_uri(uri: &str) -> Option<Result<Self, &'static str>> {
         let (kind, rest) = match (uri.strip_prefix("efs://"), uri.strip_prefix("fsx://")) {
             (Some(rest), _) => (FileSystemKind::Efs, rest),
@@ -47,7 +47,7 @@ impl FileSystem {
             return Err("names no directory");
         }
         if directory.chars().count() > LONGEST_DIRECTORY {
-            return Err("is longer than the 4096 characters SageMaker takes");
+            return Err("is longer than SageMaker's limit of 4096 characters");
         }
         if directory.chars().any(char::is_control) {
             return Err("holds a control character");

@@ -1,12 +1,12 @@
-//! The metric that tells how long a training step takes: a regular expression over the lines of the log, and the number
-//! that it captures, in seconds.
+//! The metric of the time of a training step: a regular expression over the lines of the log, which captures a number of
+//! seconds.
 
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 
-/// What a compiled pattern may take, in bytes. Patterns of a few hundred characters stay far below; a nest of repetitions,
-/// such as `(a{999}){999}`, does not.
+/// The largest compiled pattern, in bytes. Patterns of a few hundred characters are far smaller; nested repetitions, such as
+/// `(a{999}){999}`, are not.
 const COMPILED_BYTES: usize = 1 << 20;
 
 /// A valid step metric. Its pattern has exactly one capture group, and matching takes time linear in the line.
@@ -19,7 +19,7 @@ pub struct StepMetric {
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    #[error("the pattern is no regular expression: {0}")]
+    #[error("the pattern is not a regular expression: {0}")]
     Syntax(String),
     #[error("the pattern is too large: compiled it would take more than {} KiB", COMPILED_BYTES / 1024)]
     TooLarge,
@@ -37,7 +37,7 @@ impl StepMetric {
                 regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
                 error => PatternError::Syntax(last_words(&error.to_string())),
             })?;
-        // The whole match counts as a group of its own.
+        // The whole match counts as a group.
         match pattern.captures_len() - 1 {
             1 => Ok(Self {
                 name: name.to_owned(),
@@ -52,8 +52,8 @@ impl StepMetric {
         &self.name
     }
 
-    /// What the first match in a line captured; `None` where the line does not match. A group that took no part in the
-    /// match captured nothing, an empty text.
+    /// The text that the first match in a line captured; `None` if the line does not match, and empty if the group took no part in
+    /// the match.
     pub fn captured<'a>(&self, line: &'a str) -> Option<&'a str> {
         let captures = self.pattern.captures(line)?;
         Some(captures.get(1).map_or("", |group| group.as_str()))
@@ -72,7 +72,7 @@ impl fmt::Display for StepMetric {
     }
 }
 
-/// The engine draws the pattern and the place in it over several lines; the last one says what is wrong.
+/// The last line of the engine's error, which says what is wrong; the lines before it show the pattern.
 fn last_words(error: &str) -> String {
     let last = error.lines().last().unwrap_or(error);
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
@@ -102,11 +102,11 @@ mod tests {
     fn a_pattern_that_cannot_be_used_says_why() {
         assert_eq!(
             refusal("step ([0-9"),
-            "the pattern is no regular expression: unclosed character class"
+            "the pattern is not a regular expression: unclosed character class"
         );
         assert_eq!(
             refusal("(?<=step )([0-9]+)"),
-            "the pattern is no regular expression: look-around, including look-ahead and look-behind, is not supported"
+            "the pattern is not a regular expression: look-around, including look-ahead and look-behind, is not supported"
         );
         assert_eq!(
             refusal("step [0-9]+"),

@@ -1,11 +1,11 @@
-//! Overrides on a given day: which are in force, what they do to a budget, and what a reader is told of them.
+//! Overrides on a given day: which are in force, how they change a budget, and the notes about them.
 
 use jiff::civil::Date;
 
 use super::{Bound, BudgetLine, Job, LineOrigin, Overridden, Override, OverrideState, Spec};
 
 impl Override {
-    /// What it does to `job`, whose line is as it was written, on `today` (UTC). The last day counts.
+    /// Its effect on `job` on `today` (UTC), given the written line. The last day counts.
     pub fn state(&self, job: &Job, today: Date) -> OverrideState {
         let Some(line) = job.budget.written_line(self.budget) else {
             return OverrideState::NoLine;
@@ -19,7 +19,7 @@ impl Override {
         }
     }
 
-    /// What a report says of it; nothing where it does nothing.
+    /// The note for a report; `None` if it has no effect.
     fn note(&self, line: &BudgetLine, state: OverrideState) -> Option<String> {
         let words = self.budget.words();
         let written = line.limit_words();
@@ -49,10 +49,10 @@ impl Override {
 }
 
 impl Spec {
-    /// Puts the overrides in force on `today` (UTC) into the budgets, and gives back what is to be said of these and of
-    /// expired ones: the job's name and a sentence each, in the order of the overrides.
+    /// Applies the overrides in force on `today` (UTC) to the budgets, and returns a note for each of these and of the expired
+    /// ones: the job's name and a sentence, in the order of the overrides.
     ///
-    /// The limits must be the written ones, so it is done once.
+    /// Call it only once: the limits must be the written ones.
     pub fn apply_overrides(&mut self, today: Date) -> Vec<(String, String)> {
         let mut notes = Vec::new();
         for agreed in &self.overrides {
@@ -77,7 +77,7 @@ impl Spec {
                 line.limit = agreed.up_to;
             }
         }
-        // A line that is wider now may no longer stand for the implicit one: the machine has no more memory for it.
+        // A line that is wider now may no longer cover the implicit one: the machine does not have more memory.
         for job in &mut self.jobs {
             job.budget.renew_implicit_lines(job.training.max_runtime);
         }

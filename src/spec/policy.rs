@@ -1,8 +1,8 @@
 //! **Policy from the base**: what a change may not decide for itself is taken from the spec of the base.
 //!
-//! A spec holds the change under test (code, data, instance) and what the change is held against (budgets, limits,
-//! roles). [`lay`] takes the first from the head and the second from the base, and names every difference, so that a
-//! raise is seen and counts only once it is merged.
+//! A spec holds the change under test (code, data, instance) and the policy for it (budgets, limits, roles). [`lay`] takes the
+//! first from the head and the second from the base, and reports every difference, so that a raise is visible and takes effect
+//! only when it is merged.
 
 mod budget;
 mod difference;
@@ -17,32 +17,32 @@ use crate::instance::InstanceType;
 use crate::units::Usd;
 use difference::Differences;
 
-/// A spec whose policy is the base's, and what is to be said of it.
+/// A spec with the base's policy, and the notes about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Laid {
     pub spec: Spec,
-    /// On what concerns every job, a sentence or two each.
+    /// About all jobs, a sentence or two each.
     pub notes: Vec<String>,
-    /// On one job's policy, by its name; jobs of which nothing is to be said are left out.
+    /// About one job's policy, by its name; jobs without notes are left out.
     pub job_notes: BTreeMap<String, Vec<String>>,
-    /// Jobs of the base that the head has no more, in the base's order.
+    /// Jobs of the base that the head removes, in the base's order.
     pub removed_jobs: Vec<String>,
-    /// Jobs that the base does not know: their policy is the head's own, and their canaries are capped.
+    /// Jobs that are not in the base: their policy is the head's own, and the cost of their canaries is capped.
     pub new_jobs: Vec<String>,
 }
 
-/// Why no policy could be laid.
+/// Why the base's policy cannot be applied.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BasePolicyError {
-    /// The jobs of one backend cannot be run under the policy of another. The outcome is unknown until it is merged.
+    /// The jobs of one backend cannot run under the policy of another. The outcome is unknown until the change is merged.
     #[error(
-        "the backend changes from {base} to {head}, so the base's policy says nothing of this change"
+        "the backend changes from {base} to {head}, so the base's policy does not apply to this change"
     )]
     BackendChanged {
         base: BackendKind,
         head: BackendKind,
     },
-    /// The head asks for what the base's policy does not allow; never empty.
+    /// The head requests something that the base's policy does not allow; never empty.
     #[error("{}", sentence(.0))]
     NotAllowed(Vec<PolicyProblem>),
 }
@@ -69,13 +69,13 @@ impl BasePolicyError {
                 "review the spec by hand and merge the change of `backend` by itself; the next change is judged again"
             }
             Self::NotAllowed(_) => {
-                "policy counts as the base has it: merge its change by itself first, or use what is allowed"
+                "the base's policy applies: merge the change of policy by itself first, or use what is allowed"
             }
         }
     }
 }
 
-/// The first problems in one line.
+/// The first problems on one line.
 fn sentence(problems: &[PolicyProblem]) -> String {
     const SHOWN: usize = 5;
     let mut shown: Vec<String> = problems
@@ -89,15 +89,15 @@ fn sentence(problems: &[PolicyProblem]) -> String {
     shown.join("; ")
 }
 
-/// The head's spec under the base's policy. Both are as they were read, without overrides put into their budgets.
+/// The head's spec under the base's policy. Both specs are as read, without overrides applied.
 ///
-/// Where there is no base, or it does not know a job, the head's own policy stands in, and canaries of all such jobs
-/// together may cost at most `cap`. Without a base, the head's prices of machines that are listed (`is_listed`) do not count:
-/// a price of next to nothing would make any amount of machine time fit under the cap.
+/// For a job that is not in the base, or without a base, the head's own policy counts, and canaries of all such jobs together may
+/// cost at most `cap`. Without a base, the head's prices of listed machines (`is_listed`) do not count: with a price near zero any
+/// amount of machine time would fit under the cap.
 ///
 /// # Errors
 ///
-/// Where the backend changes, or the head asks for what the base's policy does not allow.
+/// If the backend changes, or the head requests something that the base's policy does not allow.
 pub fn lay(
     head: &Spec,
     base: Option<&Spec>,
@@ -167,7 +167,7 @@ pub fn lay(
     }
 }
 
-/// What concerns every job. Every field is named, so that a new one is decided on.
+/// The part that concerns every job. Names every field, so that a new one needs a decision.
 fn lay_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
     let Spec {
         backend,
@@ -220,7 +220,7 @@ fn lay_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
     }
 }
 
-/// The head's own policy, with a cap on what canaries may cost.
+/// The head's own policy, with a cap on the cost of canaries.
 fn stand_in(head: &Spec, cap: Usd, is_listed: &dyn Fn(&InstanceType) -> bool) -> Laid {
     let mut spec = head.clone();
     let mut dropped = Vec::new();
@@ -235,7 +235,7 @@ fn stand_in(head: &Spec, cap: Usd, is_listed: &dyn Fn(&InstanceType) -> bool) ->
         Vec::new()
     } else {
         vec![format!(
-            "No spec of the base vouches for the prices that this pull request writes for {}; AWS's own count.",
+            "No spec of the base confirms the prices that this pull request sets for {}; AWS's own prices are used.",
             difference::list(&dropped)
         )]
     };
@@ -253,7 +253,7 @@ fn stand_in(head: &Spec, cap: Usd, is_listed: &dyn Fn(&InstanceType) -> bool) ->
     }
 }
 
-/// What each of some jobs may cost where all of them together may cost so much: more jobs are no way to more money.
+/// Each job's share of a common limit: more jobs do not get more money.
 fn share(together: Usd, jobs: usize) -> Usd {
     #[expect(
         clippy::cast_precision_loss,
@@ -263,7 +263,7 @@ fn share(together: Usd, jobs: usize) -> Usd {
     Usd(together.0 / jobs)
 }
 
-/// Caps what canaries of a job may cost that the base does not know, and says so.
+/// Caps the cost of the canaries of a job that is not in the base, and returns the note about it.
 fn cap_spend(job: &mut Job, cap: Usd) -> String {
     let asked = job.canary.spend_limit;
     let limit = if asked > cap { cap } else { asked };
@@ -274,7 +274,7 @@ fn cap_spend(job: &mut Job, cap: Usd) -> String {
         String::new()
     };
     format!(
-        "The base does not know this job, so this pull request's own policy stands in; its canaries may cost at most {}{rather}.",
+        "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most {}{rather}.",
         limit.exact()
     )
 }

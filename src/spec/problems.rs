@@ -1,10 +1,10 @@
-//! What is found wrong, doubtful or not served yet while a spec is read, each with its place.
+//! The errors, warnings and unsupported keys found while a spec is read, each with its place.
 
 use std::ops::Range;
 
 use super::{NotYet, NotYetEffect, SpecWarning};
 
-/// Where a value stands: its field path for a reader, and the bytes to underline.
+/// The place of a value: its field path, and the bytes to underline.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct At {
     /// `jobs.churn.budget.cost`; empty for the whole file.
@@ -31,24 +31,24 @@ impl At {
     }
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub(super) struct Located<T> {
     pub(super) value: T,
     pub(super) at: At,
 }
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Problem {
     pub(super) path: String,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// Absent where no place in the file is to blame.
+    /// Absent if the error has no place in the file.
     pub(super) span: Option<Range<usize>>,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) problems: Vec<Problem>,
@@ -59,7 +59,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// More than anyone reads; a hostile file must not fill the memory with complaints.
+    /// The most problems kept, so that a hostile file cannot fill the memory.
     const KEPT: usize = 500;
 
     pub(super) fn is_full(&self) -> bool {
@@ -70,7 +70,7 @@ impl Findings {
         self.push(at, message.into(), None);
     }
 
-    /// A problem with the way out of it.
+    /// Adds a problem with its solution.
     pub(super) fn wrong_with_help(
         &mut self,
         at: &At,
@@ -93,15 +93,14 @@ impl Findings {
         });
     }
 
-    /// Complains that a key is missing that another key makes necessary, unless the key is there and its value was
-    /// complained about.
+    /// Reports a missing key that another key requires, unless the key is present with an invalid value.
     pub(super) fn missing(&mut self, at: &At, key: &str, message: &str, help: Option<&str>) {
         if !self.is_known(&at.key(key, 0..0).path) {
             self.push(at, message.to_owned(), help.map(str::to_owned));
         }
     }
 
-    /// Whether a field, or one below it, was complained about.
+    /// Whether a field, or one below it, has a problem.
     pub(super) fn is_known(&self, path: &str) -> bool {
         self.problems.iter().any(|problem| {
             let below = problem.path.strip_prefix(path);
@@ -109,7 +108,7 @@ impl Findings {
         })
     }
 
-    /// Valid, but worth a second look.
+    /// Adds a warning about a valid value.
     pub(super) fn warn(&mut self, at: &At, message: impl Into<String>) {
         let warning = SpecWarning {
             field: at.path.clone(),
@@ -118,7 +117,7 @@ impl Findings {
         self.warnings.push((at.span.start, warning));
     }
 
-    /// Valid, but no code serves it.
+    /// Adds a valid key that is not supported yet.
     pub(super) fn not_yet(&mut self, at: &At, what: impl Into<String>, effect: NotYetEffect) {
         let not_yet = NotYet {
             field: at.path.clone(),
@@ -128,7 +127,7 @@ impl Findings {
         self.not_yet.push((at.span.start, not_yet));
     }
 
-    /// Warnings and what is not served, in the order of the file.
+    /// Warnings and unsupported keys, in the order of the file.
     pub(super) fn into_remarks(mut self) -> (Vec<SpecWarning>, Vec<NotYet>) {
         self.warnings.sort_by_key(|(start, _)| *start);
         self.not_yet.sort_by_key(|(start, _)| *start);
@@ -139,12 +138,12 @@ impl Findings {
     }
 }
 
-/// Text of the file between back ticks, cut to what fits a line.
+/// Text of the file between back ticks, shortened to fit a line.
 pub(super) fn quoted(text: &str) -> String {
     format!("`{}`", shorten(text))
 }
 
-/// The way out of a problem: ``write `30s`, `30m` or `30h` ``.
+/// The solution of a problem: ``write `30s`, `30m` or `30h` ``.
 pub(super) fn write_one_of(spellings: &[String]) -> Option<String> {
     let spellings: Vec<String> = spellings.iter().map(|text| quoted(text)).collect();
     let spellings: Vec<&str> = spellings.iter().map(String::as_str).collect();
@@ -160,18 +159,18 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The known word that a misspelt one most likely meant.
+/// The known word most similar to a misspelt one.
 pub(super) fn near_miss<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // The distance takes time in proportion to both lengths; no known word is this long.
+    // The distance takes time proportional to both lengths; no known word is this long.
     if written.len() > 64 {
         return None;
     }
     let written = written.to_lowercase().replace('-', "_");
     let allowed = (written.chars().count() / 3).max(1);
-    // Names of a hostile file can be many; whoever misspells one has few. AWS lists more than 200 instance types.
+    // A hostile file can have many names. AWS lists more than 200 instance types.
     known
         .into_iter()
         .take(400)
@@ -184,7 +183,7 @@ pub(super) fn near_miss<'a>(
         .map(|(_, word)| word)
 }
 
-/// Words as a reader lists them: `a, b or c`.
+/// A list of words: `a, b or c`.
 pub(super) fn either(words: &[&str]) -> String {
     match words {
         [] => String::new(),

@@ -1,33 +1,32 @@
-//! Bytes into a tree of [`Node`]s, each with its place in the file. The only file that knows the YAML crate.
+//! Parses bytes into a tree of [`Node`]s, each with its place in the file. The only file that uses the YAML crate.
 //!
-//! It reads the parser's events rather than deserializing: so a number keeps the text it was written with (`0.10`), a
-//! duplicate key reaches us twice, and aliases are counted by our own budget. Only the plain half of YAML is taken: no
-//! tags, no merge keys, text for keys, one document.
+//! It reads the parser's events and does not deserialize, so that a number keeps its text (`0.10`), duplicate keys are visible,
+//! and aliases count against our own limits. It accepts a subset of YAML: no tags, no merge keys, text for keys, one document.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
 
-/// The largest spec that is read. A caller reads at most one byte more, to tell that a file is larger.
+/// The largest spec that is read. A caller reads at most one byte more, to detect a larger file.
 pub const MAX_SPEC_BYTES: usize = 1 << 20;
 
-/// Mappings and lists within each other; a spec needs six.
+/// The most nested mappings and lists; a spec needs six.
 const MAX_DEPTH: usize = 32;
-/// Values in one file, each use of an alias counted in full. A spec has hundreds.
+/// The most values in one file, counting each use of an alias in full. A spec has hundreds.
 const MAX_NODES: usize = 50_000;
-/// Bytes of text over all values, each use of an alias counted in full.
+/// The most bytes of text over all values, counting each use of an alias in full.
 const MAX_TEXT_BYTES: usize = 4 * MAX_SPEC_BYTES;
 
-/// A value and the bytes it was written with.
+/// A value and its bytes in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) value: Value,
-    /// Empty where nothing was written, as after `key:`.
+    /// Empty if nothing was written, as after `key:`.
     pub(super) span: Range<usize>,
 }
 
-/// What was written, by the rules of YAML 1.2 without its odd spellings: `yes` and `True` are text.
+/// The written value, by the rules of YAML 1.2 without its variant spellings: `yes` and `True` are text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Null,
@@ -36,7 +35,7 @@ pub(super) enum Value {
     Number(String),
     Text(String),
     Sequence(Vec<Node>),
-    /// In the order of the file; a key may stand twice.
+    /// In the order of the file; a key may occur twice.
     Mapping(Vec<(YamlKey, Node)>),
 }
 
@@ -47,12 +46,12 @@ pub(super) struct YamlKey {
     pub(super) span: Range<usize>,
 }
 
-/// Why the bytes are not a tree: one problem, since what follows it cannot be trusted.
+/// Why the bytes are not a tree: only the first problem, since later ones may follow from it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct YamlProblem {
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// Absent where no place in the file is to blame.
+    /// Absent if the problem has no place in the file.
     pub(super) span: Option<Range<usize>>,
 }
 
@@ -105,7 +104,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> YamlProblem {
     .help(help)
 }
 
-/// A collection that is still open, and the anchor that names it.
+/// An open collection and its anchor.
 struct Open {
     collection: Collection,
     start: usize,
@@ -118,7 +117,7 @@ enum Collection {
     Mapping(Vec<(YamlKey, Node)>, Option<YamlKey>),
 }
 
-/// What an alias copies: the node and what a copy adds to the counts.
+/// The node that an alias copies, and what a copy adds to the counts.
 struct Anchored {
     node: Node,
     nodes: usize,
@@ -235,7 +234,7 @@ impl<'text> Builder<'text> {
                 return Err(YamlProblem::new("merge keys are not read in a spec", span)
                     .help("write the keys out"));
             }
-            // The parser says `~` where nothing is written.
+            // The parser reports `~` for an empty key.
             if span.is_empty() || text.is_empty() {
                 return Err(
                     YamlProblem::new("a key is missing here", span).help("write `key: value`")
@@ -298,19 +297,19 @@ impl<'text> Builder<'text> {
         self.refuse_as_key(&span)?;
         let Some(anchored) = self.anchors.get(&anchor) else {
             return Err(YamlProblem::new(
-                "an alias stands inside the value it names",
+                "an alias is inside the value that it names",
                 span,
             ));
         };
         let (nodes, bytes) = (anchored.nodes, anchored.bytes);
-        // Counted before it is copied, so that a bomb is never built.
+        // Counted before it is copied, so that an alias bomb is never built.
         self.count(nodes, bytes, &span)?;
         let node = self.anchors[&anchor].node.clone();
         self.place(node, 0);
         Ok(())
     }
 
-    /// Puts a finished node where it belongs.
+    /// Adds a finished node to the open collection.
     fn place(&mut self, node: Node, anchor: usize) {
         if anchor > 0 {
             let (nodes, bytes) = weight(&node);
@@ -328,7 +327,7 @@ impl<'text> Builder<'text> {
         }
     }
 
-    /// A collection or an alias where a key is due is legal YAML that no spec needs.
+    /// Refuses a collection or an alias as a key, which is legal YAML but not part of a spec.
     fn refuse_as_key(&self, span: &Range<usize>) -> Result<(), YamlProblem> {
         match self.stack.last() {
             Some(Open {
@@ -356,7 +355,7 @@ impl<'text> Builder<'text> {
             }
             line_start += line.len();
         }
-        // The parser stops at the end of a file where something opened is not closed: show the last written line.
+        // The parser stops at the end of the file if a collection is not closed: show the last written line.
         let at = at.min(self.text.trim_end().len()) + self.offset;
         YamlProblem::new(format!("this is not YAML: {}", error.info()), at..at)
     }
@@ -373,7 +372,7 @@ fn refuse_tag(tag: Option<&Tag>, span: &Range<usize>) -> Result<(), YamlProblem>
     }
 }
 
-/// Nodes and bytes of text of a tree.
+/// The numbers of nodes and of bytes of text in a tree.
 fn weight(node: &Node) -> (usize, usize) {
     let (mut nodes, mut bytes) = (0, 0);
     let mut todo = vec![node];
@@ -501,7 +500,7 @@ mod tests {
         assert_eq!(problem("a: 1\n---\nb: 2"), "a second document starts here");
         assert_eq!(
             problem("a: &x [*x]"),
-            "an alias stands inside the value it names"
+            "an alias is inside the value that it names"
         );
         for empty in ["", "# nothing\n", "---\n", "~", "\u{feff}"] {
             assert_eq!(problem(empty), "the file is empty", "{empty:?}");

@@ -147,7 +147,7 @@ fn patterns_that_cannot_be_used_are_said_with_their_place() {
         ("(?<=step )([0-9]+)", "look-behind, is not supported"),
         (
             "([0-9]{3,1})",
-            "the pattern is no regular expression: invalid repetition count range",
+            "the pattern is not a regular expression: invalid repetition count range",
         ),
         ("((?:a{999}){999})", "the pattern is too large"),
     ] {

@@ -1,4 +1,4 @@
-//! What is doubtful or not served in a spec whose policy is another's: a remark goes with the field it is about.
+//! Remarks on a spec with another spec's policy: a remark comes from the spec that its field comes from.
 
 use crate::spec::{NotYet, SpecWarning};
 
@@ -19,8 +19,8 @@ impl Remark for SpecWarning {
     }
 }
 
-/// The head's remarks on what is the head's, then the base's on policy; where policy is remarked on alike, in the head's
-/// own order. `is_known` tells whether both have a job.
+/// The head's remarks on the head's fields, then the base's on policy; equal remarks on policy keep the head's order. `is_known`:
+/// whether both have a job.
 pub(super) fn lay<R: Remark>(head: &[R], base: &[R], is_known: impl Fn(&str) -> bool) -> Vec<R> {
     let on_policy = |remark: &&R| is_policy(remark.field(), &is_known);
     let ours: Vec<&R> = base.iter().filter(on_policy).collect();

@@ -149,7 +149,7 @@ fn a_job_that_the_base_does_not_know_is_capped() {
     assert_eq!(
         laid.job_notes["churn2"],
         [
-            "The base does not know this job, so this pull request's own policy stands in; its canaries may cost at most 5 USD, not the 50 USD that it asks for."
+            "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most 5 USD, not the 50 USD that it asks for."
         ]
     );
 }
@@ -180,7 +180,7 @@ fn without_a_base_every_job_is_capped_and_nothing_else_changes() {
     assert_eq!(
         laid.job_notes["churn"],
         [
-            "The base does not know this job, so this pull request's own policy stands in; its canaries may cost at most 3 USD."
+            "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most 3 USD."
         ]
     );
 }
@@ -278,7 +278,7 @@ fn another_backend_is_told_apart() {
     );
     assert_eq!(
         error.to_string(),
-        "the backend changes from sagemaker to local, so the base's policy says nothing of this change"
+        "the backend changes from sagemaker to local, so the base's policy does not apply to this change"
     );
 }
 

@@ -483,7 +483,7 @@ fn awss_own_limits_are_checked_before_any_call() {
         (
             "avg step time: ([0-9.]+)",
             "(?<=step )([0-9]+)".to_owned(),
-            "jobs.churn.training.metrics.step: the pattern is no regular expression: look-around, including look-ahead and look-behind, is not supported (the step metric is read with Rust's regular expressions, which have no look-around and no back-references)",
+            "jobs.churn.training.metrics.step: the pattern is not a regular expression: look-around, including look-ahead and look-behind, is not supported (the step metric is read with Rust's regular expressions, which have no look-around and no back-references)",
         ),
         (
             "avg step time: ([0-9.]+)",
