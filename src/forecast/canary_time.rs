@@ -1,16 +1,16 @@
-//! How long the next canary will take, from those that have run: what the adaptive design plans with.
+//! The time of the next canary, predicted from those that have run, for the adaptive design.
 
 use super::posterior::Posterior;
 use super::runs::Runs;
 use super::{Predictive, points, prior, seconds};
 use crate::measurement::Measurement;
 
-/// The time of one more run of any size, in seconds. Wide, but there, from the first run on.
+/// The predicted time of one more run of any size, in seconds. Available from the first run on, with a wide interval.
 #[derive(Debug, Clone)]
 pub struct CanaryTime(Posterior);
 
 impl CanaryTime {
-    /// `None` where no completed run has a time.
+    /// `None` if no completed run has a time.
     pub fn learn(measurements: &[Measurement]) -> Option<Self> {
         let runs = Runs::choose(measurements);
         let times = runs

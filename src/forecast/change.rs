@@ -1,4 +1,4 @@
-//! How what a full run takes **changed** between two sets of canaries of one job on one configuration.
+//! How the time or memory of a full run **changed** between two sets of canaries of one job on one configuration.
 //!
 //! The model, for one run of `x` of the larger full run's data with `q` of the larger full run's work per datum:
 //!
@@ -7,18 +7,18 @@
 //! ```
 //!
 //! with the laws, the priors and the noise of the forecast (`posterior`). Given the law this is two locations with one noise
-//! variance, and delta is Student-t. That the law may have changed as well is weighed too (`models`). What is compared are
-//! levels, what a full run takes on average, and not two single full runs.
+//! variance, and delta is Student-t. The possibility that the law changed as well is weighed too (`models`). The comparison is
+//! between levels, the average of a full run, not between two single full runs.
 //!
-//! What is assumed:
+//! Assumptions:
 //!
-//! - What the base's full run takes and by how much it changed are independent ([`Growth`]): a doubt in the base's level, which
-//!   both sides share, says little of the ratio.
-//! - The canaries of one side were run together and share the luck of their day and machine, which no number of them shows;
-//!   it is added for each side, `SESSION_EFFECT_ON_TIME`. Where both sides are the very same runs nothing changed, exactly.
-//! - Beyond the largest canary growth drifts away from every law as in the forecast; where the form of the law is the same on
-//!   both sides they drift alike, and only what one goes further than the other is in doubt.
-//! - Where bytes or levels of work are not known on both sides, the full runs are taken to have the same; a note says so.
+//! - The base's level and its ratio of change are independent ([`Growth`]): an uncertainty in the base's level, which both sides
+//!   share, says little about the ratio.
+//! - The canaries of one side ran together and share an effect of their day and machine that their number does not reduce; it is
+//!   added for each side, `SESSION_EFFECT_ON_TIME`. If both sides are the same runs, the change is exactly none.
+//! - Beyond the largest canary growth drifts away from every law as in the forecast; if both sides have the same form of law they
+//!   drift alike, and only the part of one side beyond the other is uncertain.
+//! - If bytes or levels of work are unknown on one side, the full runs are assumed to have the same; a note says so.
 
 mod growth;
 mod levels;
@@ -38,9 +38,9 @@ use crate::units::Fraction;
 use models::Changed;
 use sides::{Axis, ComparedValue, Side};
 
-/// What the day and the machine add to ln y of all canaries of one side alike: the median over nine workloads of how far full
-/// runs on one shared machine vary, 0.03, and a little more, since two machines of one type differ too. That is a basis of 27
-/// runs on one machine; few degrees of freedom say so.
+/// The common effect of day and machine on ln y of all canaries of one side: the median over nine workloads of the variation of
+/// full runs on one shared machine, 0.03, and a little more, since two machines of one type differ too. The basis is 27 runs on
+/// one machine, hence the few degrees of freedom.
 const SESSION_EFFECT_ON_TIME: Spread = Spread {
     scale: 0.035,
     degrees_of_freedom: 6.0,
@@ -58,23 +58,23 @@ const TIME: ComparedValue = ComparedValue {
     value: |run| seconds(run.time()).filter(|time| *time >= f64::MIN_POSITIVE),
 };
 
-/// How what one full run takes changed. The ratio is of levels: new over base.
+/// The change of one full run's time or memory, as a ratio of levels: new over base.
 #[derive(Debug, Clone)]
 pub struct ChangeEstimate {
-    /// `None` where both sides are the very same runs.
+    /// `None` if both sides are the same runs.
     changed: Option<Changed>,
-    /// What a reader must know, as sentences.
+    /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
 
-/// What the ratio is made of: the product of the three is its median.
+/// The factors of the ratio: their product is its median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factors {
     /// More of the data, by the base's law.
     pub data: f64,
     /// More work per datum, by the base's law.
     pub work: f64,
-    /// The rest: the same work on the same data takes so many times as much.
+    /// The rest: the factor for the same work on the same data.
     pub rate: f64,
 }
 
@@ -92,14 +92,14 @@ impl Factors {
     }
 }
 
-/// How the billed time of the full run changed. Only completed runs count, as in a forecast; either side needs as many of them
-/// as a forecast does.
+/// The change of the full run's billed time. Only completed runs count, as in a forecast; each side needs as many of them as a
+/// forecast does.
 pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<ChangeEstimate, Unknown> {
     compare_by(base, new, TIME, SESSION_EFFECT_ON_TIME)
 }
 
-/// How peak memory changed, in percent of the host's memory, where `base_percent` is what the base's full run needs. Peaks that
-/// were measured in another way than most are left out.
+/// The change of peak memory, in percent of the host's memory; `base_percent` is what the base's full run needs. Peaks from
+/// another source than most are left out.
 pub fn compare_memory(
     base: &[Measurement],
     new: &[Measurement],
@@ -166,8 +166,8 @@ fn compare_by(
     })
 }
 
-/// Whether both sides are the same runs, all of them reused: by which run of the gate they belong to and when they ended, and
-/// with the same figures.
+/// Whether both sides are the same runs, all of them reused: they belong to the same run of the gate, ended at the same time,
+/// and have the same figures.
 fn are_the_same(base: &Runs, new: &Runs) -> bool {
     let identity = |run: &&Measurement| {
         let id = (run.run.clone()?, run.ended_at?, run.replicate, run.attempt);
@@ -195,7 +195,7 @@ fn are_the_same(base: &Runs, new: &Runs) -> bool {
 }
 
 impl ChangeEstimate {
-    /// What the full run takes now beside what it took on the base, where `base` is what it took there: in the unit of `base`.
+    /// The joint distribution of the full run now and on the base; `base` is the distribution there and gives the unit.
     pub fn growth(&self, base: &Predictive) -> Growth {
         let parts = |of: &Predictive| of.parts().unwrap_or_else(|| vec![(of.median(), 1.0)]);
         let ratios = match &self.changed {
@@ -214,7 +214,7 @@ impl ChangeEstimate {
         Estimate::of_quantiles(percent, certainty)
     }
 
-    /// What the ratio of the two full runs is made of.
+    /// The factors of the ratio of the two full runs.
     pub fn factors(&self) -> Factors {
         let Some(changed) = &self.changed else {
             return Factors::NONE;

@@ -60,7 +60,7 @@ impl Shape {
     }
 }
 
-/// What a reader is told of a law.
+/// The kind of a law's growth, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GrowthKind {
     Constant,
@@ -88,9 +88,7 @@ impl GrowthKind {
     }
 }
 
-/// How probable each kind of shape is before anything is measured; the parts need not sum to 1.
-///
-/// Within a kind its members share the weight evenly.
+/// The prior weight of each kind of shape; the weights need not sum to 1, and the members of a kind share its weight evenly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FamilyWeights {
     pub(super) linear: f64,

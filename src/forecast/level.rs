@@ -6,21 +6,21 @@ use super::predictive::Predictive;
 use crate::grammar;
 use crate::units::count_as_float;
 
-/// Runs that a level needs: one more than its one parameter, to see the noise.
+/// The fewest runs for a level: one more than its one parameter, to estimate the noise.
 const LEAST_RUNS: usize = 2;
 
-/// A new run lies at least so many points from the mean of the canaries, as a standard error, though they agree to the
-/// digit: what a sampler rounds to whole percentages is not known better. A convention.
+/// The least standard error of a new run, in percentage points, even if the canaries agree exactly: a sampler rounds to whole
+/// percentages. A convention.
 const LEAST_ERROR_POINTS: f64 = 1.0;
 
-/// The same for a positive level, relative to it.
+/// The least standard error of a positive level, relative to it.
 const LEAST_RELATIVE_ERROR: f64 = 0.01;
 
 /// The utilization of one full run, in 0-100 %.
 ///
-/// The mean over the canaries, each weighted by its share of the data: a longer run has less of the idle start in it and
-/// is more like the full one. The residual variance is the weighted one on n - 1 degrees of freedom (weights scaled to
-/// mean 1), and a new run is taken to vary as the average canary does; both are cautious, since a full run is steadier.
+/// The mean over the canaries, weighted by their share of the data: a longer run has relatively less of the idle start and
+/// resembles the full run more. The residual variance is the weighted one on n - 1 degrees of freedom (weights scaled to mean 1),
+/// and a new run is assumed to vary as the average canary does; both are cautious, since a full run is steadier.
 pub(super) fn utilization(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
     if points.len() < LEAST_RUNS {
         return Err(too_few(points.len(), subject));
@@ -34,9 +34,9 @@ pub(super) fn utilization(points: &[Point], subject: &str) -> Result<Predictive,
     let count = count_as_float(points.len());
     let weight_total: f64 = points.iter().map(|point| point.share).sum();
     let weight = |point: &Point| point.share / weight_total;
-    // A sampler's rounding may say a little more than all.
+    // A sampler's rounding may exceed 100 % slightly.
     let percent = |point: &Point| point.value.min(100.0);
-    // Summed from the first value, so that equal values have exactly themselves as their mean.
+    // Summed relative to the first value, so that the mean of equal values is exact.
     let first = percent(&points[0]);
     let mean = first
         + points
@@ -97,7 +97,7 @@ fn too_few(runs: usize, subject: &str) -> Unknown {
         format!("no {subject} was measured")
     } else {
         format!(
-            "{subject} was measured in {}; a level needs {LEAST_RUNS}",
+            "{subject} was measured in {}; a forecast needs at least {LEAST_RUNS}",
             grammar::count(runs, "completed run")
         )
     })
@@ -169,7 +169,7 @@ mod tests {
             utilization(&points(&[(0.1, 50.0)]), "CPU utilization")
                 .unwrap_err()
                 .0,
-            "CPU utilization was measured in 1 completed run; a level needs 2"
+            "CPU utilization was measured in 1 completed run; a forecast needs at least 2"
         );
         assert_eq!(
             positive(&[], "step time").unwrap_err().0,

@@ -5,15 +5,15 @@ use super::{Law, Predictive, Quantity, Unknown, prior};
 use crate::instance::Capacity;
 use crate::measurement::Measurement;
 
-/// What is known of the host's peak memory.
+/// The forecast of the host's peak memory.
 pub(super) struct MemoryForecast {
     pub(super) bytes: Quantity,
     pub(super) percent: Quantity,
     pub(super) law: Option<Law>,
 }
 
-/// Bytes by a law in the data; percent from the bytes and the machine, or where only percentages were measured, as the
-/// seed library's table does, by a law of their own.
+/// Bytes by a law in the data; percent from the bytes and the machine, or by a law of their own if only percentages were
+/// measured, as in the seed library's table.
 pub(super) fn forecast(runs: &Runs, capacity: Option<&Capacity>) -> MemoryForecast {
     if runs.out_of_memory() {
         let settled =
@@ -47,8 +47,7 @@ pub(super) fn forecast(runs: &Runs, capacity: Option<&Capacity>) -> MemoryForeca
     }
 }
 
-/// The peak of a run where its sampler gives the 99th percentile in every run, else the mean: memory that is short for a
-/// moment is short.
+/// From the 99th percentile if every run has it, else from the mean: a short peak of memory counts.
 pub(super) fn forecast_gpu(runs: &Runs) -> Quantity {
     let usage = |run: &Measurement| run.usage.gpu_memory_percent.clone();
     let high = |run: &Measurement| usage(run).and_then(|usage| usage.p99);

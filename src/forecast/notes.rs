@@ -1,4 +1,4 @@
-//! What a reader must know about a forecast: its assumption, its reach, and what was left out.
+//! Cautions about a forecast: its assumption, its reach, and what was left out.
 
 use super::Laws;
 use super::runs::Runs;
@@ -19,7 +19,7 @@ pub(super) fn write(runs: &Runs, law: &Laws) -> Vec<String> {
         && !growing.is_empty()
     {
         notes.push(format!(
-            "the forecast of {} assumes that growth goes on beyond the largest canary, which held {} of the data, much as within the canaries",
+            "the forecast of {} assumes that growth continues beyond the largest canary, which held {} of the data, much as within the canaries",
             growing.join(" and "),
             Fraction(share),
         ));
@@ -28,7 +28,7 @@ pub(super) fn write(runs: &Runs, law: &Laws) -> Vec<String> {
         && largest < 1.0
     {
         notes.push(format!(
-            "no canary did more than {} of the full run's work per datum; what goes with the work is taken to be in proportion to it",
+            "no canary did more than {} of the full run's work per datum; the part that grows with the work is assumed to be proportional to it",
             Fraction(largest),
         ));
     }
@@ -46,18 +46,17 @@ pub(super) fn write(runs: &Runs, law: &Laws) -> Vec<String> {
     let percentiles = runs.percentiles();
     if !percentiles.is_empty() {
         notes.push(format!(
-            "{} is a 99th percentile where a mean is wanted, since the table has no means; the mean is lower",
+            "{} is a 99th percentile instead of a mean, since the table has no means; the mean is lower",
             percentiles.join(", ")
         ));
     }
     match runs.without_bytes() {
         0 => {}
         1 => notes.push(
-            "the bytes of 1 run are not known; the fraction asked for stands in for them"
-                .to_owned(),
+            "the bytes of 1 run are unknown; the fraction requested replaces them".to_owned(),
         ),
         count => notes.push(format!(
-            "the bytes of {count} runs are not known; the fractions asked for stand in for them"
+            "the bytes of {count} runs are unknown; the fractions requested replace them"
         )),
     }
     notes.extend(runs.left_out());

@@ -1,14 +1,14 @@
-//! What was measured of one quantity, and whether it is enough for a law.
+//! The measured points of one quantity, and whether they are enough for a law.
 
 use super::Unknown;
 use super::posterior::{Observation, Posterior, Prior};
 use crate::grammar;
 
-/// Runs that a law needs: one more than its two parameters, to see the noise.
+/// The fewest runs for a law: one more than its two parameters, to estimate the noise.
 pub const FEWEST_RUNS: usize = 3;
-/// Sizes on which they must lie.
+/// The fewest sizes for a law.
 pub const FEWEST_SIZES: usize = 2;
-/// Levels of work that tell what the full work takes, where canaries do less of it.
+/// The fewest levels of work if canaries do less work than the full run.
 const FEWEST_WORK_LEVELS: usize = 2;
 
 /// One completed run, and one value that was measured in it.
@@ -16,7 +16,7 @@ const FEWEST_WORK_LEVELS: usize = 2;
 pub(super) struct Point {
     /// Of the data, really sampled, in (0, 1].
     pub(super) share: f64,
-    /// Asked for: tells the sizes of the design apart, since samples of one size differ a little in bytes.
+    /// The fraction requested, which identifies the size: samples of one size differ a little in bytes.
     pub(super) fraction: f64,
     /// Of the full run's work per datum, in (0, 1].
     pub(super) work: f64,
@@ -26,7 +26,7 @@ pub(super) struct Point {
     pub(super) value: f64,
 }
 
-/// How many runs are asked for.
+/// How many runs are required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fewest {
     /// [`FEWEST_RUNS`] on [`FEWEST_SIZES`].
@@ -62,13 +62,13 @@ pub(super) fn check(points: &[Point], subject: &str, fewest: Fewest) -> Result<(
     let levels = distinct(points.iter().map(|point| point.work), 1.0);
     if levels < FEWEST_WORK_LEVELS && points.iter().all(|point| point.work < 1.0) {
         return Err(Unknown(
-            "every completed run did the same part of the full run's work; the rest needs a second level".to_owned(),
+            "every completed run did the same part of the full run's work; a forecast needs a second level of work".to_owned(),
         ));
     }
     Ok(())
 }
 
-/// The points as a posterior sees them. A value of 0 has no logarithm and counts as the least one that was measured.
+/// The points as observations. A value of 0 has no logarithm and counts as the smallest measured one.
 pub(super) fn observations(points: &[Point], prior: &Prior) -> Vec<Observation> {
     let least = points
         .iter()
@@ -90,30 +90,30 @@ pub(super) fn observations(points: &[Point], prior: &Prior) -> Vec<Observation> 
         .collect()
 }
 
-/// `2 completed runs on 1 size; a law needs 3 on 2`, with what was measured where not every run has it.
+/// `2 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes`; names the quantity if not every run measured it.
 fn too_few(points: &[Point], subject: &str) -> String {
     let sizes = sizes(points);
     match points.len() {
         0 => format!("no completed run measured {subject}"),
         runs => format!(
-            "{} on {}; a law needs {FEWEST_RUNS} on {FEWEST_SIZES}",
+            "{} at {}; a forecast needs at least {FEWEST_RUNS}, at {FEWEST_SIZES} or more sizes",
             grammar::count(runs, "completed run"),
             grammar::count(sizes, "size")
         ),
     }
 }
 
-/// Samples that differ in their bytes by less than this are of one size, where nothing else tells them apart.
+/// Samples whose bytes differ by a smaller factor are of one size, if their fractions do not tell.
 const ONE_SIZE: f64 = 1.1;
 
-/// Sizes of the design that the points lie on. Fractions that gave the same data are one size, and so are samples of
-/// one fraction that differ in bytes.
+/// How many sizes of the design the points have. Fractions with the same data are one size, and so are samples of one fraction
+/// with different bytes.
 fn sizes(points: &[Point]) -> usize {
     distinct(points.iter().map(|point| point.fraction), 1.0)
         .min(distinct(points.iter().map(|point| point.share), ONE_SIZE))
 }
 
-/// Values that are more than `factor` times the last one that counts.
+/// How many values are more than `factor` times the last counted one.
 fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -154,15 +154,15 @@ mod tests {
         assert_eq!(reason(&[]), "no completed run measured time");
         assert_eq!(
             reason(&[point(0.01, 1.0)]),
-            "1 completed run on 1 size; a law needs 3 on 2"
+            "1 completed run at 1 size; a forecast needs at least 3, at 2 or more sizes"
         );
         assert_eq!(
             reason(&[point(0.01, 1.0), point(0.02, 2.0)]),
-            "2 completed runs on 2 sizes; a law needs 3 on 2"
+            "2 completed runs at 2 sizes; a forecast needs at least 3, at 2 or more sizes"
         );
         assert_eq!(
             reason(&[point(0.01, 1.0); 9]),
-            "9 completed runs on 1 size; a law needs 3 on 2"
+            "9 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes"
         );
     }
 
@@ -180,7 +180,7 @@ mod tests {
         for points in [asked_once, given_once] {
             assert_eq!(
                 reason(&points),
-                "3 completed runs on 1 size; a law needs 3 on 2"
+                "3 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes"
             );
         }
     }
@@ -210,7 +210,7 @@ mod tests {
         };
         assert_eq!(
             reason(&[at(0.1, 0.01), at(0.1, 0.02), at(0.1, 0.05)]),
-            "every completed run did the same part of the full run's work; the rest needs a second level"
+            "every completed run did the same part of the full run's work; a forecast needs a second level of work"
         );
         for levels in [[0.1, 0.2], [0.1, 1.0], [1.0, 1.0]] {
             let [less, more] = levels;

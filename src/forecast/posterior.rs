@@ -24,7 +24,7 @@ use super::Law;
 use super::law::{FamilyWeights, GrowthKind, Shape};
 use super::predictive::{Component, Predictive, Spread};
 
-/// What is taken to be likely before anything is measured. How the values were found: `prior`.
+/// The prior of a quantity. `prior` says how its values were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Prior {
     pub(super) laws: FamilyWeights,
@@ -34,20 +34,20 @@ pub(super) struct Prior {
     /// The fixed part: logit u is normal with this mean and standard deviation.
     pub(super) fixed_logit_mean: f64,
     pub(super) fixed_logit_deviation: f64,
-    /// How likely none of the growth goes with the work, as of reading, and how likely all of it does, as of epochs; the
-    /// rest is spread evenly over the parts between.
+    /// The probability that none of the growth is proportional to the work, as of reading, and that all of it is, as of epochs;
+    /// the rest is spread evenly over the parts between.
     pub(super) no_work_weight: f64,
     pub(super) all_work_weight: f64,
-    /// How far growth may leave every law of the family beyond the largest canary: its exponent is taken to drift as a
-    /// random walk in ln x, with this standard deviation for each unit of ln x.
+    /// How far growth may leave every law of the family beyond the largest canary: its exponent drifts as a random walk in ln x,
+    /// with this standard deviation per unit of ln x.
     pub(super) exponent_drift: f64,
-    /// The part of a forecast that counts as growing in that doubt though it seems fixed.
+    /// The part of a forecast that counts as growing in that drift even if it seems fixed.
     pub(super) least_growing: f64,
     /// The weight of the first run of a series, which finds caches cold.
     pub(super) cold_weight: f64,
 }
 
-/// One completed run as the posterior sees it.
+/// One completed run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Observation {
     /// Of the data, in (0, 1].
@@ -60,10 +60,10 @@ pub(super) struct Observation {
     pub(super) weight: f64,
 }
 
-/// Candidates that are less probable than this beside the best one are dropped.
+/// Candidates that are less probable than this relative to the best one are dropped.
 pub(super) const NEGLIGIBLE: f64 = 1e-6;
 
-/// A run that was ended before it was done: it would have had more than `value`.
+/// A run that was stopped early: its full value is more than `value`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LowerBound {
     /// Of the data, in (0, 1].
@@ -74,7 +74,7 @@ pub(super) struct LowerBound {
     pub(super) value: f64,
 }
 
-/// Rising in work, and in share within it. Sums of floats depend on their order; the forecast must not.
+/// Sorted by work, then by share. Sums of floats depend on their order; the forecast must not.
 pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
     let mut ordered = observations.to_vec();
     ordered.sort_by(|a, b| {
@@ -86,7 +86,7 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
     ordered
 }
 
-/// One (f, u, k) with its probability and what it says of ln S.
+/// One (f, u, k) with its probability and its estimate of ln S.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WeighedLaw {
     shape: Shape,
@@ -113,7 +113,7 @@ impl WeighedLaw {
     }
 }
 
-/// What the runs say of a quantity's growth.
+/// The posterior of a quantity's growth, given the runs.
 #[derive(Debug, Clone)]
 pub(super) struct Posterior {
     prior: Prior,
@@ -132,14 +132,14 @@ impl Posterior {
         Self::settle(observations, prior).0
     }
 
-    /// The same, and the runs in a fixed order with the weights that were left to them: less for those far from the others.
+    /// Like [`Posterior::fit`], and returns the runs in a fixed order with their final weights, which are less for outliers.
     pub(super) fn settle(observations: &[Observation], prior: &Prior) -> (Self, Vec<Observation>) {
         debug_assert!(!observations.is_empty());
         let ordered = in_order(observations);
         if ordered.len() < ROBUST_FROM {
             return (Self::fit_once(&ordered, prior), ordered);
         }
-        // One odd run among the smallest can bend the laws so far that it looks like all others; its own size tells.
+        // An outlier among the smallest runs can bend the laws until it fits them; replicates of its size reveal it.
         let guess = without_outlying_replicates(&ordered, prior.noise);
         let first = Self::fit_once(&guess, prior);
         let reweighed = first.without_outliers(&ordered);
@@ -189,7 +189,7 @@ impl Posterior {
         }
     }
 
-    /// The runs with less weight for those that lie far from the fit.
+    /// The runs, with less weight for those far from the fit.
     fn without_outliers(&self, observations: &[Observation]) -> Vec<Observation> {
         let residuals: Vec<f64> = observations
             .iter()
@@ -225,7 +225,7 @@ impl Posterior {
                 .map(|one| {
                     let (relative, growing) = one.relative(share, work);
                     let growing = growing.max(self.prior.least_growing);
-                    // More data and more work are two walks, the second of what goes with the work.
+                    // More data and more work are two walks; the second concerns the part that grows with the work.
                     let walks = beyond.powi(3) + one.work_part.powi(2) * beyond_work.powi(3);
                     let doubt = self.prior.exponent_drift * growing * (walks / 3.0).sqrt();
                     Component {
@@ -238,8 +238,7 @@ impl Posterior {
         )
     }
 
-    /// The same, given that these runs would have had more than so much: each candidate is weighed by how likely that is.
-    /// Unchanged where no candidate allows it.
+    /// Conditions on these lower bounds: each candidate is weighed by their probability. Unchanged if no candidate allows them.
     pub(super) fn given_at_least(mut self, bounds: &[LowerBound]) -> Self {
         for bound in bounds {
             let chances: Vec<f64> = self
@@ -315,7 +314,7 @@ impl Posterior {
         };
         Law {
             name: growth.name().to_owned(),
-            // Never all: the family does not hold every law.
+            // Never 1: the family does not contain every law.
             weight: probability(growth).min(0.999),
             intercept,
             slope,

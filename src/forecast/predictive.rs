@@ -40,7 +40,7 @@ enum DistributionKind {
     },
 }
 
-/// Parts into which each term of a sum is cut.
+/// The number of parts into which each term of a sum is cut.
 const PARTS_OF_A_TERM: usize = 60;
 
 impl Predictive {
@@ -69,8 +69,8 @@ impl Predictive {
         Self::centered(1.0, merged(components))
     }
 
-    /// The same where only the components of one list may be taken together: a narrow one and a broad one about one centre would
-    /// else become a middling one. Every list has at least one component, and the weights of all sum to 1.
+    /// Like [`Predictive::mixture`], but merges only components of the same list: a narrow and a broad one with one centre stay
+    /// apart. Every list has at least one component, and all weights sum to 1.
     pub(super) fn mixture_of(lists: Vec<Vec<Component>>) -> Self {
         let mut components: Vec<Component> = lists.into_iter().flat_map(merged).collect();
         components.sort_by(|a, b| a.center.total_cmp(&b.center));
@@ -108,9 +108,9 @@ impl Predictive {
 
     /// The sum of independent amounts, e.g. of the phases of a run; `None` for none, and for a level.
     ///
-    /// Each amount is cut into parts that are finer in the tails, every part is added to every other, and the sums are put
-    /// together again as a mixture: quantiles from 1 to 99 % to half a per cent of the value. Where a term has a gap between
-    /// two laws, up to 4 % of probability is smeared over it.
+    /// Each amount is cut into parts that are finer in the tails, every part is added to every other, and the sums are combined
+    /// into a mixture: quantiles from 1 to 99 % are accurate to half a per cent of the value. If a term has a gap between two
+    /// laws, up to 4 % of probability is smeared over it.
     pub fn sum(amounts: &[Self]) -> Option<Self> {
         let (first, others) = amounts.split_first()?;
         others
@@ -265,7 +265,7 @@ impl Predictive {
     }
 }
 
-/// An amount is positive and finite, however far a spread reaches.
+/// Clamps an amount to positive finite values.
 fn bounded(value: f64) -> f64 {
     value.clamp(f64::MIN_POSITIVE, f64::MAX)
 }
@@ -283,7 +283,7 @@ fn probability_steps(count: usize) -> impl Iterator<Item = f64> {
 fn as_normal(values: &[(f64, f64)]) -> Option<Component> {
     let weight: f64 = values.iter().map(|(_, weight)| weight).sum();
     let (first, _) = values.first()?;
-    // From the first value on, so that equal values have exactly themselves as their mean.
+    // Relative to the first value, so that the mean of equal values is exact.
     let center = first
         + values
             .iter()
@@ -305,8 +305,8 @@ fn as_normal(values: &[(f64, f64)]) -> Option<Component> {
     })
 }
 
-/// The quantiles of ln y, many of them for little: a table of the probability below some points about each component says
-/// between which two a quantile lies, and it is sought there to a hundredth of the least probable part of a term.
+/// Many quantiles of ln y at low cost: a table of probabilities at some points about each component brackets a quantile, which is
+/// then searched to a hundredth of the least probable part of a term.
 fn quantiles(components: &[Component]) -> impl Fn(f64) -> f64 {
     const POINTS: [f64; 8] = [-6.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0];
     const ACCURACY: f64 = 5e-6;

@@ -1,16 +1,16 @@
-//! What is taken to be likely before a job is measured, for time and for memory.
+//! The priors of time and memory.
 //!
 //! The values were chosen on the nine workloads of `tests/data/training-runs.csv`, in coarse steps, by how the intervals
 //! scored (Gneiting and Raftery, JASA 102, 2007, eq. 43) that several designs gave for the full runs: canaries of 1-3 %, of
-//! 1 and 20 %, of 2 to 50 %, and those of the adaptive design. Among values of nearly the same score the more cautious ones
-//! were taken. `leave_one_out` and `docs/forecasting.md` show what the rule gives on workloads it did not see.
+//! 1 and 20 %, of 2 to 50 %, and those of the adaptive design. Among values with nearly the same score the more cautious ones
+//! were chosen. `leave_one_out` and `docs/forecasting.md` show the results of this rule on unseen workloads.
 
 use super::law::FamilyWeights;
 use super::posterior::Prior;
 
-/// A sharp prior on linear: most training reads every byte the same number of times, and from small canaries a flat prior
-/// takes noise for curvature. Saturation and plateau change nothing for the nine workloads; without them a plateau that
-/// canaries of 10 to 50 % show plainly would be missed.
+/// A sharp prior on linear: most training reads every byte the same number of times, and with small canaries a flat prior
+/// mistakes noise for curvature. Saturation and plateau change nothing for the nine workloads; without them a plateau that
+/// canaries of 10 to 50 % show clearly would be missed.
 pub(super) const TIME: Prior = Prior {
     laws: FamilyWeights {
         linear: 0.665,
@@ -33,7 +33,7 @@ pub(super) const TIME: Prior = Prior {
     cold_weight: 0.1,
 };
 
-/// Memory is measured almost without noise, is mostly fixed in small canaries, and bends more often: caches fill up, and a
+/// Memory is measured almost without noise, is mostly fixed in small canaries, and is curved more often: caches fill up, and a
 /// later phase overtakes the import.
 pub(super) const MEMORY: Prior = Prior {
     laws: FamilyWeights {

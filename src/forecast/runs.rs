@@ -1,4 +1,4 @@
-//! Which canary runs enter the fits, and what a reader must know about those that do not.
+//! The canary runs that enter the fits, and the reasons why others do not.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::grammar;
 use crate::measurement::{Measurement, Outcome, Usage, Utilization};
 use crate::units::{Bytes, Seconds};
 
-/// Runs named one by one in a note; the others are counted.
+/// The most runs that a note names; the others are counted.
 const NAMED_RUNS: usize = 6;
 
-/// The runs that enter, and those that do not by reason.
+/// The runs that enter the fits, and the others by reason.
 pub(super) struct Runs<'a> {
     entered: Vec<&'a Measurement>,
-    /// The first run of the series, which finds caches cold: by its end, else the smallest size's first replicate.
+    /// The first run of the series, with cold caches: by its end, else the smallest size's first replicate.
     first: Option<&'a Measurement>,
-    /// How many a law asks for.
+    /// How many runs a law needs.
     pub(super) fewest: Fewest,
     /// Sorted by reason.
     left_out: Vec<(&'static str, Vec<&'a Measurement>)>,
@@ -42,7 +42,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The same runs for a law that does with one.
+    /// The same runs, for a provisional law from as few as one.
     pub(super) fn provisional(self) -> Self {
         Self {
             fewest: Fewest::One,
@@ -50,8 +50,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// One quantity over the runs that measured it; a value that is not finite or is negative counts as not measured.
-    /// Unknown where no run entered at all.
+    /// One quantity over the runs that measured it; a value that is negative or not finite counts as not measured. Unknown if no
+    /// run entered.
     pub(super) fn measured(
         &self,
         value: impl Fn(&Measurement) -> Option<f64>,
@@ -84,7 +84,7 @@ impl<'a> Runs<'a> {
         });
         Unknown(match first {
             Some((run, time)) => format!(
-                "the {} canary was ended after {}, its time limit",
+                "the {} canary was stopped after {}, its time limit",
                 run.fraction,
                 Seconds(time)
             ),
@@ -92,7 +92,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// The runs that were ended at their time limit, each with how long it had run.
+    /// The runs that were stopped at their time limit, each with its time.
     fn timed_out(&self) -> impl Iterator<Item = (&'a Measurement, f64)> {
         self.left_out
             .iter()
@@ -104,7 +104,7 @@ impl<'a> Runs<'a> {
             })
     }
 
-    /// What the runs that were ended at their limit say of their sizes.
+    /// Lower bounds from the runs that were stopped at their time limit.
     pub(super) fn lower_bounds(&self) -> Vec<LowerBound> {
         let is_part = |part: f64| part > 0.0 && part <= 1.0;
         self.timed_out()
@@ -117,7 +117,7 @@ impl<'a> Runs<'a> {
             .collect()
     }
 
-    /// A full run takes at least as long as the longest canary that was ended at its limit.
+    /// The time of the longest canary that was stopped at its limit, a lower bound for the full run.
     pub(super) fn time_at_least(&self) -> Option<f64> {
         self.timed_out()
             .filter(|(run, _)| run.data_share() <= 1.0)
@@ -156,7 +156,7 @@ impl<'a> Runs<'a> {
             .any(|run| matches!(run.outcome, Outcome::OutOfMemory { .. }))
     }
 
-    /// The bytes of the whole data; `None` unless every run that entered says so, and all the same.
+    /// The bytes of the whole data; `None` unless every run that entered has the same.
     pub(super) fn full_bytes(&self) -> Option<f64> {
         self.of_all(|run| {
             let bytes = run.bytes_total?.as_f64();
@@ -164,7 +164,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// The full run's level of work; `None` unless every run that entered says so, and all the same.
+    /// The full run's level of work; `None` unless every run that entered has the same.
     pub(super) fn full_work(&self) -> Option<f64> {
         self.of_all(|run| run.work.and(run.work_total))
     }
@@ -186,17 +186,17 @@ impl<'a> Runs<'a> {
         &self.entered
     }
 
-    /// Whether a run was ended at its time limit.
+    /// Whether a run was stopped at its time limit.
     pub(super) fn some_timed_out(&self) -> bool {
         self.timed_out().next().is_some()
     }
 
-    /// How many runs have only the fraction asked for as their share of the data.
+    /// How many runs have only the fraction requested as their share of the data.
     pub(super) fn without_bytes(&self) -> usize {
         self.entered.iter().filter(|run| !has_bytes(run)).count()
     }
 
-    /// For each reason a sentence with the runs it concerns, in our own words: a script's last line is hostile text.
+    /// A sentence for each reason with its runs. It does not quote a script's last line, which is hostile text.
     pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
         self.left_out
             .iter()
@@ -218,7 +218,7 @@ impl<'a> Runs<'a> {
             .max_by(f64::total_cmp)
     }
 
-    /// The highest bound of a memory spike between two samples, where it is above the peak that was seen.
+    /// The highest bound of a memory spike between two samples, if it is above the sampled peak.
     pub(super) fn unseen_memory(&self) -> Option<Bytes> {
         self.entered
             .iter()
@@ -238,10 +238,10 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
         Outcome::Completed => {}
         Outcome::Failed { .. } => return Some("failed"),
         Outcome::OutOfMemory { .. } => return Some("ran out of memory"),
-        Outcome::TimedOut => return Some("timed out, a lower bound of the time only"),
+        Outcome::TimedOut => return Some("timed out, and gave only a lower bound of the time"),
         Outcome::Stopped => return Some("stopped before the end"),
         Outcome::NoCapacity => return Some("found no capacity"),
-        Outcome::PlatformError => return Some("ended by an error of the platform"),
+        Outcome::PlatformError => return Some("ended with an error of the platform"),
     }
     let share = run.data_share();
     if !(share > 0.0 && share <= 1.0) {
@@ -249,12 +249,12 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
     }
     let work = run.work_share();
     if !(work > 0.0 && work <= 1.0) {
-        return Some("did a part of the work that is not between 0 and that of the full run");
+        return Some("did an amount of work that is not between 0 and that of the full run");
     }
     None
 }
 
-/// The run that ended first where every run says when, else the first replicate of the smallest size: designs begin there.
+/// The run that ended first if every run has its end, else the first replicate of the smallest size, with which designs start.
 fn first_of_series(measurements: &[Measurement]) -> Option<&Measurement> {
     let times_are_known = measurements.iter().all(|run| run.ended_at.is_some());
     let ended = |run: &Measurement| run.ended_at.filter(|_| times_are_known);
@@ -263,7 +263,7 @@ fn first_of_series(measurements: &[Measurement]) -> Option<&Measurement> {
         (ended(a).cmp(&ended(b)))
             .then(a.fraction.0.total_cmp(&b.fraction.0))
             .then(a.replicate.cmp(&b.replicate))
-            // Where nothing tells them apart, the slower one was cold, and any order will do as long as it is one.
+            // If these are equal, the slower run had cold caches; the rest only makes the order total.
             .then(time(b).total_cmp(&time(a)))
             .then(a.data_share().total_cmp(&b.data_share()))
             .then(a.work_share().total_cmp(&b.work_share()))
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(
             runs.left_out().collect::<Vec<_>>(),
             [
-                "left out of the fit: 1% #1, 1% #1, 1% #1 and 1% #1 did a part of the work that is not between 0 and that of the full run"
+                "left out of the fit: 1% #1, 1% #1, 1% #1 and 1% #1 did an amount of work that is not between 0 and that of the full run"
             ]
         );
     }

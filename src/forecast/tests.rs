@@ -240,7 +240,7 @@ fn a_canary_ended_at_its_limit_is_a_lower_bound() {
     ]);
     assert_eq!(
         nothing.time_seconds.unwrap_err().0,
-        "the 1% canary was ended after 1m, its time limit"
+        "the 1% canary was stopped after 1m, its time limit"
     );
     assert_eq!(nothing.time_at_least, Some(60.0));
 }
@@ -410,7 +410,7 @@ fn two_levels_of_work_give_the_time_of_all_the_work() {
     assert!(near(time.median(), 850.0, 0.1), "{}", time.median());
     assert_eq!(
         forecast_of(&runs[..3]).time_seconds.unwrap_err().0,
-        "every completed run did the same part of the full run's work; the rest needs a second level"
+        "every completed run did the same part of the full run's work; a forecast needs a second level of work"
     );
 }
 
@@ -430,11 +430,11 @@ fn notes_say_what_is_assumed_how_far_the_canaries_reached_and_what_was_left_out(
     assert_eq!(
         forecast_of(&runs).notes,
         [
-            "the forecast of time and memory assumes that growth goes on beyond the largest canary, which held 3% of the data, much as within the canaries",
+            "the forecast of time and memory assumes that growth continues beyond the largest canary, which held 3% of the data, much as within the canaries",
             "memory between two samples may have been higher, up to 2.00 GiB in one canary; the forecast is of what was sampled",
-            "the bytes of 1 run are not known; the fraction asked for stands in for them",
+            "the bytes of 1 run are unknown; the fraction requested replaces them",
             "left out of the fit: 300% #1 held a share of the data that is not between 0 and 100%",
-            "left out of the fit: 50% #1, 50% #2, 50% #3, 50% #4, 50% #5, 50% #6 and 2 more timed out, a lower bound of the time only",
+            "left out of the fit: 50% #1, 50% #2, 50% #3, 50% #4, 50% #5, 50% #6 and 2 more timed out, and gave only a lower bound of the time",
         ]
     );
 }
@@ -451,7 +451,7 @@ fn a_percentile_in_place_of_a_mean_is_said() {
         run
     });
     assert!(forecast_of(&runs).notes.contains(
-        &"CPU utilization is a 99th percentile where a mean is wanted, since the table has no means; the mean is lower".to_owned()
+        &"CPU utilization is a 99th percentile instead of a mean, since the table has no means; the mean is lower".to_owned()
     ));
 }
 

@@ -50,7 +50,7 @@ impl Github {
         let mut comments = Vec::new();
         let listing = self
             .pages(&path, PAGES, |ListedComment(comment)| {
-                comments.push(comment)
+                comments.push(comment);
             })
             .await?;
         match listing {

@@ -68,7 +68,7 @@ pub struct Inputs {
 
 /// An invalid input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("input `{name}` is `{found}`; it must be {expected}")]
+#[error("input `{name}` is `{found}`; it can be {expected}")]
 pub struct InputError {
     pub name: &'static str,
     pub found: String,

@@ -58,7 +58,7 @@ mod tests {
         let error = as_written::<u8>("issue", None, None, &mut notes).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the issue is not as it should be, however often it is looked at"
+            "the issue is still not as it should be after several attempts"
         );
         assert!(error.help().contains("start the workflow again"));
     }

@@ -122,7 +122,7 @@ fn a_first_canary_beyond_the_time_limit_ends_the_design() {
     );
     let (finished, percentages) = gate(&project);
     assert_eq!(percentages, [1.0]);
-    finished.ended_with(14).reported("ended after 15s");
+    finished.ended_with(14).reported("stopped after 15s");
 }
 
 /// Runs of `seconds(share)` on every rung, three each.

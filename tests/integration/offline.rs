@@ -81,5 +81,5 @@ fn too_few_runs_are_unknown_with_the_reason() {
     project
         .run(&["forecast", "runs.csv"])
         .ended_with(14)
-        .reported("2 completed runs on 1 size");
+        .reported("2 completed runs at 1 size");
 }

@@ -256,7 +256,7 @@ fn without_a_spec_at_the_base_listed_machines_cost_what_aws_says() {
     let planned = project.run(&["run", "--base", "main", "--format", "json"]);
     says(
         &planned.json(),
-        "No spec of the base vouches for the prices that this pull request writes for ml.p4d.24xlarge; AWS's own count.",
+        "No spec of the base confirms the prices that this pull request sets for ml.p4d.24xlarge; AWS's own prices are used.",
     );
 }
 

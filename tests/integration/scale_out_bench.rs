@@ -127,6 +127,6 @@ fn a_group_that_cannot_be_scored_says_what_it_lacks() {
     );
     assert_eq!(
         lack("1\t10\t9\n2\t10\t5\n4\t10\t3\n"),
-        "2 completed runs on 2 counts of instances; a law of scale-out needs 3 on 2"
+        "2 completed runs on 2 counts of instances; a forecast of scale-out needs at least 3 on 2"
     );
 }

@@ -106,7 +106,7 @@ fn memory_carries_over_in_bytes_to_every_machine_that_is_known() {
         assert_eq!(row["not_measured"], "no run of it in the file");
         assert_eq!(
             row["estimated_from"],
-            "memory is that of the canaries on ml.m5.4xlarge, taken to be the same here; time and cost are not known"
+            "memory is that of the canaries on ml.m5.4xlarge, assumed to be the same here; time and cost are not known"
         );
         assert_eq!(point(row, "memory_bytes"), bytes);
         let percent = bytes / gibibytes / GIB * 100.0;

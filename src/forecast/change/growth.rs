@@ -1,4 +1,4 @@
-//! [`Growth`]: what a full run takes now beside what it took on the base, as one joint distribution.
+//! [`Growth`]: the joint distribution of a full run now and on the base.
 
 use crate::forecast::Estimate;
 use crate::units::Fraction;
@@ -6,23 +6,23 @@ use crate::units::Fraction;
 /// One case of the joint distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Case {
-    /// What the base's full run takes, in the quantity's unit; positive.
+    /// The base's full run, in the quantity's unit; positive.
     base: f64,
-    /// What the new full run takes of that; positive, 1 where nothing changed.
+    /// The new full run as a multiple of the base's; positive, 1 without change.
     ratio: f64,
     /// Probabilities sum to 1.
     weight: f64,
 }
 
-/// The joint distribution of what a full run takes on the base and of the ratio by which it changed, the two taken to be
-/// independent: how large the full run is says nothing about how it changed. In cases, so that anything can be asked of it.
+/// The joint distribution of the base's full run and of the ratio by which it changed, which are assumed independent. It is a
+/// list of weighted cases, so that any probability can be computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
     cases: Vec<Case>,
 }
 
 impl Growth {
-    /// Every base with every ratio, each given with its probability.
+    /// Combines every base with every ratio; each has its probability.
     pub(crate) fn new(bases: &[(f64, f64)], ratios: &[(f64, f64)]) -> Self {
         let cases = bases.iter().flat_map(|(base, base_weight)| {
             ratios.iter().map(move |(ratio, ratio_weight)| Case {
@@ -36,8 +36,8 @@ impl Growth {
         }
     }
 
-    /// The same quantity in another unit, with `now` of it for each unit today and `before` on the base: seconds become
-    /// dollars at two prices. Both positive and finite.
+    /// Converts to another unit with the factor `now` for the new run and `before` for the base: seconds become dollars at two
+    /// prices. Both positive and finite.
     #[must_use]
     pub fn priced(&self, before: f64, now: f64) -> Self {
         let cases = self.cases.iter().map(|case| Case {

@@ -10,23 +10,22 @@ use super::super::runs::Runs;
 use super::sides::{Axis, Side};
 use crate::measurement::Measurement;
 
-/// What the full run of one record takes.
+/// The level of one record's full run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FullRunLevel {
     /// The logarithm of its billed time in seconds, with the record's own full data and work.
     pub ln_seconds: f64,
-    /// The part of `ln_seconds` that its full data and work make under the common law: how it differs between two records is
-    /// no matter of their noise.
+    /// The part of `ln_seconds` due to its full data and work under the common law; its differences between records are free of
+    /// noise.
     pub ln_size: f64,
-    /// Of `ln_seconds`, given the law: the noise of the record's own canaries. The luck of the day and the machine comes on top.
+    /// Of `ln_seconds`, given the law: the noise of the record's own canaries, without the effect of day and machine.
     pub standard_error: f64,
 }
 
-/// The level of each record, all with one law and one noise, and a location of their own: where all canaries are of the same
-/// sizes, doubt in the law moves all levels alike and does not show between them. `None` in the place of a record that has too
-/// few completed runs for a law of its own.
+/// The level of each record, with one law and one noise for all: if all canaries have the same sizes, uncertainty in the law
+/// moves all levels alike and cancels between them. `None` for a record with too few completed runs for a law of its own.
 ///
-/// Unknown where no record has enough.
+/// Unknown if no record has enough.
 pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<FullRunLevel>>, Unknown> {
     let runs: Vec<Runs> = records.iter().map(|record| Runs::choose(record)).collect();
     let quantity = super::TIME;
@@ -66,8 +65,8 @@ fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<FullRunLevel> {
     series.levels(sides)
 }
 
-/// Every law that may matter, with its grid. Where work differs there are many; hundreds of runs leave few of them in question:
-/// parts that go with the work by the linear law, and forms by the best of these parts.
+/// Every law that may matter, with its grid. If work differs there are many, but hundreds of runs leave few of them plausible:
+/// work parts are selected under the linear law, and forms under the best of these parts.
 fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
     let grid = |shape: Shape, weight: f64, (part, part_weight): (f64, f64)| {
         evidence.with_work_part(shape, part, weight.ln() + part_weight)
@@ -150,7 +149,7 @@ impl SharedLaws {
         }
     }
 
-    /// The mean over the laws of what one of them says of a record.
+    /// The mean over the laws of a value of one law and record.
     fn mean(&self, of: impl Fn(&WeighedLaw, &[f64]) -> f64) -> f64 {
         self.laws
             .iter()
@@ -158,8 +157,8 @@ impl SharedLaws {
             .sum()
     }
 
-    /// The runs of every record with less weight for those that lie far from the common law, beside others of their record: a
-    /// record whose law is another is no outlier as a whole.
+    /// The runs of every record, with less weight for those that are far from the common law compared with others of their
+    /// record: a record with another law is not an outlier as a whole.
     fn without_outliers(&self, sides: &[&Side], prior: &Prior) -> Vec<Vec<Observation>> {
         let residuals: Vec<Vec<f64>> = sides
             .iter()

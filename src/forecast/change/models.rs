@@ -1,15 +1,15 @@
-//! Three ways in which a change may come about, weighed by how well each explains both sides.
+//! Three models of a change, weighed by how well each explains both sides.
 //!
 //! With a law (f, u, k) as in `posterior`, and one noise variance for both sides:
 //!
-//! - **all**: both sides have the same law, and everything takes so many times as much;
+//! - **all**: both sides have the same law, and everything is multiplied by one factor;
 //! - **parts**: the form of the growth is the same, and its fixed and its growing part changed each by itself: the two sides
 //!   differ in u;
 //! - **form**: each side has a law of its own.
 //!
 //! All three have as many locations, each with a flat prior, and as many runs: the constants of their evidence are the same and
-//! cancel. What they do not share is the prior mass of their laws, which is what makes the simpler one win where all explain
-//! the runs as well (MacKay, Information Theory, Inference, and Learning Algorithms, 2003, chapter 28).
+//! cancel. They differ in the prior mass of their laws, so the simpler one wins if all explain the runs equally well (MacKay,
+//! Information Theory, Inference, and Learning Algorithms, 2003, chapter 28).
 
 use super::super::law::Shape;
 use super::super::posterior::{Evidence, NEGLIGIBLE, Prior, WeighedLaw};
@@ -17,22 +17,22 @@ use super::super::predictive::{Component, Predictive, Spread, merged};
 use super::sides::{AxisPoint, Side};
 use crate::units::count_as_float;
 
-/// How likely each way is before anything is measured. Most changes of a level touch everything alike or nothing: another
-/// machine, another library, more epochs. Next come those of the work on each datum, which leave the start of the program
-/// alone; seldom does code come to compare pairs that did not.
+/// The prior probability of each model. Most changes of a level affect everything or nothing: another machine, another library,
+/// more epochs. Next come changes of the work per datum, which leave the start of the program as it is. The form rarely changes,
+/// as when code starts to compare pairs.
 const ALL: f64 = 0.7;
 const PARTS: f64 = 0.25;
 const FORM: f64 = 0.05;
 
-/// Sums of squares that differ by less than this part are one when two sides with laws of their own are put together.
+/// Sums of squares that differ by less than this share count as equal when two sides with laws of their own are combined.
 const SAME_SQUARES: f64 = 0.01;
 
-/// How the full run changed, as the logarithm of what it takes times as much.
+/// The change of the full run, as the logarithm of a ratio.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     /// From the base's full run to the new one.
     pub(super) total: Predictive,
-    /// At the data and the work of the new full run: what neither explains.
+    /// At the data and the work of the new full run: the part that neither explains.
     pub(super) rate: Predictive,
     /// The median of the logarithm that is due to the data, by the base's law.
     pub(super) data: f64,
@@ -43,11 +43,11 @@ pub(super) struct Changed {
     pub(super) chances: [f64; 3],
 }
 
-/// Two laws of a form that weigh less than this beside all before them are left out.
+/// A pair of laws with less weight than this relative to all before it is left out.
 const NEGLIGIBLE_PAIR: f64 = 1e-7;
 
-/// What the three ways say of both sides. `squares` are those of each side's closest law; `luck` is what the two sides' days and
-/// machines add.
+/// The change under the three models. `squares` are those of each side's closest law; `luck` is the spread due to the sides' days
+/// and machines.
 pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: Spread) -> Changed {
     let pair = ComparedSides::new(sides, squares, prior);
     let ways = [
@@ -90,7 +90,7 @@ struct ComparedSides<'a> {
     prior: &'a Prior,
     /// Of the noise, after all runs of both sides.
     degrees_of_freedom: f64,
-    /// The squares that stand for the noise's prior.
+    /// The squares that represent the prior of the noise.
     known: f64,
     /// Those and the least that both sides' residuals may have.
     least: f64,
@@ -112,7 +112,7 @@ struct Own {
     form: f64,
 }
 
-/// What one way says, each weight its prior probability times how well it explains the runs.
+/// The result of one model; each weight is its prior probability times its likelihood.
 #[derive(Debug, Default)]
 struct Way {
     evidence: f64,
@@ -121,7 +121,7 @@ struct Way {
     causes: Vec<LawEffects>,
 }
 
-/// What a law of the base says of more data and more work.
+/// The effects of more data and more work under a law of the base.
 #[derive(Debug, Clone, Copy)]
 struct LawEffects {
     weight: f64,
@@ -129,7 +129,7 @@ struct LawEffects {
     work: f64,
 }
 
-/// A law at a place: the logarithm of what a run takes there, and how much of it grows.
+/// A law at a point: the logarithm of a run's value there, and the share of it that grows.
 #[derive(Debug, Clone, Copy)]
 struct LawAtPoint {
     logarithm: f64,
@@ -210,7 +210,7 @@ impl<'a> ComparedSides<'a> {
         }
     }
 
-    /// How well residuals with these squares explain the runs, beside the least that they may have.
+    /// The likelihood of residuals with these squares, relative to the least possible squares.
     fn likelihood(&self, squares: f64) -> f64 {
         ((self.known + squares) / self.least).powf(-self.degrees_of_freedom / 2.0)
     }
@@ -230,7 +230,7 @@ impl<'a> ComparedSides<'a> {
         [base, more_data, new]
     }
 
-    /// What a law of the base, and one of the new side, say of the places.
+    /// A law of the base, and one of the new side, at the points.
     fn told_by_base(&self, law: &WeighedLaw) -> [LawAtPoint; 3] {
         self.places().map(|place| self.told(law, law.center, place))
     }
@@ -394,15 +394,15 @@ impl<'a> ComparedSides<'a> {
         }
     }
 
-    /// The variance that growth's drift beyond the largest run adds at a place (`Posterior::predict_at`).
+    /// The variance at a point due to the drift of growth beyond the largest run (`Posterior::predict_at`).
     fn doubt_beyond(&self, told: LawAtPoint, reach: AxisPoint) -> f64 {
         let [data, work] = distances(told.place, reach);
         let walks = data.powi(3) + told.work_part.powi(2) * work.powi(3);
         (self.prior.exponent_drift * told.growing).powi(2) * walks / 3.0
     }
 
-    /// The same of the difference between two places where both sides' growth drifts alike: only what one of them goes further
-    /// along the same walk, or grows more, is in doubt. The canaries of either side show the law as far as they reach.
+    /// The variance of the difference between two points if both sides' growth drifts alike: only the part of one side beyond the
+    /// other on the same walk is uncertain. The canaries of either side show the law as far as they reach.
     fn doubt_between(&self, base: LawAtPoint, new: LawAtPoint) -> f64 {
         let [one, other] = self.sides.map(|side| side.reach);
         let reach = AxisPoint {
@@ -462,7 +462,7 @@ impl LawEffects {
     }
 }
 
-/// How far a place lies beyond the largest run, in ln of the data and of the work.
+/// How far a point is beyond the largest run, in ln of the data and of the work.
 fn distances(place: AxisPoint, reach: AxisPoint) -> [f64; 2] {
     [
         (place.share / reach.share).ln().max(0.0),

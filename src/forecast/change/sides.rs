@@ -5,7 +5,7 @@ use super::super::runs::Runs;
 use super::super::{Unknown, points};
 use crate::measurement::Measurement;
 
-/// Full runs that differ more than this many times are not compared.
+/// Full runs that differ by more than this factor are not compared.
 const FARTHEST: f64 = 1e9;
 
 /// What is compared.
@@ -17,7 +17,7 @@ pub(super) struct ComparedValue {
     pub(super) value: fn(&Measurement) -> Option<f64>,
 }
 
-/// A place on the common axis: of the larger full run's data, and of its work per datum; each in (0, 1].
+/// A point on the common axis: shares of the larger full run's data and of its work per datum, each in (0, 1].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AxisPoint {
     pub(super) share: f64,
@@ -29,9 +29,9 @@ pub(super) struct AxisPoint {
 pub(super) struct Side {
     /// At least one, in a fixed order.
     pub(super) observations: Vec<Observation>,
-    /// Where its full run is.
+    /// Its full run.
     pub(super) full: AxisPoint,
-    /// The most data, and the most work, that one of its runs had.
+    /// The most data and the most work of any of its runs.
     pub(super) reach: AxisPoint,
 }
 
@@ -61,8 +61,7 @@ impl Side {
         })
     }
 
-    /// With less weight for runs that lie far from the side's own law, and the squares of the residuals from the law that comes
-    /// closest.
+    /// The side with less weight for runs far from its own law, and the squares of the residuals from the closest law.
     pub(super) fn settled(self, prior: &Prior) -> (Self, f64) {
         let (posterior, observations) = Posterior::settle(&self.observations, prior);
         let side = Self {
@@ -75,9 +74,9 @@ impl Side {
 
 /// The larger full run of all sides.
 pub(super) struct Axis {
-    /// `None` where a side's bytes are not known: every side's data is then taken to be as large.
+    /// `None` if a side's bytes are unknown: the data of all sides is then assumed to be equally large.
     bytes: Option<f64>,
-    /// `None` where a side's levels of work are not known: every full run is then taken to do the same work.
+    /// `None` if a side's levels of work are unknown: every full run is then assumed to do the same work.
     work: Option<f64>,
 }
 
@@ -111,24 +110,24 @@ impl Axis {
         Ok(full)
     }
 
-    /// What was taken for granted, as sentences.
+    /// Assumptions, as sentences.
     pub(super) fn notes(&self, sides: &[&Runs]) -> Vec<String> {
         let mut notes = Vec::new();
         if self.bytes.is_none() {
             notes.push(
-                "the bytes of the data are not known on both sides; the data is taken to be as large as on the base"
+                "the bytes of the data are unknown on one side; the data is assumed to be as large as on the base"
                     .to_owned(),
             );
         }
         if self.work.is_none() && sides.iter().any(|side| side.has_work()) {
             notes.push(
-                "the levels of work are not known on both sides; the full run is taken to do the work that it did on the base"
+                "the levels of work are unknown on one side; the full run is assumed to do the same work as on the base"
                     .to_owned(),
             );
         }
         if sides.iter().any(|side| side.some_timed_out()) {
             notes.push(
-                "runs that were ended at their time limit are left out of the comparison with the base"
+                "runs that were stopped at their time limit are left out of the comparison with the base"
                     .to_owned(),
             );
         }

@@ -259,8 +259,8 @@ fn what_is_not_known_on_both_sides_is_taken_to_be_the_same_and_a_note_says_so() 
     assert_eq!(
         comparison.notes,
         [
-            "the bytes of the data are not known on both sides; the data is taken to be as large as on the base",
-            "the levels of work are not known on both sides; the full run is taken to do the work that it did on the base",
+            "the bytes of the data are unknown on one side; the data is assumed to be as large as on the base",
+            "the levels of work are unknown on one side; the full run is assumed to do the same work as on the base",
         ]
     );
     assert_eq!(compare(&base, &base).unwrap().notes, Vec::<String>::new());
@@ -272,7 +272,7 @@ fn too_few_runs_on_either_side_are_unknown_with_the_reason() {
     let reason = |base: &[Measurement], new: &[Measurement]| compare(base, new).unwrap_err().0;
     assert_eq!(
         reason(&base[..3], &base),
-        "on the base: 3 completed runs on 1 size; a law needs 3 on 2"
+        "on the base: 3 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes"
     );
     let stopped: Vec<Measurement> = base
         .iter()

@@ -11,10 +11,10 @@ const LOGIT_BOUND: i32 = 14;
 /// Each pass cuts this many steps on either side of the highest point so far into [`ZOOM`] parts.
 const ZOOM_REACH: usize = 3;
 const ZOOM: i32 = 3;
-/// 3^16 is the finest step: a needle of any noise that a float can tell.
+/// The finest step is 3^-16, which resolves the noise of any float.
 const MOST_ZOOM_PASSES: usize = 16;
-/// The grid is fine enough where its highest point's neighbours are less than this much lower, in the logarithm: steps of
-/// about a standard deviation, at which the trapezoidal rule has a normal density to six digits.
+/// The grid is fine enough if the neighbours of its highest point are lower by less than this, in the logarithm: steps of about a
+/// standard deviation, at which the trapezoidal rule integrates a normal density to six digits.
 const FINE_ENOUGH: f64 = 0.5;
 /// Values of k, the part of the growth that goes with the work: so many steps in ln(1 - k + k q) of the least work q, and so
 /// many more between the neighbours of the best of them.
@@ -26,7 +26,7 @@ pub(in crate::forecast) struct Evidence<'a> {
     groups: Vec<Group>,
     /// Every share and work that a run has, once.
     places: Vec<(f64, f64)>,
-    /// What is known of s^2 beside the residuals of these runs: squares, and degrees of freedom after the runs.
+    /// Prior information on s^2 beside the residuals of these runs: squares, and degrees of freedom after the runs.
     known_squares: f64,
     degrees_of_freedom: f64,
 }
@@ -84,7 +84,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The same where other runs say something of the noise too: the squares of their residuals, on so many degrees of freedom.
+    /// Adds other runs' information on the noise: the squares of their residuals and their degrees of freedom.
     pub(in crate::forecast) fn beside(self, squares: f64, degrees_of_freedom: f64) -> Self {
         Self {
             known_squares: self.known_squares + squares,
@@ -98,7 +98,7 @@ impl<'a> Evidence<'a> {
         self.degrees_of_freedom
     }
 
-    /// What s^2 times its degrees of freedom is without the residuals of these runs.
+    /// s^2 times its degrees of freedom, without the residuals of these runs.
     pub(in crate::forecast) fn known_squares(&self) -> f64 {
         self.known_squares
     }
@@ -108,7 +108,7 @@ impl<'a> Evidence<'a> {
         self.groups.iter().map(|group| group.weight_total).collect()
     }
 
-    /// What a candidate says of ln S in each group.
+    /// A candidate's estimate of ln S in each group.
     pub(in crate::forecast) fn centers(&self, candidate: &WeighedLaw) -> Vec<f64> {
         let relative: Vec<f64> = self
             .places
@@ -126,15 +126,15 @@ impl<'a> Evidence<'a> {
         (candidate.weight + self.penalty(candidate.squares)).exp()
     }
 
-    /// What so many squares of residuals take from the logarithm of the evidence.
+    /// The reduction of the log evidence by residuals with these squares.
     fn penalty(&self, squares: f64) -> f64 {
         self.degrees_of_freedom / 2.0 * (self.known_squares + squares).ln()
     }
 
     /// The values of k with the logarithms of their prior probabilities; only 0 where the work does not differ.
     ///
-    /// Between the masses on none and all, every factor h = 1 - k + k q that the least work q may have is as likely as
-    /// another on a logarithmic scale: even steps of k itself would leave a gap of many times before k = 1.
+    /// Between the masses on none and all, the factor h = 1 - k + k q of the least work q is uniform on a logarithmic scale: even
+    /// steps of k itself would leave a large gap before k = 1.
     pub(in crate::forecast) fn work_parts(&self) -> Vec<(f64, f64)> {
         let least = self
             .places
@@ -216,8 +216,8 @@ impl<'a> Evidence<'a> {
         self.over_fixed_part(shape, &growth, work_part, log_prior)
     }
 
-    /// The grid over u: coarse everywhere, then finer and finer about its highest point, since with little noise the
-    /// posterior is a needle.
+    /// The grid over u: coarse everywhere, then finer and finer about its highest point, since with little noise the posterior is
+    /// very narrow.
     fn over_fixed_part(
         &self,
         shape: Shape,
@@ -239,8 +239,8 @@ impl<'a> Evidence<'a> {
                 growth,
             )
         };
-        // Where nothing grows, u says nothing of the runs. What seems constant may still begin to grow beyond them: in the doubt
-        // about that it counts as growing by the mean of u's prior.
+        // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
+        // u's prior counts.
         if growth.iter().all(|growth| *growth == 1.0) {
             return vec![candidate(self.prior.fixed_logit_mean)];
         }
@@ -295,7 +295,7 @@ impl<'a> Evidence<'a> {
             .collect()
     }
 
-    /// The evidence of one candidate and what it says of ln S in the first group; `growth` holds f(x) h(q) of each place.
+    /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
     fn weigh(&self, candidate: WeighedLaw, growth: &[f64]) -> WeighedLaw {
         let fixed = candidate.fixed;
         let relative: Vec<f64> = growth
@@ -322,7 +322,7 @@ impl Group {
     /// place.
     fn center_and_squares(&self, relative: &[f64]) -> (f64, f64) {
         let (mut sum, mut squares) = (0.0, 0.0);
-        // The sum of squares about the first residual loses no digits where all are nearly equal.
+        // The sum of squares about the first residual loses no digits if all are nearly equal.
         let mut origin = None;
         for run in &self.runs {
             let residual = run.logarithm - relative[run.place];

@@ -5,9 +5,9 @@ use super::Observation;
 /// Beyond this many standard deviations a run's weight falls in the second pass (Huber's function; Huber and Ronchetti,
 /// Robust Statistics, 2nd ed. 2009, section 7.8).
 const HUBER: f64 = 2.5;
-/// Runs from which the second pass is made: with fewer an odd one out cannot be told.
+/// The fewest runs for the second pass: with fewer an outlier cannot be identified.
 pub(super) const ROBUST_FROM: usize = 4;
-/// Runs of one size of which the one in the middle cannot be the odd one out.
+/// The fewest runs of one size whose median cannot be the outlier.
 const FEWEST_REPLICATES: usize = 3;
 /// Samples of one size differ in their bytes by less than this.
 const ONE_SIZE: f64 = 1.1;
@@ -15,7 +15,7 @@ const ONE_SIZE: f64 = 1.1;
 pub(in crate::forecast) const MAD_TO_DEVIATION: f64 = 1.4826;
 
 impl Observation {
-    /// With less weight where its residual lies beyond [`HUBER`] times the scale of residuals.
+    /// With less weight if its residual is beyond [`HUBER`] times the scale of residuals.
     pub(in crate::forecast) fn doubted(&self, residual: f64, scale: f64) -> Self {
         Self {
             weight: self.weight * (HUBER * scale / residual.abs()).min(1.0),
@@ -24,8 +24,8 @@ impl Observation {
     }
 }
 
-/// `runs` cut where the work changes, and where the share passes [`ONE_SIZE`] times that of the first of its size; they rise
-/// in work, and in share within it.
+/// `runs`, sorted by work and then by share, cut where the work changes or the share exceeds [`ONE_SIZE`] times the first of its
+/// size.
 fn of_one_size(runs: &[Observation]) -> Vec<&[Observation]> {
     let mut sizes = Vec::new();
     let mut rest = runs;
@@ -40,8 +40,8 @@ fn of_one_size(runs: &[Observation]) -> Vec<&[Observation]> {
     sizes
 }
 
-/// The runs with less weight for those that lie far from the median of at least [`FEWEST_REPLICATES`] of their size; `runs`
-/// rise in share. The scale is that of all such distances but those of the medians themselves, which are 0.
+/// The runs, sorted by share, with less weight for those far from the median of at least [`FEWEST_REPLICATES`] of their size. The
+/// scale is that of all such distances except those of the medians themselves, which are 0.
 pub(in crate::forecast) fn without_outlying_replicates(
     runs: &[Observation],
     least_scale: f64,

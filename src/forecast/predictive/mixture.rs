@@ -11,15 +11,15 @@ pub(in crate::forecast) struct Component {
     pub(in crate::forecast) spread: Spread,
 }
 
-/// Components of a mixture whose centres lie closer than this part of the larger scale are one, with mean and variance kept.
-/// Where a narrow one and a broad one share a centre, quantiles between them move; `simulation` shows what intervals hold.
+/// Components whose centres are closer than this share of the larger scale are merged, keeping mean and variance. If a narrow
+/// and a broad one share a centre, quantiles between them move; `simulation` measures the coverage of the intervals.
 pub(super) const MERGE_WITHIN: f64 = 0.4;
 /// More components than this are merged further.
 pub(super) const MOST_COMPONENTS: usize = 24;
 /// A quantile is found to this distance in ln y.
 pub(super) const QUANTILE_TOLERANCE: f64 = 1e-10;
 
-/// Sorted by centre, and neighbours that cannot be told apart as one, with mean and variance kept.
+/// Sorted by centre, with indistinguishable neighbours merged, keeping mean and variance.
 pub(in crate::forecast) fn merged(mut components: Vec<Component>) -> Vec<Component> {
     components.sort_by(|a, b| a.center.total_cmp(&b.center));
     let mut within = MERGE_WITHIN;
@@ -54,7 +54,7 @@ pub(super) fn as_one(group: &[Component]) -> Component {
     };
     let center = mean(&|one| one.center);
     let variance = mean(&|one| one.spread.scale.powi(2) + (one.center - center).powi(2));
-    // Equal ones as they are: rounding must not make a whole number a broken one.
+    // Equal ones unchanged: rounding must not turn a whole number into a fraction.
     let first = group[0].spread.degrees_of_freedom;
     let degrees_of_freedom = if group
         .iter()
@@ -90,7 +90,7 @@ pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
     }
     let excess = |point: f64| {
         let (below, above) = below_and_above(components, point);
-        // The smaller tail has the digits.
+        // The smaller tail is more precise.
         if p <= 0.5 {
             below - p
         } else {
@@ -109,7 +109,7 @@ pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
     let (mut low, mut high) = (ends(-1.0), ends(1.0));
     let mut step = (high - low).max(QUANTILE_TOLERANCE);
     let (mut at_low, mut at_high) = (excess(low), excess(high));
-    // Beyond e^5000 lies nothing that a float could hold.
+    // A float cannot hold e^5000.
     while at_low > 0.0 && low > -5000.0 {
         low -= step;
         step *= 2.0;

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 
-/// Above this a Student-t cannot be told from a normal, and its quantile would lose digits.
+/// From here a Student-t is indistinguishable from a normal, and its quantile would lose digits.
 const NORMAL_FROM: f64 = 1e7;
 
 /// Up to so many whole degrees of freedom the distribution function is a short series.
@@ -36,8 +36,8 @@ impl Spread {
         }
     }
 
-    /// The spread with an independent doubt of scale `doubt` added to the variance, on the same degrees of freedom: the
-    /// doubt is taken to be known no better than the noise.
+    /// The spread with an independent uncertainty of scale `doubt` added to the variance, on the same degrees of freedom: the
+    /// uncertainty is assumed to be known no better than the noise.
     pub(in crate::forecast) fn with_doubt(self, doubt: f64) -> Self {
         Self {
             scale: self.scale.hypot(doubt),
@@ -113,7 +113,7 @@ pub(super) fn student_tail(t: f64, degrees_of_freedom: f64) -> f64 {
     ((1.0 - central) / 2.0).max(0.0)
 }
 
-/// One Newton step on the tail mends statrs's quantile, which is off by 2e-6 for 100,000 degrees of freedom.
+/// One Newton step on the tail corrects statrs's quantile, which is off by 2e-6 for 100,000 degrees of freedom.
 fn student_quantile(student: &StudentsT, p: f64) -> f64 {
     let tail = p.min(1.0 - p);
     let rough = student.inverse_cdf(tail).abs();

@@ -1,4 +1,4 @@
-//! What the measured configurations tell of one that was not measured: memory in bytes, and time on another count of
+//! The forecast of a configuration that was not measured, from measured ones: memory in bytes, and time on another count of
 //! instances of the same type.
 
 use super::{DataLayout, ScaleOut, assume, forecast_from};
@@ -19,24 +19,24 @@ pub struct Measured<'a> {
 /// The forecast of a configuration without a canary of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elsewhere {
-    /// Unknown in all but memory, time and cost.
+    /// Unknown except for memory, time and cost.
     pub forecast: Forecast,
-    /// The configuration whose canaries tell of the memory.
+    /// The configuration whose canaries the memory comes from.
     pub memory_from: Option<InstanceConfiguration>,
-    /// How the time is known.
+    /// The source of the time.
     pub scale_out: Option<ScaleOut>,
-    /// What a reader must know, as sentences.
+    /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
 
 impl Elsewhere {
-    /// Where its numbers come from, in a sentence without its full stop; `None` where nothing is known.
+    /// The source of its numbers, in a sentence without its full stop; `None` if nothing is known.
     pub fn source(&self) -> Option<String> {
         let memory = self.memory_from.as_ref().map(|instance| {
             if self.forecast.out_of_memory {
                 format!("memory runs out, as it did in a canary on {instance}, which has no less")
             } else {
-                format!("memory is that of the canaries on {instance}, taken to be the same here")
+                format!("memory is that of the canaries on {instance}, assumed to be the same here")
             }
         });
         let time = self.scale_out.as_ref().map(|scale_out| {
@@ -58,10 +58,10 @@ impl Elsewhere {
     }
 }
 
-/// What `measured` tells of `wanted.instance`. `wanted.measurements` are all runs of the job, on any configuration.
+/// The forecast of `wanted.instance` from `measured`. `wanted.measurements` are all runs of the job, on any configuration.
 ///
-/// Memory carries over in bytes: the script is taken to need as much on another machine with the same data. Time carries
-/// over to other counts of a type that was measured, and to nothing else.
+/// Memory carries over in bytes: the script is assumed to need as much on another machine with the same data. Time carries over
+/// only to other counts of a measured type.
 pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> Elsewhere {
     let not_measured = Unknown(format!("it was not measured on {}", wanted.instance));
     let unknown = || Err(not_measured.clone());
@@ -102,8 +102,8 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
     }
 }
 
-/// Where a canary ran out of a memory that was no smaller, holding no more of the data; if it was smaller, a note that
-/// no more than a lower bound is known.
+/// The configuration with at least as much memory on which a canary with at most as much data ran out of memory. If it had less
+/// memory, a note that only a lower bound is known.
 fn ran_out_of_memory(
     wanted: &Basis,
     measured: &[Measured],
@@ -140,7 +140,7 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
     let per_host = if from == to {
         peak_bytes(source)?
     } else if from == 1.0 {
-        // The law of one machine with all of the data says what it needs with a part.
+        // The law of one machine with all of the data gives its need with a part.
         let runs: Vec<_> = wanted
             .measurements
             .iter()
@@ -170,7 +170,7 @@ pub fn peak_bytes(source: &Measured) -> Option<Predictive> {
     }
 }
 
-/// Hosts that share one machine: local ones are processes of it, and it carries the sum of them.
+/// The number of hosts that share one machine: local hosts are processes of it, and their memory adds up.
 fn processes(instance: &InstanceConfiguration) -> f64 {
     if instance.is_local() {
         f64::from(instance.total_count())
@@ -179,7 +179,7 @@ fn processes(instance: &InstanceConfiguration) -> f64 {
     }
 }
 
-/// Measured where runs of the type lie on two counts, else assumed from the nearest count measured.
+/// Measured if runs of the type have two counts, else assumed from the nearest measured count.
 fn time_on_another_count(
     wanted: &Basis,
     measured: &[Measured],

@@ -1,4 +1,4 @@
-//! Scale-out that was measured: Ernest's law through runs on several counts of instances.
+//! Measured scale-out: Ernest's law through runs on several counts of instances.
 
 use std::collections::BTreeSet;
 
@@ -7,36 +7,36 @@ use super::{Load, ScaleOut, ScaleOutRun, Scaling, Terms};
 use crate::forecast::{FEWEST_RUNS, Predictive, Unknown};
 use crate::grammar;
 
-/// Counts of instances on which the runs must lie.
+/// The fewest counts of instances among the runs.
 pub const FEWEST_COUNTS: usize = 2;
 
-/// A new run is not known better than this, as a standard error, though the runs agree to the digit. A convention.
+/// The least standard error of a new run, even if the runs agree exactly. A convention.
 const LEAST_RELATIVE_ERROR: f64 = 0.02;
 
-/// A run counts for less the further its count lies from the wanted one: its residual by (the smaller count / the
-/// larger) to this power. The law bends where data begin to fit into memory, and the nearest counts know best.
+/// A run counts less the further its count is from the wanted one: its residual is multiplied by (smaller count / larger count)
+/// to this power. The law bends where data start to fit into memory, so the nearest counts are the most relevant.
 ///
 /// Chosen among 0, 1 and 2 on the small halves of two tables (Will, Bader and Thamsen, IEEE Big Data 2020: SGD and Sort on
 /// 2 to 12 instances): the mean error of forecasting a larger size on known counts falls from 0.17 to 0.06 and from 0.06 to
 /// 0.04 in ln.
 const NEARNESS: i32 = 2;
 
-/// Beyond the counts measured, the time leaves the law by no more than (wanted count / nearest count) to this power in 90
-/// of 100 cases.
+/// Beyond the measured counts, the time differs from the law by no more than (wanted count / nearest count) to this power in 90 of
+/// 100 cases.
 ///
 /// 1.645 times the most likely standard deviation, 0.41, of forecasts for 6 instances from 2 and 4 on the small halves of
 /// the same tables. The two jobs differ much (0.0 and 0.7), so it is a rough figure.
 const COUNT_DOUBT: f64 = 0.67;
 
-/// Beyond the largest share measured, the part that grows leaves its proportion by no more than (wanted share / largest
-/// share) to this power in 90 of 100 cases.
+/// Beyond the largest measured share, the growing part differs from proportionality by no more than (wanted share / largest share)
+/// to this power in 90 of 100 cases.
 ///
 /// 1.645 times the root mean square, 0.26, of the error in ln by the growing part and by ln of the ratio of the sizes, where
 /// the largest of the small sizes is forecast from the smaller ones on 2, 4 and 6 instances of the same tables (0.31 for
 /// Sort, 0.22 for SGD). The sizes there differ by a fifth to a third; further out it is taken to go on as it does there.
 const SHARE_DOUBT: f64 = 0.43;
 
-/// Taken to grow with the data even where the fit shows less, as for one instance.
+/// The least share that counts as growing with the data, even if the fit shows less, as for one instance.
 const LEAST_GROWING_SHARE: f64 = 0.05;
 
 /// The terms of Venkataraman, Yang, Franklin, Recht and Stoica, "Ernest: Efficient Performance Prediction for Large-Scale
@@ -48,16 +48,15 @@ fn terms(load: Load) -> [f64; 4] {
 
 /// The time of one new run, in seconds, from runs of the same job on several counts of one instance type.
 ///
-/// Coefficients are not negative, and errors are factors: residuals are taken relative to the measured time. The interval
-/// holds the noise of the runs with the doubt in the coefficients in use, and what the law may leave itself beyond the
-/// counts and sizes measured. The same for any order of the runs; a run without a positive finite time or a sound load is
-/// left out.
+/// Coefficients are not negative, and errors are factors: residuals are relative to the measured time. The interval covers the
+/// noise of the runs, the uncertainty of the coefficients in use, and the deviation from the law beyond the measured counts and
+/// sizes. The order of the runs does not matter; a run without a positive finite time or a sound load is left out.
 pub fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<ScaleOut, Unknown> {
     let runs = in_order(runs);
     let counts: BTreeSet<u32> = runs.iter().map(|run| run.load.hosts).collect();
     if runs.len() < FEWEST_RUNS || counts.len() < FEWEST_COUNTS {
         return Err(Unknown(format!(
-            "{} on {} of instances; a law of scale-out needs {FEWEST_RUNS} on {FEWEST_COUNTS}",
+            "{} on {} of instances; a forecast of scale-out needs at least {FEWEST_RUNS} on {FEWEST_COUNTS}",
             grammar::count(runs.len(), "completed run"),
             grammar::count(counts.len(), "count"),
         )));
@@ -122,10 +121,10 @@ impl ErnestFit {
             .zip(&weights)
             .map(|(run, weight)| terms(run.load).map(|term| term * weight * unit / run.seconds))
             .collect();
-        // One run more than terms, to see the noise.
+        // One run more than terms, to estimate the noise.
         let law = NonNegative::fit(&rows, &weights, runs.len() - 1);
 
-        // The nearer a run, the more its residual says about the noise here. Kish's effective number of runs, so weighed.
+        // The nearer a run, the more its residual counts for the noise here. Kish's effective number of runs with these weights.
         let total: f64 = weights.iter().sum();
         let squares: f64 = weights.iter().map(|weight| weight.powi(2)).sum();
         let effective = total.powi(2) / squares;
@@ -197,7 +196,7 @@ fn in_order(runs: &[ScaleOutRun]) -> Vec<ScaleOutRun> {
     runs
 }
 
-/// How far `wanted` lies beyond the counts measured, as a factor; 1 within them.
+/// How far `wanted` is beyond the measured counts, as a factor; 1 within them.
 fn distance(counts: &BTreeSet<u32>, wanted: u32) -> f64 {
     match (counts.first(), counts.last()) {
         (Some(fewest), Some(most)) if wanted < *fewest || wanted > *most => {

@@ -1,4 +1,4 @@
-//! [`DataLayout`]: what of a job's data each host holds, on any count of instances.
+//! [`DataLayout`]: the share of a job's data that each host holds, for any count of instances.
 
 use super::{ChannelObjects, Load, Shards};
 use crate::canary::Dataset;
@@ -8,7 +8,7 @@ use crate::units::Bytes;
 
 /// How the sampled channels of a job reach its hosts.
 ///
-/// Without an object list shards are taken to be even; without a spec every host is taken to hold all of the data.
+/// Without an object list shards are assumed to be even; without a spec every host is assumed to hold all of the data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DataLayout {
     channels: Vec<SampledChannel>,
@@ -18,12 +18,12 @@ pub struct DataLayout {
 struct SampledChannel {
     name: String,
     distribution: Distribution,
-    /// The size of each object; absent where nobody listed them, or no channel is in shards.
+    /// The size of each object; absent if they were not listed, or no channel is in shards.
     objects: Option<Vec<Bytes>>,
 }
 
 impl DataLayout {
-    /// `dataset` is absent where the data were not listed, or where their sizes are not real.
+    /// `dataset` is absent if the data were not listed, or their sizes are not real.
     pub fn of(job: &Job, dataset: Option<&Dataset>) -> Self {
         let sampled = || {
             job.training
@@ -31,7 +31,7 @@ impl DataLayout {
                 .iter()
                 .filter(|channel| channel.sample)
         };
-        // Only shards ask for every size, and there may be millions.
+        // Only shards need every size, and there may be millions.
         let is_sharded =
             sampled().any(|channel| channel.distribution == Distribution::ShardedByS3Key);
         let listed = |name: &str| {
@@ -57,7 +57,7 @@ impl DataLayout {
             .any(|channel| channel.distribution == Distribution::ShardedByS3Key)
     }
 
-    /// What the full run gives the hosts. Where each of them has all of the data, the script divides the work evenly.
+    /// The load of the hosts in the full run. If each of them has all of the data, the script divides the work evenly.
     pub fn load(&self, hosts: u32) -> Load {
         let even = Load::even(hosts, 1.0);
         match self
@@ -69,7 +69,7 @@ impl DataLayout {
         }
     }
 
-    /// The part of the data that one host holds in the full run, the one with most: 1 where each of them has all.
+    /// The largest share of the data on one host in the full run; 1 if each host has all.
     pub fn held_share(&self, hosts: u32) -> f64 {
         if self.is_sharded() {
             self.load(hosts).heaviest
@@ -78,16 +78,16 @@ impl DataLayout {
         }
     }
 
-    /// What a reader must know of shards on so many hosts.
+    /// Cautions about shards on so many hosts.
     pub fn cautions(&self, hosts: u32) -> Vec<String> {
         self.shards(hosts)
             .filter(|_| hosts > 1)
             .map_or_else(Vec::new, |shards| shards.cautions)
     }
 
-    /// The runs of one configuration with the heaviest host's bytes in the place of all bytes, in each run and in the full
-    /// one: the host with most sets time and memory, and a canary of few objects fills its hosts less evenly than the full
-    /// run does. `None` where the data are not in shards, or the shards are not known in every completed run.
+    /// The runs of one configuration with the heaviest host's bytes in place of all bytes, in each run and in the full run: the
+    /// heaviest host determines time and memory, and the few objects of a canary are divided less evenly than those of the full
+    /// run. `None` if the data are not in shards, or the shards of a completed run are unknown.
     pub fn by_heaviest_shard(
         &self,
         measurements: &[Measurement],

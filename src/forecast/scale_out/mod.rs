@@ -1,12 +1,11 @@
-//! **Scale-out**: what the time of one job becomes on another count of instances of the same type.
+//! **Scale-out**: the time of one job on another count of instances of the same type.
 //!
-//! Where the counts of the runs differ the law is measured ([`forecast`], [`forecast_from`]): Ernest's terms. Where all
-//! runs were on one count it is assumed ([`assume`]): what grows with the data takes as long as the heaviest host's share
-//! of it, and the interval says how far that was wrong on others' jobs. Which data the heaviest host gets is arithmetic
-//! ([`Shards`]).
+//! If the counts of the runs differ the law is measured ([`forecast`], [`forecast_from`]): Ernest's terms. If all runs were on
+//! one count it is assumed ([`assume`]): the part that grows with the data is proportional to the heaviest host's share of it,
+//! and the interval reflects the error of this assumption on published jobs. The heaviest host's share is computed ([`Shards`]).
 //!
-//! A host's memory does not fall with the count where every host has all of the data; where the data are in shards, it is
-//! that of one host with the heaviest shard. [`elsewhere()`] puts both together for a configuration that was not measured.
+//! A host's memory does not decrease with the count if every host has all of the data; if the data are in shards, it is that of
+//! one host with the heaviest shard. [`elsewhere()`] combines both for a configuration that was not measured.
 
 mod elsewhere;
 mod ernest;
@@ -30,26 +29,26 @@ use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::units::Fraction;
 
-/// Where scale-out is assumed, the time leaves the assumption by at least (larger count / smaller count) to this power in
-/// 10 of 100 cases: a factor of 1.6 for twice the count, of 2.5 for four times.
+/// The time differs from assumed scale-out by at least (larger count / smaller count) to this power in 10 of 100 cases: a factor
+/// of 1.6 for twice the count, of 2.5 for four times.
 ///
 /// 1.645 times the root mean square, 0.40, of ln(time / assumption) / ln(ratio of the counts) between 2, 4 and 6 instances
 /// on the smaller sizes of the 20 series of two tables (Will, Bader and Thamsen, IEEE Big Data 2020: SGD and Sort).
 const LEAST_DOUBT: f64 = 0.66;
 
-/// What the hosts of one run are given.
+/// The load of the hosts of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// Instances; at least 1.
     pub hosts: u32,
     /// Of the full data, over all hosts; above 0. A share of 2 is twice the data.
     pub share: f64,
-    /// Of the full data, on the host that works on most: `share / hosts` where the work is divided evenly.
+    /// Of the full data, on the host with the most work: `share / hosts` if the work is divided evenly.
     pub heaviest: f64,
 }
 
 impl Load {
-    /// Divided evenly: what a script that splits the work by rank does.
+    /// Divided evenly, as by a script that splits the work by rank.
     pub fn even(hosts: u32, share: f64) -> Self {
         Self {
             hosts,
@@ -63,8 +62,8 @@ impl Load {
         self.hosts > 0 && is_share(self.share) && is_share(self.heaviest)
     }
 
-    /// What a completed run was given. The heaviest host is the one with most bytes where the data were in shards; where
-    /// every host had all of them, or bytes are not known, the work is taken to be divided evenly.
+    /// The load of a completed run. The heaviest host is the one with the most bytes if the data were in shards; if every host had
+    /// all of them, or bytes are unknown, the work is assumed to be divided evenly.
     fn of(run: &Measurement) -> Self {
         let even = Self::even(run.instance.total_count(), run.data_share());
         let most = run.hosts.iter().map(|host| host.bytes).max();
@@ -85,7 +84,7 @@ pub struct ScaleOutRun {
     pub seconds: f64,
 }
 
-/// The time of one new run on another count, and how it is known.
+/// The time of one new run on another count, and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleOut {
     /// Billed per instance, in seconds.
@@ -94,7 +93,7 @@ pub struct ScaleOut {
     wanted: Load,
 }
 
-/// How it is known what another count does to the time.
+/// The source of the effect of another count on the time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scaling {
     /// From runs on these counts, ascending.
@@ -113,7 +112,7 @@ pub struct Terms {
     pub data: f64,
     /// A tree of messages between the hosts.
     pub log_hosts: f64,
-    /// What each host adds, such as a message of its own to one other.
+    /// The time that each host adds, such as one message to another host.
     pub hosts: f64,
 }
 
@@ -122,7 +121,7 @@ impl ScaleOut {
         matches!(self.scaling, Scaling::Measured { .. })
     }
 
-    /// For a reader, without the figures: whether the scaling was measured or assumed, and what would tell more.
+    /// A sentence on whether the scaling was measured or assumed, and how to improve it.
     pub fn note(&self) -> String {
         let hosts = self.wanted.hosts;
         match &self.scaling {
@@ -158,8 +157,8 @@ fn instances(count: u32) -> String {
     }
 }
 
-/// The time on a count of instances where none was measured, from completed runs of one job on other counts of the same
-/// type; runs on other types, or of less work per datum, do not enter. `wanted` is what the hosts will be given.
+/// The time on a count of instances that was not measured, from completed runs of one job on other counts of the same type; runs
+/// on other types, or with less work per datum, do not enter. `wanted` is the load of the hosts.
 pub fn forecast_from(
     measurements: &[Measurement],
     instance: &InstanceConfiguration,
@@ -174,7 +173,7 @@ pub fn forecast_from(
         .iter()
         .filter(|run| run.instance.single_type() == Some(kind))
         .filter_map(|run| {
-            // A chooser of one run says whether it is fit to enter.
+            // Chosen one by one, to see whether each run may enter.
             let chosen = Runs::choose(slice::from_ref(run));
             let time = chosen.measured(|run| seconds(run.time())).ok()?;
             let point = time.first().filter(|point| point.work == 1.0)?;
@@ -187,14 +186,13 @@ pub fn forecast_from(
     forecast(&runs, wanted)
 }
 
-/// The time under another load where only one count was measured. `one` is the forecast of seconds under the load `from`,
-/// and `fixed_share`, 0-1, what part of it does not grow with the data.
+/// The time under another load if only one count was measured. `one` is the forecast of seconds under the load `from`, and
+/// `fixed_share`, 0-1, the part of it that does not grow with the data.
 ///
-/// An assumption: that part stays, and the rest goes with the heaviest host's share. In 5 of 100 cases another count may
-/// bring nothing at all: time that does not change is an end of the interval, on the other side as far away. That would be
-/// no doubt at all where most of the time is fixed, so the interval is never narrower than what the tables above say of a
-/// change of counts, and by the same of the heaviest share where that changes more. From 6 to 8, 10 and 12 instances, which
-/// had no part in this, it held 90 of 100 runs of Sort and all of SGD.
+/// Assumes that the fixed part stays and the rest is proportional to the heaviest host's share. One end of the interval is an
+/// unchanged time, with 5 % beyond it; the other end is as far away. If most of the time is fixed that would be too narrow, so the
+/// interval is at least as wide as the tables above imply for the change of the count, or of the heaviest share if that is larger.
+/// From 6 to 8, 10 and 12 instances, which were not used for this, it held 90 of 100 runs of Sort and all of SGD.
 pub fn assume(
     one: &Predictive,
     fixed_share: f64,

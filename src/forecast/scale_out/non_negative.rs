@@ -4,10 +4,10 @@
 //! conditions: Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). With four terms there are fifteen
 //! such sets, so all are tried: no iteration, no tolerance to end it, the same answer on every machine.
 
-/// Of a column's norm: what is left of it after the others are taken out must be more, else it says nothing new.
+/// The least share of a column's norm that must remain after removing the others; else it depends on them.
 const INDEPENDENT: f64 = 1e-10;
 
-/// Of the targets' sum of squares: sets of terms that fit within this of each other are equal but for rounding.
+/// As a share of the targets' sum of squares: fits that differ by less are equal except for rounding.
 const ROUNDING: f64 = 1e-26;
 
 /// The fit of `rows * coefficients` to the targets.
@@ -59,7 +59,7 @@ impl<const K: usize> NonNegative<K> {
                 .iter()
                 .map(|direction| take_out(&mut rest, direction))
                 .collect();
-            // A second pass takes out what the rounding of the first has left.
+            // A second pass removes the rounding errors of the first.
             for (entry, direction) in column.iter_mut().zip(&directions) {
                 *entry += take_out(&mut rest, direction);
             }
@@ -129,7 +129,7 @@ pub(super) fn dot(left: &[f64], right: &[f64]) -> f64 {
     left.iter().zip(right).map(|(a, b)| a * b).sum()
 }
 
-/// Takes the part along a unit vector out of `values`, and gives its length.
+/// Removes the component along a unit vector from `values`, and returns its length.
 fn take_out(values: &mut [f64], direction: &[f64]) -> f64 {
     let length = dot(values, direction);
     for (value, part) in values.iter_mut().zip(direction) {

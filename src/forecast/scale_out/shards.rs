@@ -1,4 +1,4 @@
-//! Which part of the data the hosts get: whole objects only.
+//! The division of the data among the hosts, by whole objects.
 //!
 //! `ShardedByS3Key` gives each of n instances about 1/n of a channel's objects; which object goes where is not specified
 //! (SageMaker API reference, S3DataSource, S3DataDistributionType). The assumption here: the counts are as even as whole
@@ -8,13 +8,13 @@ use crate::grammar;
 use crate::spec::Distribution;
 use crate::units::Bytes;
 
-/// Random divisions tried; odd, so that one is in the middle.
+/// The number of random divisions; odd, so that there is a median.
 const DIVISIONS: usize = 201;
 
-/// Objects dealt out over all divisions: with very many objects the heaviest shard differs little from one to another.
+/// The most objects dealt over all divisions: with very many objects the heaviest shard varies little.
 const MOST_DEALT: usize = 4_000_000;
 
-/// From so much above an even share the heaviest shard deserves a caution.
+/// From this multiple of an even share on, the heaviest shard gets a caution.
 const UNEVEN: f64 = 1.1;
 
 /// One channel, and how its objects reach the hosts.
@@ -26,22 +26,22 @@ pub struct ChannelObjects<'a> {
     pub objects: &'a [Bytes],
 }
 
-/// How the data of a job fall to n hosts. Deterministic, and the same for any order of the objects.
+/// The division of a job's data among n hosts. Deterministic, and independent of the order of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shards {
     /// Instances.
     pub hosts: u32,
     /// On the heaviest host, over all channels: the median over random divisions.
     pub heaviest: Bytes,
-    /// No division can do better: the largest object, or an even share where that is more.
+    /// The least possible: the largest object, or an even share if that is more.
     pub at_least: Bytes,
-    /// No division into even counts can do worse: the largest objects all on one host.
+    /// The most possible with even counts: the largest objects all on one host.
     pub at_most: Bytes,
     /// Of the full data, each object once.
     pub total: Bytes,
     /// Hosts that get no object of any sharded channel. 0 where every channel is replicated.
     pub idle_hosts: u32,
-    /// What a reader must know, as sentences.
+    /// Cautions, as sentences.
     pub cautions: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl Shards {
         }
     }
 
-    /// What the heaviest host holds of the full data, 0-1; `None` without data.
+    /// The heaviest host's share of the full data, 0-1; `None` without data.
     pub fn heaviest_share(&self) -> Option<f64> {
         (self.total.0 > 0).then(|| self.heaviest.as_f64() / self.total.as_f64())
     }
@@ -155,7 +155,7 @@ fn share_of(bytes: Bytes, hosts: u32) -> Bytes {
     Bytes(bytes.0.div_ceil(u64::from(hosts)))
 }
 
-/// The median over seeded random divisions of what the heaviest host gets of all sharded channels together.
+/// The median over seeded random divisions of the heaviest host's bytes of all sharded channels together.
 fn heaviest_in_the_middle(channels: &[ShardedChannel], hosts: usize) -> Bytes {
     let objects: usize = channels.iter().map(|channel| channel.objects.len()).sum();
     let divisions = (MOST_DEALT / objects.max(1)).clamp(1, DIVISIONS) | 1;
@@ -164,7 +164,7 @@ fn heaviest_in_the_middle(channels: &[ShardedChannel], hosts: usize) -> Bytes {
         .map(|_| {
             let mut loads = vec![Bytes(0); hosts];
             for channel in channels {
-                // The hosts in random order, so that those with an object more are not always the same.
+                // In random order, so that not always the same hosts get an object more.
                 let mut seats: Vec<usize> = (0..hosts).collect();
                 order.shuffle(&mut seats);
                 let mut dealt = channel.objects.clone();

@@ -84,11 +84,11 @@ fn pull_request_target_is_always_refused_and_nothing_is_asked() {
     assert!(
         step.finished
             .words()
-            .contains("never run on pull_request_target")
+            .contains("does not run on pull_request_target")
     );
     let summary = &step.summary;
     assert!(
-        summary.contains("never run on pull\\_request\\_target"),
+        summary.contains("does not run on pull\\_request\\_target"),
         "{summary}"
     );
     assert_eq!(workflow.github.requests(), []);
