@@ -1,11 +1,15 @@
-//! The house as CONTRIBUTING describes it: imports point one way, and foreign crates stay in their room.
+//! The house as CONTRIBUTING describes it: imports point one way and in no circle, and foreign crates stay in their room.
+
+mod imports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The pure core in story order: each may import those before it. An edge or `app` may not be imported by any.
-const CORE: [&str; 13] = [
+use imports::Imports;
+
+/// The pure core in story order: each may import those before it, and nothing else.
+const CORE: [&str; 14] = [
     "grammar",
     "units",
     "instance",
@@ -19,6 +23,20 @@ const CORE: [&str; 13] = [
     "plan",
     "drift",
     "report",
+    "assess",
+];
+
+/// What ties the core and the edges together: each may import those after it. Nobody else imports any of them.
+const LADDER: [&str; 4] = ["commands", "gate", "workspace", "console"];
+
+/// Where the command that wrote a record may decide something, each with what it decides.
+const ASKS_WHO_WROTE: [(&str, &str); 3] = [
+    ("gate/run_history.rs", "which records are checks for drift"),
+    ("commands/history/facts.rs", "what a record is called"),
+    (
+        "workspace/run_origin.rs",
+        "whose measurements may become the baseline",
+    ),
 ];
 
 /// A crate and the only places that may name it.
@@ -158,41 +176,79 @@ fn the_core_touches_nothing_outside() {
     }
 }
 
+/// The rooms that a line names by their path from the crate's root.
+fn rooms_named(line: &str) -> impl Iterator<Item = &str> {
+    line.split("crate::").skip(1).map(|rest| {
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+        &rest[..end.unwrap_or(rest.len())]
+    })
+}
+
+#[test]
+fn rooms_above_the_edges_import_downward_only() {
+    for (file, text) in source_files() {
+        if matches!(room(&file), "lib" | "main") {
+            continue;
+        }
+        let own = LADDER.iter().position(|one| *one == room(&file));
+        for line in code(&text) {
+            for named in rooms_named(line) {
+                let Some(place) = LADDER.iter().position(|one| *one == named) else {
+                    continue;
+                };
+                assert!(
+                    own.is_some_and(|own| own <= place),
+                    "src/{file} imports {named}: {line}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn edges_do_not_know_each_other_but_backends_start_the_probe() {
     for (file, text) in source_files() {
         let banned: &[&str] = match room(&file) {
-            "git" | "probe" => &[
-                "crate::git",
-                "crate::backend",
-                "crate::history",
-                "crate::app",
-                "crate::cli",
-            ],
-            "backend" => &["crate::git", "crate::history", "crate::app", "crate::cli"],
-            "github" => &[
-                "crate::git::",
-                "crate::backend",
-                "crate::history",
-                "crate::app",
-                "crate::cli",
-                "crate::aws",
-            ],
-            "history" => &[
-                "crate::git",
-                "crate::backend",
-                "crate::probe",
-                "crate::app",
-                "crate::cli",
-            ],
-            "aws" => &["crate::"],
+            "git" | "probe" => &["git", "backend", "history", "assess", "cli"],
+            "backend" => &["git", "history", "assess", "cli"],
+            "github" => &["git", "backend", "history", "assess", "cli", "aws"],
+            "history" => &["git", "backend", "probe", "assess", "cli"],
+            "aws" => &[""],
             _ => continue,
         };
         for line in code(&text) {
-            assert!(
-                !banned.iter().any(|name| line.contains(name)),
-                "src/{file}: {line}"
-            );
+            for named in rooms_named(line) {
+                assert!(
+                    !banned.contains(&named) && banned != [""],
+                    "src/{file} imports {named}: {line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_file_imports_itself_by_way_of_others() {
+    let circles = Imports::read(&source_files()).circles();
+    assert!(
+        circles.is_empty(),
+        "these files import each other: {circles:#?}"
+    );
+}
+
+#[test]
+fn who_wrote_a_record_decides_in_named_places_only() {
+    for (file, text) in source_files() {
+        let is_named = ASKS_WHO_WROTE.iter().any(|(place, _)| *place == file);
+        if is_named || room(&file) == "history" {
+            continue;
+        }
+        let decides = |line: &&str| {
+            let words = ["==", "!=", "match", "matches!"];
+            line.contains("writer.command") && words.iter().any(|word| line.contains(word))
+        };
+        if let Some(line) = code(&text).find(decides) {
+            panic!("src/{file} asks who wrote a record: {line}");
         }
     }
 }
