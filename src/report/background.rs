@@ -1,9 +1,10 @@
 //! What stands behind the numbers of a report: the law that carries the extrapolation, prices, cautions.
 //!
-//! Plain text without escaping; Markdown and the terminal lay the same facts out.
+//! Plain text, which may hold some from outside.
 
-use super::canaries::{Align, Grid};
 use super::comparison::{self, Column};
+use super::document::{Align, Grid};
+use super::label::Label;
 use super::words::{self, Quantity, Subject};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
@@ -214,8 +215,8 @@ fn law_rows(
         .chain([["100%".to_owned(), String::new(), forecast]])
 }
 
-/// A sentence and what it is about, in one word.
-pub(super) type Caution = (&'static str, String);
+/// A sentence and what it is about.
+pub(super) type Caution = (Label, String);
 
 /// Prices, assumptions, cautions of all these jobs.
 pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
@@ -231,7 +232,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
         for forecast in &job.forecasts {
             if let Some(price) = &forecast.price {
                 let price = format!("{}: {}", forecast.instance, words::price(price));
-                cautions.push(("price", price));
+                cautions.push((Label::Price, price));
             }
         }
         if !job.affected_by.is_empty() {
@@ -242,20 +243,20 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
                     job.affected_by.len() - PATHS_SHOWN
                 ));
             }
-            cautions.push(("changed", format!("{lead}{paths}")));
+            cautions.push((Label::ChangedFiles, format!("{lead}{paths}")));
         }
         let notes = job.notes.iter();
-        cautions.extend(notes.map(|note| ("note", format!("{lead}{note}"))));
+        cautions.extend(notes.map(|note| (Label::Note, format!("{lead}{note}"))));
         for (note, runs) in run_notes(job) {
             let about = match runs.as_slice() {
                 [run] => format!("{} of the data", words::share(run.data_share())),
                 runs => words::count(runs.len(), "run"),
             };
             let instance = &runs[0].instance;
-            cautions.push(("note", format!("{lead}{instance}, {about}: {note}")));
+            cautions.push((Label::Note, format!("{lead}{instance}, {about}: {note}")));
         }
     }
-    cautions.extend(interval_words(jobs).map(|words| ("interval", words)));
+    cautions.extend(interval_words(jobs).map(|words| (Label::Interval, words)));
     // The same caution often holds for many runs or jobs.
     let mut seen = std::collections::HashSet::new();
     cautions.retain(|caution| seen.insert(caution.clone()));
@@ -265,7 +266,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
         .filter_map(|forecast| forecast.price.as_ref());
     if prices.into_iter().any(Price::is_estimate) {
         let mark = "~ marks a cost that rests on an estimated price";
-        cautions.push(("note", mark.to_owned()));
+        cautions.push((Label::Note, mark.to_owned()));
     }
     cautions
 }

@@ -1,49 +1,10 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
 use super::JobReport;
+use super::document::{Align, Grid};
 use super::words::{self, Quantity};
 use crate::measurement::{Measurement, Outcome, Start, Utilization};
 use crate::units::{Percent, Seconds, Usd};
-
-/// A table of texts; each column is to be set left or right.
-#[derive(Debug, Default)]
-pub(super) struct Grid {
-    pub(super) columns: Vec<(&'static str, Align)>,
-    pub(super) rows: Vec<Vec<String>>,
-}
-
-/// Words stand left, numbers right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
-    Left,
-    Right,
-}
-
-impl Grid {
-    /// Leaves out the columns in which no row says anything.
-    pub(super) fn without_empty_columns(self) -> Self {
-        let is_said: Vec<bool> = (0..self.columns.len())
-            .map(|index| self.rows.iter().any(|row| !row[index].is_empty()))
-            .collect();
-        let keep = |index: &usize| is_said[*index];
-        Self {
-            columns: (0..self.columns.len())
-                .filter(keep)
-                .map(|index| self.columns[index])
-                .collect(),
-            rows: self
-                .rows
-                .iter()
-                .map(|row| {
-                    (0..row.len())
-                        .filter(keep)
-                        .map(|i| row[i].clone())
-                        .collect()
-                })
-                .collect(),
-        }
-    }
-}
 
 /// Every canary run, in the order of the plan. With several jobs the first column names the job.
 pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {

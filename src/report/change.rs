@@ -1,5 +1,6 @@
 //! Why a forecast is another than that of the base, in sentences.
 
+use super::text::Text;
 use super::words::{self, Quantity};
 use super::{Baseline, Delta, InstanceForecast, JobReport};
 use crate::drift::{Cause, CauseShare};
@@ -9,12 +10,6 @@ use crate::instance::InstanceConfiguration;
 
 /// A part of the change that is less than this share of the base is not worth a word.
 const LEAST_SHARE: f64 = 0.01;
-
-/// How the names in a sentence are set, and made harmless: they come from a spec, from git, or from a stored report.
-pub(super) struct Setting<'a> {
-    pub(super) name: &'a dyn Fn(&str) -> String,
-    pub(super) commit: &'a dyn Fn(&str) -> String,
-}
 
 /// A cause that is worth a word.
 struct Notable {
@@ -29,7 +24,7 @@ struct Notable {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Said {
     /// In sentences.
-    pub(super) text: String,
+    pub(super) text: Text,
     /// Whether it names a cause; else only what changed, or that nothing did.
     pub(super) explains: bool,
 }
@@ -37,49 +32,49 @@ pub(super) struct Said {
 /// `Training takes 31% longer per GiB than on main (a1b2c3d, 3 days ago). Data and price are the same.`
 ///
 /// `None` where there is no baseline, or nothing was compared with it.
-pub(super) fn said(job: &JobReport, setting: &Setting<'_>) -> Option<Said> {
+pub(super) fn said(job: &JobReport) -> Option<Said> {
     let baseline = job.baseline.as_ref()?;
     let forecast = job.forecasts.first()?;
     let delta = &forecast.delta;
     let whole = whole(delta)?;
-    let base = reference(baseline, setting);
+    let base = reference(baseline);
     let notable = notable(baseline, forecast);
     let mut sentences = Vec::new();
     let mut besides_it = notable.as_slice();
     if let Some(other) = &baseline.instance {
-        let name = |instance: &InstanceConfiguration| (setting.name)(&instance.to_string());
-        sentences.push(format!(
+        let name = |instance: &InstanceConfiguration| Text::name(instance.to_string());
+        sentences.push(Text::fill(
             "It trains on {}, the base on {}.",
-            name(&job.instance),
-            name(other)
+            [name(&job.instance), name(other)],
         ));
     }
     match notable.split_first() {
         Some((first, others)) if baseline.instance.is_none() => {
-            sentences.push(leading(first, job, delta, &base));
+            sentences.push(leading(first, job, delta, base));
             besides_it = others;
         }
         _ if words::is_noise(&whole) => {
-            sentences.push(format!("No difference beyond noise to {base}."));
+            sentences.push(Text::fill("No difference beyond noise to {}.", [base]));
         }
         _ => {
             let (percent, more) = more_or_less(whole.point);
-            sentences.push(format!("A full run takes {percent} {more} than on {base}."));
+            let more = Text::literal(format!("A full run takes {percent} {more}"));
+            sentences.push(Text::fill("{} than on {}.", [more, base]));
         }
     }
     if !besides_it.is_empty() {
         let besides_it: Vec<String> = besides_it.iter().map(|one| besides(one, delta)).collect();
-        sentences.push(format!("Besides, {}.", joined(&besides_it)));
+        sentences.push(Text::literal(format!("Besides, {}.", joined(&besides_it))));
     }
     let is_rate_noise = delta
         .rate_percent
         .is_some_and(|rate| words::is_noise(&rate));
     if !notable.is_empty() && is_rate_noise && baseline.instance.is_none() {
-        sentences.push("The rest is within noise.".to_owned());
+        sentences.push(Text::own("The rest is within noise."));
     }
     sentences.extend(unchanged(baseline, forecast, &notable));
     Some(Said {
-        text: sentences.join(" "),
+        text: Text::joined(sentences, " "),
         explains: baseline.instance.is_some() || !notable.is_empty(),
     })
 }
@@ -90,18 +85,18 @@ pub(super) fn whole(delta: &Delta) -> Option<Estimate> {
 }
 
 /// `main (a1b2c3d, 3 days ago)`.
-fn reference(baseline: &Baseline, setting: &Setting<'_>) -> String {
-    let branch = baseline.branch.as_deref().map(setting.name);
+fn reference(baseline: &Baseline) -> Text {
+    let branch = baseline.branch.as_deref().map(Text::name);
     let which = match (branch, baseline.is_same_code) {
         (Some(branch), true) => branch,
-        (Some(branch), false) => format!("the newest on {branch}"),
-        (None, true) => "its base".to_owned(),
-        (None, false) => "the newest of its base".to_owned(),
+        (Some(branch), false) => Text::fill("the newest on {}", [branch]),
+        (None, true) => Text::own("its base"),
+        (None, false) => Text::own("the newest of its base"),
     };
-    let commit = baseline.commit.as_deref().map(setting.commit);
-    let age = format!("{} ago", words::age(baseline.age_days));
-    let known: Vec<String> = commit.into_iter().chain([age]).collect();
-    format!("{which} ({})", known.join(", "))
+    let commit = baseline.commit.as_deref().map(Text::commit);
+    let age = Text::literal(format!("{} ago", words::age(baseline.age_days)));
+    let known = Text::joined(commit.into_iter().chain([age]), ", ");
+    Text::fill("{} ({})", [which, known])
 }
 
 /// The causes that can be told from noise, in order of size. What the data, the price and the work did is known; how fast
@@ -156,7 +151,7 @@ fn notable(baseline: &Baseline, forecast: &InstanceForecast) -> Vec<Notable> {
 }
 
 /// `Training takes 31% longer per GiB than on main (a1b2c3d).`, `There are more data than on main (a1b2c3d): +5 USD, +12%.`
-fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: &str) -> String {
+fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: Text) -> Text {
     let words = match (notable.cause, notable.is_more) {
         (Cause::CodeOrPlatform, _) => {
             let per = if job.measurements.iter().any(|run| run.bytes.is_some()) {
@@ -165,7 +160,8 @@ fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: &str) -> Str
                 "for the same data"
             };
             let longer = longer(delta, notable);
-            return format!("Training takes {longer} {per} than on {base}.");
+            let longer = Text::literal(format!("Training takes {longer} {per}"));
+            return Text::fill("{} than on {}.", [longer, base]);
         }
         (Cause::Data, true) => "There are more data",
         (Cause::Data, false) => "There are fewer data",
@@ -174,7 +170,8 @@ fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: &str) -> Str
         (Cause::Work, true) => "There is more work to do",
         (Cause::Work, false) => "There is less work to do",
     };
-    format!("{words} than on {base}: {}.", notable.amount)
+    let amount = Text::literal(format!(": {}.", notable.amount));
+    Text::fill("{} than on {}{}", [Text::own(words), base, amount])
 }
 
 fn besides(notable: &Notable, delta: &Delta) -> String {
@@ -217,7 +214,7 @@ fn unchanged(
     baseline: &Baseline,
     forecast: &InstanceForecast,
     notable: &[Notable],
-) -> Option<String> {
+) -> Option<Text> {
     let is_notable = |cause| notable.iter().any(|one| one.cause == cause);
     let causes = &forecast.delta.causes;
     if causes.is_empty() {
@@ -234,36 +231,28 @@ fn unchanged(
         (false, true) => Some("The price is the same."),
         (false, false) => None,
     };
-    let said = [same.map(str::to_owned), other_data(baseline, notable)];
-    let said: Vec<String> = said.into_iter().flatten().collect();
-    (!said.is_empty()).then(|| said.join(" "))
+    let said = [same.map(Text::own), other_data(baseline, notable)];
+    let said = Text::joined(said.into_iter().flatten(), " ");
+    (!said.is_empty()).then_some(said)
 }
 
-fn other_data(baseline: &Baseline, notable: &[Notable]) -> Option<String> {
+fn other_data(baseline: &Baseline, notable: &[Notable]) -> Option<Text> {
     let is_told = notable.iter().any(|one| one.cause == Cause::Data);
     (baseline.data_changed && !is_told)
-        .then(|| "The data changed; their amount is about the same.".to_owned())
+        .then(|| Text::own("The data changed; their amount is about the same."))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
+    use super::super::{samples, terminal};
     use super::*;
 
-    fn told(job: &JobReport) -> Option<Said> {
-        let name = |text: &str| text.to_owned();
-        let commit = |text: &str| text.chars().take(7).collect();
-        super::said(
-            job,
-            &Setting {
-                name: &name,
-                commit: &commit,
-            },
-        )
+    fn said(job: &JobReport) -> Option<String> {
+        super::said(job).map(|said| terminal::inline(&said.text))
     }
 
-    fn said(job: &JobReport) -> Option<String> {
-        told(job).map(|said| said.text)
+    fn explains(job: &JobReport) -> bool {
+        super::said(job).unwrap().explains
     }
 
     fn increased() -> JobReport {
@@ -318,10 +307,9 @@ mod tests {
         ];
         let rate = delta.rate_percent.as_mut().unwrap();
         (rate.point, rate.lower, rate.upper) = (2.0, -4.0, 8.0);
-        let told = told(&job).unwrap();
-        assert!(told.explains);
+        assert!(explains(&job));
         assert_eq!(
-            told.text,
+            said(&job).unwrap(),
             "There are fewer data than on main (a1b2c3d, 3 days ago): -5.00 USD, -10%. The rest is within noise. The price is the same."
         );
     }
@@ -335,11 +323,10 @@ mod tests {
             share(Cause::Data, 1600.0, 5.0),
             share(Cause::CodeOrPlatform, 300.0, 1.0),
         ];
-        let told = told(&job).unwrap();
-        assert!(told.explains);
+        assert!(explains(&job));
         let instance = &job.instance;
         assert_eq!(
-            told.text,
+            said(&job).unwrap(),
             format!(
                 "It trains on {instance}, the base on ml.c5.large. A full run takes 31% more than on main (a1b2c3d, 3 days ago). Besides, the data grew (+5.00 USD, +10%)."
             )
@@ -357,7 +344,7 @@ mod tests {
     #[test]
     fn what_noise_may_explain_is_no_cause() {
         let mut job = samples::within_noise().jobs.remove(0);
-        assert!(!told(&job).unwrap().explains);
+        assert!(!explains(&job));
         assert_eq!(
             said(&job).unwrap(),
             "No difference beyond noise to main (a1b2c3d, 3 days ago)."

@@ -1,7 +1,10 @@
 //! The one table of a report: what each instance configuration would take, and how that stands against the budget.
 //!
-//! Plain text without escaping; Markdown and the terminal lay the same table out.
+//! Plain text, which may hold some from outside; `table` makes a table of a document of it.
 
+mod table;
+
+use super::document::{Align, Grid};
 use super::words::{self, Quantity};
 use super::{BudgetRow, InstanceForecast, JobReport};
 use crate::forecast::Estimate;
@@ -474,8 +477,33 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
         .collect()
 }
 
-/// A job's budget, line by line: line, limit, forecast, chance, outcome; what fails the check first.
-pub(super) fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
+/// The budgets, line by line; of each job what fails the check first.
+pub(super) fn budget(jobs: &[&JobReport]) -> Grid {
+    let several_jobs = jobs.len() > 1;
+    let name = |job: &JobReport| match several_jobs {
+        true => job.name.clone(),
+        false => String::new(),
+    };
+    let rows = jobs.iter().flat_map(|job| {
+        let lines = budget_rows(job).into_iter();
+        lines.map(|line| [&[name(job)][..], &line].concat())
+    });
+    Grid {
+        columns: vec![
+            ("Job", Align::Left),
+            ("Line", Align::Left),
+            ("Limit", Align::Right),
+            ("Forecast", Align::Right),
+            ("Chance", Align::Right),
+            ("Outcome", Align::Left),
+        ],
+        rows: rows.collect(),
+    }
+    .without_empty_columns()
+}
+
+/// Line, limit, forecast, chance, outcome.
+fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
     let Some(forecast) = job.forecasts.first() else {
         return Vec::new();
     };

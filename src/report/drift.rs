@@ -1,6 +1,7 @@
 //! What a check for drift found, in words: plain text, but for the job's name, which is left out.
 
-use super::canaries::{Align, Grid};
+use super::document::{Align, Grid};
+use super::mark::Mark;
 use super::words::{self, Quantity};
 use super::{JobReport, change};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
@@ -19,22 +20,13 @@ const CHECKS_IN_A_LINE: usize = 40;
 /// The whole height of the bars is at least this much of the baseline, in percent: a thousandth is no mountain.
 const LEAST_RANGE: f64 = 10.0;
 
-/// The sign of a check where emoji are shown.
-pub(super) fn emoji(drift: &Drift) -> &'static str {
+/// The sign of a check.
+pub(super) fn mark(drift: &Drift) -> Mark {
     match (drift.drifted, is_less(drift)) {
-        (false, _) if may_have_drifted(drift) => "⚠️",
-        (false, _) => "✅",
-        (true, false) => "📈",
-        (true, true) => "📉",
-    }
-}
-
-/// The sign on a terminal: one column wide in every font.
-pub(super) fn sign(drift: &Drift) -> &'static str {
-    match drift.drifted {
-        true => "✗",
-        false if may_have_drifted(drift) => "!",
-        false => "✓",
+        (false, _) if may_have_drifted(drift) => Mark::Doubtful,
+        (false, _) => Mark::Good,
+        (true, false) => Mark::Rose,
+        (true, true) => Mark::Fell,
     }
 }
 
@@ -373,12 +365,12 @@ mod tests {
             said(&drifted()),
             "drifted: a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02"
         );
-        assert_eq!(emoji(drifted().drift.as_ref().unwrap()), "📈");
+        assert_eq!(mark(drifted().drift.as_ref().unwrap()), Mark::Rose);
         let mut cheaper = drifted();
         let drift = cheaper.drift.as_mut().unwrap();
         drift.change.cost_usd = estimate(-13.0, -16.0, -10.0);
         drift.change.cost_percent = estimate(-26.0, -30.0, -20.0);
-        assert_eq!(emoji(drift), "📉");
+        assert_eq!(mark(drift), Mark::Fell);
         assert_eq!(
             said(&cheaper),
             "drifted: a full run takes 63 USD, 13 USD (26%) less than on 2026-11-02"
@@ -499,7 +491,7 @@ mod tests {
             drift.shift.as_mut().unwrap().percent = extreme.unwrap();
             drift.checks[1].level_percent = number;
             let text = crate::report::markdown::render(&report);
-            let issue = crate::report::markdown::drift_issue(&report).unwrap();
+            let issue = crate::report::drift_issue(&report).unwrap();
             let style = crate::report::terminal::TerminalStyle::default();
             let terminal = crate::report::terminal::render(&report, style);
             for text in [text, issue.body, terminal] {

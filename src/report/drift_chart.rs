@@ -1,9 +1,10 @@
-//! The checks for drift as a Mermaid chart. Only numbers and our own words get into the block.
+//! The checks for drift as a chart.
 
 use std::collections::HashSet;
 
-use super::chart::{Chart, xychart};
+use super::chart::{Axis, Chart, Series, XAxis};
 use super::drift;
+use super::text::Text;
 use crate::drift::{Check, Drift};
 
 /// More points than this run into each other.
@@ -38,26 +39,18 @@ pub(super) fn of(drift: &Drift) -> Option<Chart> {
         .fold(shown_limit.unwrap_or(100.0), f64::max);
     let bottom = ((lowest - 5.0) / 10.0).floor().max(0.0) * 10.0;
     let top = ((highest + 5.0) / 10.0).ceil() * 10.0;
-    let points: Vec<String> = levels.iter().map(|level| format!("{level:.1}")).collect();
-    let what = if drift.change.cost_usd.is_some() {
-        "Cost"
-    } else {
-        "Time"
+    let title = match drift.change.cost_usd {
+        Some(_) => "Cost of a full run by check",
+        None => "Time of a full run by check",
     };
-    let mut series = vec![format!("line \"level\" [{}]", points.join(", "))];
-    if let Some(limit) = shown_limit {
-        let level = format!("{limit:.1}");
-        series.push(format!(
-            "line \"allowed\" [{}]",
-            vec![level; levels.len()].join(", ")
-        ));
-    }
-    let block = xychart(
-        &format!("{what} of a full run by check"),
-        &axis(&shown),
-        &format!("\"% of the baseline\" {bottom} --> {top}"),
-        &series,
-    );
+    let allowed = shown_limit.map(|limit| Series {
+        name: "allowed",
+        values: vec![limit; levels.len()],
+    });
+    let level = Series {
+        name: "level",
+        values: levels,
+    };
     let since = drift::since(drift).map_or(String::new(), |day| format!(" since {day}"));
     let green = if shown_limit.is_some() {
         format!(
@@ -68,30 +61,47 @@ pub(super) fn of(drift: &Drift) -> Option<Chart> {
         String::new()
     };
     Some(Chart {
-        caption: format!("The purple line is what each check found{since}{green}."),
-        block,
+        about: None,
+        caption: Text::literal(format!(
+            "The purple line is what each check found{since}{green}."
+        )),
+        title: Text::own(title),
+        x: axis(&shown),
+        y: Axis {
+            title: "% of the baseline",
+            from: bottom,
+            to: top,
+        },
+        series: [level].into_iter().chain(allowed).collect(),
+        digits: 1,
+        in_a_line: drift::line(drift).map(Text::literal),
     })
 }
 
 /// The days of few checks; of more there are only numbers, and also where two are of one day: equal names would be one place.
-fn axis(checks: &[&Check]) -> String {
-    let days: Vec<String> = checks
-        .iter()
-        .map(|check| format!("\"{}\"", check.at.strftime("%m-%d")))
-        .collect();
-    let different: HashSet<&String> = days.iter().collect();
-    if days.len() <= DAYS_SHOWN && different.len() == days.len() {
-        format!("[{}]", days.join(", "))
-    } else {
-        format!("\"checks, the newest last\" 1 --> {}", checks.len())
+fn axis(checks: &[&Check]) -> XAxis {
+    let day = |check: &&Check| check.at.strftime("%m-%d").to_string();
+    let different: HashSet<String> = checks.iter().map(day).collect();
+    if checks.len() <= DAYS_SHOWN && different.len() == checks.len() {
+        return XAxis::Days(checks.iter().map(|check| check.at).collect());
     }
+    let count = u32::try_from(checks.len()).unwrap_or(u32::MAX);
+    XAxis::Numbers(Axis {
+        title: "checks, the newest last",
+        from: 1.0,
+        to: f64::from(count),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
+    use super::super::{mermaid, samples, terminal};
     use super::*;
     use crate::units::Percent;
+
+    fn block(drift: &Drift) -> String {
+        mermaid::block(&of(drift).unwrap())
+    }
 
     fn drifted() -> Drift {
         samples::drifted().jobs.remove(0).drift.unwrap()
@@ -99,13 +109,13 @@ mod tests {
 
     #[test]
     fn the_checks_and_what_is_allowed() {
-        let chart = of(&drifted()).unwrap();
         assert_eq!(
-            chart.caption,
+            terminal::inline(&of(&drifted()).unwrap().caption),
             "The purple line is what each check found since 2026-11-02; the green one is 15% above the baseline, which is allowed."
         );
+        let block = block(&drifted());
         assert!(
-            chart.block.ends_with(
+            block.ends_with(
                 r#"
     title "Cost of a full run by check"
     x-axis ["11-02", "11-05", "11-08", "11-11", "11-14", "11-17", "11-20"]
@@ -114,8 +124,7 @@ mod tests {
     line "allowed" [115.0, 115.0, 115.0, 115.0, 115.0, 115.0, 115.0]
 ```"#
             ),
-            "{}",
-            chart.block
+            "{block}"
         );
     }
 
@@ -126,17 +135,17 @@ mod tests {
         drift.checks[3].level_percent = -1e300;
         drift.checks[4].level_percent = 1e300;
         drift.limit_percent = Percent(1e300);
-        let block = of(&drift).unwrap().block;
+        let drawn = block(&drift);
         assert!(
-            block.contains("[100.0, 103.1, 0.0, 1000.0, 124.5, 126.0]"),
-            "{block}"
+            drawn.contains("[100.0, 103.1, 0.0, 1000.0, 124.5, 126.0]"),
+            "{drawn}"
         );
-        assert!(!block.contains("allowed"), "{block}");
+        assert!(!drawn.contains("allowed"), "{drawn}");
         let check = drift.checks[0].clone();
         drift.checks = vec![check; 10_000];
-        let block = of(&drift).unwrap().block;
+        let drawn = block(&drift);
         let numbered = "x-axis \"checks, the newest last\" 1 --> 60\n";
-        assert!(block.contains(numbered), "{block}");
+        assert!(drawn.contains(numbered), "{drawn}");
         drift.checks.truncate(1);
         assert_eq!(of(&drift), None);
     }

@@ -1,10 +1,12 @@
 //! The tracking issue of a drift: what it says while it is open, and what when it is over.
 
-use super::comparison;
+use super::document::{Block, Document, Headline, Line};
 use super::escape::for_title;
 use super::footer::footer;
-use super::markdown::{name, prose, table_text};
-use super::{JobReport, Report, change, drift, drift_chart, words};
+use super::label::Label;
+use super::text::Text;
+use super::{JobReport, Report};
+use super::{comparison, drift, drift_chart, markdown, words};
 use crate::drift::Drift;
 
 /// GitHub takes 256 characters.
@@ -46,17 +48,25 @@ pub fn drift_over(report: &Report) -> String {
         .filter_map(|job| Some((job, job.drift.as_ref()?)))
         .filter(|(_, drift)| !drift.drifted)
         .collect();
-    let mut text = "The drift is over.\n\n".to_owned();
-    for (job, drift) in checked.iter().take(JOBS_SHOWN) {
-        let finding = prose(&drift::finding(job, drift));
-        text.push_str(&format!("- {}: {finding}\n", name(&job.name)));
-    }
-    text.push_str(&further(checked.len()));
-    if !checked.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&last_line(report));
-    text
+    let shown = checked.iter().take(JOBS_SHOWN);
+    let shown = shown.map(|(job, drift)| Line::new(Label::More, named_finding(job, drift)));
+    let lines: Vec<Line> = shown.chain(further(checked.len())).collect();
+    let over = Block::Lines(vec![Line::new(
+        Label::More,
+        Text::own("The drift is over."),
+    )]);
+    let list = (!lines.is_empty()).then_some(Block::List(lines));
+    markdown::lay_out(&Document {
+        blocks: [over].into_iter().chain(list).collect(),
+        footer: last_line(report),
+        ..Document::default()
+    })
+}
+
+/// `churn: a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`
+fn named_finding(job: &JobReport, drift: &Drift) -> Text {
+    let finding = Text::literal(drift::finding(job, drift));
+    Text::fill("{}: {}", [Text::name(job.name.as_str()), finding])
 }
 
 fn drifted(report: &Report) -> Vec<(&JobReport, &Drift)> {
@@ -100,76 +110,85 @@ fn title(drifted: &[(&JobReport, &Drift)]) -> String {
 fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
     let mut blocks = Vec::new();
     for (index, (job, drift)) in drifted.iter().take(JOBS_SHOWN).enumerate() {
-        blocks.push(format!(
-            "### {} {}: {}",
-            drift::emoji(drift),
-            name(&job.name),
-            prose(&drift::finding(job, drift))
-        ));
-        let sentences = drift::sentences(drift);
+        blocks.push(Block::Headline(Headline {
+            mark: drift::mark(drift),
+            text: named_finding(job, drift),
+        }));
+        let sentences = drift::sentences(drift).into_iter().map(Text::literal);
+        let sentences = Text::joined(sentences, " ");
         if !sentences.is_empty() {
-            let sentences: Vec<String> = sentences.iter().map(|said| prose(said)).collect();
-            blocks.push(sentences.join(" "));
+            blocks.push(Block::Lines(vec![Line::new(Label::More, sentences)]));
         }
-        let causes = drift::causes(drift);
-        if !causes.rows.is_empty() {
-            blocks.push(table_text(&causes));
-        }
-        if index < CHARTS_SHOWN
-            && let Some(chart) = drift_chart::of(drift)
-        {
-            blocks.push(prose(&chart.caption));
-            blocks.push(chart.block);
-        }
+        blocks.extend(drift::causes(drift).table().map(Block::Table));
+        let chart = drift_chart::of(drift).filter(|_| index < CHARTS_SHOWN);
+        blocks.extend(chart.map(Block::Chart));
     }
-    let further = further(drifted.len());
-    if !further.is_empty() {
-        blocks.push(further.trim_end().to_owned());
-    }
-    blocks.push(how_to_end(drifted));
-    let others: Vec<String> = report
-        .jobs
-        .iter()
-        .filter(|job| job.drift.as_ref().is_some_and(|drift| !drift.drifted))
-        .take(JOBS_SHOWN)
-        .map(|job| name(&job.name))
-        .collect();
-    if !others.is_empty() {
-        blocks.push(format!("No drift: {}.", change::joined(&others)));
-    }
-    blocks.push(last_line(report));
-    blocks.join("\n\n")
+    blocks.extend(further(drifted.len()).map(|line| Block::List(vec![line])));
+    blocks.extend(how_to_end(drifted));
+    blocks.extend(others(report));
+    markdown::lay_out(&Document {
+        blocks,
+        footer: last_line(report),
+        ..Document::default()
+    })
 }
 
-fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> String {
+fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
     let allowed: Vec<String> = drifted
         .iter()
         .take(JOBS_SHOWN)
-        .map(|(_, drift)| prose(&drift::allowed(drift)))
+        .map(|(_, drift)| drift::allowed(drift))
         .collect();
     let allowed = match allowed.as_slice() {
-        [first, others @ ..] if others.iter().all(|other| other == first) => first.clone(),
-        _ => "what each job allows".to_owned(),
+        [first, others @ ..] if others.iter().all(|other| other == first) => {
+            Text::literal(first.as_str())
+        }
+        _ => Text::own("what each job allows"),
     };
-    format!(
-        "**How it ends.**\n\n\
-         - Mend it: the next check closes this issue when what it finds is no longer surely above {allowed}.\n\
-         - Or take it as it is: start the workflow by hand with `accept: true`, which makes this level the new baseline. So does a push that changes the job's code or its instance.\n\
-         - Or allow more: raise `drift.max` of the job in the spec."
-    )
+    let ways = [
+        Text::fill(
+            "Mend it: the next check closes this issue when what it finds is no longer surely above {}.",
+            [allowed],
+        ),
+        Text::sentence(
+            "Or take it as it is: start the workflow by hand with `accept: true`, which makes this level the new baseline. So does a push that changes the job's code or its instance.",
+        ),
+        Text::sentence("Or allow more: raise `drift.max` of the job in the spec."),
+    ];
+    let ways = ways.map(|way| Line::new(Label::More, way));
+    [
+        Block::Lines(vec![Line::new(Label::End, Text::default())]),
+        Block::List(ways.into()),
+    ]
 }
 
-fn further(count: usize) -> String {
-    match count.checked_sub(JOBS_SHOWN) {
-        Some(further) if further > 0 => format!("- and {}\n", words::count(further, "more job")),
-        _ => String::new(),
-    }
+/// `No drift: churn and digits.`
+fn others(report: &Report) -> Option<Block> {
+    let others = report.jobs.iter();
+    let others = others.filter(|job| job.drift.as_ref().is_some_and(|drift| !drift.drifted));
+    let mut names: Vec<Text> = others
+        .take(JOBS_SHOWN)
+        .map(|job| Text::name(job.name.as_str()))
+        .collect();
+    let last = names.pop()?;
+    let names = match names.is_empty() {
+        true => last,
+        false => Text::fill("{} and {}", [Text::joined(names, ", "), last]),
+    };
+    let text = Text::fill("No drift: {}.", [names]);
+    Some(Block::Lines(vec![Line::new(Label::More, text)]))
+}
+
+fn further(count: usize) -> Option<Line> {
+    let further = count.saturating_sub(JOBS_SHOWN);
+    let text = || Text::literal(format!("and {}", words::count(further, "more job")));
+    (further > 0).then(|| Line::new(Label::More, text()))
 }
 
 /// `last checked 2026-11-21 09:14 UTC · 3f9c2e1 · …`
-fn last_line(report: &Report) -> String {
-    let at = report.generated_at.strftime("%Y-%m-%d %H:%M UTC");
-    format!("<sub>last checked {at} · {}</sub>\n", footer(report))
+fn last_line(report: &Report) -> Text {
+    let at = Text::minute(report.generated_at);
+    Text::fill("last checked {} · {}", [at, footer(report)])
 }
 
 #[cfg(test)]

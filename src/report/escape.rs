@@ -13,6 +13,9 @@ pub const LINE_LIMIT: usize = 300;
 /// As long as an explanation may be that names an instance here and there.
 pub const PARAGRAPH_LIMIT: usize = 1000;
 
+/// A longer name would leave a chart.
+const CHART_LIMIT: usize = 50;
+
 const ACCOUNT_ID_DIGITS: usize = 12;
 
 /// Invisible, but not a space: what follows it is no longer a mention, a reference or an address to GitHub.
@@ -127,6 +130,23 @@ fn code(cleaned: &str) -> String {
     }
 }
 
+/// The text within a tag where GitHub reads HTML and no Markdown: nothing in it is a tag, a mention or a reference.
+pub fn for_github_html(text: &str, limit: usize) -> String {
+    let escaped = for_title(text, limit).replace('&', "&amp;");
+    escaped.replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The text within the quotes of a Mermaid chart: letters, digits, dots and hyphens; whatever else there is becomes a space.
+pub fn for_chart(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    let name: String = text
+        .chars()
+        .take(CHART_LIMIT)
+        .map(|c| if plain(c) { c } else { ' ' })
+        .collect();
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The text for the title of an issue, which shows no formatting: nothing in it is a mention or a reference.
 pub fn for_title(text: &str, limit: usize) -> String {
     let mut title = String::new();
@@ -153,7 +173,8 @@ pub fn lines_for_terminal(text: &str, limit: usize) -> impl Iterator<Item = Stri
     })
 }
 
-fn without_commands(text: &str) -> String {
+/// Nothing in the line is a workflow command.
+pub(super) fn without_commands(text: &str) -> String {
     let text = text.replace("##[", "## [");
     let mut shown = String::with_capacity(text.len());
     let mut at_word_start = true;
@@ -741,6 +762,29 @@ mod tests {
             ": :error::x std::vec"
         );
         assert_eq!(for_terminal("x ##[add-mask]y", 99), "x ## [add-mask]y");
+    }
+
+    #[test]
+    fn no_name_ends_a_chart_or_its_quotes() {
+        for (hostile, shown) in [
+            ("a\"]\n```\n<img src=x>", "a img src x"),
+            ("%%{init: {}}%% click x href", "init click x href"),
+            (
+                "data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge",
+                "data 1x ml.c5.9xlarge dnn 1x ml.p3.2xlarge",
+            ),
+            ("\u{202e}#quot;é", "quot"),
+        ] {
+            assert_eq!(for_chart(hostile), shown);
+        }
+    }
+
+    #[test]
+    fn within_a_tag_nothing_is_a_tag_a_mention_or_a_reference() {
+        assert_eq!(
+            for_github_html("5 runs, <1% @everyone #1 &lt;", 99),
+            "5 runs, &lt;1% @\u{2060}everyone #\u{2060}1 &amp;lt;"
+        );
     }
 
     #[test]

@@ -1,58 +1,128 @@
-//! Why something could not be checked, for every renderer: what was being done, what went wrong, and what to do.
+//! Why something could not be checked: what was being done, what went wrong, and what to do.
 
-use super::canaries;
-use super::words;
+use super::document::{Block, Headline, Line};
+use super::label::Label;
+use super::mark::Mark;
+use super::text::{Excerpt, Text};
 use super::{Failure, JobReport, Report};
+use super::{canaries, help, words};
 use crate::units::Usd;
 
 /// More failures than this are counted: they mostly have one cause.
-pub(super) const SHOWN: usize = 5;
+const SHOWN: usize = 5;
 
 /// More causes than this are counted.
-pub(super) const CAUSES_SHOWN: usize = 20;
+const CAUSES_SHOWN: usize = 20;
 
-/// What a report has no verdict for.
+/// A report that has no verdict.
 pub(super) fn has_only_failures(report: &Report) -> bool {
     report.jobs.is_empty() && !report.failures.is_empty()
 }
 
-/// How many failures are not shown, as words.
-pub(super) fn further(report: &Report) -> Option<String> {
+pub(super) fn shown(report: &Report) -> impl Iterator<Item = &Failure> {
+    report.failures.iter().take(SHOWN)
+}
+
+/// `could not check churn: the spec is invalid`
+pub(super) fn headline(failure: &Failure) -> Headline {
+    let what = Text::sentence(failure.what.as_str());
+    Headline {
+        mark: Mark::Bad,
+        text: match &failure.job {
+            Some(job) => Text::fill("could not check {}: {}", [Text::name(job.as_str()), what]),
+            None => Text::fill("could not check: {}", [what]),
+        },
+    }
+}
+
+/// How many failures are not shown.
+pub(super) fn further(report: &Report) -> Option<Headline> {
     let further = report.failures.len().saturating_sub(SHOWN);
-    (further > 0).then(|| format!("{further} more could not be checked"))
+    (further > 0).then(|| Headline {
+        mark: Mark::Bad,
+        text: Text::literal(format!("{further} more could not be checked")),
+    })
 }
 
-/// `Exit code 1: the tool failed, or a person must mend something first.`
-pub(super) fn exit(report: &Report) -> String {
-    format!(
-        "Exit code {}: {}.",
-        report.exit_code,
-        words::exit_words(report.exit_code)
-    )
+/// What was being done, why it went wrong, and what to do.
+pub(super) fn blocks(failure: &Failure, about: Vec<Text>) -> Vec<Block> {
+    let phase = Text::literal(words::capitalized(&failure.phase));
+    let mut lines = vec![Line {
+        label: Label::While,
+        about,
+        text: Text::fill("{}.", [phase]),
+    }];
+    let mut help = help::blocks(failure.help.as_deref().unwrap_or_default());
+    let mut blocks = match failure.causes.as_slice() {
+        [] => Vec::new(),
+        [cause] if !cause.contains('\n') => {
+            let cause = Text::sentence(words::capitalized(cause));
+            lines.push(Line::new(Label::Reason, cause));
+            Vec::new()
+        }
+        causes => {
+            lines.push(Line::new(Label::Reason, Text::default()));
+            vec![all_causes(causes)]
+        }
+    };
+    // What to do goes on where nothing stands between.
+    if blocks.is_empty()
+        && let Some(Block::Lines(first)) = help.first_mut()
+    {
+        lines.append(first);
+        help.remove(0);
+    }
+    blocks.insert(0, Block::Lines(lines));
+    blocks.append(&mut help);
+    blocks
 }
 
-/// What was spent until then: `3 runs, 0.12 USD.`.
-pub(super) fn cost_so_far(report: &Report) -> String {
+/// Why it went wrong taken out, where there is no room for it.
+pub(super) fn without_causes(blocks: Vec<Block>) -> Vec<Block> {
+    let is_cause = |line: &Line| matches!(line.label, Label::Reason | Label::Cause);
+    let kept = |block| match block {
+        Block::Problems(_) => None,
+        Block::Lines(mut lines) | Block::List(mut lines) => {
+            lines.retain(|line| !is_cause(line));
+            (!lines.is_empty()).then_some(Block::Lines(lines))
+        }
+        block => Some(block),
+    };
+    blocks.into_iter().filter_map(kept).collect()
+}
+
+/// The problems of a spec as they are, other causes as a list.
+fn all_causes(causes: &[String]) -> Block {
+    let shown = causes.iter().take(CAUSES_SHOWN);
+    let further = causes.len().saturating_sub(CAUSES_SHOWN);
+    let further = (further > 0).then(|| format!("and {further} more"));
+    if causes.iter().any(|cause| cause.contains('\n')) {
+        return Block::Problems(Excerpt::new(shown.cloned().chain(further)));
+    }
+    let shown = shown.map(|cause| Text::sentence(cause.as_str()));
+    let texts = shown.chain(further.map(Text::literal));
+    Block::List(texts.map(|text| Line::new(Label::Cause, text)).collect())
+}
+
+/// What was spent until then: `3 runs, 0.12 USD.`
+pub(super) fn spent_so_far(report: &Report) -> Line {
     let runs: usize = report.jobs.iter().map(|job| job.measurements.len()).sum();
     let usd: Option<Usd> = report
         .jobs
         .iter()
         .filter_map(|job| job.spend.canary_usd)
         .reduce(|sum, usd| sum + usd);
-    if runs == 0 && usd.is_none() {
-        return "Nothing known: no canary run was recorded.".to_owned();
-    }
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    format!("{}.", canaries::spend(&jobs))
+    let text = match (runs, usd) {
+        (0, None) => Text::own("Nothing known: no canary run was recorded."),
+        _ => Text::literal(format!("{}.", canaries::spend(&jobs))),
+    };
+    Line::new(Label::SpentSoFar, text)
 }
 
-/// Whether a failure's causes are to be set as they are, in lines of their own.
-pub(super) fn has_excerpts(failure: &Failure) -> bool {
-    failure.causes.iter().any(|cause| cause.contains('\n'))
-}
-
-/// Causes that are not shown, as words.
-pub(super) fn further_causes(failure: &Failure) -> Option<String> {
-    let further = failure.causes.len().saturating_sub(CAUSES_SHOWN);
-    (further > 0).then(|| format!("and {further} more"))
+/// `Exit code 1: the tool failed, or a person must mend something first.`
+pub(super) fn exit_code(report: &Report) -> Line {
+    let code = report.exit_code;
+    let text = format!("Exit code {code}: {}.", words::exit_words(code));
+    Line::new(Label::ExitCode, Text::literal(text))
 }

@@ -1,6 +1,8 @@
-//! What to do, for every renderer: sentences, and lines to paste, which keep their breaks.
+//! What to do: sentences, and lines to paste, which keep their breaks.
 
-use super::escape::{LINE_LIMIT, as_block, for_markdown_with_code};
+use super::document::{Block, Line};
+use super::label::Label;
+use super::text::{Excerpt, Text};
 use super::words;
 
 /// Pieces beyond these are dropped: a help of ours has three.
@@ -9,12 +11,8 @@ const PIECES_SHOWN: usize = 6;
 /// Lines that are set off by so many spaces are to be pasted.
 const INDENTATION: &str = "    ";
 
-/// A line to paste, and how many of them, are no longer than this.
-const PASTED_LIMIT: usize = 200;
-const PASTED_LINES: usize = 20;
-
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+enum Piece {
     /// One paragraph, in one line.
     Sentences(String),
     /// Without the indentation that they share.
@@ -22,7 +20,7 @@ pub(super) enum Piece {
 }
 
 /// Paragraphs end at a blank line. The text is as hostile as it was.
-pub(super) fn pieces(help: &str) -> Vec<Piece> {
+fn pieces(help: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut goes_on = false;
     for line in help.lines() {
@@ -60,32 +58,31 @@ fn set_to_the_left(lines: &mut [String]) {
     }
 }
 
-/// Paragraphs of Markdown, the first with its label.
-pub(super) fn in_markdown(help: &str) -> Vec<String> {
-    let mut paragraphs = Vec::new();
+/// Paragraphs and lines to paste; the first line says that this is what to do.
+pub(super) fn blocks(help: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
     for piece in pieces(help) {
-        let is_first = paragraphs.is_empty();
+        let label = match blocks.is_empty() {
+            true => Label::Remedy,
+            false => Label::More,
+        };
         match piece {
             Piece::Sentences(text) => {
-                let text = sentence(&text);
-                paragraphs.push(match is_first {
-                    true => format!("**What to do.** {text}"),
-                    false => text,
-                });
+                blocks.push(Block::Lines(vec![Line::new(label, sentence(&text))]));
             }
             Piece::Pasted(lines) => {
-                if is_first {
-                    paragraphs.push("**What to do.**".to_owned());
+                if label == Label::Remedy {
+                    blocks.push(Block::Lines(vec![Line::new(label, Text::default())]));
                 }
-                paragraphs.push(as_block(&lines.join("\n"), PASTED_LIMIT, PASTED_LINES));
+                blocks.push(Block::Paste(Excerpt::new(lines)));
             }
         }
     }
-    paragraphs
+    blocks
 }
 
 /// A sentence of the program with its first letter large and its stop, in which backticks set code.
-pub(super) fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> Text {
     let (text, stop) = match text.trim() {
         whole if whole.ends_with(['.', '!', '?', '…']) => (whole, ""),
         whole => match whole.strip_suffix(':') {
@@ -93,15 +90,19 @@ pub(super) fn sentence(text: &str) -> String {
             None => (whole, "."),
         },
     };
-    let text = for_markdown_with_code(&words::capitalized(text), LINE_LIMIT);
-    format!("{text}{stop}")
+    Text::sentence(words::capitalized(text)).then(Text::own(stop))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::markdown;
     use super::*;
 
     const HELP: &str = "grant it:\n\n    permissions:\n      pull-requests: write\n\nA fork only reads,\nand so does Dependabot";
+
+    fn in_markdown(help: &str) -> Vec<String> {
+        blocks(help).iter().map(markdown::block).collect()
+    }
 
     #[test]
     fn sentences_and_lines_to_paste() {

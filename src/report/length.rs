@@ -4,14 +4,26 @@
 //! table. After that the table loses whole rows, those of alternatives first. The verdict of the worst job is always
 //! there, and what is left out is said.
 
-use super::comparison::Comparison;
-use super::footer::run_link;
-use super::markdown::{Extent, Page, Table, page};
-use super::{JobReport, Report, words};
+use super::document::{Document, FoldKind, Headline, Line, Table};
+use super::label::Label;
+use super::mark::Mark;
+use super::text::Text;
+use super::{JobReport, Report};
+use super::{compose, failures, markdown, words};
 use crate::exit;
 
 /// Of the room, for all verdicts: a table shows more of them. The worst takes what it needs.
-const SHARE_OF_HEADINGS: usize = 4;
+const SHARE_OF_HEADLINES: usize = 4;
+
+/// How much of a report is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    Whole,
+    WithoutRuns,
+    WithoutFolds,
+    /// The verdicts, the table and the failures, without what stands beside.
+    Bare,
+}
 
 /// The report in at most `limit` bytes of Markdown, which are enough for a comment in either reading of GitHub's limit:
 /// characters or bytes. Its last line says that the comment is kept up to date.
@@ -19,9 +31,8 @@ const SHARE_OF_HEADINGS: usize = 4;
 /// Under a few kilobytes there may be room for nothing but the verdict in two words.
 pub fn render_within(report: &Report, limit: usize) -> String {
     for extent in [Extent::Whole, Extent::WithoutRuns, Extent::WithoutFolds] {
-        let mut page = comment(report, extent);
-        page.left_out = left_out(report, &missing(report, extent));
-        let text = page.render();
+        let document = shortened(report, extent);
+        let text = markdown::lay_out(&document);
         if text.len() <= limit {
             return text;
         }
@@ -29,10 +40,24 @@ pub fn render_within(report: &Report, limit: usize) -> String {
     bare(report, limit).unwrap_or_else(|| verdict_alone(report, limit))
 }
 
-fn comment(report: &Report, extent: Extent) -> Page {
-    let mut page = page(report, extent);
-    page.footer.push_str(" · updated when the code changes");
-    page
+/// The document to this extent, which says what it leaves out.
+fn shortened(report: &Report, extent: Extent) -> Document {
+    let mut document = compose::document(report);
+    document.footer = Text::fill("{} · updated when the code changes", [document.footer]);
+    if extent >= Extent::WithoutRuns {
+        document
+            .folds
+            .retain(|fold| fold.kind != FoldKind::Canaries);
+    }
+    if extent >= Extent::WithoutFolds {
+        document.folds.clear();
+    }
+    if extent == Extent::Bare {
+        document.remarks.clear();
+        document.blocks = failures::without_causes(document.blocks);
+    }
+    document.left_out = left_out(report, &missing(report, extent));
+    document
 }
 
 /// What an extent leaves out, in words.
@@ -62,59 +87,63 @@ fn missing(report: &Report, extent: Extent) -> Vec<String> {
     missing.into_iter().map(str::to_owned).collect()
 }
 
-fn left_out(report: &Report, missing: &[String]) -> Option<String> {
+fn left_out(report: &Report, missing: &[String]) -> Option<Line> {
     let (last, others) = missing.split_last()?;
-    let list = if others.is_empty() {
-        last.clone()
-    } else {
-        format!("{} and {last}", others.join(", "))
+    let list = match others {
+        [] => last.clone(),
+        others => format!("{} and {last}", others.join(", ")),
     };
-    let of = report.run_url.as_deref().and_then(run_link);
-    let of = of.map_or(String::new(), |link| format!(" of {link}"));
-    Some(format!(
-        "**Left out, to fit a comment:** {list}. The whole report is in the step summary{of}."
-    ))
+    let run = report.run_url.as_deref().and_then(Text::run);
+    let run = run.map_or(Text::default(), |run| Text::fill(" of {}", [run]));
+    let text = Text::fill(
+        "{}. The whole report is in the step summary{}.",
+        [Text::literal(list), run],
+    );
+    Some(Line::new(Label::LeftOut, text))
 }
 
 /// Verdicts and table, with as many of each as there is room for; `None` where that of the worst job alone is too long.
 fn bare(report: &Report, limit: usize) -> Option<String> {
-    let mut page = comment(report, Extent::Bare);
-    let table = page.comparison.take();
-    let total = Shown {
-        headings: page.headings.len(),
-        rows: table.as_ref().map_or(0, |table| table.rows.len()),
-    };
-    shorten_headings(&mut page.headings, limit / SHARE_OF_HEADINGS);
+    let mut document = shortened(report, Extent::Bare);
+    let table = document.table.take();
+    let total = Shown::of(&document, table.as_ref());
+    shorten_headlines(&mut document.headlines, limit / SHARE_OF_HEADLINES);
     // As if nothing were shown, which takes the most words.
-    page.left_out = left_out(report, &missing_when_bare(report, Shown::default(), total));
-    let mut frame = page.render().len();
+    document.left_out = left_out(report, &missing_when_bare(report, Shown::default(), total));
+    let mut frame = markdown::lay_out(&document).len();
     if frame > limit {
-        page.failures.clear();
-        frame = page.render().len();
+        document.blocks.clear();
+        frame = markdown::lay_out(&document).len();
     }
     let room = limit.checked_sub(frame)?;
-    page.comparison = table.and_then(|table| shortened(table, report, room));
-    let shown = Shown {
-        headings: page.headings.len(),
-        rows: page.comparison.as_ref().map_or(0, |table| table.rows.len()),
-    };
-    page.left_out = left_out(report, &missing_when_bare(report, shown, total));
-    let text = page.render();
+    document.table = table.and_then(|table| with_fewer_rows(table, room));
+    let shown = Shown::of(&document, document.table.as_ref());
+    document.left_out = left_out(report, &missing_when_bare(report, shown, total));
+    let text = markdown::lay_out(&document);
     (text.len() <= limit).then_some(text)
 }
 
 /// How many of each there are.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shown {
-    headings: usize,
+    headlines: usize,
     rows: usize,
+}
+
+impl Shown {
+    fn of(document: &Document, table: Option<&Table>) -> Self {
+        Self {
+            headlines: document.headlines.len(),
+            rows: table.map_or(0, |table| table.rows.len()),
+        }
+    }
 }
 
 fn missing_when_bare(report: &Report, shown: Shown, total: Shown) -> Vec<String> {
     let mut missing = missing(report, Extent::Bare);
-    if shown.headings < total.headings {
-        let count = words::count(total.headings - shown.headings, "verdict");
-        missing.push(format!("{count} of {}", total.headings));
+    if shown.headlines < total.headlines {
+        let count = words::count(total.headlines - shown.headlines, "verdict");
+        missing.push(format!("{count} of {}", total.headlines));
     }
     if shown.rows < total.rows {
         let count = words::count(total.rows - shown.rows, "row");
@@ -124,63 +153,54 @@ fn missing_when_bare(report: &Report, shown: Shown, total: Shown) -> Vec<String>
 }
 
 /// Keeps the first, which is the worst, and the next as far as the room goes.
-fn shorten_headings(headings: &mut Vec<String>, room: usize) {
+fn shorten_headlines(headlines: &mut Vec<Headline>, room: usize) {
     let mut used = 0;
-    let fitting = headings.iter().take_while(|heading| {
-        used += heading.len() + "### \n\n".len();
+    let fitting = headlines.iter().take_while(|headline| {
+        used += markdown::headline(headline).len() + "\n\n".len();
         used <= room
     });
     let count = fitting.count().max(1);
-    headings.truncate(count);
+    headlines.truncate(count);
 }
 
 /// The table without the rows for which there is no room; `None` without room for one. Rows on which a verdict rests are
 /// kept before alternatives, and of equal ones the worst; what stays keeps its order.
-fn shortened(table: Table, report: &Report, room: usize) -> Option<Table> {
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let is_judged: Vec<bool> = Comparison::of(&jobs)
-        .rows
-        .iter()
-        .map(|row| row.is_judged)
-        .collect();
-    let length = |cells: &[String]| {
-        let cells = cells.iter().map(|cell| cell.len() + "  |".len());
-        cells.sum::<usize>() + "|\n".len()
+fn with_fewer_rows(table: Table, room: usize) -> Option<Table> {
+    let Table { columns, rows } = table;
+    let none = Table {
+        columns,
+        rows: Vec::new(),
     };
-    let rule: usize = table.rule.iter().map(|rule| rule.len() + 1).sum();
-    let mut used = length(&table.header) + rule + 3;
-    let mut order: Vec<usize> = (0..table.rows.len()).collect();
-    order.sort_by_key(|&index| !is_judged[index]);
-    let mut is_kept = vec![false; table.rows.len()];
+    let mut used = markdown::table(&none).len() + "\n\n".len();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&index| !rows[index].is_judged);
+    let mut is_kept = vec![false; rows.len()];
     for index in order {
-        used += length(&table.rows[index]);
+        used += markdown::row(&rows[index]).len() + "\n".len();
         if used > room {
             break;
         }
         is_kept[index] = true;
     }
-    let rows = table.rows.into_iter().zip(is_kept);
-    let rows: Vec<Vec<String>> = rows
+    let rows = rows.into_iter().zip(is_kept);
+    let rows: Vec<_> = rows
         .filter_map(|(row, is_kept)| is_kept.then_some(row))
         .collect();
-    (!rows.is_empty()).then_some(Table { rows, ..table })
+    (!rows.is_empty()).then_some(Table { rows, ..none })
 }
 
 /// Where nothing else fits.
 fn verdict_alone(report: &Report, limit: usize) -> String {
     let is_drift = report.exit_code == exit::DRIFT;
-    let verdict = if is_drift && report.jobs.iter().any(JobReport::has_drifted) {
-        "📈 drifted".to_owned()
+    let (mark, words) = if is_drift && report.jobs.iter().any(JobReport::has_drifted) {
+        (Mark::Rose, "drifted")
     } else if report.failures.is_empty() {
-        format!(
-            "{} {}",
-            words::emoji(report.verdict),
-            words::phrase(report.verdict)
-        )
+        (Mark::from(report.verdict), words::phrase(report.verdict))
     } else {
-        "❌ could not check".to_owned()
+        (Mark::Bad, "could not check")
     };
-    let mut text = format!("### {verdict}\n");
+    let text = Text::own(words);
+    let mut text = format!("{}\n", markdown::headline(&Headline { mark, text }));
     while text.len() > limit {
         text.pop();
     }
@@ -204,7 +224,7 @@ mod tests {
     #[test]
     fn what_fits_is_whole() {
         for (name, report) in samples::all() {
-            let whole = super::super::markdown::render(&report);
+            let whole = markdown::render(&report);
             let text = render_within(&report, COMMENT);
             let ended = whole.replace("</sub>", " · updated when the code changes</sub>");
             assert_eq!(text, ended, "{name}");

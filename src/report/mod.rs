@@ -3,16 +3,18 @@
 //! The JSON form of [`Report`] is published and versioned; other programs rely on its names. An absent value is an
 //! omitted key.
 //!
-//! A renderer is a pure function from the value to text: [`markdown::render`], [`terminal::render`], [`to_json`],
-//! [`csv::render`]. They share the one table (`comparison`), what stands behind it (`background`), the wording
-//! ([`words`]) and the way hostile text is made harmless ([`escape`]).
+//! What a reader sees is first a [`Document`](document::Document), which `compose` makes of the report: texts, tables, charts
+//! and folded parts, each as what it is. [`markdown`] and [`terminal`] lay it out and escape. [`to_json`] and [`csv::render`]
+//! need no page.
 
 mod background;
 mod canaries;
 mod change;
 mod chart;
 mod comparison;
+mod compose;
 pub mod csv;
+mod document;
 mod drift;
 mod drift_chart;
 mod drift_issue;
@@ -21,19 +23,27 @@ mod failures;
 mod footer;
 mod help;
 mod json;
+mod label;
+mod law_chart;
 mod length;
+mod mark;
 pub mod markdown;
 mod merge;
+mod mermaid;
 mod recommendation;
 #[cfg(test)]
 mod samples;
 mod status;
 pub mod terminal;
+mod text;
 pub mod words;
 
+pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub(crate) use json::omit_nulls;
 pub use json::{ReportError, from_json, measurement_schema, report_schema, to_json};
+pub use length::render_within;
 pub use merge::{MergeError, merge};
+pub use status::{Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, unposted};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

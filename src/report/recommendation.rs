@@ -1,6 +1,7 @@
 //! What would fit, in one sentence.
 
 use super::comparison::Column;
+use super::text::Text;
 use super::words;
 use super::{InstanceForecast, JobReport, LimitNeeded, Recommendation};
 use crate::spec::{Bound, LineKind};
@@ -9,95 +10,107 @@ use crate::verdict::{self, Verdict};
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
 
-/// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%.` Names come from a
-/// spec or a stored report, and are set by `name`; all else is harmless in any renderer.
-pub(super) fn sentence(job: &JobReport, name: impl Fn(&str) -> String) -> Option<String> {
+/// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%.`
+pub(super) fn sentence(job: &JobReport) -> Option<Text> {
     let recommendation = job.recommendation.as_ref()?;
     let Recommendation {
         cheapest, fastest, ..
     } = recommendation;
     if cheapest.is_none() && fastest.is_none() {
-        return Some(none_fits(job, recommendation, name));
+        return Some(none_fits(job, recommendation));
     }
     if let (Some(both), true) = (cheapest, cheapest == fastest)
         && recommendation.cheapest_ties.is_empty()
         && recommendation.fastest_ties.is_empty()
     {
-        let figures = figures(job, both, &[Column::Cost, Column::Time]);
-        let shown = name(both);
-        let is_within = |forecast: &&InstanceForecast| {
-            forecast.verdict == Verdict::Within && forecast.not_measured.is_none()
-        };
-        let sentence = match job.forecasts.iter().filter(is_within).count() {
-            0 => format!("{shown} is the cheapest and the fastest"),
-            1 => format!("Only {shown} is within budget"),
-            _ => format!("{shown} is the cheapest and the fastest within budget"),
-        };
-        return Some(if figures.is_empty() {
-            format!("{sentence}.")
-        } else {
-            format!("{sentence}: {}.", figures.join(", "))
-        });
+        return Some(one_is_both(job, both));
     }
-    let choice = |what: &str, best: &Option<String>, ties: &[String], column: Column| {
-        let shown = |instance: &str| match figures(job, instance, &[column]).as_slice() {
-            [] => name(instance),
-            figures => format!("{} ({})", name(instance), figures.join(", ")),
-        };
-        let mut choices = shown(best.as_ref()?);
-        for tie in ties.iter().take(TIES_SHOWN) {
-            choices.push_str(" or ");
-            choices.push_str(&shown(tie));
-        }
-        if ties.len() > TIES_SHOWN {
-            choices.push_str(&format!(" or {} more", ties.len() - TIES_SHOWN));
-        }
-        if !ties.is_empty() {
-            choices.push_str(", within noise");
-        }
-        Some(format!("{what}: {choices}."))
-    };
     let choices = [
         choice(
-            "Cheapest",
-            cheapest,
+            "Cheapest: {}.",
+            job,
+            cheapest.as_deref(),
             &recommendation.cheapest_ties,
             Column::Cost,
         ),
         choice(
-            "Fastest",
-            fastest,
+            "Fastest: {}.",
+            job,
+            fastest.as_deref(),
             &recommendation.fastest_ties,
             Column::Time,
         ),
     ];
-    Some(choices.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    Some(Text::joined(choices.into_iter().flatten(), " "))
 }
 
-fn none_fits(
-    job: &JobReport,
-    recommendation: &Recommendation,
-    name: impl Fn(&str) -> String,
-) -> String {
-    let mut sentence = match recommendation.certainty {
-        Some(certainty) => format!("None is within at {} certainty.", words::share(certainty)),
-        None => "None is within.".to_owned(),
+fn one_is_both(job: &JobReport, both: &str) -> Text {
+    let is_within = |forecast: &&InstanceForecast| {
+        forecast.verdict == Verdict::Within && forecast.not_measured.is_none()
     };
-    if let Some(closest) = &recommendation.closest {
-        let column = match closest.if_limits.first().map(|needed| needed.line) {
-            Some(LineKind::Cost) => Column::Time,
-            _ => Column::Cost,
-        };
-        let at = figures(job, &closest.instance, &[column]);
-        let at = at.first().map_or(String::new(), |at| format!(" at {at}"));
-        let limits: Vec<String> = closest.if_limits.iter().map(limit_needed).collect();
-        sentence.push_str(&format!(
-            " Closest: {}{at} if its {}.",
-            name(&closest.instance),
-            limits.join(" and its ")
-        ));
+    let sentence = match job.forecasts.iter().filter(is_within).count() {
+        0 => "{} is the cheapest and the fastest{}.",
+        1 => "Only {} is within budget{}.",
+        _ => "{} is the cheapest and the fastest within budget{}.",
+    };
+    let figures = match figures(job, both, &[Column::Cost, Column::Time]).as_slice() {
+        [] => Text::default(),
+        figures => Text::fill(": {}", [Text::literal(figures.join(", "))]),
+    };
+    Text::fill(sentence, [Text::name(both), figures])
+}
+
+fn choice(
+    template: &'static str,
+    job: &JobReport,
+    best: Option<&str>,
+    ties: &[String],
+    column: Column,
+) -> Option<Text> {
+    let shown = |instance: &str| match figures(job, instance, &[column]).as_slice() {
+        [] => Text::name(instance),
+        figures => Text::fill(
+            "{} ({})",
+            [Text::name(instance), Text::literal(figures.join(", "))],
+        ),
+    };
+    let named = [best?]
+        .into_iter()
+        .chain(ties.iter().take(TIES_SHOWN).map(String::as_str));
+    let further = ties.len().saturating_sub(TIES_SHOWN);
+    let further = (further > 0).then(|| Text::literal(format!("{further} more")));
+    let mut choices = Text::joined(named.map(shown).chain(further), " or ");
+    if !ties.is_empty() {
+        choices = choices.then(Text::own(", within noise"));
     }
-    sentence
+    Some(Text::fill(template, [choices]))
+}
+
+fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Text {
+    let none = match recommendation.certainty {
+        Some(certainty) => Text::literal(format!(
+            "None is within at {} certainty.",
+            words::share(certainty)
+        )),
+        None => Text::own("None is within."),
+    };
+    let Some(closest) = &recommendation.closest else {
+        return none;
+    };
+    let column = match closest.if_limits.first().map(|needed| needed.line) {
+        Some(LineKind::Cost) => Column::Time,
+        _ => Column::Cost,
+    };
+    let at = match figures(job, &closest.instance, &[column]).first() {
+        Some(at) => Text::fill(" at {}", [Text::literal(at.as_str())]),
+        None => Text::default(),
+    };
+    let limits: Vec<String> = closest.if_limits.iter().map(limit_needed).collect();
+    let limits = Text::literal(limits.join(" and its "));
+    Text::fill(
+        "{} Closest: {}{} if its {}.",
+        [none, Text::name(closest.instance.as_str()), at, limits],
+    )
 }
 
 /// Of the forecast of that name; nothing where a stored report has none.
@@ -152,13 +165,13 @@ fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
+    use super::super::{samples, terminal};
     use super::*;
 
     fn said(recommendation: Recommendation) -> String {
         let mut report = samples::churn();
         report.jobs[0].recommendation = Some(recommendation);
-        sentence(&report.jobs[0], str::to_owned).unwrap()
+        terminal::inline(&sentence(&report.jobs[0]).unwrap())
     }
 
     fn named(text: &str) -> Option<String> {
@@ -199,7 +212,7 @@ mod tests {
             for forecast in job.forecasts.iter_mut().rev().skip(1).take(within) {
                 forecast.verdict = Verdict::Within;
             }
-            sentence(job, str::to_owned).unwrap()
+            terminal::inline(&sentence(job).unwrap())
         };
         assert_eq!(
             said(0),
@@ -218,7 +231,7 @@ mod tests {
     #[test]
     fn where_none_fits_the_closest_and_what_it_would_need() {
         assert_eq!(
-            sentence(&samples::churn().jobs[0], str::to_owned).unwrap(),
+            terminal::inline(&sentence(&samples::churn().jobs[0]).unwrap()),
             "None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%."
         );
         let needed = |line, limit| LimitNeeded {

@@ -1,10 +1,12 @@
 //! What a comment says while there is no report: that canaries run, and that a run ended before its verdict.
 
-use super::escape::{LINE_LIMIT, NAME_LIMIT, as_code, for_markdown};
-use super::footer::{commit_reference, run_link};
-use super::help;
-use super::words::Quantity;
-use super::{Failure, Policy, words};
+use super::document::{Block, Document, Headline, Line};
+use super::label::Label;
+use super::mark::Mark;
+use super::text::Text;
+use super::words::{self, Quantity};
+use super::{Failure, Policy};
+use super::{footer, help, markdown};
 use crate::units::Usd;
 
 /// Jobs beyond this are counted.
@@ -54,83 +56,101 @@ pub enum Leftovers {
 
 /// The comment while canaries run.
 pub fn in_progress(run: &InProgress) -> String {
-    let heading = match run.jobs.as_slice() {
-        [] => "⏳ measuring".to_owned(),
-        [job] => format!("⏳ measuring {}", as_code(&job.name, NAME_LIMIT)),
-        jobs => format!("⏳ measuring {}", words::count(jobs.len(), "job")),
+    let what = match run.jobs.as_slice() {
+        [] => Text::own("measuring"),
+        [job] => Text::fill("measuring {}", [Text::name(job.name.as_str())]),
+        jobs => Text::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
     };
-    let mut text = format!("### {heading}\n\n");
-    for job in run.jobs.iter().take(JOBS_SHOWN) {
-        text.push_str(&format!(
-            "- {} on {}\n",
-            as_code(&job.name, NAME_LIMIT),
-            as_code(&job.instance, NAME_LIMIT)
-        ));
-    }
-    if run.jobs.len() > JOBS_SHOWN {
-        text.push_str(&format!("- and {} more\n", run.jobs.len() - JOBS_SHOWN));
-    }
-    if !run.jobs.is_empty() {
-        text.push('\n');
-    }
+    let shown = run.jobs.iter().take(JOBS_SHOWN);
+    let shown = shown.map(|JobInProgress { name, instance }| {
+        Text::fill(
+            "{} on {}",
+            [name, instance].map(|name| Text::name(name.as_str())),
+        )
+    });
+    let further = run.jobs.len().saturating_sub(JOBS_SHOWN);
+    let further = (further > 0).then(|| Text::literal(format!("and {further} more")));
+    let jobs = shown
+        .chain(further)
+        .map(|text| Line::new(Label::More, text));
+    let jobs = (!run.jobs.is_empty()).then(|| Block::List(jobs.collect()));
     let cost = match run.worst_case_usd {
-        Some(Usd(usd)) => format!(
-            "Small canary runs are at work. They cost at most {} together.",
+        Some(Usd(usd)) => Text::literal(format!(
+            "They cost at most {} together.",
             Quantity::Money.figure(usd)
-        ),
-        None => "Small canary runs are at work. What they may cost is not known: no price is."
-            .to_owned(),
+        )),
+        None => Text::own("What they may cost is not known: no price is."),
     };
-    text.push_str(&cost);
-    text.push_str(" This comment will be updated with the forecast and the verdict.\n\n");
-    text.push_str(&footer(&run.commit, run.policy.as_ref(), &run.run_url));
-    text
+    let cost = Text::fill(
+        "Small canary runs are at work. {} This comment will be updated with the forecast and the verdict.",
+        [cost],
+    );
+    let cost = Block::Lines(vec![Line::new(Label::More, cost)]);
+    markdown::lay_out(&Document {
+        headlines: vec![Headline {
+            mark: Mark::Measuring,
+            text: what,
+        }],
+        blocks: jobs.into_iter().chain([cost]).collect(),
+        footer: footer::of_run(
+            run.commit.as_deref(),
+            run.policy.as_ref(),
+            run.run_url.as_deref(),
+        ),
+        ..Document::default()
+    })
 }
 
 /// The comment of a run that was cancelled, killed or interrupted: it is never left "in progress".
 pub fn ended(run: &Ended) -> String {
-    let how = for_markdown(&run.how, LINE_LIMIT);
-    let mut text = format!("### ❌ could not check: the run was {how} before it had a verdict\n\n");
+    let how = Text::literal(run.how.as_str());
     let spent = match run.spent_usd {
-        Some(Usd(usd)) => format!(
+        Some(Usd(usd)) => Text::literal(format!(
             "{} so far, as far as is known.",
             Quantity::Money.figure(usd)
-        ),
-        None => "Not known.".to_owned(),
+        )),
+        None => Text::own("Not known."),
     };
-    text.push_str(&format!("**What it has cost.** {spent}\\\n"));
     let left = match &run.leftovers {
-        Leftovers::Nothing => "Nothing: no job of this run is at work.".to_owned(),
+        Leftovers::Nothing => "Nothing: no job of this run is at work.",
         Leftovers::Unknown => {
             "Every job ends by itself at its limit of time. The Action's post step, or `canary-gate sweep --run ID` with the number of this run, stops what is left at once."
-                .to_owned()
         }
     };
-    text.push_str(&format!("**What may still cost.** {left}\\\n"));
-    text.push_str(
-        "**What to do.** Run the workflow again, or push again. What was measured and is kept is not measured again.\n\n",
-    );
-    text.push_str(&footer(&run.commit, run.policy.as_ref(), &run.run_url));
-    text
+    let again = "Run the workflow again, or push again. What was measured and is kept is not measured again.";
+    markdown::lay_out(&Document {
+        headlines: vec![Headline {
+            mark: Mark::Bad,
+            text: Text::fill(
+                "could not check: the run was {} before it had a verdict",
+                [how],
+            ),
+        }],
+        remarks: vec![
+            Line::new(Label::SpentSoFar, spent),
+            Line::new(Label::MayStillCost, Text::sentence(left)),
+            Line::new(Label::Remedy, Text::own(again)),
+        ],
+        footer: footer::of_run(
+            run.commit.as_deref(),
+            run.policy.as_ref(),
+            run.run_url.as_deref(),
+        ),
+        ..Document::default()
+    })
 }
 
 /// What the step summary says beside the report where the comment could not be posted.
 pub fn unposted(failure: &Failure) -> String {
-    let what = help::sentence(&failure.what);
-    let mut text = format!("\n**The comment could not be posted.** {what}\n");
-    for paragraph in help::in_markdown(failure.help.as_deref().unwrap_or_default()) {
-        text.push_str(&format!("\n{paragraph}\n"));
-    }
-    text
-}
-
-fn footer(commit: &Option<String>, policy: Option<&Policy>, run_url: &Option<String>) -> String {
-    let mut parts = Vec::new();
-    parts.extend(commit.as_deref().map(commit_reference));
-    parts.extend(policy.map(super::footer::policy));
-    parts.push(format!("canary-gate {}", env!("CARGO_PKG_VERSION")));
-    parts.extend(run_url.as_deref().and_then(run_link));
-    format!("<sub>{}</sub>\n", parts.join(" · "))
+    let what = Line::new(Label::NotPosted, help::sentence(&failure.what));
+    let help = help::blocks(failure.help.as_deref().unwrap_or_default());
+    let blocks = [Block::Lines(vec![what])].into_iter().chain(help);
+    let text = markdown::lay_out(&Document {
+        blocks: blocks.collect(),
+        ..Document::default()
+    });
+    // It follows the report.
+    format!("\n{}\n", text.trim_end())
 }
 
 #[cfg(test)]

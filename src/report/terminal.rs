@@ -1,17 +1,12 @@
-//! The report for a terminal or a log: the same facts as the Markdown, each job as a block of its own.
+//! The document of each job for a terminal or a log, one after the other.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
+use comfy_table::{Attribute, Color, ContentArrangement};
 
-use super::background;
-use super::canaries;
-use super::change::{self, Setting};
-use super::comparison::{self, Column, Comparison, Figure, Row};
-use super::drift;
-use super::escape::{LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT, for_terminal, lines_for_terminal};
-use super::failures::{self, CAUSES_SHOWN};
-use super::help::{self, Piece};
-use super::recommendation;
-use super::{Failure, JobReport, Report, words};
+use super::document::{Block, Cell, Document, Fold, FoldKind, Headline, Line, Table};
+use super::escape::without_commands;
+use super::mark::Tone;
+use super::text::{Excerpt, Span, Text};
+use super::{Report, compose, failures, words};
 use crate::verdict::Verdict;
 
 /// How the terminal takes text.
@@ -24,13 +19,15 @@ pub struct TerminalStyle {
 
 /// Names of the lines below a table stand in a column of this width.
 const LABEL_WIDTH: usize = 10;
-/// Words in a table's cell.
-const CELL_LIMIT: usize = 40;
+/// Characters of a verdict in a table's cell.
+const VERDICT_LIMIT: usize = 38;
+/// Of what stands with it.
+const DETAIL_LIMIT: usize = 40;
 /// The same where the table is made narrow.
-const NARROW_CELL_LIMIT: usize = 24;
+const NARROW_DETAIL_LIMIT: usize = 24;
 /// Prose is hard to read in longer lines, however wide the terminal.
-const PROSE_WIDTH: usize = 120;
-/// Of one cause of a failure.
+const PROSE_WIDTH: u16 = 120;
+/// Of one problem of a file, and of what is to be pasted.
 const EXCERPT_LINES: usize = 20;
 const INDENT: &str = "  ";
 
@@ -38,22 +35,10 @@ const INDENT: &str = "  ";
 /// cursor, change colours, or speak to the runner of GitHub Actions.
 pub fn render(report: &Report, style: TerminalStyle) -> String {
     let mut text = String::new();
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    if jobs.is_empty() && report.notes.is_empty() && report.failures.is_empty() {
-        text.push_str("nothing to judge\n\n");
-    }
-    for job in comparison::worst_first(&jobs) {
-        push_job(&mut text, job, style);
+    for document in compose::by_job(report) {
+        push_document(&mut text, &document, style);
         text.push('\n');
     }
-    push_failures(&mut text, report, style);
-    for note in &report.notes {
-        push_labelled(&mut text, "note", &prose(note), style);
-    }
-    if !report.notes.is_empty() {
-        text.push('\n');
-    }
-    let closing = words::closing(report);
     let tone = match (report.exit_code, report.verdict) {
         _ if failures::has_only_failures(report) => Tone::Bad,
         (0, Verdict::Within) => Tone::Good,
@@ -61,40 +46,38 @@ pub fn render(report: &Report, style: TerminalStyle) -> String {
         (0, _) => Tone::Doubtful,
         _ => Tone::Bad,
     };
-    text.push_str(&paint(&closing, tone, style));
+    text.push_str(&paint(&words::closing(report), tone, style));
     text.push('\n');
     text
 }
 
-fn prose(text: &str) -> String {
-    for_terminal(text, LINE_LIMIT)
+/// A piece of a line.
+pub(super) fn inline(text: &Text) -> String {
+    within(text, usize::MAX)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tone {
-    Good,
-    Bad,
-    Doubtful,
-    Plain,
+/// Of each piece at most `limit` characters.
+fn within(text: &Text, limit: usize) -> String {
+    let span = |span: &Span| match span {
+        Span::Own(words) => (*words).to_owned(),
+        Span::Minute(at) => words::minute(*at),
+        Span::Literal(text)
+        | Span::Unbroken(text)
+        | Span::Sentence(text)
+        | Span::Code(text)
+        | Span::Commit(text)
+        | Span::Link(text, _) => text.for_terminal(limit),
+    };
+    // Two harmless pieces may be a command together.
+    without_commands(&text.spans().iter().map(span).collect::<String>())
 }
 
-impl Tone {
-    fn of(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Exceeded | Verdict::Failed => Self::Bad,
-            Verdict::Unknown | Verdict::AtRisk => Self::Doubtful,
-            Verdict::Within => Self::Good,
-            Verdict::NotJudged => Self::Plain,
-        }
-    }
-
-    fn colour(self) -> Option<Color> {
-        match self {
-            Self::Good => Some(Color::DarkGreen),
-            Self::Bad => Some(Color::DarkRed),
-            Self::Doubtful => Some(Color::DarkYellow),
-            Self::Plain => None,
-        }
+fn colour(tone: Tone) -> Option<Color> {
+    match tone {
+        Tone::Good => Some(Color::DarkGreen),
+        Tone::Bad => Some(Color::DarkRed),
+        Tone::Doubtful => Some(Color::DarkYellow),
+        Tone::Plain => None,
     }
 }
 
@@ -112,261 +95,185 @@ fn paint(text: &str, tone: Tone, style: TerminalStyle) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// What a job's verdict is; where it was checked for drift, what that found.
-fn headlines(job: &JobReport) -> Vec<(String, Tone)> {
-    let name = for_terminal(&job.name, NAME_LIMIT);
-    let mut headlines = Vec::new();
-    if words::tells_verdict(job) {
-        let shown = words::shown_verdict(job.verdict, job.forecasts.first());
-        let sign = words::sign(shown);
-        let mut headline = format!("{sign} {name} {}", words::job_phrase(job));
-        if !job.reason.is_empty() {
-            headline.push_str(": ");
-            headline.push_str(&prose(&job.reason));
-        }
-        headlines.push((headline, Tone::of(shown)));
+fn push_document(text: &mut String, document: &Document, style: TerminalStyle) {
+    for headline in &document.headlines {
+        push_headline(text, headline, style);
     }
-    if let Some(drift) = &job.drift {
-        let sign = drift::sign(drift);
-        let headline = format!("{sign} {name} {}", prose(&drift::headline(job, drift)));
-        let tone = if drift.drifted { Tone::Bad } else { Tone::Good };
-        headlines.push((headline, tone));
-    }
-    if job.verdict == Verdict::AtRisk && job.has_drifted() {
-        headlines.reverse();
-    }
-    headlines
-}
-
-/// The change against the base, or what a check for drift found.
-fn push_change(text: &mut String, job: &JobReport, style: TerminalStyle) {
-    let Some(drift) = &job.drift else {
-        let name = |name: &str| for_terminal(name, NAME_LIMIT);
-        let commit = |sha: &str| for_terminal(&sha.chars().take(7).collect::<String>(), NAME_LIMIT);
-        let setting = Setting {
-            name: &name,
-            commit: &commit,
-        };
-        if let Some(said) = change::said(job, &setting) {
-            let label = if said.explains { "why" } else { "change" };
-            push_labelled(text, label, &said.text, style);
-        }
-        return;
-    };
-    for (index, sentence) in drift::sentences(drift).iter().enumerate() {
-        let label = match index {
-            0 if drift::explains(drift) => "why",
-            0 => "change",
-            _ => "",
-        };
-        push_labelled(text, label, &prose(sentence), style);
-    }
-    for (index, row) in drift::causes(drift).rows.iter().enumerate() {
-        let label = if index == 0 { "causes" } else { "" };
-        let (cause, amounts) = (&row[0], row[1..].join(", "));
-        push_labelled(text, label, &prose(&format!("{cause}: {amounts}")), style);
-    }
-    if let Some(line) = drift::line(drift) {
-        push_labelled(text, "checks", &line, style);
-    }
-}
-
-fn push_job(text: &mut String, job: &JobReport, style: TerminalStyle) {
-    for (headline, tone) in headlines(job) {
-        for line in wrap(&headline, prose_width(style), INDENT.len()) {
-            text.push_str(&paint(&line, tone, style));
-            text.push('\n');
-        }
-    }
-    text.push('\n');
-
-    let comparison = Comparison::of(&[job]);
-    if !comparison.rows.is_empty() {
-        let (table, left_out) = fitted_table(&comparison, style);
-        text.push_str(&table);
-        text.push('\n');
-        if !left_out.is_empty() {
-            let titles = left_out.iter().map(|column| comparison.title(*column));
-            let columns: Vec<String> = titles
-                .map(|title| for_terminal(&title, NAME_LIMIT))
-                .collect();
-            let hint = format!("{}: in a wider terminal", columns.join(", "));
-            push_labelled(text, "more", &hint, style);
-        }
-    }
-    push_change(text, job, style);
-    for (what, last_line) in canaries::failures(job) {
-        let mut failure = prose(&what);
-        if let Some(line) = last_line {
-            failure.push_str(": ");
-            failure.push_str(&prose(&line));
-        }
-        push_labelled(text, "failed", &failure, style);
-    }
-    for line in comparison::further_lines(job) {
-        push_labelled(text, "also", &prose(&line), style);
-    }
-    let name = |instance: &str| for_terminal(instance, NAME_LIMIT);
-    if let Some(sentence) = recommendation::sentence(job, name) {
-        push_labelled(text, "fits", &sentence, style);
-    }
-    for advice in &job.advice {
-        push_labelled(text, "advice", &prose(advice), style);
-    }
-    if !job.measurements.is_empty() {
-        push_labelled(text, "canaries", &canaries::spend(&[job]), style);
-    }
-    for (instances, explanation) in background::explanations(job, &comparison.columns) {
-        let lead = if job.forecasts.len() > 1 {
-            format!("{}: ", instances.join(", "))
-        } else {
-            String::new()
-        };
-        let explanation = for_terminal(&format!("{lead}{explanation}"), PARAGRAPH_LIMIT);
-        push_labelled(text, "law", &explanation, style);
-    }
-    for caution in background::cautions(&[job]) {
-        let (label, caution) = caution;
-        push_labelled(text, label, &prose(&caution), style);
-    }
-}
-
-/// What could not be checked, each with its way out, and what it has cost where there is no job to tell.
-fn push_failures(text: &mut String, report: &Report, style: TerminalStyle) {
-    for failure in report.failures.iter().take(failures::SHOWN) {
-        push_failure(text, failure, style);
-    }
-    if let Some(further) = failures::further(report) {
-        push_labelled(text, "failures", &further, style);
+    let has_more = document.table.is_some() || !document.blocks.is_empty();
+    if !document.headlines.is_empty() && has_more {
         text.push('\n');
     }
-    if failures::has_only_failures(report) {
-        push_labelled(text, "cost", &failures::cost_so_far(report), style);
-        text.push('\n');
+    if let Some(table) = &document.table {
+        push_table(text, table, style);
+    }
+    for block in &document.blocks {
+        push_block(text, block, style);
+    }
+    push_lines(text, &document.remarks, style);
+    for fold in &document.folds {
+        push_fold(text, fold, style);
     }
 }
 
-fn push_failure(text: &mut String, failure: &Failure, style: TerminalStyle) {
-    let mut headline = words::sign(Verdict::Failed).to_owned();
-    headline.push_str(" could not check");
-    if let Some(job) = &failure.job {
-        headline.push(' ');
-        headline.push_str(&for_terminal(job, NAME_LIMIT));
-    }
-    headline.push_str(": ");
-    headline.push_str(&prose(&failure.what));
+fn push_headline(
+    text: &mut String,
+    Headline { mark, text: said }: &Headline,
+    style: TerminalStyle,
+) {
+    let headline = format!("{} {}", mark.sign(), inline(said));
     for line in wrap(&headline, prose_width(style), INDENT.len()) {
-        text.push_str(&paint(&line, Tone::Bad, style));
+        text.push_str(&paint(&line, mark.tone(), style));
         text.push('\n');
     }
-    text.push('\n');
-    push_labelled(text, "while", &prose(&failure.phase), style);
-    for cause in failure.causes.iter().take(CAUSES_SHOWN) {
-        let mut lines = lines_for_terminal(cause, LINE_LIMIT);
-        let first = lines.next().unwrap_or_default();
-        push_labelled(text, "why", &first, style);
+}
+
+fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
+    match block {
+        Block::Headline(headline) => push_headline(text, headline, style),
+        Block::Lines(lines) | Block::List(lines) => push_lines(text, lines, style),
+        Block::Table(table) => push_table(text, table, style),
+        Block::Chart(chart) => {
+            if let Some(line) = &chart.in_a_line {
+                push_labelled(text, "", &inline(line), style);
+            }
+        }
+        Block::Problems(excerpt) => push_problems(text, excerpt, style),
+        Block::Paste(excerpt) => push_paste(text, excerpt),
+    }
+}
+
+/// What a page folds is said here in a few lines: tables and charts would be scrolled past.
+fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
+    match fold.kind {
+        FoldKind::Budget => {}
+        FoldKind::Canaries => push_labelled(text, "canaries", &inline(&fold.detail), style),
+        FoldKind::Law | FoldKind::Cautions => {
+            for block in &fold.blocks {
+                if let Block::List(lines) = block {
+                    push_lines(text, lines, style);
+                }
+            }
+        }
+        FoldKind::Drift => push_drift(text, &fold.blocks, style),
+    }
+}
+
+/// Each cause in a line of its own, and all checks in one.
+fn push_drift(text: &mut String, blocks: &[Block], style: TerminalStyle) {
+    for block in blocks {
+        if let Block::Table(causes) = block {
+            for (index, row) in causes.rows.iter().enumerate() {
+                let label = if index == 0 { "causes" } else { "" };
+                let mut cells = row.cells.iter().map(|cell| inline(&cell.text));
+                let cause = cells.next().unwrap_or_default();
+                let amounts = cells.collect::<Vec<_>>().join(", ");
+                push_labelled(text, label, &format!("{cause}: {amounts}"), style);
+            }
+        }
+    }
+    for block in blocks {
+        if let Block::Chart(chart) = block
+            && let Some(line) = &chart.in_a_line
+        {
+            push_labelled(text, "checks", &inline(line), style);
+        }
+    }
+}
+
+fn push_lines(text: &mut String, lines: &[Line], style: TerminalStyle) {
+    for line in lines.iter().filter(|line| !line.text.is_empty()) {
+        let names: Vec<String> = line.about.iter().map(inline).collect();
+        let content = match names.as_slice() {
+            [] => inline(&line.text),
+            names => format!("{}: {}", names.join(", "), inline(&line.text)),
+        };
+        push_labelled(text, line.label.word(), &content, style);
+    }
+}
+
+fn push_problems(text: &mut String, excerpt: &Excerpt, style: TerminalStyle) {
+    for problem in excerpt.for_terminal() {
+        let mut lines = problem.into_iter();
+        push_labelled(text, "why", &lines.next().unwrap_or_default(), style);
         // The lines of an excerpt belong below each other as they are.
         for line in lines.take(EXCERPT_LINES) {
             text.push_str(&format!("{INDENT}{:LABEL_WIDTH$}{line}\n", ""));
         }
     }
-    if let Some(further) = failures::further_causes(failure) {
-        push_labelled(text, "why", &further, style);
-    }
-    for (index, piece) in help::pieces(failure.help.as_deref().unwrap_or_default())
-        .iter()
-        .enumerate()
-    {
-        let label = if index == 0 { "do" } else { "" };
-        match piece {
-            Piece::Sentences(sentences) => push_labelled(text, label, &prose(sentences), style),
-            Piece::Pasted(lines) => push_pasted(text, label, lines),
-        }
-    }
-    text.push('\n');
 }
 
 /// Lines to paste stand further in, each in a line of its own however long it is.
-fn push_pasted(text: &mut String, label: &str, lines: &[String]) {
-    for (index, line) in lines.iter().take(EXCERPT_LINES).enumerate() {
-        let label = if index == 0 { label } else { "" };
-        let line: String = lines_for_terminal(line, LINE_LIMIT).collect();
-        text.push_str(&format!("{INDENT}{label:LABEL_WIDTH$}    {line}\n"));
+fn push_paste(text: &mut String, excerpt: &Excerpt) {
+    let lines = excerpt.for_terminal().into_iter().flatten();
+    for line in lines.take(EXCERPT_LINES) {
+        text.push_str(&format!("{INDENT}{:LABEL_WIDTH$}    {line}\n", ""));
+    }
+}
+
+fn push_table(text: &mut String, table: &Table, style: TerminalStyle) {
+    let (fitted, left_out) = fitted_table(table, style);
+    text.push_str(&fitted);
+    text.push('\n');
+    if !left_out.is_empty() {
+        let titles = left_out
+            .iter()
+            .map(|index| inline(&table.columns[*index].title));
+        let titles: Vec<String> = titles.collect();
+        let hint = format!("{}: in a wider terminal", titles.join(", "));
+        push_labelled(text, "more", &hint, style);
     }
 }
 
 /// The widest form of the table that fits: intervals beside their numbers, else below them, else without the columns
 /// that decide least. Returns those left out.
-fn fitted_table(comparison: &Comparison<'_>, style: TerminalStyle) -> (String, Vec<Column>) {
-    let plain = |form: &Form<'_>| {
-        let table = form.table(comparison, TerminalStyle::default());
-        table
-            .lines()
-            .map(|line| line.chars().count())
-            .max()
-            .unwrap_or(0)
+fn fitted_table(table: &Table, style: TerminalStyle) -> (String, Vec<usize>) {
+    let width = |form: &Form<'_>| {
+        let table = form.table(TerminalStyle::default());
+        let widths = table.lines().map(|line| line.chars().count());
+        widths.max().unwrap_or(0)
     };
-    let fits = |form: &Form<'_>| style.width.is_none_or(|width| plain(form) <= width.into());
-    let mut columns = comparison.columns.clone();
-    let mut intervals = Intervals::Beside;
+    let fits = |form: &Form<'_>| style.width.is_none_or(|limit| width(form) <= limit.into());
+    let mut form = Form {
+        table,
+        columns: (0..table.columns.len()).collect(),
+        details: Details::Beside,
+    };
     let mut left_out = Vec::new();
-    loop {
-        let form = Form {
-            columns: &columns,
-            intervals,
-        };
-        if fits(&form) {
-            return (form.table(comparison, style), left_out);
-        }
-        if intervals == Intervals::Beside {
-            intervals = Intervals::Below;
+    while !fits(&form) {
+        if form.details == Details::Beside {
+            form.details = Details::Below;
             continue;
         }
-        match least_deciding(&columns, comparison) {
-            Some(index) => left_out.push(columns.remove(index)),
+        let weighed = form.columns.iter().enumerate();
+        let weighed =
+            weighed.filter_map(|(place, &index)| Some((table.columns[index].weight?, place)));
+        match weighed.min() {
+            Some((_, place)) => left_out.push(form.columns.remove(place)),
             // Nothing more can go: the terminal will break the lines.
-            None => return (form.table(comparison, style), left_out),
+            None => break,
         }
     }
+    (form.table(style), left_out)
 }
 
-fn least_deciding(columns: &[Column], comparison: &Comparison<'_>) -> Option<usize> {
-    const LEAST_FIRST: [Column; 8] = [
-        Column::Step,
-        Column::IoWait,
-        Column::Cpu,
-        Column::CostPerStep,
-        Column::Gpu,
-        Column::GpuMemory,
-        Column::Memory,
-        Column::VersusBase,
-    ];
-    LEAST_FIRST
-        .iter()
-        .filter(|column| {
-            !comparison
-                .rows
-                .iter()
-                .any(|row| row.decisive == Some(**column))
-        })
-        .find_map(|column| columns.iter().position(|shown| shown == column))
-}
-
+/// Where an interval or a chance stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Intervals {
+enum Details {
     Beside,
     Below,
 }
 
-/// One way to lay the comparison out.
+/// One way to lay a table out.
 struct Form<'a> {
-    columns: &'a [Column],
-    intervals: Intervals,
+    table: &'a Table,
+    /// Those that are shown.
+    columns: Vec<usize>,
+    details: Details,
 }
 
 impl Form<'_> {
-    fn table(&self, comparison: &Comparison<'_>, style: TerminalStyle) -> String {
-        let mut table = Table::new();
+    fn table(&self, style: TerminalStyle) -> String {
+        let mut table = comfy_table::Table::new();
         // Without this the table would ask the process's own terminal.
         table.force_no_tty();
         if style.colours {
@@ -375,95 +282,64 @@ impl Form<'_> {
         table
             .load_style(comfy_table::presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Disabled);
-        let mut header = vec![Cell::new("Verdict"), Cell::new("Instance")];
-        let titles = self.columns.iter().map(|column| comparison.title(*column));
-        header.extend(titles.map(|title| Cell::new(for_terminal(&title, NAME_LIMIT))));
-        let header = header
-            .into_iter()
-            .map(|cell| cell.add_attribute(Attribute::Dim));
-        table.set_header(header);
-        for row in &comparison.rows {
-            table.add_row(self.row(row, comparison));
+        let titles = self.columns.iter().map(|index| {
+            let title = inline(&self.table.columns[*index].title);
+            comfy_table::Cell::new(title).add_attribute(Attribute::Dim)
+        });
+        table.set_header(titles);
+        for row in &self.table.rows {
+            table.add_row(
+                self.columns
+                    .iter()
+                    .map(|index| self.cell(&row.cells[*index])),
+            );
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
-            if column.index >= 2 {
-                column.set_cell_alignment(CellAlignment::Left);
-            }
         }
-        let lines: Vec<String> = table
-            .lines()
+        let lines = table.lines();
+        let lines: Vec<String> = lines
             .map(|line| format!("{INDENT}{}\n", line.trim_end()))
             .collect();
         lines.concat()
     }
 
-    fn row(&self, row: &Row<'_>, comparison: &Comparison<'_>) -> Vec<Cell> {
-        let (what, detail) = &row.standing;
-        let sign = if row.is_measured {
-            words::sign(row.verdict)
-        } else {
-            words::sign(Verdict::NotJudged)
+    fn cell(&self, cell: &Cell) -> comfy_table::Cell {
+        let text = match cell.mark {
+            Some(mark) => format!("{} {}", mark.sign(), within(&cell.text, VERDICT_LIMIT)),
+            None => inline(&cell.text),
         };
-        let limit = match self.intervals {
-            Intervals::Beside => CELL_LIMIT,
-            Intervals::Below => NARROW_CELL_LIMIT,
-        };
-        let standing = for_terminal(&format!("{sign} {what}"), CELL_LIMIT);
-        let detail = detail.as_deref().map(|why| for_terminal(why, limit));
-        let standing = self.joined(&standing, detail, ", ", "");
-        let mut verdict = Cell::new(standing);
-        if row.is_measured
-            && let Some(colour) = Tone::of(row.verdict).colour()
-        {
-            verdict = verdict.fg(colour);
-        }
-        let instance = for_terminal(&row.instance, NAME_LIMIT);
-        let mut instance = Cell::new(match self.intervals {
-            Intervals::Beside => instance,
-            // Each group of machines on its own line.
-            Intervals::Below => instance.replace(" + ", "\n+ "),
+        let detail = cell.detail.as_ref().map(|detail| match self.details {
+            Details::Beside => within(detail, DETAIL_LIMIT),
+            Details::Below => within(detail, NARROW_DETAIL_LIMIT),
         });
-        if row.is_judged && comparison.rows.len() > 1 {
-            instance = instance.add_attribute(Attribute::Bold);
+        let text = match (detail, self.details) {
+            (Some(detail), Details::Beside) if cell.mark.is_some() => format!("{text}, {detail}"),
+            (Some(detail), Details::Beside) => format!("{text} ({detail})"),
+            (Some(detail), Details::Below) => format!("{text}\n{detail}"),
+            (None, Details::Beside) => text,
+            // Each group of machines on its own line.
+            (None, Details::Below) => text.replace(" + ", "\n+ "),
+        };
+        let mut shown = comfy_table::Cell::new(text);
+        if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone())) {
+            shown = shown.fg(colour);
         }
-        let mut cells = vec![verdict, instance];
-        for (column, figure) in comparison.columns.iter().zip(&row.figures) {
-            if self.columns.contains(column) {
-                cells.push(Cell::new(self.figure(row, figure.as_ref())));
-            }
+        if cell.is_strong {
+            shown = shown.add_attribute(Attribute::Bold);
         }
-        cells
-    }
-
-    fn figure(&self, row: &Row<'_>, figure: Option<&Figure>) -> String {
-        match figure {
-            Some(figure) => self.joined(&figure.point, figure.interval.clone(), " (", ")"),
-            None if row.is_measured => words::UNKNOWN.to_owned(),
-            None => String::new(),
-        }
-    }
-
-    fn joined(&self, first: &str, second: Option<String>, open: &str, close: &str) -> String {
-        match (second, self.intervals) {
-            (None, _) => first.to_owned(),
-            (Some(second), Intervals::Beside) => format!("{first}{open}{second}{close}"),
-            (Some(second), Intervals::Below) => format!("{first}\n{second}"),
-        }
+        shown
     }
 }
 
-fn prose_width(style: TerminalStyle) -> Option<usize> {
-    let width = style
-        .width
-        .map_or(PROSE_WIDTH, |width| usize::from(width).min(PROSE_WIDTH));
-    Some(width)
+fn prose_width(style: TerminalStyle) -> usize {
+    style.width.unwrap_or(PROSE_WIDTH).min(PROSE_WIDTH).into()
 }
 
 /// `  canaries  5 runs, …`, continued below the text.
 fn push_labelled(text: &mut String, label: &str, content: &str, style: TerminalStyle) {
     let hanging = INDENT.len() + LABEL_WIDTH;
-    let width = prose_width(style).map(|width| width.saturating_sub(hanging));
+    let width = prose_width(style).saturating_sub(hanging);
     for (index, line) in wrap(content, width, 0).into_iter().enumerate() {
         let label = if index == 0 { label } else { "" };
         text.push_str(&format!("{INDENT}{label:LABEL_WIDTH$}{line}\n"));
@@ -472,10 +348,7 @@ fn push_labelled(text: &mut String, label: &str, content: &str, style: TerminalS
 
 /// Breaks at spaces; lines after the first are indented. A longer word stays whole, so that no part of it comes to
 /// stand at the start of a line.
-fn wrap(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
-    let Some(width) = width else {
-        return vec![text.to_owned()];
-    };
+fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {

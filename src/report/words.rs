@@ -132,29 +132,6 @@ pub fn line_figure(line: LineKind, value: f64, limit: f64) -> String {
         .unwrap_or_else(|| verdict::words::amount_beside(line, value, limit))
 }
 
-/// The sign of a verdict where colours and emoji are shown.
-pub fn emoji(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Exceeded => "❌",
-        Verdict::Failed => "💥",
-        Verdict::Unknown => "❔",
-        Verdict::AtRisk => "⚠️",
-        Verdict::Within => "✅",
-        Verdict::NotJudged => "➖",
-    }
-}
-
-/// The sign of a verdict on a terminal: one column wide in every font.
-pub fn sign(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Exceeded | Verdict::Failed => "✗",
-        Verdict::Unknown => "?",
-        Verdict::AtRisk => "!",
-        Verdict::Within => "✓",
-        Verdict::NotJudged => "-",
-    }
-}
-
 /// What follows a job's name in the line that tells its verdict.
 pub fn phrase(verdict: Verdict) -> &'static str {
     match verdict {

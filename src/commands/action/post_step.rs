@@ -15,7 +15,7 @@ use crate::github::commands::StopCommands;
 use crate::github::comment::Order;
 use crate::github::environment::Environment;
 use crate::github::inputs::Inputs;
-use crate::report::markdown::{self, Ended, Leftovers};
+use crate::report::{self, Ended, Leftovers};
 use crate::spec::BackendKind;
 use crate::workspace::project::Project;
 
@@ -145,7 +145,7 @@ async fn finish_comment(
     };
     let (inputs, _) = Inputs::read(variable);
     let github = client::client(environment, &inputs).await?;
-    let body = markdown::ended(&Ended {
+    let body = report::ended(&Ended {
         how: "ended before its time".to_owned(),
         leftovers,
         run_url: Some(environment.run_url()),

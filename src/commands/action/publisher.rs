@@ -11,8 +11,7 @@ use crate::github::comment::{Marker, MarkerState, Order};
 use crate::github::environment::Environment;
 use crate::github::inputs::{CommentPolicy, Inputs};
 use crate::github::issue::IssueMarker;
-use crate::report::markdown::{self, Ended, InProgress, JobInProgress, Leftovers};
-use crate::report::{self, Report, terminal};
+use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, Report, terminal};
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
@@ -136,7 +135,7 @@ impl Publisher {
         let Some(commenting) = &self.commenting else {
             return;
         };
-        let body = markdown::in_progress(&InProgress {
+        let body = report::in_progress(&InProgress {
             jobs: affected
                 .iter()
                 .map(|one| JobInProgress {
@@ -240,11 +239,11 @@ impl Publisher {
         if report.commit.is_none() {
             report.commit.clone_from(&self.commit);
         }
-        let short = markdown::render_within(report, SHORT_COMMENT);
+        let short = report::render_within(report, SHORT_COMMENT);
         let error = checked.error.as_ref();
         let interrupted = error.filter(|error| is_interruption(error.code()));
         if let Some(error) = interrupted {
-            let ended = markdown::ended(&Ended {
+            let ended = report::ended(&Ended {
                 how: "cancelled".to_owned(),
                 spent_usd: spent,
                 leftovers: match checked.left {
@@ -270,10 +269,10 @@ impl Publisher {
         Told {
             code: report.exit_code,
             bodies: vec![
-                markdown::render_within(report, LONGEST_COMMENT.saturating_sub(marker)),
+                report::render_within(report, LONGEST_COMMENT.saturating_sub(marker)),
                 short.clone(),
             ],
-            summary: markdown::render_within(report, LONGEST_SUMMARY),
+            summary: report::render_within(report, LONGEST_SUMMARY),
             short,
             spent,
             checked,
@@ -331,7 +330,7 @@ impl Publisher {
             }
             Err(error) => {
                 let error = AppError::from(error).during("posting the comment");
-                let unposted = markdown::unposted(&error.failure(None));
+                let unposted = report::unposted(&error.failure(None));
                 step_files::write_summary(&self.environment, &unposted, &unposted);
                 let why = error.in_a_line();
                 say(&format!("warning: the comment could not be posted: {why}"));

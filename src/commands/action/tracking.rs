@@ -4,7 +4,7 @@ use crate::console::{AppError, printable, say};
 use crate::github::client::Github;
 use crate::github::issue::IssueMarker;
 use crate::github::tracking::{Did, Tracked, Tracking};
-use crate::report::{Report, markdown};
+use crate::report::{self, Report};
 
 use super::checked::Checked;
 
@@ -23,7 +23,7 @@ pub(super) async fn track(
 
 /// Closes the issue: what drifted was accepted.
 pub(super) async fn close(github: &Github, marker: &IssueMarker, checked: &mut Checked) {
-    let body = markdown::drift_over(&checked.report);
+    let body = report::drift_over(&checked.report);
     keep(github, marker, Tracking::Over { body }, checked).await;
 }
 
@@ -41,7 +41,7 @@ async fn keep(github: &Github, marker: &IssueMarker, state: Tracking, checked: &
 /// What the issue is to say: a drift of any job, or that there is none. `None` where a job could not be told: its drift may
 /// go on.
 fn state(report: &Report, asked: usize) -> Option<Tracking> {
-    if let Some(issue) = markdown::drift_issue(report) {
+    if let Some(issue) = report::drift_issue(report) {
         return Some(Tracking::Drifted {
             title: issue.title,
             body: issue.body,
@@ -52,7 +52,7 @@ fn state(report: &Report, asked: usize) -> Option<Tracking> {
         && report.jobs.len() == asked
         && report.jobs.iter().all(|job| job.drift.is_some());
     are_told.then(|| Tracking::Over {
-        body: markdown::drift_over(report),
+        body: report::drift_over(report),
     })
 }
 

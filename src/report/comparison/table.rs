@@ -1,0 +1,100 @@
+//! The comparison as a table of a document.
+
+use super::super::document::{Align, Cell, Table, TableColumn, TableRow};
+use super::super::mark::Mark;
+use super::super::text::Text;
+use super::super::words;
+use super::{Column, Comparison, Figure, Row};
+use crate::verdict::Verdict;
+
+/// Where there is no room for all columns; time and cost are always there.
+const LEAST_FIRST: [Column; 8] = [
+    Column::Step,
+    Column::IoWait,
+    Column::Cpu,
+    Column::CostPerStep,
+    Column::Gpu,
+    Column::GpuMemory,
+    Column::Memory,
+    Column::VersusBase,
+];
+
+impl Comparison<'_> {
+    /// `None` without rows. With several jobs the second column names the job.
+    pub(in super::super) fn table(&self, several_jobs: bool) -> Option<Table> {
+        let words = |title: &'static str, is_evident: bool| TableColumn {
+            title: Text::own(title),
+            align: Align::Left,
+            is_evident,
+            weight: None,
+        };
+        let mut columns = vec![words("Verdict", true)];
+        if several_jobs {
+            columns.push(words("Job", false));
+        }
+        columns.push(words("Instance", false));
+        columns.extend(self.columns.iter().map(|column| TableColumn {
+            title: Text::figure(self.title(*column)),
+            align: Align::Right,
+            is_evident: false,
+            weight: self.weight(*column),
+        }));
+        let rows: Vec<TableRow> = self
+            .rows
+            .iter()
+            .map(|row| TableRow {
+                cells: self.cells(row, several_jobs),
+                is_judged: row.is_judged,
+            })
+            .collect();
+        (!rows.is_empty()).then_some(Table { columns, rows })
+    }
+
+    /// A column on which a verdict rests stays.
+    fn weight(&self, column: Column) -> Option<usize> {
+        let is_decisive = self.rows.iter().any(|row| row.decisive == Some(column));
+        let mut weights = LEAST_FIRST.iter();
+        weights.position(|least| *least == column && !is_decisive)
+    }
+
+    fn cells(&self, row: &Row<'_>, several_jobs: bool) -> Vec<Cell> {
+        let (what, detail) = &row.standing;
+        let verdict = match row.is_measured {
+            true => row.verdict,
+            false => Verdict::NotJudged,
+        };
+        let mut cells = vec![Cell {
+            mark: Some(Mark::from(verdict)),
+            text: Text::few_words(what),
+            detail: detail.as_deref().map(Text::few_words),
+            is_strong: verdict == Verdict::Exceeded,
+        }];
+        if several_jobs {
+            cells.push(Cell::from(Text::literal(row.job)));
+        }
+        cells.push(Cell {
+            is_strong: row.is_judged && self.rows.len() > 1,
+            ..Cell::from(Text::bare_name(row.instance.as_str()))
+        });
+        let figures = self.columns.iter().zip(&row.figures);
+        cells.extend(figures.map(|(column, figure)| {
+            let is_decisive = row.decisive == Some(*column);
+            figure_cell(row, figure.as_ref(), is_decisive)
+        }));
+        cells
+    }
+}
+
+fn figure_cell(row: &Row<'_>, figure: Option<&Figure>, is_decisive: bool) -> Cell {
+    let Some(figure) = figure else {
+        return match row.is_measured {
+            true => Cell::from(Text::own(words::UNKNOWN)),
+            false => Cell::default(),
+        };
+    };
+    Cell {
+        is_strong: (is_decisive || figure.is_strong) && row.verdict == Verdict::Exceeded,
+        detail: figure.interval.as_deref().map(Text::figure),
+        ..Cell::from(Text::figure(figure.point.as_str()))
+    }
+}

@@ -1,0 +1,294 @@
+//! From a report to its document.
+
+use super::comparison::{self, Comparison};
+use super::document::{Block, Document, Fold, FoldKind, Headline, Line};
+use super::footer::footer;
+use super::label::Label;
+use super::mark::Mark;
+use super::text::Text;
+use super::{JobReport, Report};
+use super::{
+    background, canaries, change, drift, drift_chart, failures, law_chart, recommendation, words,
+};
+use crate::verdict::Verdict;
+
+/// Charts of more jobs than this would be scrolled past; the worst have theirs.
+const CHARTS_SHOWN: usize = 3;
+
+/// The report on one page.
+pub(super) fn document(report: &Report) -> Document {
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    let notes: Vec<Line> = report.notes.iter().map(|text| note(text)).collect();
+    let (beside, folded) = match jobs.is_empty() {
+        true => (notes, Vec::new()),
+        false => (Vec::new(), notes),
+    };
+    Document {
+        headlines: headlines(report, &jobs),
+        blocks: all_failures(report),
+        remarks: [beside, remarks(&jobs)].concat(),
+        left_out: None,
+        footer: footer(report),
+        ..of_jobs(&jobs, folded)
+    }
+}
+
+/// The same as a page of each job, the worst first, then what could not be checked, and what concerns the whole run.
+pub(super) fn by_job(report: &Report) -> Vec<Document> {
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    let jobs = comparison::worst_first(&jobs).into_iter();
+    let jobs = jobs.map(|job| Document {
+        headlines: job_headlines(job),
+        remarks: remarks(&[job]),
+        ..of_jobs(&[job], Vec::new())
+    });
+    let failed = failures::shown(report).map(|failure| Document {
+        headlines: vec![failures::headline(failure)],
+        blocks: failures::blocks(failure, Vec::new()),
+        ..Document::default()
+    });
+    let further = failures::further(report).map(|headline| Document {
+        headlines: vec![headline],
+        ..Document::default()
+    });
+    let cost = failures::has_only_failures(report).then(|| Document {
+        remarks: vec![failures::spent_so_far(report)],
+        ..Document::default()
+    });
+    let notes = (!report.notes.is_empty()).then(|| Document {
+        remarks: report.notes.iter().map(|text| note(text)).collect(),
+        ..Document::default()
+    });
+    let others = [further, cost, notes].into_iter().flatten();
+    jobs.chain(failed).chain(others).collect()
+}
+
+/// Table and folds; `cautions` come before those of the jobs.
+fn of_jobs(jobs: &[&JobReport], cautions: Vec<Line>) -> Document {
+    let comparison = Comparison::of(jobs);
+    let drifts = comparison::worst_first(jobs).into_iter();
+    let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
+    let others = [
+        canary_fold(jobs),
+        law_fold(jobs, &comparison),
+        budget_fold(jobs),
+        caution_fold(jobs, cautions),
+    ];
+    Document {
+        table: comparison.table(jobs.len() > 1),
+        folds: drifts
+            .take(CHARTS_SHOWN)
+            .chain(others.into_iter().flatten())
+            .collect(),
+        ..Document::default()
+    }
+}
+
+/// The verdict of each job with its margin, worst first; what could not be checked comes after what failed the check.
+fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
+    let could_not = failures::shown(report)
+        .map(failures::headline)
+        .chain(failures::further(report));
+    if failures::has_only_failures(report) {
+        return could_not.collect();
+    }
+    if jobs.is_empty() {
+        let what = match report.verdict {
+            Verdict::NotJudged => "nothing to judge",
+            verdict => words::phrase(verdict),
+        };
+        return vec![Headline {
+            mark: Mark::from(report.verdict),
+            text: Text::own(what),
+        }];
+    }
+    let sorted = comparison::worst_first(jobs);
+    let is_failing = |job: &&JobReport| matches!(job.verdict, Verdict::Exceeded | Verdict::Failed);
+    let (failing, others) = sorted.split_at(sorted.partition_point(is_failing));
+    let failing = failing.iter().flat_map(|job| job_headlines(job));
+    let others = others.iter().flat_map(|job| job_headlines(job));
+    failing.chain(could_not).chain(others).collect()
+}
+
+/// What its verdict is; where it was checked for drift, what that found. The worse comes first.
+fn job_headlines(job: &JobReport) -> Vec<Headline> {
+    let name = || Text::name(job.name.as_str());
+    let mut headlines = Vec::new();
+    if words::tells_verdict(job) {
+        let phrase = Text::own(words::job_phrase(job));
+        let reason = Text::literal(job.reason.as_str());
+        headlines.push(Headline {
+            mark: words::shown_verdict(job.verdict, job.forecasts.first()).into(),
+            text: match job.reason.is_empty() {
+                true => Text::fill("{} {}", [name(), phrase]),
+                false => Text::fill("{} {}: {}", [name(), phrase, reason]),
+            },
+        });
+    }
+    if let Some(drift) = &job.drift {
+        let finding = Text::literal(drift::headline(job, drift));
+        headlines.push(Headline {
+            mark: drift::mark(drift),
+            text: Text::fill("{} {}", [name(), finding]),
+        });
+    }
+    if job.verdict == Verdict::AtRisk && job.has_drifted() {
+        headlines.reverse();
+    }
+    headlines
+}
+
+/// What could not be checked and why; at the end what it has cost, and the exit code.
+fn all_failures(report: &Report) -> Vec<Block> {
+    if report.failures.is_empty() {
+        return Vec::new();
+    }
+    let is_named = report.failures.len() > 1 || !report.jobs.is_empty();
+    let failure_blocks = failures::shown(report).flat_map(|failure| {
+        let job = failure.job.as_deref().filter(|_| is_named);
+        failures::blocks(failure, job.map(Text::name).into_iter().collect())
+    });
+    let end = Block::Lines(vec![
+        failures::spent_so_far(report),
+        failures::exit_code(report),
+    ]);
+    failure_blocks.chain([end]).collect()
+}
+
+fn note(text: &str) -> Line {
+    Line::new(Label::Note, Text::literal(text))
+}
+
+fn remarks(jobs: &[&JobReport]) -> Vec<Line> {
+    let of_job = |job: &&JobReport| {
+        let about: Vec<Text> = job_name(job, jobs.len() > 1).into_iter().collect();
+        job_remarks(job).into_iter().map(move |(label, text)| Line {
+            label,
+            about: about.clone(),
+            text,
+        })
+    };
+    let sorted = comparison::worst_first(jobs);
+    sorted.iter().flat_map(of_job).collect()
+}
+
+fn job_name(job: &JobReport, several_jobs: bool) -> Option<Text> {
+    several_jobs.then(|| Text::name(job.name.as_str()))
+}
+
+fn job_remarks(job: &JobReport) -> Vec<(Label, Text)> {
+    let mut remarks = Vec::new();
+    for (what, last_line) in canaries::failures(job) {
+        let what = Text::literal(what);
+        let text = match last_line {
+            Some(line) => Text::fill("{}: {}", [what, Text::log_line(line)]),
+            None => what,
+        };
+        remarks.push((Label::FailedRuns, text));
+    }
+    let label = |explains: bool| match explains {
+        true => Label::WhyChanged,
+        false => Label::Change,
+    };
+    if let Some(drift) = &job.drift {
+        let sentences = drift::sentences(drift).into_iter().map(Text::literal);
+        let sentences = Text::joined(sentences, " ");
+        if !sentences.is_empty() {
+            remarks.push((label(drift::explains(drift)), sentences));
+        }
+    } else if let Some(said) = change::said(job) {
+        remarks.push((label(said.explains), said.text));
+    }
+    let further = comparison::further_lines(job).into_iter();
+    remarks.extend(further.map(|line| (Label::FurtherBudgetLine, Text::literal(line))));
+    remarks.extend(recommendation::sentence(job).map(|sentence| (Label::Fitting, sentence)));
+    let advice = job.advice.iter();
+    let advice = advice.map(|advice| Text::sentence(words::capitalized(advice)));
+    remarks.extend(advice.map(|text| (Label::Advice, text)));
+    remarks
+}
+
+/// What a drift is made of, and every check since the baseline.
+fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
+    let drift = job.drift.as_ref()?;
+    let causes = drift::causes(drift).table().map(Block::Table);
+    let chart = drift_chart::of(drift).map(Block::Chart);
+    if causes.is_none() && chart.is_none() {
+        return None;
+    }
+    // Not in the title, where no code can be set.
+    let name = job_name(job, several_jobs);
+    let name = name.map(|name| Block::List(vec![Line::new(Label::More, name)]));
+    Some(Fold {
+        kind: FoldKind::Drift,
+        title: "The drift: its causes, and every check",
+        detail: Text::default(),
+        blocks: [name, chart, causes].into_iter().flatten().collect(),
+    })
+}
+
+fn canary_fold(jobs: &[&JobReport]) -> Option<Fold> {
+    Some(Fold {
+        kind: FoldKind::Canaries,
+        title: "Canaries",
+        detail: Text::literal(canaries::spend(jobs)),
+        blocks: vec![Block::Table(canaries::canary_runs(jobs).table()?)],
+    })
+}
+
+fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
+    let several_jobs = jobs.len() > 1;
+    let mut lines = Vec::new();
+    for job in jobs {
+        for (instances, explanation) in background::explanations(job, &comparison.columns) {
+            let several = job.forecasts.len() > 1;
+            let instances = instances.into_iter().filter(|_| several).map(Text::name);
+            lines.push(Line {
+                label: Label::Law,
+                about: job_name(job, several_jobs)
+                    .into_iter()
+                    .chain(instances)
+                    .collect(),
+                text: Text::paragraph(explanation),
+            });
+        }
+    }
+    let charts = comparison::worst_first(jobs).into_iter().filter_map(|job| {
+        let mut chart = law_chart::of(job)?;
+        chart.about = job_name(job, several_jobs);
+        Some(Block::Chart(chart))
+    });
+    let lines = (!lines.is_empty()).then_some(Block::List(lines));
+    let table = background::law_against_measured(jobs).table();
+    let blocks: Vec<Block> = lines
+        .into_iter()
+        .chain(charts.take(CHARTS_SHOWN))
+        .chain(table.map(Block::Table))
+        .collect();
+    (!blocks.is_empty()).then_some(Fold {
+        kind: FoldKind::Law,
+        title: "How the forecast was made",
+        detail: Text::default(),
+        blocks,
+    })
+}
+
+fn budget_fold(jobs: &[&JobReport]) -> Option<Fold> {
+    Some(Fold {
+        kind: FoldKind::Budget,
+        title: "The budget, line by line",
+        detail: Text::default(),
+        blocks: vec![Block::Table(comparison::budget(jobs).table()?)],
+    })
+}
+
+fn caution_fold(jobs: &[&JobReport], mut lines: Vec<Line>) -> Option<Fold> {
+    let cautions = background::cautions(jobs).into_iter();
+    lines.extend(cautions.map(|(label, text)| Line::new(label, Text::literal(text))));
+    (!lines.is_empty()).then_some(Fold {
+        kind: FoldKind::Cautions,
+        title: "Prices, assumptions, cautions",
+        detail: Text::default(),
+        blocks: vec![Block::List(lines)],
+    })
+}

@@ -1,0 +1,182 @@
+//! The page of a report as a value: what is said, and how each part is meant. A renderer lays it out and escapes, and no
+//! more.
+
+use super::chart::Chart;
+use super::label::Label;
+use super::mark::Mark;
+use super::text::{Excerpt, Text};
+
+/// A page, from top to bottom. A reader decides from the headlines and the table; the rest is explanation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Document {
+    /// Worst first.
+    pub(super) headlines: Vec<Headline>,
+    /// What each instance configuration would take.
+    pub(super) table: Option<Table>,
+    /// What stands in the place of a forecast or beside it, such as why something could not be checked.
+    pub(super) blocks: Vec<Block>,
+    /// What a reader must know beside the table, as one paragraph.
+    pub(super) remarks: Vec<Line>,
+    /// What is missing, where the length is limited.
+    pub(super) left_out: Option<Line>,
+    pub(super) folds: Vec<Fold>,
+    /// What it was made from.
+    pub(super) footer: Text,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Headline {
+    pub(super) mark: Mark,
+    pub(super) text: Text,
+}
+
+/// A sentence or a few of one subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) label: Label,
+    /// The names of the job and the instances that it concerns, where there are several.
+    pub(super) about: Vec<Text>,
+    /// Empty where the next block says it.
+    pub(super) text: Text,
+}
+
+impl Line {
+    pub(super) fn new(label: Label, text: Text) -> Self {
+        let about = Vec::new();
+        Self { label, about, text }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Block {
+    Headline(Headline),
+    /// One paragraph, each in a line of its own.
+    Lines(Vec<Line>),
+    List(Vec<Line>),
+    Table(Table),
+    Chart(Chart),
+    /// The problems that an excerpt of a file shows.
+    Problems(Excerpt),
+    /// Lines to paste.
+    Paste(Excerpt),
+}
+
+/// A part that is folded where a page can fold; never without content.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fold {
+    pub(super) kind: FoldKind,
+    pub(super) title: &'static str,
+    /// The whole in a few words, after the title.
+    pub(super) detail: Text,
+    pub(super) blocks: Vec<Block>,
+}
+
+/// What is folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FoldKind {
+    Drift,
+    Canaries,
+    Law,
+    Budget,
+    Cautions,
+}
+
+/// A table of texts and numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) columns: Vec<TableColumn>,
+    /// Each has a cell for each column.
+    pub(super) rows: Vec<TableRow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TableColumn {
+    pub(super) title: Text,
+    pub(super) align: Align,
+    /// Whether the cells say what they are, so that a narrow page needs no title.
+    pub(super) is_evident: bool,
+    /// Where there is no room for all columns, the lowest goes first; `None` stays.
+    pub(super) weight: Option<usize>,
+}
+
+/// Words stand left, numbers right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Align {
+    Left,
+    Right,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TableRow {
+    pub(super) cells: Vec<Cell>,
+    /// A verdict rests on it: where there is no room for all rows, it stays longest.
+    pub(super) is_judged: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Cell {
+    pub(super) mark: Option<Mark>,
+    pub(super) text: Text,
+    /// An interval or a chance, below the text or after it.
+    pub(super) detail: Option<Text>,
+    pub(super) is_strong: bool,
+}
+
+impl From<Text> for Cell {
+    fn from(text: Text) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+/// A table as it is made: titles and rows of plain text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Grid {
+    pub(super) columns: Vec<(&'static str, Align)>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// Leaves out the columns in which no row says anything.
+    pub(super) fn without_empty_columns(self) -> Self {
+        let Self { columns, rows } = self;
+        let is_said = |index: usize| rows.iter().any(|row| !row[index].is_empty());
+        let kept: Vec<usize> = (0..columns.len()).filter(|index| is_said(*index)).collect();
+        let cells = |row: &Vec<String>| kept.iter().map(|index| row[*index].clone()).collect();
+        Self {
+            columns: kept.iter().map(|index| columns[*index]).collect(),
+            rows: rows.iter().map(cells).collect(),
+        }
+    }
+
+    /// `None` without rows.
+    pub(super) fn table(self) -> Option<Table> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let aligned = |text: String, align: Align| match align {
+            Align::Left => Text::literal(text),
+            Align::Right => Text::figure(text),
+        };
+        let row = |row: Vec<String>| {
+            let cells = row.into_iter().zip(&self.columns);
+            let cells = cells.map(|(text, (_, align))| Cell::from(aligned(text, *align)));
+            TableRow {
+                cells: cells.collect(),
+                is_judged: false,
+            }
+        };
+        let column = |(title, align): &(&'static str, Align)| TableColumn {
+            title: Text::figure(*title),
+            align: *align,
+            is_evident: false,
+            weight: None,
+        };
+        Some(Table {
+            columns: self.columns.iter().map(column).collect(),
+            rows: self.rows.into_iter().map(row).collect(),
+        })
+    }
+}

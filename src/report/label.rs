@@ -1,0 +1,92 @@
+//! What the lines of a report are about.
+
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Label {
+    /// What the line before was about.
+    More,
+    /// What was being done when something went wrong.
+    While,
+    Reason,
+    /// One of several reasons.
+    Cause,
+    Remedy,
+    SpentSoFar,
+    MayStillCost,
+    ExitCode,
+    FailedRuns,
+    WhyChanged,
+    Change,
+    FurtherBudgetLine,
+    Fitting,
+    Advice,
+    Law,
+    Price,
+    ChangedFiles,
+    Note,
+    Interval,
+    LeftOut,
+    /// How an issue comes to be closed.
+    End,
+    NotPosted,
+}
+
+/// What stands before a line where lines follow each other as a paragraph or a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lead {
+    Nothing,
+    /// After the names that the line is about.
+    Words(&'static str),
+    /// Before them.
+    Strong(&'static str),
+}
+
+impl Label {
+    /// At most nine letters, where lines stand below each other; empty where none is needed.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::More | Self::ExitCode | Self::LeftOut | Self::End | Self::NotPosted => "",
+            Self::While => "while",
+            Self::Reason | Self::Cause | Self::WhyChanged => "why",
+            Self::Remedy => "do",
+            Self::SpentSoFar | Self::MayStillCost => "cost",
+            Self::FailedRuns => "failed",
+            Self::Change => "change",
+            Self::FurtherBudgetLine => "also",
+            Self::Fitting => "fits",
+            Self::Advice => "advice",
+            Self::Law => "law",
+            Self::Price => "price",
+            Self::ChangedFiles => "changed",
+            Self::Note => "note",
+            Self::Interval => "interval",
+        }
+    }
+
+    pub(super) fn lead(self) -> Lead {
+        match self {
+            Self::More
+            | Self::Cause
+            | Self::FailedRuns
+            | Self::Change
+            | Self::Advice
+            | Self::Law
+            | Self::Note => Lead::Nothing,
+            Self::FurtherBudgetLine => Lead::Words("Also"),
+            Self::Price => Lead::Words("price"),
+            Self::ChangedFiles => Lead::Words("changed"),
+            Self::Interval => Lead::Words("interval"),
+            Self::While => Lead::Strong("What was being done."),
+            Self::Reason => Lead::Strong("Why."),
+            Self::Remedy => Lead::Strong("What to do."),
+            Self::SpentSoFar => Lead::Strong("What it has cost."),
+            Self::MayStillCost => Lead::Strong("What may still cost."),
+            Self::ExitCode => Lead::Strong("What it means."),
+            Self::WhyChanged => Lead::Strong("Why it changed."),
+            Self::Fitting => Lead::Strong("What would fit."),
+            Self::LeftOut => Lead::Strong("Left out, to fit a comment:"),
+            Self::End => Lead::Strong("How it ends."),
+            Self::NotPosted => Lead::Strong("The comment could not be posted."),
+        }
+    }
+}

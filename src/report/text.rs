@@ -1,0 +1,285 @@
+//! Text of a document: pieces of which each says what it is, and how it is to be set.
+//!
+//! What may come from outside is an [`Outside`], whose characters nobody can read: it is only to be had as text for one
+//! medium, harmless there. So a renderer cannot forget to escape.
+
+use super::escape::{self, LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT};
+
+/// Of each part of the last line, which overlaps itself on GitHub where it needs a second one.
+const SHORT_LIMIT: usize = 30;
+
+/// Of a commit's id.
+const COMMIT_DIGITS: usize = 7;
+
+/// Of a number of a run, with its word.
+const LINK_LIMIT: usize = 24;
+
+/// `memory 126%`, `99% likely over`.
+const FEW_WORDS: usize = 24;
+
+/// Text that may hold anything, and how many characters of it are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outside {
+    text: String,
+    limit: usize,
+}
+
+impl Outside {
+    pub(super) fn new(text: impl Into<String>, limit: usize) -> Self {
+        let text = text.into();
+        Self { text, limit }
+    }
+
+    /// Shown literally.
+    pub(super) fn for_markdown(&self) -> String {
+        escape::for_markdown(&self.text, self.limit)
+    }
+
+    /// Shown literally, but for what stands between backticks, which is set as code.
+    pub(super) fn for_markdown_with_code(&self) -> String {
+        escape::for_markdown_with_code(&self.text, self.limit)
+    }
+
+    /// Set as code.
+    pub(super) fn as_markdown_code(&self) -> String {
+        escape::as_code(&self.text, self.limit)
+    }
+
+    /// A commit's id as it is, for GitHub to link; what is not one is shown literally.
+    pub(super) fn as_markdown_commit(&self) -> String {
+        match self.text.chars().all(|c| c.is_ascii_hexdigit()) {
+            true => self.text.clone(),
+            false => self.for_markdown(),
+        }
+    }
+
+    /// Within a tag where GitHub reads HTML and no Markdown.
+    pub(super) fn for_github_html(&self) -> String {
+        escape::for_github_html(&self.text, self.limit)
+    }
+
+    /// Within the quotes of a Mermaid chart.
+    pub(super) fn for_chart(&self) -> String {
+        escape::for_chart(&self.text)
+    }
+
+    /// At most `limit` characters of a terminal's line.
+    pub(super) fn for_terminal(&self, limit: usize) -> String {
+        escape::for_terminal(&self.text, self.limit.min(limit))
+    }
+}
+
+/// Lines that keep their breaks and spaces: the problems of a file, or lines to paste.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    texts: Vec<String>,
+}
+
+impl Excerpt {
+    /// Each text begins a line.
+    pub(super) fn new(texts: impl IntoIterator<Item = String>) -> Self {
+        let texts = texts.into_iter().collect();
+        Self { texts }
+    }
+
+    /// A fenced block of at most `lines` lines of `limit` characters.
+    pub(super) fn as_markdown_block(&self, limit: usize, lines: usize) -> String {
+        escape::as_block(&self.texts.join("\n"), limit, lines)
+    }
+
+    /// The lines of each text.
+    pub(super) fn for_terminal(&self) -> Vec<Vec<String>> {
+        let lines = |text: &String| escape::lines_for_terminal(text, LINE_LIMIT).collect();
+        self.texts.iter().map(lines).collect()
+    }
+}
+
+/// A plain https address: nothing in it ends a link or an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Address(String);
+
+impl Address {
+    /// `None` for any other address: a stored report may be anybody's.
+    fn checked(url: &str) -> Option<Self> {
+        let path = url.strip_prefix("https://")?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/.-_".contains(c);
+        (path.chars().all(plain) && path.len() <= 300).then(|| Self(url.to_owned()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A piece of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Span {
+    /// Words that stand in the source of this program, without a character that any medium reads as more than itself.
+    Own(&'static str),
+    /// Shown literally.
+    Literal(Outside),
+    /// A few words or a number with its unit, which stay on one line.
+    Unbroken(Outside),
+    /// A sentence of this program, in which backticks set code.
+    Sentence(Outside),
+    /// A name, or a line of a log.
+    Code(Outside),
+    /// The first digits of a commit's id.
+    Commit(Outside),
+    Link(Outside, Address),
+    /// A time to the minute.
+    Minute(jiff::Timestamp),
+}
+
+/// A line of text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Text(Vec<Span>);
+
+impl Text {
+    pub(super) fn own(words: &'static str) -> Self {
+        Self(vec![Span::Own(words)])
+    }
+
+    /// A sentence without any setting.
+    pub(super) fn literal(text: impl Into<String>) -> Self {
+        Self(vec![Span::Literal(Outside::new(text, LINE_LIMIT))])
+    }
+
+    /// Several sentences without any setting.
+    pub(super) fn paragraph(text: impl Into<String>) -> Self {
+        Self(vec![Span::Literal(Outside::new(text, PARAGRAPH_LIMIT))])
+    }
+
+    /// A part of the last line.
+    pub(super) fn short(text: impl Into<String>) -> Self {
+        Self(vec![Span::Literal(Outside::new(text, SHORT_LIMIT))])
+    }
+
+    /// A sentence of this program, in which backticks set code.
+    pub(super) fn sentence(text: impl Into<String>) -> Self {
+        Self(vec![Span::Sentence(Outside::new(text, LINE_LIMIT))])
+    }
+
+    /// The name of a job, an instance or a branch, set as code.
+    pub(super) fn name(name: impl Into<String>) -> Self {
+        Self(vec![Span::Code(Outside::new(name, NAME_LIMIT))])
+    }
+
+    /// The same among other names, as in a table.
+    pub(super) fn bare_name(name: impl Into<String>) -> Self {
+        Self(vec![Span::Literal(Outside::new(name, NAME_LIMIT))])
+    }
+
+    /// A line of a log.
+    pub(super) fn log_line(line: impl Into<String>) -> Self {
+        Self(vec![Span::Code(Outside::new(line, LINE_LIMIT))])
+    }
+
+    /// A number with its unit, on one line.
+    pub(super) fn figure(figure: impl Into<String>) -> Self {
+        Self(vec![Span::Unbroken(Outside::new(figure, NAME_LIMIT))])
+    }
+
+    /// A few words stay on one line, which a narrow screen would break into as many lines; longer text may break.
+    pub(super) fn few_words(text: &str) -> Self {
+        match text.chars().count() <= FEW_WORDS {
+            true => Self::figure(text),
+            false => Self::literal(text),
+        }
+    }
+
+    pub(super) fn commit(id: &str) -> Self {
+        let short: String = id.chars().take(COMMIT_DIGITS).collect();
+        Self(vec![Span::Commit(Outside::new(short, SHORT_LIMIT))])
+    }
+
+    /// A link to a run, named by the last part of its address. `None` where that is not a plain https address.
+    pub(super) fn run(url: &str) -> Option<Self> {
+        let address = Address::checked(url)?;
+        let path = url.strip_prefix("https://")?;
+        let number = path.rsplit('/').find(|part| !part.is_empty())?;
+        let words = Outside::new(format!("run {number}"), LINK_LIMIT);
+        Some(Self(vec![Span::Link(words, address)]))
+    }
+
+    pub(super) fn minute(at: jiff::Timestamp) -> Self {
+        Self(vec![Span::Minute(at)])
+    }
+
+    /// The template with a text in place of each `{}`.
+    pub(super) fn fill(template: &'static str, texts: impl IntoIterator<Item = Self>) -> Self {
+        let mut pieces = template.split("{}");
+        let mut filled = Self::own(pieces.next().unwrap_or_default());
+        for (text, after) in texts.into_iter().zip(pieces) {
+            filled = filled.then(text).then(Self::own(after));
+        }
+        filled
+    }
+
+    pub(super) fn then(mut self, mut text: Self) -> Self {
+        self.0.append(&mut text.0);
+        self
+    }
+
+    pub(super) fn joined(texts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
+        let mut joined = Self::default();
+        for text in texts {
+            if !joined.0.is_empty() {
+                joined = joined.then(Self::own(between));
+            }
+            joined = joined.then(text);
+        }
+        joined
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn spans(&self) -> &[Span] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{markdown, terminal};
+    use super::*;
+
+    #[test]
+    fn only_a_plain_address_becomes_a_link() {
+        let link = Text::run("https://github.com/example/models/actions/runs/4821/").unwrap();
+        assert_eq!(
+            markdown::inline(&link),
+            "[run 4821](https://github.com/example/models/actions/runs/4821/)"
+        );
+        for url in [
+            "javascript:alert(1)",
+            "https://x) [y](https://z",
+            "http://x/1",
+            "https://",
+        ] {
+            assert_eq!(Text::run(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_template_is_filled_in_order_and_each_piece_is_set_as_what_it_is() {
+        let text = Text::fill(
+            "Closest: {} at {}.",
+            [Text::name("a|b"), Text::literal("~41 USD")],
+        );
+        assert_eq!(
+            markdown::inline(&text),
+            r"Closest: <code>a&#124;b</code> at \~41 USD."
+        );
+        assert_eq!(terminal::inline(&text), "Closest: a|b at ~41 USD.");
+    }
+
+    #[test]
+    fn pieces_do_not_join_into_a_command() {
+        let text = Text::joined([Text::literal("x"), Text::literal(":")], " ");
+        let text = text.then(Text::literal(":error:")).then(Text::own(":"));
+        assert_eq!(terminal::inline(&text), "x : :error::");
+    }
+}
