@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::grammar;
+use crate::report::format::ReportFormat;
 use crate::units::{Seconds, Usd};
 
 /// Forecast what a full training run will take from small canary runs, and fail CI on a projected overrun.
@@ -144,11 +147,17 @@ fn max_spend(text: &str) -> Result<Usd, String> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Terminal,
-    Markdown,
-    Json,
+/// One of the registered formats that have a name.
+fn report_format() -> impl TypedValueParser<Value = ReportFormat> {
+    PossibleValuesParser::new(ReportFormat::names())
+        .try_map(|name| ReportFormat::named(&name).ok_or("no format of that name"))
+}
+
+fn output_help() -> String {
+    format!(
+        "Also write the report to this file; repeatable. The extension selects the format: {}",
+        grammar::choice(&ReportFormat::extensions())
+    )
 }
 
 #[derive(Debug, Args)]
@@ -159,11 +168,11 @@ pub struct OutputArguments {
         long,
         value_name = "FORMAT",
         env = "CANARY_GATE_FORMAT",
-        default_value = "terminal"
+        default_value = "terminal",
+        value_parser = report_format()
     )]
-    pub format: Format,
-    /// Also write the report to this file; repeatable. The extension selects the format: .json, .md or .csv.
-    #[arg(long = "output", short, value_name = "FILE")]
+    pub format: ReportFormat,
+    #[arg(long = "output", short, value_name = "FILE", help = output_help())]
     pub outputs: Vec<PathBuf>,
 }
 

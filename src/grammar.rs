@@ -8,10 +8,19 @@ pub fn count(number: usize, noun: &str) -> String {
 
 /// `a`, `a and b`, `a, b and c`; empty for none.
 pub fn list(items: &[String]) -> String {
+    joined(items, "and")
+}
+
+/// `a`, `a or b`, `a, b or c`; empty for none.
+pub fn choice(items: &[String]) -> String {
+    joined(items, "or")
+}
+
+fn joined(items: &[String], conjunction: &str) -> String {
     match items.split_last() {
         None => String::new(),
         Some((only, [])) => only.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        Some((last, others)) => format!("{} {conjunction} {last}", others.join(", ")),
     }
 }
 
@@ -32,5 +41,6 @@ mod tests {
         let items = ["a", "b", "c"].map(str::to_owned);
         let lists = [0, 1, 2, 3].map(|length| list(&items[..length]));
         assert_eq!(lists, ["", "a", "a and b", "a, b and c"]);
+        assert_eq!(choice(&items), "a, b or c");
     }
 }

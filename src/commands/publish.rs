@@ -2,11 +2,12 @@
 
 use std::io::IsTerminal;
 
-use crate::cli::Format;
-use crate::console::files::{self, FileKind, Outputs};
+use crate::console::files::{self, Outputs};
 use crate::console::{AppError, print, say, terminal};
 use crate::gate::last_report;
-use crate::report::{self, Report};
+use crate::report::Report;
+use crate::report::format::ReportFormat;
+use crate::report::terminal::TerminalStyle;
 use crate::workspace::project::Project;
 
 /// Publishes a report and keeps it. Returns the exit code, or the command's error with that code. The report is printed even
@@ -14,7 +15,7 @@ use crate::workspace::project::Project;
 pub(crate) fn publish_and_keep(
     (report, failed): (Report, Option<AppError>),
     project: &Project,
-    format: Format,
+    format: ReportFormat,
     outputs: &Outputs,
 ) -> Result<u8, AppError> {
     let published = publish(&report, format, outputs);
@@ -30,34 +31,22 @@ pub(crate) fn publish_and_keep(
 }
 
 /// Prints the report first, so that a file that cannot be written does not suppress it.
-pub(crate) fn publish(report: &Report, format: Format, outputs: &Outputs) -> Result<(), AppError> {
-    print(&rendered(report, format))?;
+pub(crate) fn publish(
+    report: &Report,
+    format: ReportFormat,
+    outputs: &Outputs,
+) -> Result<(), AppError> {
+    let is_terminal = std::io::stdout().is_terminal();
+    let style = TerminalStyle {
+        colours: is_terminal && std::env::var_os("NO_COLOR").is_none(),
+        width: terminal::stdout_width(),
+    };
+    print(&format.render(report, style))?;
     let mut failure = Ok(());
-    for (path, kind) in &outputs.files {
-        let text = match kind {
-            FileKind::Json => report::to_json(report),
-            FileKind::Markdown => report::markdown::render(report),
-            FileKind::Csv => report::csv::render(report),
-        };
+    for (path, format) in &outputs.files {
+        let text = format.render(report, TerminalStyle::default());
         // A file that cannot be written does not prevent the others.
         failure = failure.and(files::write_new(path, text.as_bytes(), &outputs.root));
     }
     failure
-}
-
-fn rendered(report: &Report, format: Format) -> String {
-    match format {
-        Format::Json => report::to_json(report),
-        Format::Markdown => report::markdown::render(report),
-        Format::Terminal => {
-            let is_terminal = std::io::stdout().is_terminal();
-            report::terminal::render(
-                report,
-                report::terminal::TerminalStyle {
-                    colours: is_terminal && std::env::var_os("NO_COLOR").is_none(),
-                    width: terminal::stdout_width(),
-                },
-            )
-        }
-    }
 }

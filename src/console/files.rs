@@ -7,20 +7,14 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::console::AppError;
+use crate::grammar;
+use crate::report::format::ReportFormat;
 use crate::units::Bytes;
-
-/// A kind of report file, by its extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    Json,
-    Markdown,
-    Csv,
-}
 
 /// The report files to write, checked before anything is run.
 #[derive(Debug)]
 pub(crate) struct Outputs {
-    pub(crate) files: Vec<(PathBuf, FileKind)>,
+    pub(crate) files: Vec<(PathBuf, ReportFormat)>,
     pub(crate) root: PathBuf,
 }
 
@@ -29,20 +23,18 @@ impl Outputs {
     pub(crate) fn prepare(paths: &[PathBuf], root: &Path) -> Result<Self, AppError> {
         let mut files = Vec::new();
         for path in paths {
-            let kind = match path.extension().and_then(|extension| extension.to_str()) {
-                Some("json") => FileKind::Json,
-                Some("md") => FileKind::Markdown,
-                Some("csv") => FileKind::Csv,
-                _ => {
-                    return Err(AppError::usage(format!(
-                        "`--output {}`: the extension names no report format",
-                        path.display()
-                    ))
-                    .help("name it .json, .md or .csv"));
-                }
-            };
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            let format = extension.and_then(ReportFormat::of_extension);
+            let format = format.ok_or_else(|| {
+                let extensions = grammar::choice(&ReportFormat::extensions());
+                AppError::usage(format!(
+                    "`--output {}`: the extension names no report format",
+                    path.display()
+                ))
+                .help(format!("name it {extensions}"))
+            })?;
             check_target(path, root)?;
-            files.push((path.clone(), kind));
+            files.push((path.clone(), format));
         }
         Ok(Self {
             files,

@@ -21,6 +21,7 @@ mod drift_issue;
 pub mod escape;
 mod failures;
 mod footer;
+pub mod format;
 mod help;
 mod json;
 mod label;
