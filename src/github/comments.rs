@@ -4,8 +4,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::client::{Github, ListExtent};
-use super::comment::{Author, Comment, Identity, Marker};
+use super::comment::{Comment, Marker};
 use super::error::GithubError;
+use super::identity::{Author, Identity};
 
 /// Whom a workflow's own token writes as.
 const ACTIONS: &str = "github-actions[bot]";

@@ -5,9 +5,10 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
-
-use super::comment::{Author, CLOCKS_DIFFER, Identity, Order, decoded, encoded, says_the_same};
+use super::comment::says_the_same;
+use super::identity::Author;
+use super::marked::{Marked, MarkerOf};
+use super::order::{MarkerState, Order, decoded, encoded};
 
 #[cfg(test)]
 mod tests;
@@ -106,33 +107,41 @@ fn below_marker(body: &str) -> &str {
     body.split_once('\n').map_or("", |(_, text)| text)
 }
 
-/// Our own issues about `spec` as of `now`, oldest first. A marker from the future would silence every run until then, so
-/// it is nobody's.
-pub(super) fn own_issues<'a>(
-    issues: &'a [Issue],
-    identity: &Identity,
-    spec: &str,
-    now: Timestamp,
-) -> Vec<(&'a Issue, IssueMarker)> {
-    let is_ours = |issue: &&Issue| {
-        let author = issue.author.as_ref();
-        author.is_some_and(|author| identity.is(author))
-    };
-    let mut own: Vec<_> = issues
-        .iter()
-        .filter(is_ours)
-        .filter_map(|issue| Some((issue, IssueMarker::of(&issue.body)?)))
-        .filter(|(_, marker)| marker.spec == spec)
-        .filter(|(_, marker)| marker.order.time.duration_since(now) <= CLOCKS_DIFFER)
-        .collect();
-    own.sort_by_key(|(issue, _)| issue.number);
-    own.dedup_by_key(|(issue, _)| issue.number);
-    own
+impl MarkerOf for IssueMarker {
+    fn spec(&self) -> &str {
+        &self.spec
+    }
+
+    fn order(&self) -> Order {
+        self.order
+    }
+
+    /// An issue has no stub.
+    fn age(&self) -> (Order, MarkerState) {
+        (self.order, MarkerState::Final)
+    }
 }
 
-/// The first of those that the newest run wrote.
-pub(super) fn newest<'a, 'b>(
-    own: &'b [(&'a Issue, IssueMarker)],
-) -> Option<&'b (&'a Issue, IssueMarker)> {
-    own.iter().rev().max_by_key(|(_, marker)| marker.order)
+impl Marked for Issue {
+    type Marker = IssueMarker;
+
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn author(&self) -> Option<&Author> {
+        self.author.as_ref()
+    }
+
+    fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn marker(&self) -> Option<IssueMarker> {
+        IssueMarker::of(&self.body)
+    }
+
+    fn says_as(&self, other: &Self) -> bool {
+        self.says(&other.title, &other.body)
+    }
 }

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::client::{Github, ListExtent};
-use super::comment::Author;
 use super::comments::GithubAccount;
 use super::error::GithubError;
+use super::identity::Author;
 use super::issue::{Issue, IssueMarker};
 
 /// The most pages of issues that are read, 100 on each.

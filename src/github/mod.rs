@@ -15,10 +15,14 @@ pub mod contents;
 pub mod environment;
 pub mod error;
 pub mod event;
+pub mod identity;
 pub mod inputs;
 pub mod issue;
 mod issues;
+pub mod keeper;
 mod line;
+pub mod marked;
+pub mod order;
 #[expect(
     clippy::disallowed_methods,
     reason = "an edge: appends to the files that the runner names"
@@ -27,7 +31,6 @@ pub mod outputs;
 pub mod posting;
 pub mod pull_request;
 mod retry;
-mod rounds;
 pub mod token;
 pub mod tracking;
 pub mod tree;

@@ -3,7 +3,8 @@
 use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::comment::{Marker, MarkerState, Order};
 use canary_gate::github::error::GithubError;
-use canary_gate::github::posting::{CommentChange, Finished, Posted};
+use canary_gate::github::keeper::{KeeperChange, Kept};
+use canary_gate::github::posting::Finished;
 use canary_gate::github::token::Token;
 use serde_json::json;
 
@@ -63,18 +64,14 @@ fn with_client<T>(github: &FakeGithub, act: impl AsyncFnOnce(Github) -> T) -> T 
     })
 }
 
-fn try_to_post(
-    github: &FakeGithub,
-    marker: &Marker,
-    bodies: &[&str],
-) -> Result<Posted, GithubError> {
+fn try_to_post(github: &FakeGithub, marker: &Marker, bodies: &[&str]) -> Result<Kept, GithubError> {
     let bodies: Vec<String> = bodies.iter().map(|body| (*body).to_owned()).collect();
     with_client(github, async |client| {
         client.post_comment(7, marker, &bodies, now()).await
     })
 }
 
-fn post(github: &FakeGithub, marker: &Marker, body: &str) -> Posted {
+fn post(github: &FakeGithub, marker: &Marker, body: &str) -> Kept {
     try_to_post(github, marker, &[body]).unwrap()
 }
 
@@ -108,8 +105,11 @@ fn writes(github: &FakeGithub) -> Vec<String> {
         .collect()
 }
 
-fn ends_with_id(posted: &Posted, id: u64) -> bool {
-    posted.url.ends_with(&format!("/pull/7#issuecomment-{id}"))
+fn ends_with_id(posted: &Kept, id: u64) -> bool {
+    posted
+        .url
+        .as_deref()
+        .is_some_and(|url| url.ends_with(&format!("/pull/7#issuecomment-{id}")))
 }
 
 #[test]
@@ -122,12 +122,12 @@ fn the_first_report_is_a_new_comment_and_the_next_one_updates_it() {
     assert_eq!(*body, format!("{}\n### red", report_of(1)));
     assert_eq!(
         (first.change, first.notes.len()),
-        (CommentChange::Created, 0)
+        (KeeperChange::Created, 0)
     );
     assert!(ends_with_id(&first, *id));
 
     let second = post(&github, &report_of(2), "### green");
-    assert_eq!(second.change, CommentChange::Updated);
+    assert_eq!(second.change, KeeperChange::Updated);
     assert_eq!(second.url, first.url);
     assert_eq!(shown(&github), [(*id, report_of(2).above("### green"))]);
 }
@@ -141,7 +141,7 @@ fn a_strangers_marker_is_ignored() {
     }
     github.comment(7, &User::bot("dependabot[bot]"), &hostile);
     let posted = post(&github, &report_of(1), "### red");
-    assert_eq!(posted.change, CommentChange::Created);
+    assert_eq!(posted.change, KeeperChange::Created);
     let comments = github.comments(7);
     assert_eq!(comments.len(), 4);
     assert!(comments[..3].iter().all(|comment| comment.body == hostile));
@@ -156,7 +156,7 @@ fn our_comment_is_found_on_the_third_page() {
     }
     let ours = earlier(&github, &report_of(1));
     let posted = post(&github, &report_of(2), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert!(ends_with_id(&posted, ours));
     assert_eq!(writes(&github), ["PATCH"]);
     assert_eq!(github.comments(7).len(), 251);
@@ -167,7 +167,7 @@ fn an_older_run_does_not_overwrite_a_newer_one() {
     let github = github();
     let newer = earlier(&github, &report_of(2));
     let posted = post(&github, &report_of(1), "### red");
-    assert_eq!(posted.change, CommentChange::Superseded);
+    assert_eq!(posted.change, KeeperChange::Superseded);
     assert!(ends_with_id(&posted, newer));
     let [note] = &posted.notes[..] else {
         panic!("{:?}", posted.notes)
@@ -184,11 +184,11 @@ fn a_marker_from_the_future_that_another_workflow_repeated_silences_nobody() {
     let forged_id = earlier(&github, &forged);
     assert_eq!(
         post(&github, &report_of(1), "### red").change,
-        CommentChange::Created
+        KeeperChange::Created
     );
     assert_eq!(
         post(&github, &report_of(2), "### green").change,
-        CommentChange::Updated
+        KeeperChange::Updated
     );
     let [(first, body), (_, ours)] = &shown(&github)[..] else {
         panic!("two comments")
@@ -207,13 +207,13 @@ fn the_stub_of_a_dead_run_is_taken_over_and_that_of_a_newer_run_is_not() {
     let stub = earlier(&github, &stub_of(2));
     assert_eq!(
         post(&github, &report_of(1), "### red").change,
-        CommentChange::Superseded
+        KeeperChange::Superseded
     );
     let posted = post(&github, &stub_of(3), "in progress");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert_eq!(shown(&github), [(stub, stub_of(3).above("in progress"))]);
     let posted = post(&github, &report_of(3), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert_eq!(shown(&github), [(stub, report_of(3).above("### green"))]);
 }
 
@@ -232,7 +232,7 @@ fn two_created_at_once_fold_into_the_oldest_with_the_newer_word() {
     let theirs = earlier(&github, &report_of(1));
     hide_comments_once(&github);
     let posted = post(&github, &report_of(2), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert!(ends_with_id(&posted, theirs));
     assert_eq!(shown(&github), [(theirs, report_of(2).above("### green"))]);
 }
@@ -243,7 +243,7 @@ fn of_two_created_at_once_the_older_gives_way() {
     let theirs = earlier(&github, &report_of(2));
     hide_comments_once(&github);
     let posted = post(&github, &report_of(1), "### red");
-    assert_eq!(posted.change, CommentChange::Superseded);
+    assert_eq!(posted.change, KeeperChange::Superseded);
     assert!(ends_with_id(&posted, theirs));
     assert_eq!(shown(&github), [(theirs, report_of(2).above("earlier"))]);
 }
@@ -271,7 +271,7 @@ fn what_an_older_run_wrote_over_at_the_same_moment_is_written_again() {
         .times(1)
         .with(list_with(ours, &report_of(2).above("late")));
     let posted = post(&github, &report_of(3), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert_eq!(writes(&github), ["PATCH", "PATCH"]);
     assert_eq!(shown(&github), [(ours, report_of(3).above("### green"))]);
 }
@@ -289,8 +289,8 @@ fn a_comment_that_was_written_and_cannot_be_looked_at_again_is_posted_all_the_sa
             .with(Fault::Status(403));
         let posted = post(&github, &report_of(2), "### green");
         let expected = match earlier_run {
-            None => CommentChange::Created,
-            Some(_) => CommentChange::Updated,
+            None => KeeperChange::Created,
+            Some(_) => KeeperChange::Updated,
         };
         assert_eq!((posted.change, posted.notes.len()), (expected, 1));
         let bodies: Vec<String> = shown(&github).into_iter().map(|(_, body)| body).collect();
@@ -308,7 +308,7 @@ fn duplicates_that_were_left_are_deleted_and_one_that_stays_is_told() {
         .fail("DELETE", &format!("/issues/comments/{stuck}"))
         .with(Fault::Status(403));
     let posted = post(&github, &report_of(3), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert_eq!(posted.notes.len(), 1);
     assert!(posted.notes[0].contains(&format!("issuecomment-{stuck}")));
     assert_eq!(
@@ -324,7 +324,7 @@ fn duplicates_that_were_left_are_deleted_and_one_that_stays_is_told() {
     let posted = post(&github, &report_of(3), "### green");
     assert_eq!(
         (posted.change, posted.notes.len()),
-        (CommentChange::Unchanged, 0)
+        (KeeperChange::Unchanged, 0)
     );
     assert_eq!(shown(&github), [(oldest, report_of(3).above("### green"))]);
 }
@@ -338,7 +338,7 @@ fn a_duplicate_that_somebody_else_deleted_is_no_trouble() {
     let posted = post(&github, &report_of(2), "### green");
     assert_eq!(
         (posted.change, posted.notes.len()),
-        (CommentChange::Updated, 0)
+        (KeeperChange::Updated, 0)
     );
 }
 
@@ -347,7 +347,7 @@ fn what_stands_there_already_is_not_written_again() {
     let github = github();
     let first = post(&github, &report_of(1), "### red");
     let again = post(&github, &report_of(1), "### red");
-    assert_eq!(again.change, CommentChange::Unchanged);
+    assert_eq!(again.change, KeeperChange::Unchanged);
     assert_eq!(again.url, first.url);
     assert_eq!(writes(&github), ["POST"]);
 }
@@ -388,11 +388,11 @@ fn a_report_that_github_finds_too_long_is_posted_in_a_shorter_form() {
     let github = github();
     let long = "x".repeat(70_000);
     let posted = try_to_post(&github, &report_of(1), &[&long, "### short"]).unwrap();
-    assert_eq!(posted.change, CommentChange::Created);
+    assert_eq!(posted.change, KeeperChange::Created);
     let posted = try_to_post(&github, &report_of(2), &[&long, &long, "### short"]).unwrap();
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     let again = try_to_post(&github, &report_of(2), &[&long, "### short"]).unwrap();
-    assert_eq!(again.change, CommentChange::Unchanged);
+    assert_eq!(again.change, KeeperChange::Unchanged);
     let [(_, body)] = &shown(&github)[..] else {
         panic!("one comment")
     };
@@ -423,7 +423,7 @@ fn a_secondary_rate_limit_is_waited_for() {
             .with(Fault::SecondaryLimit(wait));
     }
     let posted = post(&github, &report_of(1), "### red");
-    assert_eq!(posted.change, CommentChange::Created);
+    assert_eq!(posted.change, KeeperChange::Created);
     assert_eq!(github.calls("POST", "/issues/7/comments"), 3);
     assert_eq!(github.comments(7).len(), 1);
 }
@@ -437,7 +437,7 @@ fn a_comment_whose_answer_was_lost_is_not_written_twice() {
             .times(1)
             .with(lost);
         let posted = post(&github, &report_of(1), "### red");
-        assert_eq!(posted.change, CommentChange::Created);
+        assert_eq!(posted.change, KeeperChange::Created);
         assert_eq!(writes(&github), ["POST"]);
         assert_eq!(github.comments(7).len(), 1);
     }
@@ -452,7 +452,7 @@ fn a_comment_that_was_lost_is_written_again() {
             .times(2)
             .with(lost);
         let posted = post(&github, &report_of(1), "### red");
-        assert_eq!(posted.change, CommentChange::Created);
+        assert_eq!(posted.change, KeeperChange::Created);
         assert_eq!(github.calls("POST", "/issues/7/comments"), 3);
         assert_eq!(github.comments(7).len(), 1);
     }
@@ -468,7 +468,7 @@ fn the_last_try_is_looked_for_too() {
         .times(1)
         .with(Fault::CarriedOutThenDropped);
     let posted = post(&github, &report_of(1), "### red");
-    assert_eq!(posted.change, CommentChange::Created);
+    assert_eq!(posted.change, KeeperChange::Created);
     assert_eq!(github.calls("POST", comments), 4);
     assert_eq!(github.comments(7).len(), 1);
 }
@@ -494,7 +494,7 @@ fn an_update_whose_answer_was_lost_is_sent_again() {
         .times(1)
         .with(Fault::CarriedOutThen502);
     let posted = post(&github, &report_of(2), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert_eq!(shown(&github), [(ours, report_of(2).above("### green"))]);
 }
 
@@ -506,7 +506,7 @@ fn a_comment_that_was_deleted_in_between_is_created_anew() {
         .times(1)
         .with(list_with(1, &report_of(1).above("deleted since")));
     let posted = post(&github, &report_of(2), "### green");
-    assert_eq!(posted.change, CommentChange::Created);
+    assert_eq!(posted.change, KeeperChange::Created);
     assert_eq!(writes(&github), ["PATCH", "POST"]);
     let [(id, body)] = &shown(&github)[..] else {
         panic!("one comment")
@@ -524,11 +524,11 @@ fn two_specs_do_not_fight() {
     };
     for spec in ["non-prod", "prod", "a/prod", "prod order=x -->"] {
         let posted = post(&github, &about(spec, 1), spec);
-        assert_eq!(posted.change, CommentChange::Created, "{spec}");
+        assert_eq!(posted.change, KeeperChange::Created, "{spec}");
     }
     for spec in ["prod order=x -->", "a/prod", "prod", "non-prod"] {
         let posted = post(&github, &about(spec, 2), spec);
-        assert_eq!(posted.change, CommentChange::Updated, "{spec}");
+        assert_eq!(posted.change, KeeperChange::Updated, "{spec}");
     }
     let bodies: Vec<String> = shown(&github).into_iter().map(|(_, body)| body).collect();
     let expected =
@@ -544,7 +544,7 @@ fn an_apps_comments_are_its_own() {
     github.sign_in_as(&app);
     assert_eq!(
         post(&github, &report_of(2), "### red").change,
-        CommentChange::Created
+        KeeperChange::Created
     );
     // GraphQL may name an app without its suffix.
     let viewer = json!({"data": {"viewer": {"login": "our-app"}}});
@@ -553,7 +553,7 @@ fn an_apps_comments_are_its_own() {
         .with(Fault::Text(viewer.to_string()));
     assert_eq!(
         post(&github, &report_of(3), "### green").change,
-        CommentChange::Updated
+        KeeperChange::Updated
     );
     let comments = github.comments(7);
     assert_eq!(comments.len(), 2);
@@ -569,7 +569,7 @@ fn a_token_that_does_not_say_whose_it_is_is_taken_as_the_workflows_own() {
         .fail("POST", "/graphql")
         .with(Fault::Forbidden("metadata=read"));
     let posted = post(&github, &report_of(2), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert!(ends_with_id(&posted, ours));
     assert_eq!(posted.notes.len(), 1);
     assert!(
@@ -592,14 +592,14 @@ fn who_does_not_know_its_name_writes_one_comment_all_the_same() {
     let github = github();
     without_a_name(&github);
     let first = post(&github, &report_of(1), "### red");
-    assert_eq!(first.change, CommentChange::Created);
+    assert_eq!(first.change, KeeperChange::Created);
     assert_eq!(writes(&github), ["POST"]);
     let [(id, _)] = shown(&github)[..] else {
         panic!("one comment")
     };
     // The next run finds out with its own comment which was ours.
     let second = post(&github, &report_of(2), "### green");
-    assert_eq!(second.change, CommentChange::Updated);
+    assert_eq!(second.change, KeeperChange::Updated);
     assert!(ends_with_id(&second, id));
     assert_eq!(shown(&github), [(id, report_of(2).above("### green"))]);
     assert_eq!(writes(&github), ["POST", "POST", "PATCH", "DELETE"]);
@@ -611,7 +611,7 @@ fn who_does_not_know_its_name_and_is_late_gives_way() {
     without_a_name(&github);
     post(&github, &report_of(2), "### green");
     let late = post(&github, &report_of(1), "### red");
-    assert_eq!(late.change, CommentChange::Superseded);
+    assert_eq!(late.change, KeeperChange::Superseded);
     assert!(late.notes.iter().any(|note| note.contains("run 2")));
     let bodies: Vec<String> = shown(&github).into_iter().map(|(_, body)| body).collect();
     assert_eq!(bodies, [report_of(2).above("### green")]);
@@ -629,7 +629,7 @@ fn a_comment_that_is_not_listed_yet_is_not_written_twice() {
         let posted = post(&github, &report_of(1), "### red");
         assert_eq!(
             (posted.change, posted.notes.len()),
-            (CommentChange::Created, notes)
+            (KeeperChange::Created, notes)
         );
         assert_eq!(writes(&github), ["POST"]);
     }
@@ -645,7 +645,7 @@ fn a_comment_that_somebody_changed_at_once_is_not_written_twice() {
     let posted = post(&github, &report_of(1), "### red");
     assert_eq!(
         (posted.change, posted.notes.len()),
-        (CommentChange::Created, 1)
+        (KeeperChange::Created, 1)
     );
     assert_eq!(writes(&github), ["POST"]);
 }
@@ -682,7 +682,7 @@ fn an_account_is_known_by_its_id_when_its_name_has_changed() {
     };
     github.comment(7, &another, &report_of(1).above("of another"));
     let posted = post(&github, &report_of(2), "### green");
-    assert_eq!(posted.change, CommentChange::Updated);
+    assert_eq!(posted.change, KeeperChange::Updated);
     assert!(ends_with_id(&posted, ours));
     assert_eq!(github.comments(7).len(), 2);
 }

@@ -4,8 +4,9 @@ use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::comment::Order;
 use canary_gate::github::error::GithubError;
 use canary_gate::github::issue::IssueMarker;
+use canary_gate::github::keeper::{KeeperChange, Kept};
 use canary_gate::github::token::Token;
-use canary_gate::github::tracking::{Did, Tracked, Tracking};
+use canary_gate::github::tracking::Tracking;
 use serde_json::json;
 
 use crate::github::{FakeGithub, Fault, Files, REPOSITORY, TOKEN, User};
@@ -42,7 +43,7 @@ fn try_to_track(
     github: &FakeGithub,
     marker: &IssueMarker,
     state: Tracking,
-) -> Result<Tracked, GithubError> {
+) -> Result<Kept, GithubError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -60,7 +61,7 @@ fn try_to_track(
     })
 }
 
-fn track(github: &FakeGithub, run: u64, state: Tracking) -> Tracked {
+fn track(github: &FakeGithub, run: u64, state: Tracking) -> Kept {
     try_to_track(github, &check(run), state).unwrap()
 }
 
@@ -95,7 +96,7 @@ fn writes(github: &FakeGithub) -> Vec<String> {
         .collect()
 }
 
-fn is_at(tracked: &Tracked, number: u64) -> bool {
+fn is_at(tracked: &Kept, number: u64) -> bool {
     let url = tracked.url.as_deref().unwrap();
     url.ends_with(&format!("/example/models/issues/{number}"))
 }
@@ -110,7 +111,7 @@ fn hide_issues_once(github: &FakeGithub) {
 fn a_drift_opens_an_issue_and_the_next_checks_update_and_close_it() {
     let github = FakeGithub::start();
     let first = track(&github, 1, drifted("+20 %"));
-    assert_eq!((first.did, first.notes.len()), (Did::Opened, 0));
+    assert_eq!((first.change, first.notes.len()), (KeeperChange::Created, 0));
     assert_eq!(shown(&github), [open(1, 1, "+20 %")]);
     assert!(is_at(&first, 1));
 
@@ -119,12 +120,12 @@ fn a_drift_opens_an_issue_and_the_next_checks_update_and_close_it() {
         body: "+30 %".to_owned(),
     };
     let second = track(&github, 2, worse);
-    assert_eq!((second.did, second.url), (Did::Updated, first.url));
+    assert_eq!((second.change, second.url), (KeeperChange::Updated, first.url));
     assert_eq!(shown(&github), [open(1, 2, "+30 %")]);
     assert_eq!(github.issues()[0].title, "churn costs far more");
 
     let third = track(&github, 3, over());
-    assert_eq!(third.did, Did::Closed);
+    assert_eq!(third.change, KeeperChange::Closed);
     assert!(is_at(&third, 1));
     assert_eq!(
         shown(&github),
@@ -138,7 +139,7 @@ fn where_nothing_drifts_and_nothing_is_open_nothing_is_written() {
     let github = FakeGithub::start();
     github.issue(&User::person("octocat"), "a bug", "it fails");
     let tracked = track(&github, 1, over());
-    assert_eq!((tracked.did, tracked.url), (Did::Nothing, None));
+    assert_eq!((tracked.change, tracked.url), (KeeperChange::Nothing, None));
     assert_eq!(writes(&github), [""; 0]);
 }
 
@@ -148,7 +149,7 @@ fn a_new_drift_is_a_new_issue() {
     track(&github, 1, drifted("+20 %"));
     track(&github, 2, over());
     let again = track(&github, 3, drifted("+25 %"));
-    assert_eq!(again.did, Did::Opened);
+    assert_eq!(again.change, KeeperChange::Created);
     assert!(is_at(&again, 2));
     assert_eq!(
         shown(&github),
@@ -164,7 +165,7 @@ fn what_it_says_already_is_not_written_again_though_the_run_is_another() {
     let github = FakeGithub::start();
     let first = track(&github, 1, drifted("+20 %"));
     let again = track(&github, 2, drifted("+20 %"));
-    assert_eq!((again.did, again.url), (Did::Unchanged, first.url));
+    assert_eq!((again.change, again.url), (KeeperChange::Unchanged, first.url));
     assert_eq!(writes(&github), ["POST"]);
 }
 
@@ -176,9 +177,9 @@ fn a_strangers_marker_is_ignored() {
         github.issue(&User::person(login), "mine", &hostile);
     }
     github.issue(&User::bot("dependabot[bot]"), "mine", &hostile);
-    assert_eq!(track(&github, 1, over()).did, Did::Nothing);
+    assert_eq!(track(&github, 1, over()).change, KeeperChange::Nothing);
     let tracked = track(&github, 1, drifted("+20 %"));
-    assert_eq!(tracked.did, Did::Opened);
+    assert_eq!(tracked.change, KeeperChange::Created);
     let issues = github.issues();
     assert!(issues[..3].iter().all(|issue| issue.body == hostile));
     assert_eq!((issues.len(), &issues[3].user), (4, &User::actions()));
@@ -195,9 +196,9 @@ fn a_pull_request_is_no_issue_whatever_it_says() {
         pull.body = Some(check(1).above("update me"));
     });
     let tracked = track(&github, 2, drifted("+20 %"));
-    assert_eq!(tracked.did, Did::Opened);
+    assert_eq!(tracked.change, KeeperChange::Created);
     assert!(is_at(&tracked, 8));
-    assert_eq!(track(&github, 3, over()).did, Did::Closed);
+    assert_eq!(track(&github, 3, over()).change, KeeperChange::Closed);
     assert_eq!(github.calls("PATCH", "/issues/7"), 0);
 }
 
@@ -213,7 +214,7 @@ fn ours_is_found_on_the_third_page() {
     }
     let ours = earlier(&github, 1);
     let tracked = track(&github, 2, drifted("+20 %"));
-    assert_eq!(tracked.did, Did::Updated);
+    assert_eq!(tracked.change, KeeperChange::Updated);
     assert!(is_at(&tracked, ours));
     assert_eq!(github.issues().len(), 251);
     assert_eq!(writes(&github), ["PATCH"]);
@@ -226,11 +227,11 @@ fn two_specs_have_an_issue_each() {
         spec: spec.to_owned(),
         ..check(run)
     };
-    for (run, did) in [(1, Did::Opened), (2, Did::Updated)] {
+    for (run, did) in [(1, KeeperChange::Created), (2, KeeperChange::Updated)] {
         for spec in ["prod", "non-prod", "prod order=x -->"] {
             let body = format!("{spec}, {run}");
             let tracked = try_to_track(&github, &about(spec, run), drifted(&body)).unwrap();
-            assert_eq!(tracked.did, did, "{spec}");
+            assert_eq!(tracked.change, did, "{spec}");
         }
     }
     assert_eq!(github.issues().len(), 3);
@@ -242,7 +243,7 @@ fn an_older_run_does_not_overwrite_a_newer_one() {
     let newer = earlier(&github, 2);
     for state in [drifted("+20 %"), over()] {
         let tracked = track(&github, 1, state);
-        assert_eq!(tracked.did, Did::Superseded);
+        assert_eq!(tracked.change, KeeperChange::Superseded);
         assert!(is_at(&tracked, newer));
         assert!(tracked.notes[0].contains("run 2, attempt 1"));
     }
@@ -255,7 +256,7 @@ fn an_older_run_does_not_open_what_a_newer_one_has_closed() {
     track(&github, 1, drifted("+20 %"));
     track(&github, 3, over());
     let late = track(&github, 2, drifted("+30 %"));
-    assert_eq!(late.did, Did::Superseded);
+    assert_eq!(late.change, KeeperChange::Superseded);
     assert!(is_at(&late, 1));
     assert_eq!(
         shown(&github),
@@ -269,7 +270,7 @@ fn what_a_person_closed_is_left_closed_while_the_next_check_tells_anew() {
     track(&github, 1, drifted("+20 %"));
     github.close_issue(1);
     let next = track(&github, 2, drifted("+20 %"));
-    assert_eq!(next.did, Did::Opened);
+    assert_eq!(next.change, KeeperChange::Created);
     assert!(is_at(&next, 2));
 }
 
@@ -280,8 +281,8 @@ fn a_marker_from_the_future_that_another_workflow_repeated_silences_nobody() {
     forged.order.time = "9999-12-30T00:00:00Z".parse().unwrap();
     let title = "churn costs more";
     let other = github.issue(&User::actions(), title, &forged.above("forged"));
-    assert_eq!(track(&github, 1, drifted("+20 %")).did, Did::Opened);
-    assert_eq!(track(&github, 2, over()).did, Did::Closed);
+    assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
+    assert_eq!(track(&github, 2, over()).change, KeeperChange::Closed);
     let issues = github.issues();
     assert_eq!((issues[0].number, &issues[0].closed_as), (other, &None));
 }
@@ -292,7 +293,7 @@ fn of_two_opened_at_once_the_oldest_stays_with_the_newer_word() {
     let theirs = earlier(&github, 1);
     hide_issues_once(&github);
     let tracked = track(&github, 2, drifted("+20 %"));
-    assert_eq!(tracked.did, Did::Updated);
+    assert_eq!(tracked.change, KeeperChange::Updated);
     assert!(is_at(&tracked, theirs));
     let duplicate = format!("A duplicate of #{theirs}: two runs opened one at the same time.");
     assert_eq!(
@@ -311,7 +312,7 @@ fn of_two_opened_at_once_the_older_run_gives_way() {
     let theirs = earlier(&github, 2);
     hide_issues_once(&github);
     let tracked = track(&github, 1, drifted("+20 %"));
-    assert_eq!(tracked.did, Did::Superseded);
+    assert_eq!(tracked.change, KeeperChange::Superseded);
     assert!(is_at(&tracked, theirs));
     let [kept, (_, _, reason)] = &shown(&github)[..] else {
         panic!("two issues")
@@ -326,7 +327,7 @@ fn an_older_run_moves_the_newer_word_to_the_issue_that_stays() {
     let oldest = earlier(&github, 2);
     let younger = earlier(&github, 3);
     let tracked = track(&github, 1, over());
-    assert_eq!(tracked.did, Did::Superseded);
+    assert_eq!(tracked.change, KeeperChange::Superseded);
     let [kept, (number, _, reason)] = &shown(&github)[..] else {
         panic!("two issues")
     };
@@ -339,7 +340,7 @@ fn what_was_doubled_is_closed_whole_when_the_drift_is_over() {
     let github = FakeGithub::start();
     earlier(&github, 1);
     earlier(&github, 2);
-    assert_eq!(track(&github, 3, over()).did, Did::Closed);
+    assert_eq!(track(&github, 3, over()).change, KeeperChange::Closed);
     let reasons: Vec<_> = github
         .issues()
         .into_iter()
@@ -358,7 +359,7 @@ fn a_server_that_does_not_know_duplicates_closes_them_all_the_same() {
     let unknown = Fault::Unprocessable("state_reason is not included in the list");
     github.fail("PATCH", &path).times(1).with(unknown);
     let tracked = track(&github, 2, drifted("+20 %"));
-    assert_eq!((tracked.did, tracked.notes.len()), (Did::Updated, 0));
+    assert_eq!((tracked.change, tracked.notes.len()), (KeeperChange::Updated, 0));
     assert_eq!(github.issues()[1].closed_as.as_deref(), Some("not_planned"));
 }
 
@@ -370,10 +371,13 @@ fn a_duplicate_that_stays_is_told_and_closed_the_next_time() {
     let path = format!("/issues/{stuck}");
     github.fail("PATCH", &path).with(Fault::Status(403));
     let tracked = track(&github, 2, drifted("+20 %"));
-    assert_eq!(tracked.did, Did::Updated);
+    assert_eq!(tracked.change, KeeperChange::Updated);
     assert!(tracked.notes[0].contains(&path), "{:?}", tracked.notes);
     github.recover();
-    assert_eq!(track(&github, 3, drifted("+20 %")).did, Did::Unchanged);
+    assert_eq!(
+        track(&github, 3, drifted("+20 %")).change,
+        KeeperChange::Unchanged
+    );
     assert_eq!(github.issues()[1].closed_as.as_deref(), Some("duplicate"));
 }
 
@@ -383,7 +387,7 @@ fn an_issue_whose_answer_was_lost_is_not_opened_twice() {
         let github = FakeGithub::start();
         github.fail("POST", "/issues").times(1).with(lost);
         let tracked = track(&github, 1, drifted("+20 %"));
-        assert_eq!(tracked.did, Did::Opened);
+        assert_eq!(tracked.change, KeeperChange::Created);
         assert_eq!(writes(&github), ["POST"]);
         assert_eq!(shown(&github), [open(1, 1, "+20 %")]);
     }
@@ -394,7 +398,7 @@ fn an_issue_that_was_lost_is_opened_again() {
     for lost in [Fault::Status(502), Fault::Dropped] {
         let github = FakeGithub::start();
         github.fail("POST", "/issues").times(2).with(lost);
-        assert_eq!(track(&github, 1, drifted("+20 %")).did, Did::Opened);
+        assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
         assert_eq!(writes(&github), ["POST", "POST", "POST"]);
         assert_eq!(github.issues().len(), 1);
     }
@@ -415,7 +419,7 @@ fn a_closing_whose_answer_was_lost_is_sent_again() {
     let ours = earlier(&github, 1);
     let lost = Fault::CarriedOutThen502;
     github.fail("PATCH", "/issues/").times(1).with(lost);
-    assert_eq!(track(&github, 2, over()).did, Did::Closed);
+    assert_eq!(track(&github, 2, over()).change, KeeperChange::Closed);
     assert_eq!(
         shown(&github),
         [closed(ours, 2, "back to normal", "completed")]
@@ -429,7 +433,7 @@ fn a_secondary_rate_limit_is_waited_for() {
         let limit = Fault::SecondaryLimit(wait);
         github.fail("POST", "/issues").times(1).with(limit);
     }
-    assert_eq!(track(&github, 1, drifted("+20 %")).did, Did::Opened);
+    assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
     assert_eq!(github.calls("POST", "/issues"), 3);
     assert_eq!(github.issues().len(), 1);
 }
@@ -496,14 +500,17 @@ fn what_an_older_run_wrote_over_at_the_same_moment_is_written_again() {
     let ours = earlier(&github, 1);
     let late = list_with(ours, &check(2).above("late"));
     github.fail("GET", OPEN).after(1).times(1).with(late);
-    assert_eq!(track(&github, 3, drifted("+20 %")).did, Did::Updated);
+    assert_eq!(track(&github, 3, drifted("+20 %")).change, KeeperChange::Updated);
     assert_eq!(writes(&github), ["PATCH", "PATCH"]);
     assert_eq!(shown(&github), [open(ours, 3, "+20 %")]);
 }
 
 #[test]
 fn an_issue_that_was_deleted_in_between_is_opened_anew_or_is_over() {
-    for (state, did) in [(drifted("+20 %"), Did::Opened), (over(), Did::Nothing)] {
+    for (state, did) in [
+        (drifted("+20 %"), KeeperChange::Created),
+        (over(), KeeperChange::Nothing),
+    ] {
         for status in [404, 410] {
             let github = FakeGithub::start();
             let listed = list_with(70, &check(1).above("deleted since"));
@@ -511,7 +518,7 @@ fn an_issue_that_was_deleted_in_between_is_opened_anew_or_is_over() {
             github
                 .fail("PATCH", "/issues/70")
                 .with(Fault::Status(status));
-            assert_eq!(track(&github, 2, state.clone()).did, did);
+            assert_eq!(track(&github, 2, state.clone()).change, did);
         }
     }
 }
@@ -524,7 +531,7 @@ fn an_issue_that_a_person_closed_at_once_is_not_opened_twice() {
     let before = list_with(ours, &check(1).above("found by 1"));
     github.fail("GET", OPEN).times(1).with(before);
     let tracked = track(&github, 2, drifted("+20 %"));
-    assert_eq!(tracked.did, Did::Updated);
+    assert_eq!(tracked.change, KeeperChange::Updated);
     assert!(is_at(&tracked, ours));
     assert_eq!(writes(&github), ["PATCH"]);
 }
@@ -536,7 +543,10 @@ fn an_issue_that_is_not_listed_yet_is_not_opened_twice() {
         let empty = Fault::Text("[]".to_owned());
         github.fail("GET", OPEN).after(1).times(looks).with(empty);
         let tracked = track(&github, 1, drifted("+20 %"));
-        assert_eq!((tracked.did, tracked.notes.len()), (Did::Opened, notes));
+        assert_eq!(
+            (tracked.change, tracked.notes.len()),
+            (KeeperChange::Created, notes)
+        );
         assert_eq!(writes(&github), ["POST"]);
     }
 }
@@ -563,7 +573,7 @@ fn what_github_shows_in_another_way_is_not_written_again_and_again() {
     });
     let shown = Fault::Text(shown.to_string());
     github.fail("PATCH", "/issues/").with(shown);
-    assert_eq!(track(&github, 2, drifted("+20 %")).did, Did::Updated);
+    assert_eq!(track(&github, 2, drifted("+20 %")).change, KeeperChange::Updated);
     assert_eq!(writes(&github), ["PATCH"]);
 }
 
@@ -573,16 +583,16 @@ fn an_issue_that_is_listed_as_open_for_a_while_is_closed_once() {
     let ours = earlier(&github, 1);
     let before = list_with(ours, &check(1).above("found by 1"));
     github.fail("GET", OPEN).after(1).times(1).with(before);
-    assert_eq!(track(&github, 2, over()).did, Did::Closed);
+    assert_eq!(track(&github, 2, over()).change, KeeperChange::Closed);
     assert_eq!(writes(&github), ["PATCH"]);
 }
 
 #[test]
 fn an_issue_that_was_written_and_cannot_be_looked_at_again_is_tracked_all_the_same() {
     for (earlier_run, state, did) in [
-        (None, drifted("+20 %"), Did::Opened),
-        (Some(1), drifted("+20 %"), Did::Updated),
-        (Some(1), over(), Did::Closed),
+        (None, drifted("+20 %"), KeeperChange::Created),
+        (Some(1), drifted("+20 %"), KeeperChange::Updated),
+        (Some(1), over(), KeeperChange::Closed),
     ] {
         let github = FakeGithub::start();
         if let Some(run) = earlier_run {
@@ -590,7 +600,7 @@ fn an_issue_that_was_written_and_cannot_be_looked_at_again_is_tracked_all_the_sa
         }
         github.fail("GET", OPEN).after(1).with(Fault::Status(403));
         let tracked = track(&github, 2, state);
-        assert_eq!((tracked.did, tracked.notes.len()), (did, 1));
+        assert_eq!((tracked.change, tracked.notes.len()), (did, 1));
         assert!(tracked.url.is_some());
     }
 }
@@ -602,11 +612,11 @@ fn a_title_and_a_body_that_are_too_long_are_cut() {
         title: "x".repeat(300),
         body: "a line\n".repeat(20_000),
     };
-    assert_eq!(track(&github, 1, long.clone()).did, Did::Opened);
+    assert_eq!(track(&github, 1, long.clone()).change, KeeperChange::Created);
     let issue = &github.issues()[0];
     assert_eq!(issue.title.chars().count(), 256);
     assert!(issue.body.ends_with("step summary of the run.*"));
-    assert_eq!(track(&github, 2, long).did, Did::Unchanged);
+    assert_eq!(track(&github, 2, long).change, KeeperChange::Unchanged);
 }
 
 #[test]
@@ -615,10 +625,10 @@ fn who_does_not_know_its_name_keeps_one_issue_all_the_same() {
     github.sign_in_as(&User::person("octocat"));
     let nameless = Fault::Forbidden("metadata=read");
     github.fail("POST", "/graphql").with(nameless);
-    assert_eq!(track(&github, 1, drifted("+20 %")).did, Did::Opened);
+    assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
     // The next run finds out with its own issue which was ours.
     let second = track(&github, 2, drifted("+30 %"));
-    assert_eq!(second.did, Did::Updated);
+    assert_eq!(second.change, KeeperChange::Updated);
     assert!(is_at(&second, 1));
     let reasons: Vec<_> = github
         .issues()

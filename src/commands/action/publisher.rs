@@ -326,7 +326,7 @@ impl Publisher {
                 for note in &posted.notes {
                     say(&format!("note: {}", printable(note)));
                 }
-                Some(posted.url)
+                posted.url
             }
             Err(error) => {
                 let error = AppError::from(error).during("posting the comment");

@@ -3,7 +3,8 @@
 use crate::console::{AppError, printable, say};
 use crate::github::client::Github;
 use crate::github::issue::IssueMarker;
-use crate::github::tracking::{Did, Tracked, Tracking};
+use crate::github::keeper::{KeeperChange, Kept};
+use crate::github::tracking::Tracking;
 use crate::report::{self, Report};
 
 use super::checked::Checked;
@@ -29,7 +30,7 @@ pub(super) async fn close(github: &Github, marker: &IssueMarker, checked: &mut C
 
 async fn keep(github: &Github, marker: &IssueMarker, state: Tracking, checked: &mut Checked) {
     match github.track(marker, state, jiff::Timestamp::now()).await {
-        Ok(tracked) => tell(&tracked),
+        Ok(tracked) => print_change(&tracked),
         Err(error) => {
             let error = AppError::from(error).during("keeping the tracking issue");
             checked.report.failures.push(error.failure(None));
@@ -56,17 +57,17 @@ fn state(report: &Report, asked: usize) -> Option<Tracking> {
     })
 }
 
-fn tell(tracked: &Tracked) {
-    let did = match tracked.did {
-        Did::Opened => "opened",
-        Did::Updated => "brought up to date",
-        Did::Closed => "closed: the drift is over",
-        Did::Unchanged => "up to date already",
-        Did::Superseded => "left alone: a newer run has told already",
-        Did::Nothing => return,
+fn print_change(tracked: &Kept) {
+    let change = match tracked.change {
+        KeeperChange::Created => "opened",
+        KeeperChange::Updated => "brought up to date",
+        KeeperChange::Closed => "closed: the drift is over",
+        KeeperChange::Unchanged => "up to date already",
+        KeeperChange::Superseded => "left alone: a newer run has written already",
+        KeeperChange::Nothing => return,
     };
     let url = tracked.url.as_deref().unwrap_or_default();
-    say(&format!("tracking issue {did} {}", printable(url)));
+    say(&format!("tracking issue {change} {}", printable(url)));
     for note in &tracked.notes {
         say(&format!("note: {}", printable(note)));
     }

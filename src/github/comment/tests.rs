@@ -1,6 +1,9 @@
+use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::super::identity::Identity;
+use super::super::marked::{self, KeeperChoice, choose, fold};
 use super::*;
 
 fn order(text: &str) -> Order {
@@ -39,7 +42,12 @@ fn now() -> Timestamp {
 }
 
 fn own<'a>(comments: &'a [Comment], spec: &str) -> Vec<(&'a Comment, Marker)> {
-    own_comments(comments, &us(), spec, now())
+    marked::own(comments, &us(), spec, now())
+}
+
+fn wrote(identity: &Identity, comment: &Comment) -> bool {
+    let author = comment.author.as_ref();
+    author.is_some_and(|author| identity.is(author))
 }
 
 fn written_by(login: &str, id: u64, body: &str) -> Comment {
@@ -59,7 +67,7 @@ fn ours(id: u64, marker: &Marker) -> Comment {
     written_by("github-actions[bot]", id, &marker.above("the report"))
 }
 
-fn chosen<'a>(comments: &'a [Comment], marker: &Marker) -> CommentChoice<'a> {
+fn chosen<'a>(comments: &'a [Comment], marker: &Marker) -> KeeperChoice<'a, Comment> {
     choose(&own(comments, &marker.spec), marker)
 }
 
@@ -121,7 +129,7 @@ fn an_order_goes_by_time_then_run_then_attempt() {
 
 #[test]
 fn the_first_report_is_a_new_comment() {
-    assert_eq!(chosen(&[], &marker(SPEC, FIRST)), CommentChoice::Create);
+    assert_eq!(chosen(&[], &marker(SPEC, FIRST)), KeeperChoice::Create);
 }
 
 #[test]
@@ -130,7 +138,7 @@ fn our_comment_of_an_older_run_is_written_over_also_when_it_says_running() {
         let comments = [ours(7, &earlier)];
         assert_eq!(
             chosen(&comments, &running(SPEC, SECOND)),
-            CommentChoice::Update { kept: &comments[0] }
+            KeeperChoice::Update { kept: &comments[0] }
         );
     }
 }
@@ -141,7 +149,7 @@ fn a_newer_run_is_left_alone_also_when_it_says_running() {
         let comments = [ours(7, &marker(SPEC, FIRST)), ours(8, &later)];
         assert_eq!(
             chosen(&comments, &marker(SPEC, FIRST)),
-            CommentChoice::Superseded {
+            KeeperChoice::Superseded {
                 by: &comments[1],
                 order: order(SECOND)
             }
@@ -154,12 +162,12 @@ fn a_run_ends_its_own_stub_and_does_not_return_to_it() {
     let stub = [ours(7, &running(SPEC, FIRST))];
     assert_eq!(
         chosen(&stub, &marker(SPEC, FIRST)),
-        CommentChoice::Update { kept: &stub[0] }
+        KeeperChoice::Update { kept: &stub[0] }
     );
     let ended = [ours(7, &marker(SPEC, FIRST))];
     assert_eq!(
         chosen(&ended, &running(SPEC, FIRST)),
-        CommentChoice::Superseded {
+        KeeperChoice::Superseded {
             by: &ended[0],
             order: order(FIRST)
         }
@@ -174,7 +182,7 @@ fn a_spec_is_compared_whole() {
     ];
     assert_eq!(
         chosen(&comments, &marker("prod", SECOND)),
-        CommentChoice::Create
+        KeeperChoice::Create
     );
 }
 
@@ -191,7 +199,7 @@ fn a_strangers_marker_is_no_comment_of_ours() {
     ];
     assert_eq!(
         chosen(&comments, &marker(SPEC, SECOND)),
-        CommentChoice::Create
+        KeeperChoice::Create
     );
 }
 
@@ -201,10 +209,10 @@ fn an_app_is_known_with_or_without_its_suffix() {
         login: "our-app".to_owned(),
         id: None,
     };
-    assert!(app.wrote(&written_by("our-app[bot]", 1, "")));
+    assert!(wrote(&app, &written_by("our-app[bot]", 1, "")));
     let mut person = written_by("our-app[bot]", 1, "");
     person.author.as_mut().unwrap().is_bot = false;
-    assert!(!app.wrote(&person));
+    assert!(!wrote(&app, &person));
 }
 
 #[test]
@@ -218,9 +226,9 @@ fn an_account_is_known_by_its_id_where_both_are_told() {
         comment.author.as_mut().unwrap().id = id;
         comment
     };
-    assert!(app.wrote(&with_id("renamed[bot]", Some(41))));
-    assert!(!app.wrote(&with_id("our-app[bot]", Some(42))));
-    assert!(app.wrote(&with_id("our-app[bot]", None)));
+    assert!(wrote(&app, &with_id("renamed[bot]", Some(41))));
+    assert!(!wrote(&app, &with_id("our-app[bot]", Some(42))));
+    assert!(wrote(&app, &with_id("our-app[bot]", None)));
 }
 
 #[test]
@@ -231,13 +239,13 @@ fn a_marker_from_the_future_silences_nobody() {
     ];
     assert_eq!(
         chosen(&forged, &marker(SPEC, SECOND)),
-        CommentChoice::Create
+        KeeperChoice::Create
     );
     // Clocks differ.
     let ahead = [ours(7, &marker(SPEC, "2026-11-21T10:20:00Z/4821/1"))];
     assert!(matches!(
         chosen(&ahead, &marker(SPEC, SECOND)),
-        CommentChoice::Superseded { .. }
+        KeeperChoice::Superseded { .. }
     ));
 }
 
@@ -250,7 +258,7 @@ fn duplicates_fold_into_the_oldest_with_the_newest_word() {
     ];
     let folding = fold(&own(&comments, SPEC)).unwrap();
     assert_eq!(folding.kept.id, 7);
-    assert_eq!(folding.body, Some(comments[0].body.as_str()));
+    assert_eq!(folding.word, Some(&comments[0]));
     let duplicates: Vec<u64> = folding
         .duplicates
         .iter()
@@ -356,12 +364,12 @@ proptest! {
         let marker = Marker { state, ..marker("prod", &format!("2026-11-21T09:14:07Z/1/{attempt}")) };
         let own = own(&comments, "prod");
         let is_ours = |comment: &Comment| {
-            us().wrote(comment) && Marker::of(&comment.body).is_some_and(|marker| marker.spec == "prod")
+            comment.author.as_ref().is_some_and(|author| us().is(author)) && Marker::of(&comment.body).is_some_and(|marker| marker.spec == "prod")
         };
         match choose(&own, &marker) {
-            CommentChoice::Create => prop_assert!(!comments.iter().any(is_ours)),
-            CommentChoice::Superseded { by, .. } => prop_assert!(is_ours(by)),
-            CommentChoice::Update { kept } => prop_assert!(is_ours(kept)),
+            KeeperChoice::Create => prop_assert!(!comments.iter().any(is_ours)),
+            KeeperChoice::Superseded { by, .. } => prop_assert!(is_ours(by)),
+            KeeperChoice::Update { kept } => prop_assert!(is_ours(kept)),
         }
         if let Some(folding) = fold(&own) {
             prop_assert!(is_ours(folding.kept));
@@ -376,14 +384,14 @@ proptest! {
         let mut after = comments.clone();
         after.retain(|comment| !folding.duplicates.iter().any(|duplicate| duplicate.id == comment.id));
         let kept = after.iter_mut().find(|comment| comment.id == folding.kept.id).unwrap();
-        if let Some(body) = folding.body {
-            kept.body = body.to_owned();
+        if let Some(word) = folding.word {
+            kept.body = word.body.clone();
         }
         let newest = own.iter().map(|(_, marker)| marker.age()).max();
-        let again = own_comments(&after, &us(), "prod", now());
+        let again = marked::own(&after, &us(), "prod", now());
         prop_assert_eq!(again.first().map(|(_, marker)| marker.age()), newest);
         let again = fold(&again).unwrap();
-        prop_assert_eq!(again.body, None);
+        prop_assert_eq!(again.word, None);
         prop_assert!(again.duplicates.is_empty());
     }
 
@@ -391,13 +399,13 @@ proptest! {
     fn writing_twice_chooses_the_same_comment(comments in comments(), attempt in 0_u32..4) {
         let marker = marker("prod", &format!("2026-11-21T09:14:07Z/1/{attempt}"));
         let own = own(&comments, "prod");
-        let CommentChoice::Update { kept } = choose(&own, &marker) else { return Ok(()) };
+        let KeeperChoice::Update { kept } = choose(&own, &marker) else { return Ok(()) };
         let mut after = comments.clone();
         let written = after.iter_mut().find(|comment| comment.id == kept.id).unwrap();
         written.body = marker.above("the report");
         prop_assert_eq!(
-            choose(&own_comments(&after, &us(), "prod", now()), &marker),
-            CommentChoice::Update { kept: after.iter().find(|comment| comment.id == kept.id).unwrap() }
+            choose(&marked::own(&after, &us(), "prod", now()), &marker),
+            KeeperChoice::Update { kept: after.iter().find(|comment| comment.id == kept.id).unwrap() }
         );
     }
 }

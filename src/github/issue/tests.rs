@@ -1,3 +1,7 @@
+use jiff::Timestamp;
+
+use super::super::identity::Identity;
+use super::super::marked::{newest, own};
 use super::*;
 
 fn marker(spec: &str, run: u64) -> IssueMarker {
@@ -75,7 +79,7 @@ fn ours_are_those_that_we_wrote_about_this_spec_and_not_in_the_future() {
         issue(3, Some(bot()), &body),
         issue(9, Some(bot()), &body),
     ];
-    let own = own_issues(&issues, &Identity::from(&bot()), "a.yml", now());
+    let own = own(&issues, &Identity::from(&bot()), "a.yml", now());
     let numbers: Vec<u64> = own.iter().map(|(issue, _)| issue.number).collect();
     assert_eq!(numbers, [3, 9]);
     let (first, _) = newest(&own).unwrap();
