@@ -111,7 +111,10 @@ fn hide_issues_once(github: &FakeGithub) {
 fn a_drift_opens_an_issue_and_the_next_checks_update_and_close_it() {
     let github = FakeGithub::start();
     let first = track(&github, 1, drifted("+20 %"));
-    assert_eq!((first.change, first.notes.len()), (KeeperChange::Created, 0));
+    assert_eq!(
+        (first.change, first.notes.len()),
+        (KeeperChange::Created, 0)
+    );
     assert_eq!(shown(&github), [open(1, 1, "+20 %")]);
     assert!(is_at(&first, 1));
 
@@ -120,7 +123,10 @@ fn a_drift_opens_an_issue_and_the_next_checks_update_and_close_it() {
         body: "+30 %".to_owned(),
     };
     let second = track(&github, 2, worse);
-    assert_eq!((second.change, second.url), (KeeperChange::Updated, first.url));
+    assert_eq!(
+        (second.change, second.url),
+        (KeeperChange::Updated, first.url)
+    );
     assert_eq!(shown(&github), [open(1, 2, "+30 %")]);
     assert_eq!(github.issues()[0].title, "churn costs far more");
 
@@ -165,7 +171,10 @@ fn what_it_says_already_is_not_written_again_though_the_run_is_another() {
     let github = FakeGithub::start();
     let first = track(&github, 1, drifted("+20 %"));
     let again = track(&github, 2, drifted("+20 %"));
-    assert_eq!((again.change, again.url), (KeeperChange::Unchanged, first.url));
+    assert_eq!(
+        (again.change, again.url),
+        (KeeperChange::Unchanged, first.url)
+    );
     assert_eq!(writes(&github), ["POST"]);
 }
 
@@ -281,7 +290,10 @@ fn a_marker_from_the_future_that_another_workflow_repeated_silences_nobody() {
     forged.order.time = "9999-12-30T00:00:00Z".parse().unwrap();
     let title = "churn costs more";
     let other = github.issue(&User::actions(), title, &forged.above("forged"));
-    assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
+    assert_eq!(
+        track(&github, 1, drifted("+20 %")).change,
+        KeeperChange::Created
+    );
     assert_eq!(track(&github, 2, over()).change, KeeperChange::Closed);
     let issues = github.issues();
     assert_eq!((issues[0].number, &issues[0].closed_as), (other, &None));
@@ -359,7 +371,10 @@ fn a_server_that_does_not_know_duplicates_closes_them_all_the_same() {
     let unknown = Fault::Unprocessable("state_reason is not included in the list");
     github.fail("PATCH", &path).times(1).with(unknown);
     let tracked = track(&github, 2, drifted("+20 %"));
-    assert_eq!((tracked.change, tracked.notes.len()), (KeeperChange::Updated, 0));
+    assert_eq!(
+        (tracked.change, tracked.notes.len()),
+        (KeeperChange::Updated, 0)
+    );
     assert_eq!(github.issues()[1].closed_as.as_deref(), Some("not_planned"));
 }
 
@@ -398,7 +413,10 @@ fn an_issue_that_was_lost_is_opened_again() {
     for lost in [Fault::Status(502), Fault::Dropped] {
         let github = FakeGithub::start();
         github.fail("POST", "/issues").times(2).with(lost);
-        assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
+        assert_eq!(
+            track(&github, 1, drifted("+20 %")).change,
+            KeeperChange::Created
+        );
         assert_eq!(writes(&github), ["POST", "POST", "POST"]);
         assert_eq!(github.issues().len(), 1);
     }
@@ -433,7 +451,10 @@ fn a_secondary_rate_limit_is_waited_for() {
         let limit = Fault::SecondaryLimit(wait);
         github.fail("POST", "/issues").times(1).with(limit);
     }
-    assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
+    assert_eq!(
+        track(&github, 1, drifted("+20 %")).change,
+        KeeperChange::Created
+    );
     assert_eq!(github.calls("POST", "/issues"), 3);
     assert_eq!(github.issues().len(), 1);
 }
@@ -500,7 +521,10 @@ fn what_an_older_run_wrote_over_at_the_same_moment_is_written_again() {
     let ours = earlier(&github, 1);
     let late = list_with(ours, &check(2).above("late"));
     github.fail("GET", OPEN).after(1).times(1).with(late);
-    assert_eq!(track(&github, 3, drifted("+20 %")).change, KeeperChange::Updated);
+    assert_eq!(
+        track(&github, 3, drifted("+20 %")).change,
+        KeeperChange::Updated
+    );
     assert_eq!(writes(&github), ["PATCH", "PATCH"]);
     assert_eq!(shown(&github), [open(ours, 3, "+20 %")]);
 }
@@ -573,7 +597,10 @@ fn what_github_shows_in_another_way_is_not_written_again_and_again() {
     });
     let shown = Fault::Text(shown.to_string());
     github.fail("PATCH", "/issues/").with(shown);
-    assert_eq!(track(&github, 2, drifted("+20 %")).change, KeeperChange::Updated);
+    assert_eq!(
+        track(&github, 2, drifted("+20 %")).change,
+        KeeperChange::Updated
+    );
     assert_eq!(writes(&github), ["PATCH"]);
 }
 
@@ -612,7 +639,10 @@ fn a_title_and_a_body_that_are_too_long_are_cut() {
         title: "x".repeat(300),
         body: "a line\n".repeat(20_000),
     };
-    assert_eq!(track(&github, 1, long.clone()).change, KeeperChange::Created);
+    assert_eq!(
+        track(&github, 1, long.clone()).change,
+        KeeperChange::Created
+    );
     let issue = &github.issues()[0];
     assert_eq!(issue.title.chars().count(), 256);
     assert!(issue.body.ends_with("step summary of the run.*"));
@@ -625,7 +655,10 @@ fn who_does_not_know_its_name_keeps_one_issue_all_the_same() {
     github.sign_in_as(&User::person("octocat"));
     let nameless = Fault::Forbidden("metadata=read");
     github.fail("POST", "/graphql").with(nameless);
-    assert_eq!(track(&github, 1, drifted("+20 %")).change, KeeperChange::Created);
+    assert_eq!(
+        track(&github, 1, drifted("+20 %")).change,
+        KeeperChange::Created
+    );
     // The next run finds out with its own issue which was ours.
     let second = track(&github, 2, drifted("+30 %"));
     assert_eq!(second.change, KeeperChange::Updated);

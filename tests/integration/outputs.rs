@@ -95,7 +95,7 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_runs() {
         .ended_with(2)
         .complained("the folder of `no/such/folder/report.md` is not there");
     project
-        .run(&["run", "--all", "--output", "report.txt"])
+        .run(&["run", "--all", "--output", "report.doc"])
         .ended_with(2)
         .complained("name it .md, .json or .csv");
     project

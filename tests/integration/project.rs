@@ -219,7 +219,7 @@ impl Finished {
 
     /// Standard output without what is another the next time: moments, days and commits.
     pub(crate) fn stdout_without_times(&self) -> String {
-        let time = regex::Regex::new(r"\d{4}-\d\d-\d\d(T[0-9:.]+Z| \d\d:\d\d UTC)?").unwrap();
+        let time = regex::Regex::new(r"\d{4}-\d\d-\d\d(T[0-9:.]+Z|\s+\d\d:\d\d\s+UTC)?").unwrap();
         let commit = regex::Regex::new(r"\b[0-9a-f]{7}\b").unwrap();
         let text = time.replace_all(&self.stdout, "[TIME]");
         commit.replace_all(&text, "[COMMIT]").into_owned()

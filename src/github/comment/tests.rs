@@ -237,10 +237,7 @@ fn a_marker_from_the_future_silences_nobody() {
         ours(7, &marker(SPEC, "9999-12-30T00:00:00Z/4821/1")),
         ours(8, &running(SPEC, "2026-11-21T10:20:01Z/4821/1")),
     ];
-    assert_eq!(
-        chosen(&forged, &marker(SPEC, SECOND)),
-        KeeperChoice::Create
-    );
+    assert_eq!(chosen(&forged, &marker(SPEC, SECOND)), KeeperChoice::Create);
     // Clocks differ.
     let ahead = [ours(7, &marker(SPEC, "2026-11-21T10:20:00Z/4821/1"))];
     assert!(matches!(
