@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::client::Github;
 use super::error::GithubError;
 use super::identity::Identity;
-use super::marked::{KeeperChoice, Marked, MarkerOf, Own, choose, fold, own};
+use super::marked::{KeeperChoice, Marked, MarkerOf, OwnItem, choose, fold, own};
 use super::order::Order;
 
 /// How often it is looked whether everything is as it should be, while other runs write too.
@@ -29,7 +29,7 @@ const LOOKS: usize = 4;
 
 /// What became of a comment or an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptItem {
     pub change: KeeperChange,
     /// Where a person reads it, and where it was superseded, the newer one; `None` only where there is none.
     pub url: Option<String>,
@@ -112,7 +112,7 @@ pub(super) async fn keep<W: Word>(
     github: &Github,
     word: W,
     now: Timestamp,
-) -> Result<Kept, GithubError> {
+) -> Result<KeptItem, GithubError> {
     let mut notes = Vec::new();
     let identity = github.identity(&mut notes).await;
     let mut keeper = Keeper {
@@ -131,7 +131,7 @@ pub(super) async fn keep<W: Word>(
     };
     let Done { change, url } = keeper.rounds().await?;
     let notes = keeper.notes;
-    Ok(Kept { change, url, notes })
+    Ok(KeptItem { change, url, notes })
 }
 
 /// What was done, and where it is seen.
@@ -285,7 +285,7 @@ impl<W: Word> Keeper<'_, W> {
     async fn update(
         &mut self,
         kept: &W::Item,
-        own: &[Own<'_, W::Item>],
+        own: &[OwnItem<'_, W::Item>],
     ) -> Result<Option<Done>, GithubError> {
         if self.word.is_last() {
             self.remove_duplicates(own).await;
@@ -315,7 +315,7 @@ impl<W: Word> Keeper<'_, W> {
     /// that stays.
     async fn give_way(
         &mut self,
-        own: &[Own<'_, W::Item>],
+        own: &[OwnItem<'_, W::Item>],
         newest: Order,
     ) -> Result<Option<Done>, GithubError> {
         let Some(folding) = fold(own) else {
@@ -350,7 +350,7 @@ impl<W: Word> Keeper<'_, W> {
 
     /// Removes all but the oldest; also what this run created, though it may not be listed yet. One that stays is a blemish:
     /// the next run finds it again.
-    async fn remove_duplicates(&mut self, own: &[Own<'_, W::Item>]) {
+    async fn remove_duplicates(&mut self, own: &[OwnItem<'_, W::Item>]) {
         let Some(((kept, _), duplicates)) = own.split_first() else {
             return;
         };

@@ -34,7 +34,7 @@ pub trait MarkerOf: Clone {
 }
 
 /// With its marker.
-pub type Own<'a, T> = (&'a T, <T as Marked>::Marker);
+pub type OwnItem<'a, T> = (&'a T, <T as Marked>::Marker);
 
 /// Our own about `spec` as of `now`, oldest first.
 pub fn own<'a, T: Marked>(
@@ -42,9 +42,9 @@ pub fn own<'a, T: Marked>(
     identity: &Identity,
     spec: &str,
     now: Timestamp,
-) -> Vec<Own<'a, T>> {
+) -> Vec<OwnItem<'a, T>> {
     let is_ours = |item: &&T| item.author().is_some_and(|author| identity.is(author));
-    let mut own: Vec<Own<'a, T>> = items
+    let mut own: Vec<OwnItem<'a, T>> = items
         .iter()
         .filter(is_ours)
         .filter_map(|item| Some((item, item.marker()?)))
@@ -70,7 +70,7 @@ pub enum KeeperChoice<'a, T> {
 /// What to do in order to say what belongs under `marker`, given our own about its spec, oldest first.
 ///
 /// The stub of an older run is written over, whether that run is at work or dead; a newer run's is not.
-pub fn choose<'a, T: Marked>(own: &[Own<'a, T>], marker: &T::Marker) -> KeeperChoice<'a, T> {
+pub fn choose<'a, T: Marked>(own: &[OwnItem<'a, T>], marker: &T::Marker) -> KeeperChoice<'a, T> {
     let Some((kept, _)) = own.first() else {
         return KeeperChoice::Create;
     };
@@ -95,7 +95,7 @@ pub struct Folding<'a, T> {
 }
 
 /// `None` where there is none; the same for each run that looks, so that all of them may try at once.
-pub fn fold<'a, T: Marked>(own: &[Own<'a, T>]) -> Option<Folding<'a, T>> {
+pub fn fold<'a, T: Marked>(own: &[OwnItem<'a, T>]) -> Option<Folding<'a, T>> {
     let ((kept, _), others) = own.split_first()?;
     let (newest, _) = newest(own)?;
     let is_said = newest.number() == kept.number() || kept.says_as(newest);
@@ -107,6 +107,6 @@ pub fn fold<'a, T: Marked>(own: &[Own<'a, T>]) -> Option<Folding<'a, T>> {
 }
 
 /// The first of the newest.
-pub fn newest<'a, 'b, T: Marked>(own: &'b [Own<'a, T>]) -> Option<&'b Own<'a, T>> {
+pub fn newest<'a, 'b, T: Marked>(own: &'b [OwnItem<'a, T>]) -> Option<&'b OwnItem<'a, T>> {
     own.iter().rev().max_by_key(|(_, marker)| marker.age())
 }

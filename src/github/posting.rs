@@ -8,7 +8,7 @@ use super::comment::{Comment, Marker, MarkerState, Order, says_the_same};
 use super::comments::ListedComment;
 use super::error::GithubError;
 use super::identity::Identity;
-use super::keeper::{self, Kept, Word};
+use super::keeper::{self, KeptItem, Word};
 use super::marked;
 
 /// What became of the comment of a run that ended without a word.
@@ -32,7 +32,7 @@ impl Github {
         marker: &Marker,
         bodies: &[String],
         now: Timestamp,
-    ) -> Result<Kept, GithubError> {
+    ) -> Result<KeptItem, GithubError> {
         let word = PostedReport {
             pull_request,
             marker,

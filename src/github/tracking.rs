@@ -10,7 +10,7 @@ use super::client::Github;
 use super::error::GithubError;
 use super::identity::Identity;
 use super::issue::{Issue, IssueMarker, title};
-use super::keeper::{self, Kept, Word};
+use super::keeper::{self, KeptItem, Word};
 use super::marked;
 use super::order::CLOCKS_DIFFER;
 
@@ -36,14 +36,14 @@ impl Github {
         marker: &IssueMarker,
         state: Tracking,
         now: Timestamp,
-    ) -> Result<Kept, GithubError> {
+    ) -> Result<KeptItem, GithubError> {
         let finding = match state {
-            Tracking::Drifted { title: text, body } => Finding {
+            Tracking::Drifted { title: text, body } => DriftFinding {
                 marker,
                 title: Some(title(&text)),
                 body: marker.above(&body),
             },
-            Tracking::Over { body } => Finding {
+            Tracking::Over { body } => DriftFinding {
                 marker,
                 title: None,
                 body: marker.above(&body),
@@ -54,7 +54,7 @@ impl Github {
 }
 
 /// What a check found, on its way to the issue.
-struct Finding<'a> {
+struct DriftFinding<'a> {
     marker: &'a IssueMarker,
     /// `None` where the issue is to be closed.
     title: Option<String>,
@@ -62,7 +62,7 @@ struct Finding<'a> {
     body: String,
 }
 
-impl Word for Finding<'_> {
+impl Word for DriftFinding<'_> {
     type Item = Issue;
 
     const WHAT: &'static str = "issue";

@@ -132,7 +132,7 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let runs: usize = jobs.iter().map(|job| job.measurements.len()).sum();
     let mut parts = vec![words::count(runs, "run")];
     let reused = reused(jobs, runs);
-    if let Some((Extent::All, sentence)) = &reused {
+    if let Some((ReusedRuns::All, sentence)) = &reused {
         parts.push(sentence.clone());
         return parts.join(", ");
     }
@@ -172,13 +172,13 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
 
 /// How many of the runs were not paid for again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
+enum ReusedRuns {
     All,
     Some,
 }
 
 /// `3 of them are from earlier runs (the newest 2 days old), which saved 0.80 USD`; `None` where all were run now.
-fn reused(jobs: &[&JobReport], runs: usize) -> Option<(Extent, String)> {
+fn reused(jobs: &[&JobReport], runs: usize) -> Option<(ReusedRuns, String)> {
     let reused: Vec<_> = jobs
         .iter()
         .flat_map(|job| &job.measurements)
@@ -203,15 +203,15 @@ fn reused(jobs: &[&JobReport], runs: usize) -> Option<(Extent, String)> {
     };
     Some(match reused.len() {
         count if count == runs => (
-            Extent::All,
+            ReusedRuns::All,
             format!("all from earlier runs ({newest}){saved}"),
         ),
         1 => (
-            Extent::Some,
+            ReusedRuns::Some,
             format!("1 of them is from an earlier run ({newest}){saved}"),
         ),
         count => (
-            Extent::Some,
+            ReusedRuns::Some,
             format!("{count} of them are from earlier runs ({newest}){saved}"),
         ),
     })

@@ -1,6 +1,6 @@
 //! Why a forecast is another than that of the base, in sentences.
 
-use super::text::Text;
+use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{Baseline, Delta, InstanceForecast, JobReport};
 use crate::drift::{Cause, CauseShare};
@@ -24,7 +24,7 @@ struct Notable {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Said {
     /// In sentences.
-    pub(super) text: Text,
+    pub(super) text: Prose,
     /// Whether it names a cause; else only what changed, or that nothing did.
     pub(super) explains: bool,
 }
@@ -42,8 +42,8 @@ pub(super) fn said(job: &JobReport) -> Option<Said> {
     let mut sentences = Vec::new();
     let mut besides_it = notable.as_slice();
     if let Some(other) = &baseline.instance {
-        let name = |instance: &InstanceConfiguration| Text::name(instance.to_string());
-        sentences.push(Text::fill(
+        let name = |instance: &InstanceConfiguration| Prose::name(instance.to_string());
+        sentences.push(Prose::fill(
             "It trains on {}, the base on {}.",
             [name(&job.instance), name(other)],
         ));
@@ -54,27 +54,27 @@ pub(super) fn said(job: &JobReport) -> Option<Said> {
             besides_it = others;
         }
         _ if words::is_noise(&whole) => {
-            sentences.push(Text::fill("No difference beyond noise to {}.", [base]));
+            sentences.push(Prose::fill("No difference beyond noise to {}.", [base]));
         }
         _ => {
             let (percent, more) = more_or_less(whole.point);
-            let more = Text::literal(format!("A full run takes {percent} {more}"));
-            sentences.push(Text::fill("{} than on {}.", [more, base]));
+            let more = Prose::literal(format!("A full run takes {percent} {more}"));
+            sentences.push(Prose::fill("{} than on {}.", [more, base]));
         }
     }
     if !besides_it.is_empty() {
         let besides_it: Vec<String> = besides_it.iter().map(|one| besides(one, delta)).collect();
-        sentences.push(Text::literal(format!("Besides, {}.", joined(&besides_it))));
+        sentences.push(Prose::literal(format!("Besides, {}.", joined(&besides_it))));
     }
     let is_rate_noise = delta
         .rate_percent
         .is_some_and(|rate| words::is_noise(&rate));
     if !notable.is_empty() && is_rate_noise && baseline.instance.is_none() {
-        sentences.push(Text::own("The rest is within noise."));
+        sentences.push(Prose::own("The rest is within noise."));
     }
     sentences.extend(unchanged(baseline, forecast, &notable));
     Some(Said {
-        text: Text::joined(sentences, " "),
+        text: Prose::joined(sentences, " "),
         explains: baseline.instance.is_some() || !notable.is_empty(),
     })
 }
@@ -85,18 +85,18 @@ pub(super) fn whole(delta: &Delta) -> Option<Estimate> {
 }
 
 /// `main (a1b2c3d, 3 days ago)`.
-fn reference(baseline: &Baseline) -> Text {
-    let branch = baseline.branch.as_deref().map(Text::name);
+fn reference(baseline: &Baseline) -> Prose {
+    let branch = baseline.branch.as_deref().map(Prose::name);
     let which = match (branch, baseline.is_same_code) {
         (Some(branch), true) => branch,
-        (Some(branch), false) => Text::fill("the newest on {}", [branch]),
-        (None, true) => Text::own("its base"),
-        (None, false) => Text::own("the newest of its base"),
+        (Some(branch), false) => Prose::fill("the newest on {}", [branch]),
+        (None, true) => Prose::own("its base"),
+        (None, false) => Prose::own("the newest of its base"),
     };
-    let commit = baseline.commit.as_deref().map(Text::commit);
-    let age = Text::literal(format!("{} ago", words::age(baseline.age_days)));
-    let known = Text::joined(commit.into_iter().chain([age]), ", ");
-    Text::fill("{} ({})", [which, known])
+    let commit = baseline.commit.as_deref().map(Prose::commit);
+    let age = Prose::literal(format!("{} ago", words::age(baseline.age_days)));
+    let known = Prose::joined(commit.into_iter().chain([age]), ", ");
+    Prose::fill("{} ({})", [which, known])
 }
 
 /// The causes that can be told from noise, in order of size. What the data, the price and the work did is known; how fast
@@ -151,7 +151,7 @@ fn notable(baseline: &Baseline, forecast: &InstanceForecast) -> Vec<Notable> {
 }
 
 /// `Training takes 31% longer per GiB than on main (a1b2c3d).`, `There are more data than on main (a1b2c3d): +5 USD, +12%.`
-fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: Text) -> Text {
+fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: Prose) -> Prose {
     let words = match (notable.cause, notable.is_more) {
         (Cause::CodeOrPlatform, _) => {
             let per = if job.measurements.iter().any(|run| run.bytes.is_some()) {
@@ -160,8 +160,8 @@ fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: Text) -> Tex
                 "for the same data"
             };
             let longer = longer(delta, notable);
-            let longer = Text::literal(format!("Training takes {longer} {per}"));
-            return Text::fill("{} than on {}.", [longer, base]);
+            let longer = Prose::literal(format!("Training takes {longer} {per}"));
+            return Prose::fill("{} than on {}.", [longer, base]);
         }
         (Cause::Data, true) => "There are more data",
         (Cause::Data, false) => "There are fewer data",
@@ -170,8 +170,8 @@ fn leading(notable: &Notable, job: &JobReport, delta: &Delta, base: Text) -> Tex
         (Cause::Work, true) => "There is more work to do",
         (Cause::Work, false) => "There is less work to do",
     };
-    let amount = Text::literal(format!(": {}.", notable.amount));
-    Text::fill("{} than on {}{}", [Text::own(words), base, amount])
+    let amount = Prose::literal(format!(": {}.", notable.amount));
+    Prose::fill("{} than on {}{}", [Prose::own(words), base, amount])
 }
 
 fn besides(notable: &Notable, delta: &Delta) -> String {
@@ -214,7 +214,7 @@ fn unchanged(
     baseline: &Baseline,
     forecast: &InstanceForecast,
     notable: &[Notable],
-) -> Option<Text> {
+) -> Option<Prose> {
     let is_notable = |cause| notable.iter().any(|one| one.cause == cause);
     let causes = &forecast.delta.causes;
     if causes.is_empty() {
@@ -231,15 +231,15 @@ fn unchanged(
         (false, true) => Some("The price is the same."),
         (false, false) => None,
     };
-    let said = [same.map(Text::own), other_data(baseline, notable)];
-    let said = Text::joined(said.into_iter().flatten(), " ");
+    let said = [same.map(Prose::own), other_data(baseline, notable)];
+    let said = Prose::joined(said.into_iter().flatten(), " ");
     (!said.is_empty()).then_some(said)
 }
 
-fn other_data(baseline: &Baseline, notable: &[Notable]) -> Option<Text> {
+fn other_data(baseline: &Baseline, notable: &[Notable]) -> Option<Prose> {
     let is_told = notable.iter().any(|one| one.cause == Cause::Data);
     (baseline.data_changed && !is_told)
-        .then(|| Text::own("The data changed; their amount is about the same."))
+        .then(|| Prose::own("The data changed; their amount is about the same."))
 }
 
 #[cfg(test)]

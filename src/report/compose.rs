@@ -1,11 +1,11 @@
 //! From a report to its document.
 
 use super::comparison::{self, Comparison};
-use super::document::{Block, Document, Fold, FoldKind, Headline, Line};
+use super::document::{Block, Document, DocumentLine, Fold, FoldKind, Headline};
 use super::footer::footer;
 use super::label::Label;
 use super::mark::Mark;
-use super::text::Text;
+use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
     background, canaries, change, drift, drift_chart, failures, law_chart, recommendation, words,
@@ -18,7 +18,7 @@ const CHARTS_SHOWN: usize = 3;
 /// The report on one page.
 pub(super) fn document(report: &Report) -> Document {
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let notes: Vec<Line> = report.notes.iter().map(|text| note(text)).collect();
+    let notes: Vec<DocumentLine> = report.notes.iter().map(|text| note(text)).collect();
     let (beside, folded) = match jobs.is_empty() {
         true => (notes, Vec::new()),
         false => (Vec::new(), notes),
@@ -64,7 +64,7 @@ pub(super) fn by_job(report: &Report) -> Vec<Document> {
 }
 
 /// Table and folds; `cautions` come before those of the jobs.
-fn of_jobs(jobs: &[&JobReport], cautions: Vec<Line>) -> Document {
+fn of_jobs(jobs: &[&JobReport], cautions: Vec<DocumentLine>) -> Document {
     let comparison = Comparison::of(jobs);
     let drifts = comparison::worst_first(jobs).into_iter();
     let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
@@ -99,7 +99,7 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
         };
         return vec![Headline {
             mark: Mark::from(report.verdict),
-            text: Text::own(what),
+            text: Prose::own(what),
         }];
     }
     let sorted = comparison::worst_first(jobs);
@@ -112,24 +112,24 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
 
 /// What its verdict is; where it was checked for drift, what that found. The worse comes first.
 fn job_headlines(job: &JobReport) -> Vec<Headline> {
-    let name = || Text::name(job.name.as_str());
+    let name = || Prose::name(job.name.as_str());
     let mut headlines = Vec::new();
     if words::tells_verdict(job) {
-        let phrase = Text::own(words::job_phrase(job));
-        let reason = Text::literal(job.reason.as_str());
+        let phrase = Prose::own(words::job_phrase(job));
+        let reason = Prose::literal(job.reason.as_str());
         headlines.push(Headline {
             mark: words::shown_verdict(job.verdict, job.forecasts.first()).into(),
             text: match job.reason.is_empty() {
-                true => Text::fill("{} {}", [name(), phrase]),
-                false => Text::fill("{} {}: {}", [name(), phrase, reason]),
+                true => Prose::fill("{} {}", [name(), phrase]),
+                false => Prose::fill("{} {}: {}", [name(), phrase, reason]),
             },
         });
     }
     if let Some(drift) = &job.drift {
-        let finding = Text::literal(drift::headline(job, drift));
+        let finding = Prose::literal(drift::headline(job, drift));
         headlines.push(Headline {
             mark: drift::mark(drift),
-            text: Text::fill("{} {}", [name(), finding]),
+            text: Prose::fill("{} {}", [name(), finding]),
         });
     }
     if job.verdict == Verdict::AtRisk && job.has_drifted() {
@@ -146,7 +146,7 @@ fn all_failures(report: &Report) -> Vec<Block> {
     let is_named = report.failures.len() > 1 || !report.jobs.is_empty();
     let failure_blocks = failures::shown(report).flat_map(|failure| {
         let job = failure.job.as_deref().filter(|_| is_named);
-        failures::blocks(failure, job.map(Text::name).into_iter().collect())
+        failures::blocks(failure, job.map(Prose::name).into_iter().collect())
     });
     let end = Block::Lines(vec![
         failures::spent_so_far(report),
@@ -155,33 +155,35 @@ fn all_failures(report: &Report) -> Vec<Block> {
     failure_blocks.chain([end]).collect()
 }
 
-fn note(text: &str) -> Line {
-    Line::new(Label::Note, Text::literal(text))
+fn note(text: &str) -> DocumentLine {
+    DocumentLine::new(Label::Note, Prose::literal(text))
 }
 
-fn remarks(jobs: &[&JobReport]) -> Vec<Line> {
+fn remarks(jobs: &[&JobReport]) -> Vec<DocumentLine> {
     let of_job = |job: &&JobReport| {
-        let about: Vec<Text> = job_name(job, jobs.len() > 1).into_iter().collect();
-        job_remarks(job).into_iter().map(move |(label, text)| Line {
-            label,
-            about: about.clone(),
-            text,
-        })
+        let about: Vec<Prose> = job_name(job, jobs.len() > 1).into_iter().collect();
+        job_remarks(job)
+            .into_iter()
+            .map(move |(label, text)| DocumentLine {
+                label,
+                about: about.clone(),
+                text,
+            })
     };
     let sorted = comparison::worst_first(jobs);
     sorted.iter().flat_map(of_job).collect()
 }
 
-fn job_name(job: &JobReport, several_jobs: bool) -> Option<Text> {
-    several_jobs.then(|| Text::name(job.name.as_str()))
+fn job_name(job: &JobReport, several_jobs: bool) -> Option<Prose> {
+    several_jobs.then(|| Prose::name(job.name.as_str()))
 }
 
-fn job_remarks(job: &JobReport) -> Vec<(Label, Text)> {
+fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     let mut remarks = Vec::new();
     for (what, last_line) in canaries::failures(job) {
-        let what = Text::literal(what);
+        let what = Prose::literal(what);
         let text = match last_line {
-            Some(line) => Text::fill("{}: {}", [what, Text::log_line(line)]),
+            Some(line) => Prose::fill("{}: {}", [what, Prose::log_line(line)]),
             None => what,
         };
         remarks.push((Label::FailedRuns, text));
@@ -191,8 +193,8 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Text)> {
         false => Label::Change,
     };
     if let Some(drift) = &job.drift {
-        let sentences = drift::sentences(drift).into_iter().map(Text::literal);
-        let sentences = Text::joined(sentences, " ");
+        let sentences = drift::sentences(drift).into_iter().map(Prose::literal);
+        let sentences = Prose::joined(sentences, " ");
         if !sentences.is_empty() {
             remarks.push((label(drift::explains(drift)), sentences));
         }
@@ -200,10 +202,10 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Text)> {
         remarks.push((label(said.explains), said.text));
     }
     let further = comparison::further_lines(job).into_iter();
-    remarks.extend(further.map(|line| (Label::FurtherBudgetLine, Text::literal(line))));
+    remarks.extend(further.map(|line| (Label::FurtherBudgetLine, Prose::literal(line))));
     remarks.extend(recommendation::sentence(job).map(|sentence| (Label::Fitting, sentence)));
     let advice = job.advice.iter();
-    let advice = advice.map(|advice| Text::sentence(words::capitalized(advice)));
+    let advice = advice.map(|advice| Prose::sentence(words::capitalized(advice)));
     remarks.extend(advice.map(|text| (Label::Advice, text)));
     remarks
 }
@@ -218,11 +220,11 @@ fn drift_fold(job: &JobReport, several_jobs: bool) -> Option<Fold> {
     }
     // Not in the title, where no code can be set.
     let name = job_name(job, several_jobs);
-    let name = name.map(|name| Block::List(vec![Line::new(Label::More, name)]));
+    let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::More, name)]));
     Some(Fold {
         kind: FoldKind::Drift,
         title: "The drift: its causes, and every check",
-        detail: Text::default(),
+        detail: Prose::default(),
         blocks: [name, chart, causes].into_iter().flatten().collect(),
     })
 }
@@ -231,7 +233,7 @@ fn canary_fold(jobs: &[&JobReport]) -> Option<Fold> {
     Some(Fold {
         kind: FoldKind::Canaries,
         title: "Canaries",
-        detail: Text::literal(canaries::spend(jobs)),
+        detail: Prose::literal(canaries::spend(jobs)),
         blocks: vec![Block::Table(canaries::canary_runs(jobs).table()?)],
     })
 }
@@ -242,14 +244,14 @@ fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
     for job in jobs {
         for (instances, explanation) in background::explanations(job, &comparison.columns) {
             let several = job.forecasts.len() > 1;
-            let instances = instances.into_iter().filter(|_| several).map(Text::name);
-            lines.push(Line {
+            let instances = instances.into_iter().filter(|_| several).map(Prose::name);
+            lines.push(DocumentLine {
                 label: Label::Law,
                 about: job_name(job, several_jobs)
                     .into_iter()
                     .chain(instances)
                     .collect(),
-                text: Text::paragraph(explanation),
+                text: Prose::paragraph(explanation),
             });
         }
     }
@@ -268,7 +270,7 @@ fn law_fold(jobs: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
     (!blocks.is_empty()).then_some(Fold {
         kind: FoldKind::Law,
         title: "How the forecast was made",
-        detail: Text::default(),
+        detail: Prose::default(),
         blocks,
     })
 }
@@ -277,18 +279,18 @@ fn budget_fold(jobs: &[&JobReport]) -> Option<Fold> {
     Some(Fold {
         kind: FoldKind::Budget,
         title: "The budget, line by line",
-        detail: Text::default(),
+        detail: Prose::default(),
         blocks: vec![Block::Table(comparison::budget(jobs).table()?)],
     })
 }
 
-fn caution_fold(jobs: &[&JobReport], mut lines: Vec<Line>) -> Option<Fold> {
+fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fold> {
     let cautions = background::cautions(jobs).into_iter();
-    lines.extend(cautions.map(|(label, text)| Line::new(label, Text::literal(text))));
+    lines.extend(cautions.map(|(label, text)| DocumentLine::new(label, Prose::literal(text))));
     (!lines.is_empty()).then_some(Fold {
         kind: FoldKind::Cautions,
         title: "Prices, assumptions, cautions",
-        detail: Text::default(),
+        detail: Prose::default(),
         blocks: vec![Block::List(lines)],
     })
 }

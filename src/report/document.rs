@@ -4,7 +4,7 @@
 use super::chart::Chart;
 use super::label::Label;
 use super::mark::Mark;
-use super::text::{Excerpt, Text};
+use super::text::{Prose, Verbatim};
 
 /// A page, from top to bottom. A reader decides from the headlines and the table; the rest is explanation.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,32 +16,32 @@ pub(super) struct Document {
     /// What stands in the place of a forecast or beside it, such as why something could not be checked.
     pub(super) blocks: Vec<Block>,
     /// What a reader must know beside the table, as one paragraph.
-    pub(super) remarks: Vec<Line>,
+    pub(super) remarks: Vec<DocumentLine>,
     /// What is missing, where the length is limited.
-    pub(super) left_out: Option<Line>,
+    pub(super) left_out: Option<DocumentLine>,
     pub(super) folds: Vec<Fold>,
     /// What it was made from.
-    pub(super) footer: Text,
+    pub(super) footer: Prose,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Headline {
     pub(super) mark: Mark,
-    pub(super) text: Text,
+    pub(super) text: Prose,
 }
 
 /// A sentence or a few of one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct DocumentLine {
     pub(super) label: Label,
     /// The names of the job and the instances that it concerns, where there are several.
-    pub(super) about: Vec<Text>,
+    pub(super) about: Vec<Prose>,
     /// Empty where the next block says it.
-    pub(super) text: Text,
+    pub(super) text: Prose,
 }
 
-impl Line {
-    pub(super) fn new(label: Label, text: Text) -> Self {
+impl DocumentLine {
+    pub(super) fn new(label: Label, text: Prose) -> Self {
         let about = Vec::new();
         Self { label, about, text }
     }
@@ -51,14 +51,14 @@ impl Line {
 pub(super) enum Block {
     Headline(Headline),
     /// One paragraph, each in a line of its own.
-    Lines(Vec<Line>),
-    List(Vec<Line>),
+    Lines(Vec<DocumentLine>),
+    List(Vec<DocumentLine>),
     Table(Table),
     Chart(Chart),
     /// The problems that an excerpt of a file shows.
-    Problems(Excerpt),
+    Problems(Verbatim),
     /// Lines to paste.
-    Paste(Excerpt),
+    Paste(Verbatim),
 }
 
 /// A part that is folded where a page can fold; never without content.
@@ -67,7 +67,7 @@ pub(super) struct Fold {
     pub(super) kind: FoldKind,
     pub(super) title: &'static str,
     /// The whole in a few words, after the title.
-    pub(super) detail: Text,
+    pub(super) detail: Prose,
     pub(super) blocks: Vec<Block>,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Table {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableColumn {
-    pub(super) title: Text,
+    pub(super) title: Prose,
     pub(super) align: Align,
     /// Whether the cells say what they are, so that a narrow page needs no title.
     pub(super) is_evident: bool,
@@ -116,14 +116,14 @@ pub(super) struct TableRow {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Cell {
     pub(super) mark: Option<Mark>,
-    pub(super) text: Text,
+    pub(super) text: Prose,
     /// An interval or a chance, below the text or after it.
-    pub(super) detail: Option<Text>,
+    pub(super) detail: Option<Prose>,
     pub(super) is_strong: bool,
 }
 
-impl From<Text> for Cell {
-    fn from(text: Text) -> Self {
+impl From<Prose> for Cell {
+    fn from(text: Prose) -> Self {
         Self {
             text,
             ..Self::default()
@@ -157,8 +157,8 @@ impl Grid {
             return None;
         }
         let aligned = |text: String, align: Align| match align {
-            Align::Left => Text::literal(text),
-            Align::Right => Text::figure(text),
+            Align::Left => Prose::literal(text),
+            Align::Right => Prose::figure(text),
         };
         let row = |row: Vec<String>| {
             let cells = row.into_iter().zip(&self.columns);
@@ -169,7 +169,7 @@ impl Grid {
             }
         };
         let column = |(title, align): &(&'static str, Align)| TableColumn {
-            title: Text::figure(*title),
+            title: Prose::figure(*title),
             align: *align,
             is_evident: false,
             weight: None,

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::chart::{Axis, Chart, Series, XAxis};
+use super::chart::{Chart, ChartAxis, ChartSeries, ChartXAxis};
 use super::drift;
-use super::text::Text;
+use super::text::Prose;
 use crate::drift::{Check, Drift};
 
 /// More points than this run into each other.
@@ -43,11 +43,11 @@ pub(super) fn of(drift: &Drift) -> Option<Chart> {
         Some(_) => "Cost of a full run by check",
         None => "Time of a full run by check",
     };
-    let allowed = shown_limit.map(|limit| Series {
+    let allowed = shown_limit.map(|limit| ChartSeries {
         name: "allowed",
         values: vec![limit; levels.len()],
     });
-    let level = Series {
+    let level = ChartSeries {
         name: "level",
         values: levels,
     };
@@ -62,31 +62,31 @@ pub(super) fn of(drift: &Drift) -> Option<Chart> {
     };
     Some(Chart {
         about: None,
-        caption: Text::literal(format!(
+        caption: Prose::literal(format!(
             "The purple line is what each check found{since}{green}."
         )),
-        title: Text::own(title),
+        title: Prose::own(title),
         x: axis(&shown),
-        y: Axis {
+        y: ChartAxis {
             title: "% of the baseline",
             from: bottom,
             to: top,
         },
         series: [level].into_iter().chain(allowed).collect(),
         digits: 1,
-        in_a_line: drift::line(drift).map(Text::literal),
+        in_a_line: drift::line(drift).map(Prose::literal),
     })
 }
 
 /// The days of few checks; of more there are only numbers, and also where two are of one day: equal names would be one place.
-fn axis(checks: &[&Check]) -> XAxis {
+fn axis(checks: &[&Check]) -> ChartXAxis {
     let day = |check: &&Check| check.at.strftime("%m-%d").to_string();
     let different: HashSet<String> = checks.iter().map(day).collect();
     if checks.len() <= DAYS_SHOWN && different.len() == checks.len() {
-        return XAxis::Days(checks.iter().map(|check| check.at).collect());
+        return ChartXAxis::Days(checks.iter().map(|check| check.at).collect());
     }
     let count = u32::try_from(checks.len()).unwrap_or(u32::MAX);
-    XAxis::Numbers(Axis {
+    ChartXAxis::Numbers(ChartAxis {
         title: "checks, the newest last",
         from: 1.0,
         to: f64::from(count),

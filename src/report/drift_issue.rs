@@ -1,10 +1,10 @@
 //! The tracking issue of a drift: what it says while it is open, and what when it is over.
 
-use super::document::{Block, Document, Headline, Line};
+use super::document::{Block, Document, DocumentLine, Headline};
 use super::escape::for_title;
 use super::footer::footer;
 use super::label::Label;
-use super::text::Text;
+use super::text::Prose;
 use super::{JobReport, Report};
 use super::{comparison, drift, drift_chart, markdown, words};
 use crate::drift::Drift;
@@ -49,11 +49,11 @@ pub fn drift_over(report: &Report) -> String {
         .filter(|(_, drift)| !drift.drifted)
         .collect();
     let shown = checked.iter().take(JOBS_SHOWN);
-    let shown = shown.map(|(job, drift)| Line::new(Label::More, named_finding(job, drift)));
-    let lines: Vec<Line> = shown.chain(further(checked.len())).collect();
-    let over = Block::Lines(vec![Line::new(
+    let shown = shown.map(|(job, drift)| DocumentLine::new(Label::More, named_finding(job, drift)));
+    let lines: Vec<DocumentLine> = shown.chain(further(checked.len())).collect();
+    let over = Block::Lines(vec![DocumentLine::new(
         Label::More,
-        Text::own("The drift is over."),
+        Prose::own("The drift is over."),
     )]);
     let list = (!lines.is_empty()).then_some(Block::List(lines));
     markdown::lay_out(&Document {
@@ -64,9 +64,9 @@ pub fn drift_over(report: &Report) -> String {
 }
 
 /// `churn: a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`
-fn named_finding(job: &JobReport, drift: &Drift) -> Text {
-    let finding = Text::literal(drift::finding(job, drift));
-    Text::fill("{}: {}", [Text::name(job.name.as_str()), finding])
+fn named_finding(job: &JobReport, drift: &Drift) -> Prose {
+    let finding = Prose::literal(drift::finding(job, drift));
+    Prose::fill("{}: {}", [Prose::name(job.name.as_str()), finding])
 }
 
 fn drifted(report: &Report) -> Vec<(&JobReport, &Drift)> {
@@ -114,10 +114,13 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
             mark: drift::mark(drift),
             text: named_finding(job, drift),
         }));
-        let sentences = drift::sentences(drift).into_iter().map(Text::literal);
-        let sentences = Text::joined(sentences, " ");
+        let sentences = drift::sentences(drift).into_iter().map(Prose::literal);
+        let sentences = Prose::joined(sentences, " ");
         if !sentences.is_empty() {
-            blocks.push(Block::Lines(vec![Line::new(Label::More, sentences)]));
+            blocks.push(Block::Lines(vec![DocumentLine::new(
+                Label::More,
+                sentences,
+            )]));
         }
         blocks.extend(drift::causes(drift).table().map(Block::Table));
         let chart = drift_chart::of(drift).filter(|_| index < CHARTS_SHOWN);
@@ -141,23 +144,23 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
         .collect();
     let allowed = match allowed.as_slice() {
         [first, others @ ..] if others.iter().all(|other| other == first) => {
-            Text::literal(first.as_str())
+            Prose::literal(first.as_str())
         }
-        _ => Text::own("what each job allows"),
+        _ => Prose::own("what each job allows"),
     };
     let ways = [
-        Text::fill(
+        Prose::fill(
             "Mend it: the next check closes this issue when what it finds is no longer surely above {}.",
             [allowed],
         ),
-        Text::sentence(
+        Prose::sentence(
             "Or take it as it is: start the workflow by hand with `accept: true`, which makes this level the new baseline. So does a push that changes the job's code or its instance.",
         ),
-        Text::sentence("Or allow more: raise `drift.max` of the job in the spec."),
+        Prose::sentence("Or allow more: raise `drift.max` of the job in the spec."),
     ];
-    let ways = ways.map(|way| Line::new(Label::More, way));
+    let ways = ways.map(|way| DocumentLine::new(Label::More, way));
     [
-        Block::Lines(vec![Line::new(Label::End, Text::default())]),
+        Block::Lines(vec![DocumentLine::new(Label::End, Prose::default())]),
         Block::List(ways.into()),
     ]
 }
@@ -166,29 +169,29 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
 fn others(report: &Report) -> Option<Block> {
     let others = report.jobs.iter();
     let others = others.filter(|job| job.drift.as_ref().is_some_and(|drift| !drift.drifted));
-    let mut names: Vec<Text> = others
+    let mut names: Vec<Prose> = others
         .take(JOBS_SHOWN)
-        .map(|job| Text::name(job.name.as_str()))
+        .map(|job| Prose::name(job.name.as_str()))
         .collect();
     let last = names.pop()?;
     let names = match names.is_empty() {
         true => last,
-        false => Text::fill("{} and {}", [Text::joined(names, ", "), last]),
+        false => Prose::fill("{} and {}", [Prose::joined(names, ", "), last]),
     };
-    let text = Text::fill("No drift: {}.", [names]);
-    Some(Block::Lines(vec![Line::new(Label::More, text)]))
+    let text = Prose::fill("No drift: {}.", [names]);
+    Some(Block::Lines(vec![DocumentLine::new(Label::More, text)]))
 }
 
-fn further(count: usize) -> Option<Line> {
+fn further(count: usize) -> Option<DocumentLine> {
     let further = count.saturating_sub(JOBS_SHOWN);
-    let text = || Text::literal(format!("and {}", words::count(further, "more job")));
-    (further > 0).then(|| Line::new(Label::More, text()))
+    let text = || Prose::literal(format!("and {}", words::count(further, "more job")));
+    (further > 0).then(|| DocumentLine::new(Label::More, text()))
 }
 
 /// `last checked 2026-11-21 09:14 UTC · 3f9c2e1 · …`
-fn last_line(report: &Report) -> Text {
-    let at = Text::minute(report.generated_at);
-    Text::fill("last checked {} · {}", [at, footer(report)])
+fn last_line(report: &Report) -> Prose {
+    let at = Prose::minute(report.generated_at);
+    Prose::fill("last checked {} · {}", [at, footer(report)])
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Why something could not be checked: what was being done, what went wrong, and what to do.
 
-use super::document::{Block, Headline, Line};
+use super::document::{Block, DocumentLine, Headline};
 use super::label::Label;
 use super::mark::Mark;
-use super::text::{Excerpt, Text};
+use super::text::{Prose, Verbatim};
 use super::{Failure, JobReport, Report};
 use super::{canaries, help, words};
 use crate::units::Usd;
@@ -25,12 +25,12 @@ pub(super) fn shown(report: &Report) -> impl Iterator<Item = &Failure> {
 
 /// `could not check churn: the spec is invalid`
 pub(super) fn headline(failure: &Failure) -> Headline {
-    let what = Text::sentence(failure.what.as_str());
+    let what = Prose::sentence(failure.what.as_str());
     Headline {
         mark: Mark::Bad,
         text: match &failure.job {
-            Some(job) => Text::fill("could not check {}: {}", [Text::name(job.as_str()), what]),
-            None => Text::fill("could not check: {}", [what]),
+            Some(job) => Prose::fill("could not check {}: {}", [Prose::name(job.as_str()), what]),
+            None => Prose::fill("could not check: {}", [what]),
         },
     }
 }
@@ -40,28 +40,28 @@ pub(super) fn further(report: &Report) -> Option<Headline> {
     let further = report.failures.len().saturating_sub(SHOWN);
     (further > 0).then(|| Headline {
         mark: Mark::Bad,
-        text: Text::literal(format!("{further} more could not be checked")),
+        text: Prose::literal(format!("{further} more could not be checked")),
     })
 }
 
 /// What was being done, why it went wrong, and what to do.
-pub(super) fn blocks(failure: &Failure, about: Vec<Text>) -> Vec<Block> {
-    let phase = Text::literal(words::capitalized(&failure.phase));
-    let mut lines = vec![Line {
+pub(super) fn blocks(failure: &Failure, about: Vec<Prose>) -> Vec<Block> {
+    let phase = Prose::literal(words::capitalized(&failure.phase));
+    let mut lines = vec![DocumentLine {
         label: Label::While,
         about,
-        text: Text::fill("{}.", [phase]),
+        text: Prose::fill("{}.", [phase]),
     }];
     let mut help = help::blocks(failure.help.as_deref().unwrap_or_default());
     let mut blocks = match failure.causes.as_slice() {
         [] => Vec::new(),
         [cause] if !cause.contains('\n') => {
-            let cause = Text::sentence(words::capitalized(cause));
-            lines.push(Line::new(Label::Reason, cause));
+            let cause = Prose::sentence(words::capitalized(cause));
+            lines.push(DocumentLine::new(Label::Reason, cause));
             Vec::new()
         }
         causes => {
-            lines.push(Line::new(Label::Reason, Text::default()));
+            lines.push(DocumentLine::new(Label::Reason, Prose::default()));
             vec![all_causes(causes)]
         }
     };
@@ -79,7 +79,7 @@ pub(super) fn blocks(failure: &Failure, about: Vec<Text>) -> Vec<Block> {
 
 /// Why it went wrong taken out, where there is no room for it.
 pub(super) fn without_causes(blocks: Vec<Block>) -> Vec<Block> {
-    let is_cause = |line: &Line| matches!(line.label, Label::Reason | Label::Cause);
+    let is_cause = |line: &DocumentLine| matches!(line.label, Label::Reason | Label::Cause);
     let kept = |block| match block {
         Block::Problems(_) => None,
         Block::Lines(mut lines) | Block::List(mut lines) => {
@@ -97,15 +97,19 @@ fn all_causes(causes: &[String]) -> Block {
     let further = causes.len().saturating_sub(CAUSES_SHOWN);
     let further = (further > 0).then(|| format!("and {further} more"));
     if causes.iter().any(|cause| cause.contains('\n')) {
-        return Block::Problems(Excerpt::new(shown.cloned().chain(further)));
+        return Block::Problems(Verbatim::new(shown.cloned().chain(further)));
     }
-    let shown = shown.map(|cause| Text::sentence(cause.as_str()));
-    let texts = shown.chain(further.map(Text::literal));
-    Block::List(texts.map(|text| Line::new(Label::Cause, text)).collect())
+    let shown = shown.map(|cause| Prose::sentence(cause.as_str()));
+    let texts = shown.chain(further.map(Prose::literal));
+    Block::List(
+        texts
+            .map(|text| DocumentLine::new(Label::Cause, text))
+            .collect(),
+    )
 }
 
 /// What was spent until then: `3 runs, 0.12 USD.`
-pub(super) fn spent_so_far(report: &Report) -> Line {
+pub(super) fn spent_so_far(report: &Report) -> DocumentLine {
     let runs: usize = report.jobs.iter().map(|job| job.measurements.len()).sum();
     let usd: Option<Usd> = report
         .jobs
@@ -114,15 +118,15 @@ pub(super) fn spent_so_far(report: &Report) -> Line {
         .reduce(|sum, usd| sum + usd);
     let jobs: Vec<&JobReport> = report.jobs.iter().collect();
     let text = match (runs, usd) {
-        (0, None) => Text::own("Nothing known: no canary run was recorded."),
-        _ => Text::literal(format!("{}.", canaries::spend(&jobs))),
+        (0, None) => Prose::own("Nothing known: no canary run was recorded."),
+        _ => Prose::literal(format!("{}.", canaries::spend(&jobs))),
     };
-    Line::new(Label::SpentSoFar, text)
+    DocumentLine::new(Label::SpentSoFar, text)
 }
 
 /// `Exit code 1: the tool failed, or a person must mend something first.`
-pub(super) fn exit_code(report: &Report) -> Line {
+pub(super) fn exit_code(report: &Report) -> DocumentLine {
     let code = report.exit_code;
     let text = format!("Exit code {code}: {}.", words::exit_words(code));
-    Line::new(Label::ExitCode, Text::literal(text))
+    DocumentLine::new(Label::ExitCode, Prose::literal(text))
 }

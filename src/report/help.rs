@@ -1,8 +1,8 @@
 //! What to do: sentences, and lines to paste, which keep their breaks.
 
-use super::document::{Block, Line};
+use super::document::{Block, DocumentLine};
 use super::label::Label;
-use super::text::{Excerpt, Text};
+use super::text::{Prose, Verbatim};
 use super::words;
 
 /// Pieces beyond these are dropped: a help of ours has three.
@@ -68,13 +68,19 @@ pub(super) fn blocks(help: &str) -> Vec<Block> {
         };
         match piece {
             Piece::Sentences(text) => {
-                blocks.push(Block::Lines(vec![Line::new(label, sentence(&text))]));
+                blocks.push(Block::Lines(vec![DocumentLine::new(
+                    label,
+                    sentence(&text),
+                )]));
             }
             Piece::Pasted(lines) => {
                 if label == Label::Remedy {
-                    blocks.push(Block::Lines(vec![Line::new(label, Text::default())]));
+                    blocks.push(Block::Lines(vec![DocumentLine::new(
+                        label,
+                        Prose::default(),
+                    )]));
                 }
-                blocks.push(Block::Paste(Excerpt::new(lines)));
+                blocks.push(Block::Paste(Verbatim::new(lines)));
             }
         }
     }
@@ -82,7 +88,7 @@ pub(super) fn blocks(help: &str) -> Vec<Block> {
 }
 
 /// A sentence of the program with its first letter large and its stop, in which backticks set code.
-pub(super) fn sentence(text: &str) -> Text {
+pub(super) fn sentence(text: &str) -> Prose {
     let (text, stop) = match text.trim() {
         whole if whole.ends_with(['.', '!', '?', '…']) => (whole, ""),
         whole => match whole.strip_suffix(':') {
@@ -90,7 +96,7 @@ pub(super) fn sentence(text: &str) -> Text {
             None => (whole, "."),
         },
     };
-    Text::sentence(words::capitalized(text)).then(Text::own(stop))
+    Prose::sentence(words::capitalized(text)).then(Prose::own(stop))
 }
 
 #[cfg(test)]

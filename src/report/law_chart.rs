@@ -1,7 +1,7 @@
 //! The law of time as a chart.
 
-use super::chart::{Axis, Chart, Series, XAxis};
-use super::text::Text;
+use super::chart::{Chart, ChartAxis, ChartSeries, ChartXAxis};
+use super::text::Prose;
 use super::{InstanceForecast, JobReport};
 use crate::forecast::Law;
 use crate::spec::{Bound, LineKind};
@@ -29,31 +29,31 @@ pub(super) fn of(job: &JobReport) -> Option<Chart> {
     let unit = TimeUnit::for_largest(top);
     let top = above(top / unit.seconds());
     let in_unit = |seconds: &f64| seconds / unit.seconds();
-    let mut series = vec![Series {
+    let mut series = vec![ChartSeries {
         name: "law",
         values: curve.iter().map(in_unit).collect(),
     }];
     if let Some(limit) = shown_limit {
-        series.push(Series {
+        series.push(ChartSeries {
             name: "budget",
             values: vec![in_unit(&limit); 2],
         });
     }
-    let name = Text::name(forecast.instance.to_string());
+    let name = Prose::name(forecast.instance.to_string());
     let title = match shown_limit {
         Some(_) => "Time on {}: forecast and budget",
         None => "Time on {}: forecast",
     };
     Some(Chart {
         about: None,
-        caption: Text::literal(caption(limit, shown_limit)),
-        title: Text::fill(title, [name]),
-        x: XAxis::Numbers(Axis {
+        caption: Prose::literal(caption(limit, shown_limit)),
+        title: Prose::fill(title, [name]),
+        x: ChartXAxis::Numbers(ChartAxis {
             title: "share of the data (%)",
             from: 0.0,
             to: 100.0,
         }),
-        y: Axis {
+        y: ChartAxis {
             title: unit.name(),
             from: 0.0,
             to: top,

@@ -4,10 +4,10 @@
 //! table. After that the table loses whole rows, those of alternatives first. The verdict of the worst job is always
 //! there, and what is left out is said.
 
-use super::document::{Document, FoldKind, Headline, Line, Table};
+use super::document::{Document, DocumentLine, FoldKind, Headline, Table};
 use super::label::Label;
 use super::mark::Mark;
-use super::text::Text;
+use super::text::Prose;
 use super::{JobReport, Report};
 use super::{compose, failures, markdown, words};
 use crate::exit;
@@ -43,7 +43,7 @@ pub fn render_within(report: &Report, limit: usize) -> String {
 /// The document to this extent, which says what it leaves out.
 fn shortened(report: &Report, extent: Extent) -> Document {
     let mut document = compose::document(report);
-    document.footer = Text::fill("{} · updated when the code changes", [document.footer]);
+    document.footer = Prose::fill("{} · updated when the code changes", [document.footer]);
     if extent >= Extent::WithoutRuns {
         document
             .folds
@@ -87,19 +87,19 @@ fn missing(report: &Report, extent: Extent) -> Vec<String> {
     missing.into_iter().map(str::to_owned).collect()
 }
 
-fn left_out(report: &Report, missing: &[String]) -> Option<Line> {
+fn left_out(report: &Report, missing: &[String]) -> Option<DocumentLine> {
     let (last, others) = missing.split_last()?;
     let list = match others {
         [] => last.clone(),
         others => format!("{} and {last}", others.join(", ")),
     };
-    let run = report.run_url.as_deref().and_then(Text::run);
-    let run = run.map_or(Text::default(), |run| Text::fill(" of {}", [run]));
-    let text = Text::fill(
+    let run = report.run_url.as_deref().and_then(Prose::run);
+    let run = run.map_or(Prose::default(), |run| Prose::fill(" of {}", [run]));
+    let text = Prose::fill(
         "{}. The whole report is in the step summary{}.",
-        [Text::literal(list), run],
+        [Prose::literal(list), run],
     );
-    Some(Line::new(Label::LeftOut, text))
+    Some(DocumentLine::new(Label::LeftOut, text))
 }
 
 /// Verdicts and table, with as many of each as there is room for; `None` where that of the worst job alone is too long.
@@ -199,7 +199,7 @@ fn verdict_alone(report: &Report, limit: usize) -> String {
     } else {
         (Mark::Bad, "could not check")
     };
-    let text = Text::own(words);
+    let text = Prose::own(words);
     let mut text = format!("{}\n", markdown::headline(&Headline { mark, text }));
     while text.len() > limit {
         text.pop();

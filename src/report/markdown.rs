@@ -8,9 +8,11 @@ use serde::Serialize;
 use super::Report;
 use super::chart::Chart;
 use super::compose;
-use super::document::{Align, Block, Cell, Document, Fold, Headline, Line, Table, TableRow};
+use super::document::{
+    Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableRow,
+};
 use super::label::Lead;
-use super::text::{Outside, Span, Text};
+use super::text::{Outside, Prose, TextSpan};
 use super::{mermaid, words};
 
 const TEMPLATE: &str = include_str!("../../templates/report.md.hbs");
@@ -70,20 +72,22 @@ pub(super) fn lay_out(document: &Document) -> String {
 }
 
 /// A piece of a line.
-pub(super) fn inline(text: &Text) -> String {
+pub(super) fn inline(text: &Prose) -> String {
     text.spans().iter().map(span).collect()
 }
 
-fn span(span: &Span) -> String {
+fn span(span: &TextSpan) -> String {
     match span {
-        Span::Own(words) => (*words).to_owned(),
-        Span::Minute(at) => words::minute(*at),
-        Span::Literal(text) => text.for_markdown(),
-        Span::Unbroken(text) => unbroken(text),
-        Span::Sentence(text) => text.for_markdown_with_code(),
-        Span::Code(text) => text.as_markdown_code(),
-        Span::Commit(text) => text.as_markdown_commit(),
-        Span::Link(words, address) => format!("[{}]({})", words.for_markdown(), address.as_str()),
+        TextSpan::Own(words) => (*words).to_owned(),
+        TextSpan::Minute(at) => words::minute(*at),
+        TextSpan::Literal(text) => text.for_markdown(),
+        TextSpan::Unbroken(text) => unbroken(text),
+        TextSpan::Sentence(text) => text.for_markdown_with_code(),
+        TextSpan::Code(text) => text.as_markdown_code(),
+        TextSpan::Commit(text) => text.as_markdown_commit(),
+        TextSpan::Link(words, address) => {
+            format!("[{}]({})", words.for_markdown(), address.as_str())
+        }
     }
 }
 
@@ -117,11 +121,11 @@ pub(super) fn block(block: &Block) -> String {
 }
 
 /// One paragraph.
-fn lines(text: &[Line]) -> String {
+fn lines(text: &[DocumentLine]) -> String {
     text.iter().map(line).collect::<Vec<_>>().join("\\\n")
 }
 
-fn line(Line { label, about, text }: &Line) -> String {
+fn line(DocumentLine { label, about, text }: &DocumentLine) -> String {
     let names: Vec<String> = about.iter().map(inline).collect();
     let names = names.join(", ");
     let (strong, words) = match label.lead() {
@@ -161,16 +165,16 @@ fn folded(fold: &Fold) -> FoldedPart {
 }
 
 /// GitHub reads no Markdown in a summary.
-fn in_summary(text: &Text) -> String {
-    let span = |span: &Span| match span {
-        Span::Own(words) => (*words).to_owned(),
-        Span::Minute(at) => words::minute(*at),
-        Span::Literal(text)
-        | Span::Unbroken(text)
-        | Span::Sentence(text)
-        | Span::Code(text)
-        | Span::Commit(text)
-        | Span::Link(text, _) => text.for_github_html(),
+fn in_summary(text: &Prose) -> String {
+    let span = |span: &TextSpan| match span {
+        TextSpan::Own(words) => (*words).to_owned(),
+        TextSpan::Minute(at) => words::minute(*at),
+        TextSpan::Literal(text)
+        | TextSpan::Unbroken(text)
+        | TextSpan::Sentence(text)
+        | TextSpan::Code(text)
+        | TextSpan::Commit(text)
+        | TextSpan::Link(text, _) => text.for_github_html(),
     };
     text.spans().iter().map(span).collect()
 }

@@ -3,8 +3,8 @@
 //! Only numbers, words of this program and names of letters, digits, dots and hyphens get into the block: nothing that a spec
 //! or a stored report says can end it.
 
-use super::chart::{Axis, Chart, XAxis};
-use super::text::{Span, Text};
+use super::chart::{Chart, ChartAxis, ChartXAxis};
+use super::text::{Prose, TextSpan};
 use super::words;
 
 /// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
@@ -38,24 +38,24 @@ pub(super) fn block(chart: &Chart) -> String {
     )
 }
 
-fn title(text: &Text) -> String {
-    let span = |span: &Span| match span {
-        Span::Own(words) => (*words).to_owned(),
-        Span::Minute(at) => words::minute(*at),
-        Span::Literal(text)
-        | Span::Unbroken(text)
-        | Span::Sentence(text)
-        | Span::Code(text)
-        | Span::Commit(text)
-        | Span::Link(text, _) => text.for_chart(),
+fn title(text: &Prose) -> String {
+    let span = |span: &TextSpan| match span {
+        TextSpan::Own(words) => (*words).to_owned(),
+        TextSpan::Minute(at) => words::minute(*at),
+        TextSpan::Literal(text)
+        | TextSpan::Unbroken(text)
+        | TextSpan::Sentence(text)
+        | TextSpan::Code(text)
+        | TextSpan::Commit(text)
+        | TextSpan::Link(text, _) => text.for_chart(),
     };
     text.spans().iter().map(span).collect()
 }
 
-fn x_axis(x: &XAxis) -> String {
+fn x_axis(x: &ChartXAxis) -> String {
     match x {
-        XAxis::Numbers(numbers) => axis(numbers),
-        XAxis::Days(days) => {
+        ChartXAxis::Numbers(numbers) => axis(numbers),
+        ChartXAxis::Days(days) => {
             let days = days
                 .iter()
                 .map(|day| format!("\"{}\"", day.strftime("%m-%d")));
@@ -64,6 +64,6 @@ fn x_axis(x: &XAxis) -> String {
     }
 }
 
-fn axis(Axis { title, from, to }: &Axis) -> String {
+fn axis(ChartAxis { title, from, to }: &ChartAxis) -> String {
     format!("\"{title}\" {from} --> {to}")
 }

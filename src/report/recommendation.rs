@@ -1,7 +1,7 @@
 //! What would fit, in one sentence.
 
 use super::comparison::Column;
-use super::text::Text;
+use super::text::Prose;
 use super::words;
 use super::{InstanceForecast, JobReport, LimitNeeded, Recommendation};
 use crate::spec::{Bound, LineKind};
@@ -11,7 +11,7 @@ use crate::verdict::{self, Verdict};
 const TIES_SHOWN: usize = 3;
 
 /// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%.`
-pub(super) fn sentence(job: &JobReport) -> Option<Text> {
+pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
     let recommendation = job.recommendation.as_ref()?;
     let Recommendation {
         cheapest, fastest, ..
@@ -41,10 +41,10 @@ pub(super) fn sentence(job: &JobReport) -> Option<Text> {
             Column::Time,
         ),
     ];
-    Some(Text::joined(choices.into_iter().flatten(), " "))
+    Some(Prose::joined(choices.into_iter().flatten(), " "))
 }
 
-fn one_is_both(job: &JobReport, both: &str) -> Text {
+fn one_is_both(job: &JobReport, both: &str) -> Prose {
     let is_within = |forecast: &&InstanceForecast| {
         forecast.verdict == Verdict::Within && forecast.not_measured.is_none()
     };
@@ -54,10 +54,10 @@ fn one_is_both(job: &JobReport, both: &str) -> Text {
         _ => "{} is the cheapest and the fastest within budget{}.",
     };
     let figures = match figures(job, both, &[Column::Cost, Column::Time]).as_slice() {
-        [] => Text::default(),
-        figures => Text::fill(": {}", [Text::literal(figures.join(", "))]),
+        [] => Prose::default(),
+        figures => Prose::fill(": {}", [Prose::literal(figures.join(", "))]),
     };
-    Text::fill(sentence, [Text::name(both), figures])
+    Prose::fill(sentence, [Prose::name(both), figures])
 }
 
 fn choice(
@@ -66,33 +66,33 @@ fn choice(
     best: Option<&str>,
     ties: &[String],
     column: Column,
-) -> Option<Text> {
+) -> Option<Prose> {
     let shown = |instance: &str| match figures(job, instance, &[column]).as_slice() {
-        [] => Text::name(instance),
-        figures => Text::fill(
+        [] => Prose::name(instance),
+        figures => Prose::fill(
             "{} ({})",
-            [Text::name(instance), Text::literal(figures.join(", "))],
+            [Prose::name(instance), Prose::literal(figures.join(", "))],
         ),
     };
     let named = [best?]
         .into_iter()
         .chain(ties.iter().take(TIES_SHOWN).map(String::as_str));
     let further = ties.len().saturating_sub(TIES_SHOWN);
-    let further = (further > 0).then(|| Text::literal(format!("{further} more")));
-    let mut choices = Text::joined(named.map(shown).chain(further), " or ");
+    let further = (further > 0).then(|| Prose::literal(format!("{further} more")));
+    let mut choices = Prose::joined(named.map(shown).chain(further), " or ");
     if !ties.is_empty() {
-        choices = choices.then(Text::own(", within noise"));
+        choices = choices.then(Prose::own(", within noise"));
     }
-    Some(Text::fill(template, [choices]))
+    Some(Prose::fill(template, [choices]))
 }
 
-fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Text {
+fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
     let none = match recommendation.certainty {
-        Some(certainty) => Text::literal(format!(
+        Some(certainty) => Prose::literal(format!(
             "None is within at {} certainty.",
             words::share(certainty)
         )),
-        None => Text::own("None is within."),
+        None => Prose::own("None is within."),
     };
     let Some(closest) = &recommendation.closest else {
         return none;
@@ -102,14 +102,14 @@ fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Text {
         _ => Column::Cost,
     };
     let at = match figures(job, &closest.instance, &[column]).first() {
-        Some(at) => Text::fill(" at {}", [Text::literal(at.as_str())]),
-        None => Text::default(),
+        Some(at) => Prose::fill(" at {}", [Prose::literal(at.as_str())]),
+        None => Prose::default(),
     };
     let limits: Vec<String> = closest.if_limits.iter().map(limit_needed).collect();
-    let limits = Text::literal(limits.join(" and its "));
-    Text::fill(
+    let limits = Prose::literal(limits.join(" and its "));
+    Prose::fill(
         "{} Closest: {}{} if its {}.",
-        [none, Text::name(closest.instance.as_str()), at, limits],
+        [none, Prose::name(closest.instance.as_str()), at, limits],
     )
 }
 

@@ -1,9 +1,9 @@
 //! What a comment says while there is no report: that canaries run, and that a run ended before its verdict.
 
-use super::document::{Block, Document, Headline, Line};
+use super::document::{Block, Document, DocumentLine, Headline};
 use super::label::Label;
 use super::mark::Mark;
-use super::text::Text;
+use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{Failure, Policy};
 use super::{footer, help, markdown};
@@ -57,35 +57,35 @@ pub enum Leftovers {
 /// The comment while canaries run.
 pub fn in_progress(run: &InProgress) -> String {
     let what = match run.jobs.as_slice() {
-        [] => Text::own("measuring"),
-        [job] => Text::fill("measuring {}", [Text::name(job.name.as_str())]),
-        jobs => Text::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
+        [] => Prose::own("measuring"),
+        [job] => Prose::fill("measuring {}", [Prose::name(job.name.as_str())]),
+        jobs => Prose::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
     };
     let shown = run.jobs.iter().take(JOBS_SHOWN);
     let shown = shown.map(|JobInProgress { name, instance }| {
-        Text::fill(
+        Prose::fill(
             "{} on {}",
-            [name, instance].map(|name| Text::name(name.as_str())),
+            [name, instance].map(|name| Prose::name(name.as_str())),
         )
     });
     let further = run.jobs.len().saturating_sub(JOBS_SHOWN);
-    let further = (further > 0).then(|| Text::literal(format!("and {further} more")));
+    let further = (further > 0).then(|| Prose::literal(format!("and {further} more")));
     let jobs = shown
         .chain(further)
-        .map(|text| Line::new(Label::More, text));
+        .map(|text| DocumentLine::new(Label::More, text));
     let jobs = (!run.jobs.is_empty()).then(|| Block::List(jobs.collect()));
     let cost = match run.worst_case_usd {
-        Some(Usd(usd)) => Text::literal(format!(
+        Some(Usd(usd)) => Prose::literal(format!(
             "They cost at most {} together.",
             Quantity::Money.figure(usd)
         )),
-        None => Text::own("What they may cost is not known: no price is."),
+        None => Prose::own("What they may cost is not known: no price is."),
     };
-    let cost = Text::fill(
+    let cost = Prose::fill(
         "Small canary runs are at work. {} This comment will be updated with the forecast and the verdict.",
         [cost],
     );
-    let cost = Block::Lines(vec![Line::new(Label::More, cost)]);
+    let cost = Block::Lines(vec![DocumentLine::new(Label::More, cost)]);
     markdown::lay_out(&Document {
         headlines: vec![Headline {
             mark: Mark::Measuring,
@@ -103,13 +103,13 @@ pub fn in_progress(run: &InProgress) -> String {
 
 /// The comment of a run that was cancelled, killed or interrupted: it is never left "in progress".
 pub fn ended(run: &Ended) -> String {
-    let how = Text::literal(run.how.as_str());
+    let how = Prose::literal(run.how.as_str());
     let spent = match run.spent_usd {
-        Some(Usd(usd)) => Text::literal(format!(
+        Some(Usd(usd)) => Prose::literal(format!(
             "{} so far, as far as is known.",
             Quantity::Money.figure(usd)
         )),
-        None => Text::own("Not known."),
+        None => Prose::own("Not known."),
     };
     let left = match &run.leftovers {
         Leftovers::Nothing => "Nothing: no job of this run is at work.",
@@ -121,15 +121,15 @@ pub fn ended(run: &Ended) -> String {
     markdown::lay_out(&Document {
         headlines: vec![Headline {
             mark: Mark::Bad,
-            text: Text::fill(
+            text: Prose::fill(
                 "could not check: the run was {} before it had a verdict",
                 [how],
             ),
         }],
         remarks: vec![
-            Line::new(Label::SpentSoFar, spent),
-            Line::new(Label::MayStillCost, Text::sentence(left)),
-            Line::new(Label::Remedy, Text::own(again)),
+            DocumentLine::new(Label::SpentSoFar, spent),
+            DocumentLine::new(Label::MayStillCost, Prose::sentence(left)),
+            DocumentLine::new(Label::Remedy, Prose::own(again)),
         ],
         footer: footer::of_run(
             run.commit.as_deref(),
@@ -142,7 +142,7 @@ pub fn ended(run: &Ended) -> String {
 
 /// What the step summary says beside the report where the comment could not be posted.
 pub fn unposted(failure: &Failure) -> String {
-    let what = Line::new(Label::NotPosted, help::sentence(&failure.what));
+    let what = DocumentLine::new(Label::NotPosted, help::sentence(&failure.what));
     let help = help::blocks(failure.help.as_deref().unwrap_or_default());
     let blocks = [Block::Lines(vec![what])].into_iter().chain(help);
     let text = markdown::lay_out(&Document {

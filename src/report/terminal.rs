@@ -2,10 +2,10 @@
 
 use comfy_table::{Attribute, Color, ContentArrangement};
 
-use super::document::{Block, Cell, Document, Fold, FoldKind, Headline, Line, Table};
+use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
 use super::escape::without_commands;
 use super::mark::Tone;
-use super::text::{Excerpt, Span, Text};
+use super::text::{Prose, TextSpan, Verbatim};
 use super::{Report, compose, failures, words};
 use crate::verdict::Verdict;
 
@@ -52,21 +52,21 @@ pub fn render(report: &Report, style: TerminalStyle) -> String {
 }
 
 /// A piece of a line.
-pub(super) fn inline(text: &Text) -> String {
+pub(super) fn inline(text: &Prose) -> String {
     within(text, usize::MAX)
 }
 
 /// Of each piece at most `limit` characters.
-fn within(text: &Text, limit: usize) -> String {
-    let span = |span: &Span| match span {
-        Span::Own(words) => (*words).to_owned(),
-        Span::Minute(at) => words::minute(*at),
-        Span::Literal(text)
-        | Span::Unbroken(text)
-        | Span::Sentence(text)
-        | Span::Code(text)
-        | Span::Commit(text)
-        | Span::Link(text, _) => text.for_terminal(limit),
+fn within(text: &Prose, limit: usize) -> String {
+    let span = |span: &TextSpan| match span {
+        TextSpan::Own(words) => (*words).to_owned(),
+        TextSpan::Minute(at) => words::minute(*at),
+        TextSpan::Literal(text)
+        | TextSpan::Unbroken(text)
+        | TextSpan::Sentence(text)
+        | TextSpan::Code(text)
+        | TextSpan::Commit(text)
+        | TextSpan::Link(text, _) => text.for_terminal(limit),
     };
     // Two harmless pieces may be a command together.
     without_commands(&text.spans().iter().map(span).collect::<String>())
@@ -180,7 +180,7 @@ fn push_drift(text: &mut String, blocks: &[Block], style: TerminalStyle) {
     }
 }
 
-fn push_lines(text: &mut String, lines: &[Line], style: TerminalStyle) {
+fn push_lines(text: &mut String, lines: &[DocumentLine], style: TerminalStyle) {
     for line in lines.iter().filter(|line| !line.text.is_empty()) {
         let names: Vec<String> = line.about.iter().map(inline).collect();
         let content = match names.as_slice() {
@@ -191,7 +191,7 @@ fn push_lines(text: &mut String, lines: &[Line], style: TerminalStyle) {
     }
 }
 
-fn push_problems(text: &mut String, excerpt: &Excerpt, style: TerminalStyle) {
+fn push_problems(text: &mut String, excerpt: &Verbatim, style: TerminalStyle) {
     for problem in excerpt.for_terminal() {
         let mut lines = problem.into_iter();
         push_labelled(text, "why", &lines.next().unwrap_or_default(), style);
@@ -203,7 +203,7 @@ fn push_problems(text: &mut String, excerpt: &Excerpt, style: TerminalStyle) {
 }
 
 /// Lines to paste stand further in, each in a line of its own however long it is.
-fn push_paste(text: &mut String, excerpt: &Excerpt) {
+fn push_paste(text: &mut String, excerpt: &Verbatim) {
     let lines = excerpt.for_terminal().into_iter().flatten();
     for line in lines.take(EXCERPT_LINES) {
         text.push_str(&format!("{INDENT}{:LABEL_WIDTH$}    {line}\n", ""));

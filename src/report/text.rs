@@ -71,11 +71,11 @@ impl Outside {
 
 /// Lines that keep their breaks and spaces: the problems of a file, or lines to paste.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Excerpt {
+pub(super) struct Verbatim {
     texts: Vec<String>,
 }
 
-impl Excerpt {
+impl Verbatim {
     /// Each text begins a line.
     pub(super) fn new(texts: impl IntoIterator<Item = String>) -> Self {
         let texts = texts.into_iter().collect();
@@ -113,7 +113,7 @@ impl Address {
 
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Span {
+pub(super) enum TextSpan {
     /// Words that stand in the source of this program, without a character that any medium reads as more than itself.
     Own(&'static str),
     /// Shown literally.
@@ -133,51 +133,51 @@ pub(super) enum Span {
 
 /// A line of text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Text(Vec<Span>);
+pub(super) struct Prose(Vec<TextSpan>);
 
-impl Text {
+impl Prose {
     pub(super) fn own(words: &'static str) -> Self {
-        Self(vec![Span::Own(words)])
+        Self(vec![TextSpan::Own(words)])
     }
 
     /// A sentence without any setting.
     pub(super) fn literal(text: impl Into<String>) -> Self {
-        Self(vec![Span::Literal(Outside::new(text, LINE_LIMIT))])
+        Self(vec![TextSpan::Literal(Outside::new(text, LINE_LIMIT))])
     }
 
     /// Several sentences without any setting.
     pub(super) fn paragraph(text: impl Into<String>) -> Self {
-        Self(vec![Span::Literal(Outside::new(text, PARAGRAPH_LIMIT))])
+        Self(vec![TextSpan::Literal(Outside::new(text, PARAGRAPH_LIMIT))])
     }
 
     /// A part of the last line.
     pub(super) fn short(text: impl Into<String>) -> Self {
-        Self(vec![Span::Literal(Outside::new(text, SHORT_LIMIT))])
+        Self(vec![TextSpan::Literal(Outside::new(text, SHORT_LIMIT))])
     }
 
     /// A sentence of this program, in which backticks set code.
     pub(super) fn sentence(text: impl Into<String>) -> Self {
-        Self(vec![Span::Sentence(Outside::new(text, LINE_LIMIT))])
+        Self(vec![TextSpan::Sentence(Outside::new(text, LINE_LIMIT))])
     }
 
     /// The name of a job, an instance or a branch, set as code.
     pub(super) fn name(name: impl Into<String>) -> Self {
-        Self(vec![Span::Code(Outside::new(name, NAME_LIMIT))])
+        Self(vec![TextSpan::Code(Outside::new(name, NAME_LIMIT))])
     }
 
     /// The same among other names, as in a table.
     pub(super) fn bare_name(name: impl Into<String>) -> Self {
-        Self(vec![Span::Literal(Outside::new(name, NAME_LIMIT))])
+        Self(vec![TextSpan::Literal(Outside::new(name, NAME_LIMIT))])
     }
 
     /// A line of a log.
     pub(super) fn log_line(line: impl Into<String>) -> Self {
-        Self(vec![Span::Code(Outside::new(line, LINE_LIMIT))])
+        Self(vec![TextSpan::Code(Outside::new(line, LINE_LIMIT))])
     }
 
     /// A number with its unit, on one line.
     pub(super) fn figure(figure: impl Into<String>) -> Self {
-        Self(vec![Span::Unbroken(Outside::new(figure, NAME_LIMIT))])
+        Self(vec![TextSpan::Unbroken(Outside::new(figure, NAME_LIMIT))])
     }
 
     /// A few words stay on one line, which a narrow screen would break into as many lines; longer text may break.
@@ -190,7 +190,7 @@ impl Text {
 
     pub(super) fn commit(id: &str) -> Self {
         let short: String = id.chars().take(COMMIT_DIGITS).collect();
-        Self(vec![Span::Commit(Outside::new(short, SHORT_LIMIT))])
+        Self(vec![TextSpan::Commit(Outside::new(short, SHORT_LIMIT))])
     }
 
     /// A link to a run, named by the last part of its address. `None` where that is not a plain https address.
@@ -199,11 +199,11 @@ impl Text {
         let path = url.strip_prefix("https://")?;
         let number = path.rsplit('/').find(|part| !part.is_empty())?;
         let words = Outside::new(format!("run {number}"), LINK_LIMIT);
-        Some(Self(vec![Span::Link(words, address)]))
+        Some(Self(vec![TextSpan::Link(words, address)]))
     }
 
     pub(super) fn minute(at: jiff::Timestamp) -> Self {
-        Self(vec![Span::Minute(at)])
+        Self(vec![TextSpan::Minute(at)])
     }
 
     /// The template with a text in place of each `{}`.
@@ -236,7 +236,7 @@ impl Text {
         self.0.is_empty()
     }
 
-    pub(super) fn spans(&self) -> &[Span] {
+    pub(super) fn spans(&self) -> &[TextSpan] {
         &self.0
     }
 }
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn only_a_plain_address_becomes_a_link() {
-        let link = Text::run("https://github.com/example/models/actions/runs/4821/").unwrap();
+        let link = Prose::run("https://github.com/example/models/actions/runs/4821/").unwrap();
         assert_eq!(
             markdown::inline(&link),
             "[run 4821](https://github.com/example/models/actions/runs/4821/)"
@@ -259,15 +259,15 @@ mod tests {
             "http://x/1",
             "https://",
         ] {
-            assert_eq!(Text::run(url), None, "{url}");
+            assert_eq!(Prose::run(url), None, "{url}");
         }
     }
 
     #[test]
     fn a_template_is_filled_in_order_and_each_piece_is_set_as_what_it_is() {
-        let text = Text::fill(
+        let text = Prose::fill(
             "Closest: {} at {}.",
-            [Text::name("a|b"), Text::literal("~41 USD")],
+            [Prose::name("a|b"), Prose::literal("~41 USD")],
         );
         assert_eq!(
             markdown::inline(&text),
@@ -278,8 +278,8 @@ mod tests {
 
     #[test]
     fn pieces_do_not_join_into_a_command() {
-        let text = Text::joined([Text::literal("x"), Text::literal(":")], " ");
-        let text = text.then(Text::literal(":error:")).then(Text::own(":"));
+        let text = Prose::joined([Prose::literal("x"), Prose::literal(":")], " ");
+        let text = text.then(Prose::literal(":error:")).then(Prose::own(":"));
         assert_eq!(terminal::inline(&text), "x : :error::");
     }
 }

@@ -280,14 +280,10 @@ fn foreign_types_stop_at_the_door() {
 }
 
 /// Type names that are defined in several files of src, each with its reason.
-const SHARED_TYPE_NAMES: [(&str, &str); 11] = [
+const SHARED_TYPE_NAMES: [(&str, &str); 10] = [
     (
         "Ended",
         "a watch of a training job, and a run without a verdict",
-    ),
-    (
-        "Extent",
-        "how much of a report is shown, and of its runs reused",
     ),
     ("Launched", "by SageMaker's API, and by the gate"),
     ("Outputs", "of the action's step, and of a command"),

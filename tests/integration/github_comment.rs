@@ -3,7 +3,7 @@
 use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::comment::{Marker, MarkerState, Order};
 use canary_gate::github::error::GithubError;
-use canary_gate::github::keeper::{KeeperChange, Kept};
+use canary_gate::github::keeper::{KeeperChange, KeptItem};
 use canary_gate::github::posting::Finished;
 use canary_gate::github::token::Token;
 use serde_json::json;
@@ -64,14 +64,18 @@ fn with_client<T>(github: &FakeGithub, act: impl AsyncFnOnce(Github) -> T) -> T 
     })
 }
 
-fn try_to_post(github: &FakeGithub, marker: &Marker, bodies: &[&str]) -> Result<Kept, GithubError> {
+fn try_to_post(
+    github: &FakeGithub,
+    marker: &Marker,
+    bodies: &[&str],
+) -> Result<KeptItem, GithubError> {
     let bodies: Vec<String> = bodies.iter().map(|body| (*body).to_owned()).collect();
     with_client(github, async |client| {
         client.post_comment(7, marker, &bodies, now()).await
     })
 }
 
-fn post(github: &FakeGithub, marker: &Marker, body: &str) -> Kept {
+fn post(github: &FakeGithub, marker: &Marker, body: &str) -> KeptItem {
     try_to_post(github, marker, &[body]).unwrap()
 }
 
@@ -105,7 +109,7 @@ fn writes(github: &FakeGithub) -> Vec<String> {
         .collect()
 }
 
-fn ends_with_id(posted: &Kept, id: u64) -> bool {
+fn ends_with_id(posted: &KeptItem, id: u64) -> bool {
     posted
         .url
         .as_deref()

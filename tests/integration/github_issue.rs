@@ -4,7 +4,7 @@ use canary_gate::github::client::{Github, Settings};
 use canary_gate::github::comment::Order;
 use canary_gate::github::error::GithubError;
 use canary_gate::github::issue::IssueMarker;
-use canary_gate::github::keeper::{KeeperChange, Kept};
+use canary_gate::github::keeper::{KeeperChange, KeptItem};
 use canary_gate::github::token::Token;
 use canary_gate::github::tracking::Tracking;
 use serde_json::json;
@@ -43,7 +43,7 @@ fn try_to_track(
     github: &FakeGithub,
     marker: &IssueMarker,
     state: Tracking,
-) -> Result<Kept, GithubError> {
+) -> Result<KeptItem, GithubError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -61,7 +61,7 @@ fn try_to_track(
     })
 }
 
-fn track(github: &FakeGithub, run: u64, state: Tracking) -> Kept {
+fn track(github: &FakeGithub, run: u64, state: Tracking) -> KeptItem {
     try_to_track(github, &check(run), state).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn writes(github: &FakeGithub) -> Vec<String> {
         .collect()
 }
 
-fn is_at(tracked: &Kept, number: u64) -> bool {
+fn is_at(tracked: &KeptItem, number: u64) -> bool {
     let url = tracked.url.as_deref().unwrap();
     url.ends_with(&format!("/example/models/issues/{number}"))
 }

@@ -3,7 +3,7 @@
 use crate::console::{AppError, printable, say};
 use crate::github::client::Github;
 use crate::github::issue::IssueMarker;
-use crate::github::keeper::{KeeperChange, Kept};
+use crate::github::keeper::{KeeperChange, KeptItem};
 use crate::github::tracking::Tracking;
 use crate::report::{self, Report};
 
@@ -57,7 +57,7 @@ fn state(report: &Report, asked: usize) -> Option<Tracking> {
     })
 }
 
-fn print_change(tracked: &Kept) {
+fn print_change(tracked: &KeptItem) {
     let change = match tracked.change {
         KeeperChange::Created => "opened",
         KeeperChange::Updated => "brought up to date",

@@ -2,7 +2,7 @@
 
 use super::super::document::{Align, Cell, Table, TableColumn, TableRow};
 use super::super::mark::Mark;
-use super::super::text::Text;
+use super::super::text::Prose;
 use super::super::words;
 use super::{Column, Comparison, Figure, Row};
 use crate::verdict::Verdict;
@@ -23,7 +23,7 @@ impl Comparison<'_> {
     /// `None` without rows. With several jobs the second column names the job.
     pub(in super::super) fn table(&self, several_jobs: bool) -> Option<Table> {
         let words = |title: &'static str, is_evident: bool| TableColumn {
-            title: Text::own(title),
+            title: Prose::own(title),
             align: Align::Left,
             is_evident,
             weight: None,
@@ -34,7 +34,7 @@ impl Comparison<'_> {
         }
         columns.push(words("Instance", false));
         columns.extend(self.columns.iter().map(|column| TableColumn {
-            title: Text::figure(self.title(*column)),
+            title: Prose::figure(self.title(*column)),
             align: Align::Right,
             is_evident: false,
             weight: self.weight(*column),
@@ -65,16 +65,16 @@ impl Comparison<'_> {
         };
         let mut cells = vec![Cell {
             mark: Some(Mark::from(verdict)),
-            text: Text::few_words(what),
-            detail: detail.as_deref().map(Text::few_words),
+            text: Prose::few_words(what),
+            detail: detail.as_deref().map(Prose::few_words),
             is_strong: verdict == Verdict::Exceeded,
         }];
         if several_jobs {
-            cells.push(Cell::from(Text::literal(row.job)));
+            cells.push(Cell::from(Prose::literal(row.job)));
         }
         cells.push(Cell {
             is_strong: row.is_judged && self.rows.len() > 1,
-            ..Cell::from(Text::bare_name(row.instance.as_str()))
+            ..Cell::from(Prose::bare_name(row.instance.as_str()))
         });
         let figures = self.columns.iter().zip(&row.figures);
         cells.extend(figures.map(|(column, figure)| {
@@ -88,13 +88,13 @@ impl Comparison<'_> {
 fn figure_cell(row: &Row<'_>, figure: Option<&Figure>, is_decisive: bool) -> Cell {
     let Some(figure) = figure else {
         return match row.is_measured {
-            true => Cell::from(Text::own(words::UNKNOWN)),
+            true => Cell::from(Prose::own(words::UNKNOWN)),
             false => Cell::default(),
         };
     };
     Cell {
         is_strong: (is_decisive || figure.is_strong) && row.verdict == Verdict::Exceeded,
-        detail: figure.interval.as_deref().map(Text::figure),
-        ..Cell::from(Text::figure(figure.point.as_str()))
+        detail: figure.interval.as_deref().map(Prose::figure),
+        ..Cell::from(Prose::figure(figure.point.as_str()))
     }
 }
