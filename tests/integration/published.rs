@@ -257,7 +257,7 @@ fn a_memory_of_several_machines_is_said_to_fail() {
                 .ended_with(10)
                 .reported("✗ taxi over budget: memory is forecast at")
                 .reported("of ml.m5.4xlarge: this fails")
-                .reported("memory would fit on ml.")
+                .reported("Memory would fit on ml.")
                 .reported("a budget is exceeded");
         }
     }
