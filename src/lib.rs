@@ -21,6 +21,8 @@ pub mod grammar;
 
 pub mod units;
 
+pub mod metric;
+
 pub mod instance;
 
 pub mod spec;

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use imports::Imports;
 
 /// The pure core in story order: each may import those before it, and nothing else.
-const CORE: [&str; 14] = [
+const CORE: [&str; 15] = [
     "grammar",
     "units",
+    "metric",
     "instance",
     "spec",
     "change",
@@ -66,6 +67,7 @@ const HOMES: [(&str, &[&str]); 18] = [
         "schemars",
         &[
             "units.rs",
+            "metric/",
             "instance/",
             "spec/",
             "canary.rs",

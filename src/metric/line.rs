@@ -1,0 +1,207 @@
+//! What a budget line is about.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Metric, Unit};
+
+/// What one budget line is about: one of [`LineKind::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LineKind {
+    /// How much of it the full run takes.
+    Absolute(Metric),
+    /// How much more it takes than on the base, in percent of that.
+    Increase(Metric),
+}
+
+/// How a budget line is written. The keys of each long form are in the spec's schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineForm {
+    /// An upper limit in US dollars.
+    Cost,
+    /// An upper limit in time.
+    Time,
+    /// An upper limit as a share of the machine.
+    Share,
+    /// An upper or a lower limit on a load; it has no short form.
+    Load,
+    /// An upper limit as a share of the base, and an amount in US dollars that the increase must pass too.
+    CostIncrease,
+    /// The same with an amount of time.
+    TimeIncrease,
+}
+
+/// What is known of a budget line beside its metric.
+#[derive(Clone, Copy)]
+pub(super) struct LineRow {
+    /// The key in the spec and the `line` in the report.
+    pub(super) key: &'static str,
+    pub(super) form: LineForm,
+    /// For the spec's schema.
+    pub(super) description: &'static str,
+}
+
+impl From<Metric> for LineKind {
+    fn from(metric: Metric) -> Self {
+        Self::Absolute(metric)
+    }
+}
+
+impl LineKind {
+    /// In the order of a budget.
+    pub const ALL: [Self; 10] = [
+        Self::Absolute(Metric::Cost),
+        Self::Absolute(Metric::Time),
+        Self::Absolute(Metric::Memory),
+        Self::Absolute(Metric::GpuMemory),
+        Self::Absolute(Metric::CostPerStep),
+        Self::Increase(Metric::Cost),
+        Self::Increase(Metric::Time),
+        Self::Absolute(Metric::CpuUtilization),
+        Self::Absolute(Metric::GpuUtilization),
+        Self::Absolute(Metric::IoWait),
+    ];
+
+    /// The keys of all, in the same order.
+    const KEYS: [&'static str; Self::ALL.len()] = {
+        let mut keys = [""; Self::ALL.len()];
+        let mut index = 0;
+        while index < keys.len() {
+            keys[index] = Self::ALL[index].key();
+            index += 1;
+        }
+        keys
+    };
+
+    const fn row(self) -> LineRow {
+        let row = match self {
+            Self::Absolute(metric) => metric.row().line,
+            Self::Increase(metric) => metric.row().increase,
+        };
+        row.expect("a kind of line is one of `ALL`, and each of these has a row")
+    }
+
+    /// The key in the spec and the `line` in the report.
+    pub const fn key(self) -> &'static str {
+        self.row().key
+    }
+
+    pub fn form(self) -> LineForm {
+        self.row().form
+    }
+
+    /// What the line limits, for the spec's schema.
+    pub fn description(self) -> &'static str {
+        self.row().description
+    }
+
+    pub fn metric(self) -> Metric {
+        match self {
+            Self::Absolute(metric) | Self::Increase(metric) => metric,
+        }
+    }
+
+    pub fn is_increase(self) -> bool {
+        matches!(self, Self::Increase(_))
+    }
+
+    /// Of its limit and its estimate. An increase is a percentage of the base.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Absolute(metric) => metric.unit(),
+            Self::Increase(_) => Unit::Percent,
+        }
+    }
+
+    /// The line's name for a reader: `CPU utilization`, `cost increase`.
+    pub fn words(self) -> Cow<'static, str> {
+        match self {
+            Self::Absolute(metric) => metric.words().into(),
+            Self::Increase(metric) => format!("{} increase", metric.words()).into(),
+        }
+    }
+
+    /// A number of the line, exactly as it was meant: `36h 30m`, `12.50 USD`, `56.4%`; of an increase `+20%`.
+    pub fn exact(self, number: f64) -> String {
+        self.signed(number, self.unit().exact(number))
+    }
+
+    /// A number of the line, rounded for a reader: `5h 42m`, `63 USD`, `88%`; of an increase `+31%`.
+    pub fn rounded(self, number: f64) -> String {
+        self.signed(number, self.unit().rounded(number))
+    }
+
+    /// An increase carries its sign.
+    pub fn signed(self, number: f64, words: String) -> String {
+        match self.is_increase() && number > 0.0 {
+            true => format!("+{words}"),
+            false => words,
+        }
+    }
+}
+
+impl fmt::Display for LineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key())
+    }
+}
+
+impl Serialize for LineKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
+    }
+}
+
+impl<'de> Deserialize<'de> for LineKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = Cow::<str>::deserialize(deserializer)?;
+        let found = Self::ALL.into_iter().find(|kind| kind.key() == key);
+        found.ok_or_else(|| serde::de::Error::unknown_variant(&key, &Self::KEYS))
+    }
+}
+
+impl JsonSchema for LineKind {
+    fn schema_name() -> Cow<'static, str> {
+        "LineKind".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "enum": Self::KEYS,
+            "description": "What one budget line is about.",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_known_by_its_key() {
+        for kind in LineKind::ALL {
+            let json = serde_json::to_string(&kind).unwrap();
+            assert_eq!(json, format!("\"{kind}\""));
+            assert_eq!(serde_json::from_str::<LineKind>(&json).unwrap(), kind);
+        }
+        let refusal = serde_json::from_str::<LineKind>("\"price\"").unwrap_err();
+        assert!(
+            refusal
+                .to_string()
+                .contains("expected one of `cost`, `time`")
+        );
+    }
+
+    #[test]
+    fn an_increase_is_said_with_its_sign() {
+        let increase = LineKind::Increase(Metric::Time);
+        assert_eq!(increase.exact(20.0), "+20%");
+        assert_eq!(increase.rounded(-4.0), "-4.0%");
+        assert_eq!(increase.words(), "time increase");
+        assert_eq!(LineKind::Absolute(Metric::Time).exact(131_400.0), "36h 30m");
+    }
+}

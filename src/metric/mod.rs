@@ -1,0 +1,283 @@
+//! The **metrics** of a full run: what is forecast, shown in a report, and limited by a budget.
+//!
+//! One row for each [`Metric`] says its names, its unit, its column and how a budget line about it is written. What reads
+//! the spec, judges a budget and lays out a report follows the rows; only the forecast itself knows each metric by name.
+
+mod line;
+mod unit;
+
+use std::ops::{Index, IndexMut};
+
+pub use line::{LineForm, LineKind};
+pub use unit::{Amount, Unit};
+
+use line::LineRow;
+
+/// A quantity of the full run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Billed per instance.
+    Time,
+    /// Over all machines.
+    Cost,
+    /// Peak on the fullest host, as a share of the host's memory.
+    Memory,
+    /// The same in bytes.
+    MemoryBytes,
+    /// A mean over the whole instance, as the other utilizations.
+    CpuUtilization,
+    GpuUtilization,
+    GpuMemory,
+    /// The share of time that the cores wait for input and output.
+    IoWait,
+    StepTime,
+    CostPerStep,
+}
+
+/// What is known of a metric beside how it is forecast.
+#[derive(Clone, Copy)]
+struct Row {
+    /// The name in the report's JSON.
+    key: &'static str,
+    words: &'static str,
+    unit: Unit,
+    /// The title of its column in a report; absent where it has none.
+    title: Option<&'static str>,
+    /// The budget line about its amount.
+    line: Option<LineRow>,
+    /// The budget line about how much more it is than on the base.
+    increase: Option<LineRow>,
+}
+
+impl Metric {
+    /// In the order of a report's estimates and columns.
+    pub const ALL: [Self; 10] = [
+        Self::Time,
+        Self::Cost,
+        Self::Memory,
+        Self::MemoryBytes,
+        Self::CpuUtilization,
+        Self::GpuUtilization,
+        Self::GpuMemory,
+        Self::IoWait,
+        Self::StepTime,
+        Self::CostPerStep,
+    ];
+
+    const fn row(self) -> Row {
+        match self {
+            Self::Time => Row {
+                key: "time_seconds",
+                words: "time",
+                unit: Unit::Time,
+                title: Some("Time"),
+                line: Some(LineRow {
+                    key: "time",
+                    form: LineForm::Time,
+                    description: "How long the full run may take.",
+                }),
+                increase: Some(LineRow {
+                    key: "time_increase",
+                    form: LineForm::TimeIncrease,
+                    description: "How much longer than the base the full run may take.",
+                }),
+            },
+            Self::Cost => Row {
+                key: "cost_usd",
+                words: "cost",
+                unit: Unit::Money,
+                title: Some("Cost"),
+                line: Some(LineRow {
+                    key: "cost",
+                    form: LineForm::Cost,
+                    description: "What the full run may cost.",
+                }),
+                increase: Some(LineRow {
+                    key: "cost_increase",
+                    form: LineForm::CostIncrease,
+                    description: "How much more than the base the full run may cost.",
+                }),
+            },
+            Self::Memory => Row {
+                key: "memory_percent",
+                words: "memory",
+                unit: Unit::Percent,
+                title: Some("Memory"),
+                line: Some(LineRow {
+                    key: "memory",
+                    form: LineForm::Share,
+                    description: "Peak memory as a share of the machine's.",
+                }),
+                increase: None,
+            },
+            Self::MemoryBytes => Row {
+                key: "memory_bytes",
+                words: "peak memory",
+                unit: Unit::Bytes,
+                title: None,
+                line: None,
+                increase: None,
+            },
+            Self::CpuUtilization => Row {
+                key: "cpu_percent",
+                words: "CPU utilization",
+                unit: Unit::Percent,
+                title: Some("CPU"),
+                line: Some(LineRow {
+                    key: "cpu_utilization",
+                    form: LineForm::Load,
+                    description: "Mean CPU load as a share of all cores.",
+                }),
+                increase: None,
+            },
+            Self::GpuUtilization => Row {
+                key: "gpu_percent",
+                words: "GPU utilization",
+                unit: Unit::Percent,
+                title: Some("GPU"),
+                line: Some(LineRow {
+                    key: "gpu_utilization",
+                    form: LineForm::Load,
+                    description: "Mean GPU load as a share of all GPUs.",
+                }),
+                increase: None,
+            },
+            Self::GpuMemory => Row {
+                key: "gpu_memory_percent",
+                words: "GPU memory",
+                unit: Unit::Percent,
+                title: Some("GPU mem"),
+                line: Some(LineRow {
+                    key: "gpu_memory",
+                    form: LineForm::Share,
+                    description: "Peak GPU memory as a share of the machine's.",
+                }),
+                increase: None,
+            },
+            Self::IoWait => Row {
+                key: "io_wait_percent",
+                words: "I/O wait",
+                unit: Unit::Percent,
+                title: Some("I/O wait"),
+                line: Some(LineRow {
+                    key: "io_wait",
+                    form: LineForm::Load,
+                    description: "Mean share of time that the cores wait for input and output.",
+                }),
+                increase: None,
+            },
+            Self::StepTime => Row {
+                key: "step_seconds",
+                words: "step time",
+                unit: Unit::StepTime,
+                title: Some("Step"),
+                line: None,
+                increase: None,
+            },
+            Self::CostPerStep => Row {
+                key: "cost_per_step_usd",
+                words: "cost per step",
+                unit: Unit::Money,
+                title: Some("Cost/step"),
+                line: Some(LineRow {
+                    key: "cost_per_step",
+                    form: LineForm::Cost,
+                    description: "What one training step may cost; needs `training.step_metric`.",
+                }),
+                increase: None,
+            },
+        }
+    }
+
+    /// The name in the report's JSON: `cost_usd`.
+    pub const fn key(self) -> &'static str {
+        self.row().key
+    }
+
+    /// The name for a reader: `CPU utilization`.
+    pub const fn words(self) -> &'static str {
+        self.row().words
+    }
+
+    pub const fn unit(self) -> Unit {
+        self.row().unit
+    }
+
+    /// The title of its column in a report; `None` where it has none.
+    pub const fn title(self) -> Option<&'static str> {
+        self.row().title
+    }
+
+    /// Whether it follows from the price of the machines.
+    pub fn is_priced(self) -> bool {
+        self.unit() == Unit::Money
+    }
+
+    /// Whether a machine without a GPU has none of it.
+    pub fn needs_gpu(self) -> bool {
+        matches!(self, Self::GpuUtilization | Self::GpuMemory)
+    }
+}
+
+/// A value for each metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerMetric<T>([T; Metric::ALL.len()]);
+
+impl<T> PerMetric<T> {
+    pub fn of(value: impl FnMut(Metric) -> T) -> Self {
+        Self(Metric::ALL.map(value))
+    }
+
+    /// In the order of [`Metric::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, &T)> {
+        Metric::ALL.into_iter().zip(&self.0)
+    }
+}
+
+impl<T: Default> Default for PerMetric<T> {
+    fn default() -> Self {
+        Self::of(|_| T::default())
+    }
+}
+
+impl<T> Index<Metric> for PerMetric<T> {
+    type Output = T;
+
+    fn index(&self, metric: Metric) -> &T {
+        &self.0[metric as usize]
+    }
+}
+
+impl<T> IndexMut<Metric> for PerMetric<T> {
+    fn index_mut(&mut self, metric: Metric) -> &mut T {
+        &mut self.0[metric as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_listed_as_they_are_numbered() {
+        for (index, metric) in Metric::ALL.into_iter().enumerate() {
+            assert_eq!(metric as usize, index, "{metric:?}");
+        }
+    }
+
+    #[test]
+    fn every_line_of_the_rows_is_listed_once() {
+        let written = Metric::ALL.into_iter().flat_map(|metric| {
+            let row = metric.row();
+            let absolute = row.line.map(|_| LineKind::Absolute(metric));
+            absolute
+                .into_iter()
+                .chain(row.increase.map(|_| LineKind::Increase(metric)))
+        });
+        let mut written: Vec<LineKind> = written.collect();
+        let mut listed = LineKind::ALL.to_vec();
+        written.sort();
+        listed.sort();
+        assert_eq!(written, listed);
+    }
+}
