@@ -24,6 +24,7 @@ use canary_gate::forecast::{Basis, Predictive, forecast};
 use canary_gate::instance::{InstanceConfiguration, InstanceType};
 use canary_gate::measurement::Measurement;
 use canary_gate::measurement::table::read_csv;
+use canary_gate::metric::Metric;
 use canary_gate::units::Seconds;
 
 use law::{LAWS, Law};
@@ -107,9 +108,9 @@ impl Job {
             measurements: &runs,
             capacity: None,
             price: None,
-        })
-        .time_seconds
-        .expect("every design has enough runs on enough sizes")
+        })[Metric::Time]
+            .clone()
+            .expect("every design has enough runs on enough sizes")
     }
 }
 

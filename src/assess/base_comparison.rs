@@ -8,6 +8,7 @@ use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, Unknown};
 use crate::instance::{InstanceConfiguration, Price};
 use crate::measurement::{self, Measurement};
+use crate::metric::Metric;
 use crate::plan::PriceOf;
 use crate::report::{Baseline, Delta};
 use crate::spec::LineKind;
@@ -88,7 +89,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     };
     // Percent of another machine's memory cannot be compared.
     let memory = match instance == input.instance {
-        true => base.memory_percent.as_ref().map_err(Clone::clone),
+        true => base[Metric::Memory].as_ref().map_err(Clone::clone),
         false => Err(Unknown(format!("the base trains on {instance}"))),
     };
     let memory = memory.and_then(|base| change::compare_memory(before, now, base));
@@ -130,7 +131,7 @@ fn time_growth(
     base: &forecast::Forecast,
 ) -> Result<Growth, Unknown> {
     let comparison = comparison.as_ref().map_err(Clone::clone)?;
-    let time = base.time_seconds.as_ref().map_err(Clone::clone)?;
+    let time = base[Metric::Time].as_ref().map_err(Clone::clone)?;
     Ok(comparison.growth(time))
 }
 
@@ -151,7 +152,7 @@ fn delta(
     certainty: Fraction,
     base: &forecast::Forecast,
 ) -> Delta {
-    let (Ok(comparison), Ok(time), Ok(before)) = (comparison, time, &base.time_seconds) else {
+    let (Ok(comparison), Ok(time), Ok(before)) = (comparison, time, &base[Metric::Time]) else {
         return Delta::default();
     };
     let cost = cost.as_ref().ok();

@@ -6,6 +6,7 @@ use crate::assess::row;
 use crate::forecast::scale_out::{Measured, elsewhere, peak_bytes};
 use crate::forecast::{Basis, Forecast};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::metric::Metric;
 use crate::report::{InstanceForecast, words};
 use crate::spec::{Bound, LineKind};
 use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, Verdict};
@@ -41,7 +42,7 @@ pub(crate) fn row(
         },
         estimates: row::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
-        price: price.filter(|_| known.forecast.cost_usd.is_ok()),
+        price: price.filter(|_| known.forecast[Metric::Cost].is_ok()),
         budget: row::budget_rows(&lines),
         ..row::nothing_known(instance, why)
     };
@@ -60,7 +61,7 @@ pub(crate) fn where_memory_fits(
     input: &JobInput<'_>,
 ) -> Option<String> {
     let in_question = |line: &JudgedLine| {
-        line.line.kind == LineKind::Memory
+        line.line.kind == LineKind::Absolute(Metric::Memory)
             && line.line.bound == Bound::Max
             && matches!(line.verdict, LineVerdict::Exceeded | LineVerdict::AtRisk)
     };

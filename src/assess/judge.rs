@@ -9,6 +9,7 @@ use crate::forecast::{self, Basis, Forecast};
 use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::measurement::{self, Measurement};
+use crate::metric::Metric;
 use crate::report::{
     ClosestFit, Delta, InstanceForecast, JobReport, LimitNeeded, Recommendation, Spend,
 };
@@ -64,10 +65,7 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
     for line in &main.lines {
-        let is_increase = matches!(
-            line.line.kind,
-            LineKind::CostIncrease | LineKind::TimeIncrease
-        );
+        let is_increase = line.line.kind.is_increase();
         // The gate has noted why there is no base.
         if is_increase && line.verdict == LineVerdict::NotApplicable {
             continue;
@@ -77,17 +75,18 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
         }
     }
     // The reader learns why the time is missing even if no line asks for it.
-    let asked = |line: &JudgedLine| matches!(line.line.kind, LineKind::Time | LineKind::Cost);
-    if let Err(reason) = &main.forecast.time_seconds
+    let asked = |line: &JudgedLine| {
+        matches!(
+            line.line.kind,
+            LineKind::Absolute(Metric::Time) | LineKind::Absolute(Metric::Cost)
+        )
+    };
+    if let Err(reason) = &main.forecast[Metric::Time]
         && !main.lines.iter().any(asked)
     {
         notes.push(format!("time: {reason}."));
     }
-    let full_run = main
-        .row
-        .estimates
-        .cost_usd
-        .map(|estimate| Usd(estimate.point));
+    let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
     let mut forecasts = vec![InstanceForecast {
         verdict,
         ..main.row
@@ -159,7 +158,7 @@ fn recommendation<'a>(
             .map(|raise| LimitNeeded {
                 line: raise.line.kind,
                 bound: raise.line.bound,
-                limit: raise.limit,
+                limit: raise.limit.number,
             })
             .collect(),
     });

@@ -1,6 +1,6 @@
 //! A forecast as a row of the report.
 
-use crate::forecast::{self, Estimate, Forecast, Laws, Quantity};
+use crate::forecast::{self, Estimate, Forecast, Laws};
 use crate::instance::InstanceConfiguration;
 use crate::report::{
     BudgetRow, Delta, Estimates, InstanceForecast, OverrideInForce, PhaseEstimates,
@@ -28,26 +28,11 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
     }
 }
 
-fn estimate(quantity: &Quantity, certainty: Fraction) -> Option<Estimate> {
-    quantity
-        .as_ref()
-        .ok()
-        .map(|predictive| Estimate::of(predictive, certainty))
-}
-
 pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
-    Estimates {
-        time_seconds: estimate(&forecast.time_seconds, certainty),
-        cost_usd: estimate(&forecast.cost_usd, certainty),
-        memory_percent: estimate(&forecast.memory_percent, certainty),
-        memory_bytes: estimate(&forecast.memory_bytes, certainty),
-        cpu_percent: estimate(&forecast.cpu_percent, certainty),
-        gpu_percent: estimate(&forecast.gpu_percent, certainty),
-        gpu_memory_percent: estimate(&forecast.gpu_memory_percent, certainty),
-        io_wait_percent: estimate(&forecast.io_wait_percent, certainty),
-        step_seconds: estimate(&forecast.step_seconds, certainty),
-        cost_per_step_usd: estimate(&forecast.cost_per_step_usd, certainty),
-    }
+    Estimates::of(|metric| {
+        let predictive = forecast[metric].as_ref().ok()?;
+        Some(Estimate::of(predictive, certainty))
+    })
 }
 
 pub(crate) fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {
@@ -72,14 +57,14 @@ pub(crate) fn budget_rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
         .map(|(index, line)| BudgetRow {
             decides: deciding == Some(index),
             line: line.line.kind,
-            limit: line.line.limit,
+            limit: line.line.limit.number,
             bound: line.line.bound,
             level: line.line.level,
             chance_of_breach: line.chance_of_breach,
             verdict: line.verdict,
             existing_breach: line.existing_breach,
             overridden: line.line.overridden.as_ref().map(|agreed| OverrideInForce {
-                written_limit: agreed.written,
+                written_limit: agreed.written.number,
                 until: agreed.until.to_string(),
                 reason: agreed.reason.clone(),
             }),

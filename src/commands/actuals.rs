@@ -12,6 +12,7 @@ use crate::gate::last_report;
 use crate::gate::runner::{self, Runner};
 use crate::gate::store::{OwnFile, Store};
 use crate::measurement::Measurement;
+use crate::metric::Metric;
 use crate::report::{InstanceForecast, Report, words};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Percent, Seconds, Usd};
@@ -149,37 +150,37 @@ fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &M
     let rows: [Row<'_>; 6] = [
         (
             "time",
-            &forecast.estimates.time_seconds,
+            &forecast.estimates[Metric::Time],
             actual.training_seconds.map(|time| time.0),
             &|value| Seconds(value).to_string(),
         ),
         (
             "cost",
-            &forecast.estimates.cost_usd,
+            &forecast.estimates[Metric::Cost],
             actual.cost.map(|cost| cost.0),
             &|value| Usd(value).to_string(),
         ),
         (
             "memory",
-            &forecast.estimates.memory_bytes,
+            &forecast.estimates[Metric::MemoryBytes],
             memory.and_then(|memory| memory.bytes).map(Bytes::as_f64),
             &|value| Bytes::from_f64(value).to_string(),
         ),
         (
             "CPU",
-            &forecast.estimates.cpu_percent,
+            &forecast.estimates[Metric::CpuUtilization],
             usage.cpu_percent.as_ref().map(|cpu| cpu.mean.0),
             &|value| Percent(value).to_string(),
         ),
         (
             "step",
-            &forecast.estimates.step_seconds,
+            &forecast.estimates[Metric::StepTime],
             actual.step_seconds.map(|time| time.0),
             &|value| words::Quantity::StepTime.figure(value),
         ),
         (
             "cost per step",
-            &forecast.estimates.cost_per_step_usd,
+            &forecast.estimates[Metric::CostPerStep],
             cost_per_step(actual),
             &|value| Usd(value).to_string(),
         ),

@@ -3,6 +3,7 @@
 use super::{CauseShare, CheckRecord, DriftChange, causes};
 use crate::forecast::change::{ChangeEstimate, compare};
 use crate::forecast::{Basis, Estimate, Predictive, Unknown, forecast};
+use crate::metric::Metric;
 use crate::spec::DriftPolicy;
 use crate::units::Fraction;
 
@@ -29,7 +30,7 @@ impl ReferencePair {
         });
         Ok(Self {
             comparison,
-            base: base.time_seconds?,
+            base: base[Metric::Time].clone()?,
             prices: reference.usd_per_second().zip(today.usd_per_second()),
         })
     }

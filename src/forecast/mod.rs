@@ -33,11 +33,14 @@ pub use law::Shape;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 
+use std::ops::Index;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::{Capacity, InstanceConfiguration, Price};
-use crate::measurement::{Measurement, Utilization};
+use crate::measurement::{Measurement, Usage, Utilization};
+use crate::metric::{Metric, PerMetric};
 use crate::units::{Fraction, Seconds};
 use posterior::Prior;
 use runs::Runs;
@@ -68,21 +71,8 @@ pub struct Unknown(pub String);
 /// What the full run will take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
-    /// Billed per instance, in seconds.
-    pub time_seconds: Quantity,
-    /// Over all machines, in US dollars. `Err` without a price.
-    pub cost_usd: Quantity,
-    /// Peak on the fullest host, in bytes.
-    pub memory_bytes: Quantity,
-    /// The same in percent of the host's memory.
-    pub memory_percent: Quantity,
-    /// Levels in 0-100 % of the whole instance; `Err` where nothing was measured.
-    pub cpu_percent: Quantity,
-    pub gpu_percent: Quantity,
-    pub gpu_memory_percent: Quantity,
-    pub io_wait_percent: Quantity,
-    pub step_seconds: Quantity,
-    pub cost_per_step_usd: Quantity,
+    /// In the unit of the metric; `Err` where nothing was measured, and of what needs a price without one.
+    pub quantities: PerMetric<Quantity>,
     pub phases: PhaseForecast,
     pub law: Laws,
     /// A canary ran out of memory on this configuration: the full run will too. Memory then has no distribution.
@@ -100,18 +90,8 @@ pub struct Forecast {
 impl Forecast {
     /// A forecast that knows nothing, for one reason.
     pub fn unknown(reason: &Unknown) -> Self {
-        let unknown = || Err(reason.clone());
         Self {
-            time_seconds: unknown(),
-            cost_usd: unknown(),
-            memory_bytes: unknown(),
-            memory_percent: unknown(),
-            cpu_percent: unknown(),
-            gpu_percent: unknown(),
-            gpu_memory_percent: unknown(),
-            io_wait_percent: unknown(),
-            step_seconds: unknown(),
-            cost_per_step_usd: unknown(),
+            quantities: PerMetric::of(|_| Err(reason.clone())),
             phases: PhaseForecast::default(),
             law: Laws::default(),
             out_of_memory: false,
@@ -120,6 +100,20 @@ impl Forecast {
             largest_share: None,
             notes: Vec::new(),
         }
+    }
+
+    /// The same with another distribution of one metric.
+    pub fn with(mut self, metric: Metric, quantity: Quantity) -> Self {
+        self.quantities[metric] = quantity;
+        self
+    }
+}
+
+impl Index<Metric> for Forecast {
+    type Output = Quantity;
+
+    fn index(&self, metric: Metric) -> &Quantity {
+        &self.quantities[metric]
     }
 }
 
@@ -212,35 +206,45 @@ pub fn provisional(basis: &Basis) -> Forecast {
 fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     let phases = forecast_phases(runs);
     let (whole, time_law) = apart(runs.extrapolate_time());
-    let time_seconds = match sum_of_phases(runs, &phases) {
+    let time = match sum_of_phases(runs, &phases) {
         Some(sum) => Ok(sum),
         None => whole,
     };
     let time_at_least = runs.time_at_least();
-    let time_seconds = match (time_seconds, time_at_least) {
+    let time = match (time, time_at_least) {
         (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(
             "a canary ran longer than the forecast of the whole run".to_owned(),
         )),
         (time, _) => time,
     };
     let memory = memory::forecast(runs, basis.capacity);
-    let step_seconds = runs.positive_level("step time", |run| seconds(run.step_seconds));
+    let step_time = runs.positive_level(Metric::StepTime.words(), |run| seconds(run.step_seconds));
     let law = Laws {
         time: time_law,
         memory: memory.law,
     };
 
+    let utilization = |metric: Metric, mean: fn(&Usage) -> &Option<Utilization>| {
+        runs.utilization(metric.words(), |run| {
+            let utilization = mean(&run.usage).as_ref()?;
+            Some(utilization.mean.0)
+        })
+    };
+    let quantity = |metric| match metric {
+        Metric::Time => time.clone(),
+        Metric::Cost => cost(basis, &time),
+        Metric::Memory => memory.percent.clone(),
+        Metric::MemoryBytes => memory.bytes.clone(),
+        Metric::CpuUtilization => utilization(metric, |usage| &usage.cpu_percent),
+        Metric::GpuUtilization => utilization(metric, |usage| &usage.gpu_percent),
+        Metric::GpuMemory => memory::forecast_gpu(runs),
+        Metric::IoWait => utilization(metric, |usage| &usage.io_wait_percent),
+        Metric::StepTime => step_time.clone(),
+        Metric::CostPerStep => cost(basis, &step_time),
+    };
+
     Forecast {
-        cost_usd: cost(basis, &time_seconds),
-        cost_per_step_usd: cost(basis, &step_seconds),
-        time_seconds,
-        step_seconds,
-        memory_bytes: memory.bytes,
-        memory_percent: memory.percent,
-        cpu_percent: runs.utilization("CPU utilization", |run| mean(&run.usage.cpu_percent)),
-        gpu_percent: runs.utilization("GPU utilization", |run| mean(&run.usage.gpu_percent)),
-        gpu_memory_percent: memory::forecast_gpu(runs),
-        io_wait_percent: runs.utilization("I/O wait", |run| mean(&run.usage.io_wait_percent)),
+        quantities: PerMetric::of(quantity),
         phases,
         notes: notes::write(runs, &law),
         law,
@@ -402,8 +406,4 @@ fn apart<A, B>(both: Result<(A, B), Unknown>) -> (Result<A, Unknown>, Option<B>)
 
 fn seconds(time: Option<Seconds>) -> Option<f64> {
     time.map(|time| time.0)
-}
-
-fn mean(utilization: &Option<Utilization>) -> Option<f64> {
-    utilization.as_ref().map(|utilization| utilization.mean.0)
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::instance::{Price, PriceEvidence};
 use crate::measurement::{Outcome, PeakMemory, Phases};
+use crate::metric::Metric;
 use crate::units::{Bytes, Percent, UsdPerHour};
 
 const TOTAL: u64 = 100 * Bytes::GIB;
@@ -96,16 +97,20 @@ fn two_hours() -> Vec<Measurement> {
 #[test]
 fn two_hours_at_half_a_dollar_on_six_machines_cost_six_dollars() {
     let one = forecast_of(&two_hours());
-    let time = one.time_seconds.unwrap().median();
+    let time = one[Metric::Time].clone().unwrap().median();
     assert!(near(time, 7200.0, NEAR_A_LINE), "{time}");
-    let cost = one.cost_usd.unwrap().median();
+    let cost = one[Metric::Cost].clone().unwrap().median();
     assert!(near(cost, time * 0.5 / 3600.0, 1e-9));
     let six = forecast_on(
         "6x ml.m5.2xlarge",
         &two_hours(),
         Some(&price(PriceEvidence::PriceList)),
     );
-    assert!(near(six.cost_usd.unwrap().median(), 6.0 * cost, 1e-9));
+    assert!(near(
+        six[Metric::Cost].clone().unwrap().median(),
+        6.0 * cost,
+        1e-9
+    ));
 }
 
 #[test]
@@ -116,8 +121,11 @@ fn an_estimated_price_widens_the_cost_and_not_the_time() {
         &two_hours(),
         Some(&price(PriceEvidence::Estimate)),
     );
-    assert_eq!(listed.time_seconds, estimated.time_seconds);
-    let (listed, estimated) = (listed.cost_usd.unwrap(), estimated.cost_usd.unwrap());
+    assert_eq!(listed[Metric::Time], estimated[Metric::Time]);
+    let (listed, estimated) = (
+        listed[Metric::Cost].clone().unwrap(),
+        estimated[Metric::Cost].clone().unwrap(),
+    );
     // The laws do not lie evenly about the median, so blurring them moves it a little.
     assert!(near(listed.median(), estimated.median(), 0.01));
     assert!(estimated.quantile(0.95) > listed.quantile(0.95));
@@ -127,8 +135,8 @@ fn an_estimated_price_widens_the_cost_and_not_the_time() {
 #[test]
 fn a_cost_without_a_price_is_unknown_with_the_reason() {
     let reason = |instance: &str, price: Option<&Price>| {
-        forecast_on(instance, &two_hours(), price)
-            .cost_usd
+        forecast_on(instance, &two_hours(), price)[Metric::Cost]
+            .clone()
             .unwrap_err()
             .0
     };
@@ -158,10 +166,10 @@ fn memory_in_bytes_becomes_percent_of_the_machine() {
         )
     });
     let forecast = forecast_of(&runs);
-    let bytes = forecast.memory_bytes.unwrap().median();
+    let bytes = forecast[Metric::MemoryBytes].clone().unwrap().median();
     // Memory is taken to bend more often than time, which pulls the median down.
     assert!(near(bytes, Bytes(32 * Bytes::GIB).as_f64(), 0.2), "{bytes}");
-    let percent = forecast.memory_percent.unwrap();
+    let percent = forecast[Metric::Memory].clone().unwrap();
     assert!(near(
         percent.median(),
         100.0 * bytes / Bytes(32 * Bytes::GIB).as_f64(),
@@ -185,12 +193,12 @@ fn memory_measured_in_percent_alone_is_forecast_in_percent() {
         run
     });
     let forecast = forecast_of(&runs);
-    let percent = forecast.memory_percent.unwrap();
+    let percent = forecast[Metric::Memory].clone().unwrap();
     // Memory is taken to bend more often than time: what is this far out pulls the median down.
     assert!(near(percent.median(), 426.0, 0.2), "{}", percent.median());
     assert!(percent.chance_above(100.0) > 0.8);
     assert_eq!(
-        forecast.memory_bytes.unwrap_err().0,
+        forecast[Metric::MemoryBytes].clone().unwrap_err().0,
         "memory was measured in percent of the machine, not in bytes"
     );
 }
@@ -208,8 +216,8 @@ fn a_canary_out_of_memory_settles_memory_and_leaves_time() {
     ));
     let forecast = forecast_of(&runs);
     assert!(forecast.out_of_memory);
-    assert!(forecast.memory_percent.is_err() && forecast.memory_bytes.is_err());
-    assert!(forecast.time_seconds.is_ok());
+    assert!(forecast[Metric::Memory].is_err() && forecast[Metric::MemoryBytes].is_err());
+    assert!(forecast[Metric::Time].is_ok());
     assert!(
         forecast
             .notes
@@ -230,7 +238,7 @@ fn a_canary_ended_at_its_limit_is_a_lower_bound() {
     assert_eq!(within.time_at_least, Some(3600.0));
     assert!(near(within.cost_at_least.unwrap(), 0.5, 1e-12));
     // What 5 % of the data cannot have taken less than makes the full run no shorter.
-    let median = |forecast: &Forecast| forecast.time_seconds.as_ref().unwrap().median();
+    let median = |forecast: &Forecast| forecast[Metric::Time].as_ref().unwrap().median();
     assert!(median(&within) > median(&forecast_of(&two_hours())) && median(&within) > 3600.0);
     // Two hours in full cannot be when 5% took longer: whatever it takes, it is more than that.
     assert!(median(&with(7300.0)) > 7300.0);
@@ -239,7 +247,7 @@ fn a_canary_ended_at_its_limit_is_a_lower_bound() {
         ended(run(1.0, 60.0), Outcome::TimedOut),
     ]);
     assert_eq!(
-        nothing.time_seconds.unwrap_err().0,
+        nothing[Metric::Time].clone().unwrap_err().0,
         "the 1% canary was stopped after 1m, its time limit"
     );
     assert_eq!(nothing.time_at_least, Some(60.0));
@@ -250,22 +258,31 @@ fn what_was_not_measured_is_unknown_and_not_zero() {
     let forecast = forecast_of(&two_hours());
     let reason = |quantity: Quantity| quantity.unwrap_err().0;
     assert_eq!(
-        reason(forecast.memory_bytes),
+        reason(forecast[Metric::MemoryBytes].clone()),
         "no completed run measured memory"
     );
     assert_eq!(
-        reason(forecast.gpu_percent),
+        reason(forecast[Metric::GpuUtilization].clone()),
         "no GPU utilization was measured"
     );
-    assert_eq!(reason(forecast.step_seconds), "no step time was measured");
     assert_eq!(
-        reason(forecast.cost_per_step_usd),
+        reason(forecast[Metric::StepTime].clone()),
+        "no step time was measured"
+    );
+    assert_eq!(
+        reason(forecast[Metric::CostPerStep].clone()),
         "no step time was measured"
     );
     assert_eq!(forecast.phases, PhaseForecast::default());
     let nothing = forecast_of(&[ended(run(1.0, 1.0), Outcome::NoCapacity)]);
-    assert_eq!(reason(nothing.time_seconds), "no canary run completed");
-    assert_eq!(reason(nothing.cost_usd), "no canary run completed");
+    assert_eq!(
+        reason(nothing[Metric::Time].clone()),
+        "no canary run completed"
+    );
+    assert_eq!(
+        reason(nothing[Metric::Cost].clone()),
+        "no canary run completed"
+    );
     assert_eq!(nothing.largest_share, None);
     assert_eq!(
         nothing.notes,
@@ -296,14 +313,21 @@ fn steps_and_utilization_are_levels_and_phases_stand_apart() {
         &runs,
         Some(&price(PriceEvidence::PriceList)),
     );
-    assert!(near(forecast.step_seconds.unwrap().median(), 0.36, 1e-12));
     assert!(near(
-        forecast.cost_per_step_usd.unwrap().median(),
+        forecast[Metric::StepTime].clone().unwrap().median(),
+        0.36,
+        1e-12
+    ));
+    assert!(near(
+        forecast[Metric::CostPerStep].clone().unwrap().median(),
         1e-4,
         1e-12
     ));
-    assert_eq!(forecast.cpu_percent.unwrap().median(), 90.0);
-    assert_eq!(forecast.gpu_memory_percent.unwrap().median(), 70.0);
+    assert_eq!(
+        forecast[Metric::CpuUtilization].clone().unwrap().median(),
+        90.0
+    );
+    assert_eq!(forecast[Metric::GpuMemory].clone().unwrap().median(), 70.0);
     let median = |phase: Option<Predictive>| phase.unwrap().median();
     assert!(near(median(forecast.phases.startup), 120.0, 1e-12));
     // Some of a download of 2 s may be fixed.
@@ -341,7 +365,7 @@ fn phases_that_make_up_the_billed_time_are_forecast_apart_and_added() {
         forecast.phases.training.clone().unwrap(),
         forecast.phases.upload.clone().unwrap(),
     ];
-    let time = forecast.time_seconds.unwrap();
+    let time = forecast[Metric::Time].clone().unwrap();
     // 500 s, 2060 s and 8 s; the upload may grow though it was not seen to.
     assert!(near(time.median(), 2568.0, 0.05), "{}", time.median());
     // Independent errors: the whole is relatively better known than the download and not as well as if all erred apart.
@@ -370,10 +394,10 @@ fn phases_that_lack_or_do_not_make_up_the_billed_time_leave_it_its_own_law() {
     short[2].phases.training = Some(Seconds(100.0));
     for odd in [lacking, short] {
         let forecast = forecast_of(&odd);
-        assert_eq!(forecast.time_seconds, whole.time_seconds);
+        assert_eq!(forecast[Metric::Time], whole[Metric::Time]);
         assert_eq!(forecast.law.time, whole.law.time);
     }
-    assert_ne!(forecast_of(&runs).time_seconds, whole.time_seconds);
+    assert_ne!(forecast_of(&runs)[Metric::Time], whole[Metric::Time]);
 }
 
 #[test]
@@ -384,7 +408,7 @@ fn a_phase_that_took_no_time_adds_none() {
     });
     let forecast = forecast_of(&runs);
     assert_eq!(
-        forecast.time_seconds.unwrap(),
+        forecast[Metric::Time].clone().unwrap(),
         forecast.phases.training.unwrap()
     );
 }
@@ -406,10 +430,10 @@ fn two_levels_of_work_give_the_time_of_all_the_work() {
         run
     })
     .to_vec();
-    let time = forecast_of(&runs).time_seconds.unwrap();
+    let time = forecast_of(&runs)[Metric::Time].clone().unwrap();
     assert!(near(time.median(), 850.0, 0.1), "{}", time.median());
     assert_eq!(
-        forecast_of(&runs[..3]).time_seconds.unwrap_err().0,
+        forecast_of(&runs[..3])[Metric::Time].clone().unwrap_err().0,
         "every completed run did the same part of the full run's work; a forecast needs a second level of work"
     );
 }
@@ -458,7 +482,7 @@ fn a_percentile_in_place_of_a_mean_is_said() {
 #[test]
 fn a_run_in_full_among_the_canaries_leaves_only_noise() {
     let runs = [10.0, 50.0, 100.0].map(|percent| run(percent, 40.0 + 71.6 * percent));
-    let time = forecast_of(&runs).time_seconds.unwrap();
+    let time = forecast_of(&runs)[Metric::Time].clone().unwrap();
     assert!(near(time.median(), 7200.0, 0.01));
     // The prior's noise of 5 % alone spans 1.18.
     assert!(time.quantile(0.95) / time.quantile(0.05) < 1.25);
@@ -471,13 +495,13 @@ fn numbers_that_are_no_numbers_count_as_not_measured() {
         runs.push(run(4.0, value));
     }
     assert_eq!(
-        forecast_of(&runs).time_seconds,
-        forecast_of(&two_hours()).time_seconds
+        forecast_of(&runs)[Metric::Time],
+        forecast_of(&two_hours())[Metric::Time]
     );
     let mut odd = run(1.0, 1.0);
     odd.bytes = None;
     odd.fraction = Fraction(f64::NAN);
-    assert!(forecast_of(&[odd]).time_seconds.is_err());
+    assert!(forecast_of(&[odd])[Metric::Time].is_err());
 }
 
 /// Three to twelve noisy runs on several sizes.
@@ -523,7 +547,7 @@ proptest! {
             })
             .collect();
         let (before, after) =
-            (forecast_of(&runs).time_seconds.unwrap(), forecast_of(&slower).time_seconds.unwrap());
+            (forecast_of(&runs)[Metric::Time].clone().unwrap(), forecast_of(&slower)[Metric::Time].clone().unwrap());
         prop_assert!(near(after.median(), before.median() * factor, 1e-6));
         prop_assert!(near(after.quantile(0.95), before.quantile(0.95) * factor, 1e-6));
     }
@@ -533,14 +557,14 @@ proptest! {
         // From no fixed part to one of half the time at 50 %: what grows must be seen in the canaries.
         let at = |percent: f64| unit * (fixed + 2.0 * percent);
         let runs = [1.0, 2.0, 5.0, 20.0, 50.0].map(|percent| run(percent, at(percent)));
-        let time = forecast_of(&runs).time_seconds.unwrap();
+        let time = forecast_of(&runs)[Metric::Time].clone().unwrap();
         prop_assert!(near(time.median(), at(100.0), 0.03));
     }
 
     #[test]
     fn the_point_lies_in_its_interval_and_is_not_below_the_largest_canary(runs in noisy_runs()) {
         let forecast = forecast_of(&runs);
-        let (time, law) = (forecast.time_seconds.unwrap(), forecast.law.time.unwrap());
+        let (time, law) = (forecast[Metric::Time].clone().unwrap(), forecast.law.time.unwrap());
         let estimate = Estimate::of(&time, Fraction(0.95));
         prop_assert!(0.0 < estimate.lower && estimate.lower <= estimate.point);
         prop_assert!(estimate.point <= estimate.upper && estimate.upper.is_finite());

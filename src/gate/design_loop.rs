@@ -10,6 +10,7 @@ use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
+use crate::metric::Metric;
 use crate::plan::{
     self, Aim, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, SpendingRule, StopReason,
 };
@@ -301,7 +302,7 @@ impl Session<'_> {
                 Fraction(1.0 - (1.0 - budget.certainty.0) * CHANCE_FOR_A_SHORT_CUT)
             };
             // What only a canary beyond its time limit left unknown, others may still tell.
-            let is_bounded = forecast.time_at_least.is_some() && forecast.time_seconds.is_err();
+            let is_bounded = forecast.time_at_least.is_some() && forecast[Metric::Time].is_err();
             let decided = counting.iter().all(|line| {
                 line.is_decided(certainty)
                     || (has_enough && line.verdict == LineVerdict::Unknown && !is_bounded)
@@ -312,7 +313,7 @@ impl Session<'_> {
                 Aim::GoOn
             };
         }
-        let is_narrow = forecast.time_seconds.is_ok_and(|time| {
+        let is_narrow = forecast[Metric::Time].as_ref().is_ok_and(|time| {
             time.quantile(budget.certainty.0) <= NARROW * time.quantile(1.0 - budget.certainty.0)
         });
         if is_narrow {

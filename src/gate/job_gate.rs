@@ -18,9 +18,10 @@ use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner};
+use crate::metric::Metric;
 use crate::plan::{self, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
-use crate::spec::{BackendKind, BudgetLine, Job, LineKind};
+use crate::spec::{BackendKind, BudgetLine, Job};
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
@@ -181,8 +182,7 @@ fn no_base_yet(
             branch = commit.branch(),
         ));
     }
-    let is_increase =
-        |line: &BudgetLine| matches!(line.kind, LineKind::CostIncrease | LineKind::TimeIncrease);
+    let is_increase = |line: &BudgetLine| line.kind.is_increase();
     let has_increase = job.budget.lines.iter().any(is_increase);
     has_increase.then(|| {
         "There is no base to compare with, so increases are not judged: they are on a pull request, and with `--base REF`.".to_owned()
@@ -221,7 +221,7 @@ async fn keep(
     report: &mut JobReport,
 ) -> Result<(), AppError> {
     // A check that broke off, or whose training failed, says nothing that others could be held against.
-    let has_time = |row: &InstanceForecast| row.estimates.time_seconds.is_some();
+    let has_time = |row: &InstanceForecast| row.estimates[Metric::Time].is_some();
     let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
         && report.forecasts.first().is_some_and(has_time);
     let is_baseline = match request.purpose {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::{Measurement, Outcome};
+use crate::metric::Metric;
 use crate::report::InstanceForecast;
 use crate::verdict::Verdict;
 
@@ -70,7 +71,7 @@ impl ForecastRecord {
     pub fn tells(&self) -> bool {
         let row = self.forecasts.first();
         let runs_out = |run: &Measurement| matches!(run.outcome, Outcome::OutOfMemory { .. });
-        row.is_some_and(|row| row.estimates.time_seconds.is_some())
+        row.is_some_and(|row| row.estimates[Metric::Time].is_some())
             || self.measurements.iter().any(runs_out)
     }
 
@@ -78,7 +79,7 @@ impl ForecastRecord {
     pub fn is_whole(&self) -> bool {
         let row = self.forecasts.first();
         !matches!(self.verdict, Verdict::Failed | Verdict::Unknown)
-            && row.is_some_and(|row| row.estimates.time_seconds.is_some())
+            && row.is_some_and(|row| row.estimates[Metric::Time].is_some())
     }
 }
 

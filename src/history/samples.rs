@@ -9,6 +9,7 @@ use super::record::{Command, Content, Event, ForecastRecord, Record, SCHEMA_VERS
 use super::{Entry, History, Loaded, Scope};
 use crate::forecast::Estimate;
 use crate::measurement::{Measurement, Outcome};
+use crate::metric::Metric;
 use crate::report::{Estimates, InstanceForecast};
 use crate::units::{Fraction, Seconds};
 use crate::verdict::Verdict;
@@ -74,15 +75,15 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         verdict: Verdict::Within,
         not_measured: None,
         estimated_from: None,
-        estimates: Estimates {
-            time_seconds: Some(Estimate {
+        estimates: Estimates::from([(
+            Metric::Time,
+            Some(Estimate {
                 point: 3600.0,
                 lower: 3000.0,
                 upper: 4000.0,
                 level: 0.9,
             }),
-            ..Estimates::default()
-        },
+        )]),
         phases: Default::default(),
         delta: Default::default(),
         law: Default::default(),

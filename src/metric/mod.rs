@@ -36,7 +36,7 @@ pub enum Metric {
 
 /// What is known of a metric beside how it is forecast.
 #[derive(Clone, Copy)]
-struct Row {
+struct MetricRow {
     /// The name in the report's JSON.
     key: &'static str,
     words: &'static str,
@@ -64,9 +64,9 @@ impl Metric {
         Self::CostPerStep,
     ];
 
-    const fn row(self) -> Row {
+    const fn row(self) -> MetricRow {
         match self {
-            Self::Time => Row {
+            Self::Time => MetricRow {
                 key: "time_seconds",
                 words: "time",
                 unit: Unit::Time,
@@ -82,7 +82,7 @@ impl Metric {
                     description: "How much longer than the base the full run may take.",
                 }),
             },
-            Self::Cost => Row {
+            Self::Cost => MetricRow {
                 key: "cost_usd",
                 words: "cost",
                 unit: Unit::Money,
@@ -98,7 +98,7 @@ impl Metric {
                     description: "How much more than the base the full run may cost.",
                 }),
             },
-            Self::Memory => Row {
+            Self::Memory => MetricRow {
                 key: "memory_percent",
                 words: "memory",
                 unit: Unit::Percent,
@@ -110,7 +110,7 @@ impl Metric {
                 }),
                 increase: None,
             },
-            Self::MemoryBytes => Row {
+            Self::MemoryBytes => MetricRow {
                 key: "memory_bytes",
                 words: "peak memory",
                 unit: Unit::Bytes,
@@ -118,7 +118,7 @@ impl Metric {
                 line: None,
                 increase: None,
             },
-            Self::CpuUtilization => Row {
+            Self::CpuUtilization => MetricRow {
                 key: "cpu_percent",
                 words: "CPU utilization",
                 unit: Unit::Percent,
@@ -130,7 +130,7 @@ impl Metric {
                 }),
                 increase: None,
             },
-            Self::GpuUtilization => Row {
+            Self::GpuUtilization => MetricRow {
                 key: "gpu_percent",
                 words: "GPU utilization",
                 unit: Unit::Percent,
@@ -142,7 +142,7 @@ impl Metric {
                 }),
                 increase: None,
             },
-            Self::GpuMemory => Row {
+            Self::GpuMemory => MetricRow {
                 key: "gpu_memory_percent",
                 words: "GPU memory",
                 unit: Unit::Percent,
@@ -154,7 +154,7 @@ impl Metric {
                 }),
                 increase: None,
             },
-            Self::IoWait => Row {
+            Self::IoWait => MetricRow {
                 key: "io_wait_percent",
                 words: "I/O wait",
                 unit: Unit::Percent,
@@ -166,7 +166,7 @@ impl Metric {
                 }),
                 increase: None,
             },
-            Self::StepTime => Row {
+            Self::StepTime => MetricRow {
                 key: "step_seconds",
                 words: "step time",
                 unit: Unit::StepTime,
@@ -174,7 +174,7 @@ impl Metric {
                 line: None,
                 increase: None,
             },
-            Self::CostPerStep => Row {
+            Self::CostPerStep => MetricRow {
                 key: "cost_per_step_usd",
                 words: "cost per step",
                 unit: Unit::Money,

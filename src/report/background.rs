@@ -10,6 +10,7 @@ use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
 use crate::instance::Price;
 use crate::measurement::Measurement;
+use crate::metric::Metric;
 use crate::units::{Percent, Seconds};
 
 /// Phases are worth a sentence when one beside the training takes this share of it.
@@ -135,7 +136,7 @@ pub(super) fn law_against_measured(jobs: &[&JobReport]) -> Grid {
     let mut rows = Vec::new();
     for job in jobs {
         for forecast in &job.forecasts {
-            let (Some(law), Some(full)) = (&forecast.law.time, &forecast.estimates.time_seconds)
+            let (Some(law), Some(full)) = (&forecast.law.time, &forecast.estimates[Metric::Time])
             else {
                 continue;
             };
@@ -293,7 +294,7 @@ fn interval_words(jobs: &[&JobReport]) -> Option<String> {
     let (job, forecast) = jobs
         .iter()
         .find_map(|job| Some((job, job.forecasts.first()?)))?;
-    let level = forecast.estimates.time_seconds?.level;
+    let level = forecast.estimates[Metric::Time]?.level;
     let holds = format!(
         "made to hold one new full run in {} of 100 cases",
         cases_of_a_hundred(level)

@@ -4,6 +4,7 @@ use super::JobReport;
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
 use crate::measurement::{Measurement, Outcome, Start, Utilization};
+use crate::metric::Metric;
 use crate::units::{Percent, Seconds, Usd};
 
 /// Every canary run, in the order of the plan. With several jobs the first column names the job.
@@ -151,7 +152,7 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
     let full_usd: Option<Usd> = jobs.iter().map(|job| job.spend.full_run_usd).sum();
     let full_seconds: Option<f64> = jobs
         .iter()
-        .map(|job| Some(job.forecasts.first()?.estimates.time_seconds?.point))
+        .map(|job| Some(job.forecasts.first()?.estimates[Metric::Time]?.point))
         .sum();
     match (paid, full_usd, full_seconds) {
         (Some(Usd(paid)), Some(Usd(full_usd)), _) if full_usd > 0.0 => {

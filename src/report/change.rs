@@ -7,6 +7,7 @@ use crate::drift::{Cause, CauseShare};
 use crate::forecast::Estimate;
 pub(super) use crate::grammar::list as joined;
 use crate::instance::InstanceConfiguration;
+use crate::metric::Metric;
 
 /// A part of the change that is less than this share of the base is not worth a word.
 const LEAST_SHARE: f64 = 0.01;
@@ -115,8 +116,8 @@ fn notable(baseline: &Baseline, forecast: &InstanceForecast) -> Vec<Notable> {
         let base = total?.point - change?.point;
         (base > 0.0).then_some(base)
     };
-    let base_usd = base(estimates.cost_usd, *cost_usd);
-    let base_seconds = base(estimates.time_seconds, *time_seconds);
+    let base_usd = base(estimates[Metric::Cost], *cost_usd);
+    let base_seconds = base(estimates[Metric::Time], *time_seconds);
     let mut notable: Vec<Notable> = causes
         .iter()
         .filter(|share| {

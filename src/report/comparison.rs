@@ -9,50 +9,30 @@ use super::words::{self, Quantity};
 use super::{BudgetRow, InstanceForecast, JobReport};
 use crate::forecast::Estimate;
 use crate::instance::Price;
-use crate::spec::{Bound, Level, LineKind};
+use crate::metric::{LineKind, Metric};
+use crate::spec::{Bound, Level};
 use crate::units::Bytes;
 use crate::verdict::{self, LineVerdict, Verdict};
 
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
-    Time,
-    Cost,
-    Memory,
-    Cpu,
-    Gpu,
-    GpuMemory,
-    IoWait,
-    Step,
-    CostPerStep,
+    Metric(Metric),
     VersusBase,
 }
 
 impl Column {
-    const ALL: [Self; 10] = [
-        Self::Time,
-        Self::Cost,
-        Self::Memory,
-        Self::Cpu,
-        Self::Gpu,
-        Self::GpuMemory,
-        Self::IoWait,
-        Self::Step,
-        Self::CostPerStep,
-        Self::VersusBase,
-    ];
+    /// Of every metric that has one, then that of the base.
+    fn all() -> impl Iterator<Item = Self> {
+        let titled = Metric::ALL
+            .into_iter()
+            .filter(|metric| metric.title().is_some());
+        titled.map(Self::Metric).chain([Self::VersusBase])
+    }
 
     pub(super) fn title(self) -> &'static str {
         match self {
-            Self::Time => "Time",
-            Self::Cost => "Cost",
-            Self::Memory => "Memory",
-            Self::Cpu => "CPU",
-            Self::Gpu => "GPU",
-            Self::GpuMemory => "GPU mem",
-            Self::IoWait => "I/O wait",
-            Self::Step => "Step",
-            Self::CostPerStep => "Cost/step",
+            Self::Metric(metric) => metric.title().unwrap_or(metric.words()),
             Self::VersusBase => "vs base",
         }
     }
@@ -60,42 +40,24 @@ impl Column {
     /// The column that shows a budget line's estimate.
     fn of_line(line: LineKind) -> Self {
         match line {
-            LineKind::Cost => Self::Cost,
-            LineKind::Time => Self::Time,
-            LineKind::Memory => Self::Memory,
-            LineKind::GpuMemory => Self::GpuMemory,
-            LineKind::CostPerStep => Self::CostPerStep,
-            LineKind::CostIncrease | LineKind::TimeIncrease => Self::VersusBase,
-            LineKind::CpuUtilization => Self::Cpu,
-            LineKind::GpuUtilization => Self::Gpu,
-            LineKind::IoWait => Self::IoWait,
+            LineKind::Absolute(metric) => Self::Metric(metric),
+            LineKind::Increase(_) => Self::VersusBase,
         }
     }
 
     pub(super) fn figure(self, forecast: &InstanceForecast) -> Option<Figure> {
-        let estimates = &forecast.estimates;
-        let (quantity, estimate) = match self {
-            Self::Time => (Quantity::Time, estimates.time_seconds),
-            Self::Cost => (Quantity::Money, estimates.cost_usd),
-            Self::Memory => (Quantity::Percent, estimates.memory_percent),
-            Self::Cpu => (Quantity::Percent, estimates.cpu_percent),
-            Self::Gpu => (Quantity::Percent, estimates.gpu_percent),
-            Self::GpuMemory => (Quantity::Percent, estimates.gpu_memory_percent),
-            Self::IoWait => (Quantity::Percent, estimates.io_wait_percent),
-            Self::Step => (Quantity::StepTime, estimates.step_seconds),
-            Self::CostPerStep => (Quantity::Money, estimates.cost_per_step_usd),
-            Self::VersusBase => return versus_base(forecast),
+        let Self::Metric(metric) = self else {
+            return versus_base(forecast);
         };
-        let estimate = estimate?;
+        let (unit, estimate) = (metric.unit(), forecast.estimates[metric]?);
         let price_is_estimate = forecast.price.as_ref().is_some_and(Price::is_estimate);
-        let is_derived_from_price = matches!(self, Self::Cost | Self::CostPerStep);
-        let mark = if price_is_estimate && is_derived_from_price {
+        let mark = if price_is_estimate && metric.is_priced() {
             "~"
         } else {
             ""
         };
-        let point = format!("{mark}{}", quantity.figure(estimate.point));
-        Some(Figure::of(point, quantity.interval(&estimate)))
+        let point = format!("{mark}{}", unit.figure(estimate.point));
+        Some(Figure::of(point, unit.interval(&estimate)))
     }
 }
 
@@ -222,34 +184,28 @@ fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> 
             !matches!(verdict, LineVerdict::NotApplicable | LineVerdict::Within)
         })
     };
-    Column::ALL
-        .into_iter()
+    Column::all()
         .filter(|&column| match column {
-            Column::Time => true,
+            Column::Metric(Metric::Time) => true,
             // GPU types have more to say of their GPUs.
-            Column::Cpu => has_line(column) || (has_figure(column) && !has_figure(Column::Gpu)),
-            Column::IoWait => is_in_question(column),
-            // Only who asks for them has step times.
-            Column::Step
-            | Column::CostPerStep
-            | Column::Cost
-            | Column::Memory
-            | Column::Gpu
-            | Column::GpuMemory
-            | Column::VersusBase => has_figure(column) || has_line(column),
+            Column::Metric(Metric::CpuUtilization) => {
+                let gpu = Column::Metric(Metric::GpuUtilization);
+                has_line(column) || (has_figure(column) && !has_figure(gpu))
+            }
+            Column::Metric(Metric::IoWait) => is_in_question(column),
+            Column::Metric(_) | Column::VersusBase => has_figure(column) || has_line(column),
         })
         .collect()
 }
 
 /// The numbers of a forecast that these columns do not show: `CPU 22% (20–24)`.
 pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> Vec<String> {
-    let memory = forecast.estimates.memory_bytes.map(|estimate| {
+    let memory = forecast.estimates[Metric::MemoryBytes].map(|estimate| {
         let [point, lower, upper] =
             [estimate.point, estimate.lower, estimate.upper].map(Bytes::from_f64);
         format!("peak memory {point} ({lower}–{upper})")
     });
-    let columns = Column::ALL
-        .into_iter()
+    let columns = Column::all()
         .filter(|column| !shown.contains(column))
         .filter_map(|column| {
             let Figure {
@@ -346,7 +302,7 @@ fn told_by_others(forecast: &InstanceForecast) -> Option<(String, String)> {
     forecast.estimated_from.as_ref()?;
     let row = decisive_line(forecast).or_else(|| {
         let mut rows = forecast.budget.iter();
-        rows.find(|row| row.line == LineKind::Memory)
+        rows.find(|row| row.line == LineKind::Absolute(Metric::Memory))
     })?;
     let chance = words::chance(row.chance_of_breach?, row.bound);
     Some((use_of(row, forecast), chance))
@@ -356,7 +312,7 @@ fn told_by_others(forecast: &InstanceForecast) -> Option<(String, String)> {
 fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> String {
     let name = row.line.words();
     let Some(value) = value_of(row.line, forecast) else {
-        return name.to_owned();
+        return name.into_owned();
     };
     let is_increase = Column::of_line(row.line) == Column::VersusBase;
     if row.bound == Bound::Min || is_increase {
@@ -373,18 +329,11 @@ fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
 
 /// The point that a line's limit is held against, in the unit of the limit.
 fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
-    let estimates = &forecast.estimates;
     let estimate = match line {
-        LineKind::Cost => estimates.cost_usd,
-        LineKind::Time => estimates.time_seconds,
-        LineKind::Memory => estimates.memory_percent,
-        LineKind::GpuMemory => estimates.gpu_memory_percent,
-        LineKind::CostPerStep => estimates.cost_per_step_usd,
-        LineKind::CpuUtilization => estimates.cpu_percent,
-        LineKind::GpuUtilization => estimates.gpu_percent,
-        LineKind::IoWait => estimates.io_wait_percent,
-        LineKind::CostIncrease => cost_change(forecast),
-        LineKind::TimeIncrease => time_change(forecast),
+        LineKind::Absolute(metric) => forecast.estimates[metric],
+        LineKind::Increase(Metric::Cost) => cost_change(forecast),
+        LineKind::Increase(Metric::Time) => time_change(forecast),
+        LineKind::Increase(_) => None,
     };
     estimate.map(|estimate| estimate.point)
 }
@@ -392,14 +341,14 @@ fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
 /// In percent of what the base costs.
 fn cost_change(forecast: &InstanceForecast) -> Option<Estimate> {
     let delta = &forecast.delta;
-    let of_amount = || relative(delta.cost_usd, forecast.estimates.cost_usd);
+    let of_amount = || relative(delta.cost_usd, forecast.estimates[Metric::Cost]);
     delta.cost_percent.or_else(of_amount)
 }
 
 /// In percent of how long the base takes.
 fn time_change(forecast: &InstanceForecast) -> Option<Estimate> {
     let delta = &forecast.delta;
-    let of_amount = || relative(delta.time_seconds, forecast.estimates.time_seconds);
+    let of_amount = || relative(delta.time_seconds, forecast.estimates[Metric::Time]);
     delta.time_percent.or_else(of_amount)
 }
 

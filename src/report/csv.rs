@@ -9,6 +9,7 @@
 use super::escape::{NAME_LIMIT, for_spreadsheet};
 use super::{InstanceForecast, Report};
 use crate::forecast::Estimate;
+use crate::metric::Metric;
 
 /// The columns; the first eight are the library's. Times are in seconds, `price` in US dollars per second.
 pub const HEADER: [&str; 23] = [
@@ -57,12 +58,12 @@ pub fn render(report: &Report) -> String {
 fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     let estimates = &forecast.estimates;
     let [cpu, memory, time, gpu, gpu_memory, cost] = [
-        estimates.cpu_percent,
-        estimates.memory_percent,
-        estimates.time_seconds,
-        estimates.gpu_percent,
-        estimates.gpu_memory_percent,
-        estimates.cost_usd,
+        estimates[Metric::CpuUtilization],
+        estimates[Metric::Memory],
+        estimates[Metric::Time],
+        estimates[Metric::GpuUtilization],
+        estimates[Metric::GpuMemory],
+        estimates[Metric::Cost],
     ];
     let point = |estimate: Option<Estimate>| number(estimate.map(|e| e.point));
     let verdict = serde_json::to_value(forecast.verdict).expect("a verdict is a word");

@@ -6,6 +6,7 @@ use super::words::{self, Quantity};
 use super::{JobReport, change};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
 use crate::forecast::Estimate;
+use crate::metric::Metric;
 use crate::units::Usd;
 
 /// There are four; a stored report may name more.
@@ -102,12 +103,10 @@ pub(super) fn finding(job: &JobReport, drift: &Drift) -> String {
 /// What a full run takes now, in what is compared: `63 USD`.
 fn level(job: &JobReport, compared: Option<Quantity>) -> Option<String> {
     let estimates = &job.forecasts.first()?.estimates;
-    let cost = estimates
-        .cost_usd
-        .filter(|_| compared != Some(Quantity::Time));
+    let cost = estimates[Metric::Cost].filter(|_| compared != Some(Quantity::Time));
     match cost {
         Some(cost) => Some(Quantity::Money.figure(cost.point)),
-        None => Some(Quantity::Time.figure(estimates.time_seconds?.point)),
+        None => Some(Quantity::Time.figure(estimates[Metric::Time]?.point)),
     }
 }
 

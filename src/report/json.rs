@@ -158,6 +158,7 @@ fn forbid_null(schema: &mut Value) {
 mod tests {
     use super::super::samples;
     use super::*;
+    use crate::metric::Metric;
 
     #[test]
     fn every_sample_comes_back_as_it_was_and_without_null() {
@@ -182,13 +183,13 @@ mod tests {
     fn an_estimate_that_json_cannot_hold_is_left_out() {
         let mut report = samples::within();
         let estimates = &mut report.jobs[0].forecasts[0].estimates;
-        estimates.time_seconds.as_mut().unwrap().upper = f64::INFINITY;
-        estimates.cost_usd.as_mut().unwrap().lower = f64::NAN;
+        estimates[Metric::Time].as_mut().unwrap().upper = f64::INFINITY;
+        estimates[Metric::Cost].as_mut().unwrap().lower = f64::NAN;
         let again = from_json(&to_json(&report)).unwrap();
         let estimates = &again.jobs[0].forecasts[0].estimates;
-        assert_eq!(estimates.time_seconds, None);
-        assert_eq!(estimates.cost_usd, None);
-        assert!(estimates.memory_percent.is_some());
+        assert_eq!(estimates[Metric::Time], None);
+        assert_eq!(estimates[Metric::Cost], None);
+        assert!(estimates[Metric::Memory].is_some());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::chart::{Chart, ChartAxis, ChartSeries, ChartXAxis};
 use super::text::Prose;
 use super::{InstanceForecast, JobReport};
 use crate::forecast::Law;
+use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
 
 /// Of the law's line: enough to show a bend.
@@ -65,7 +66,8 @@ pub(super) fn of(job: &JobReport) -> Option<Chart> {
 }
 
 fn caption(limit: Option<f64>, shown_limit: Option<f64>) -> String {
-    let limit = limit.map(|limit| crate::verdict::words::limit(LineKind::Time, limit));
+    let limit =
+        limit.map(|limit| crate::verdict::words::limit(LineKind::Absolute(Metric::Time), limit));
     match (limit, shown_limit) {
         (Some(limit), Some(_)) => {
             format!("The purple line is the law, the green one the limit of {limit}.")
@@ -86,7 +88,7 @@ fn time_limit(forecast: &InstanceForecast) -> Option<f64> {
     forecast
         .budget
         .iter()
-        .filter(|row| row.line == LineKind::Time && row.bound == Bound::Max)
+        .filter(|row| row.line == LineKind::Absolute(Metric::Time) && row.bound == Bound::Max)
         .map(|row| row.limit)
         .filter(|limit| limit.is_finite() && *limit > 0.0)
         .reduce(f64::min)

@@ -19,6 +19,7 @@ mod drift;
 mod drift_chart;
 mod drift_issue;
 pub mod escape;
+mod estimates;
 mod failures;
 mod footer;
 pub mod format;
@@ -40,6 +41,7 @@ mod text;
 pub mod words;
 
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
+pub use estimates::Estimates;
 pub(crate) use json::omit_nulls;
 pub use json::{ReportError, from_json, measurement_schema, report_schema, to_json};
 pub use length::render_within;
@@ -251,31 +253,6 @@ pub struct InstanceForecast {
     pub price: Option<Price>,
     #[serde(default)]
     pub budget: Vec<BudgetRow>,
-}
-
-/// Each quantity of the full run with its interval.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Estimates {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_seconds: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_percent: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_bytes: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_percent: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu_percent: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu_memory_percent: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub io_wait_percent: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step_seconds: Option<Estimate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_per_step_usd: Option<Estimate>,
 }
 
 /// Each phase of the full run, in seconds; `startup` is not billed.

@@ -4,6 +4,7 @@ use super::comparison::Column;
 use super::text::Prose;
 use super::words;
 use super::{InstanceForecast, JobReport, LimitNeeded, Recommendation};
+use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
 use crate::verdict::{self, Verdict};
 
@@ -31,14 +32,14 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
             job,
             cheapest.as_deref(),
             &recommendation.cheapest_ties,
-            Column::Cost,
+            Column::Metric(Metric::Cost),
         ),
         choice(
             "Fastest: {}.",
             job,
             fastest.as_deref(),
             &recommendation.fastest_ties,
-            Column::Time,
+            Column::Metric(Metric::Time),
         ),
     ];
     Some(Prose::joined(choices.into_iter().flatten(), " "))
@@ -53,7 +54,13 @@ fn one_is_both(job: &JobReport, both: &str) -> Prose {
         1 => "Only {} is within budget{}.",
         _ => "{} is the cheapest and the fastest within budget{}.",
     };
-    let figures = match figures(job, both, &[Column::Cost, Column::Time]).as_slice() {
+    let figures = match figures(
+        job,
+        both,
+        &[Column::Metric(Metric::Cost), Column::Metric(Metric::Time)],
+    )
+    .as_slice()
+    {
         [] => Prose::default(),
         figures => Prose::fill(": {}", [Prose::literal(figures.join(", "))]),
     };
@@ -98,8 +105,8 @@ fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
         return none;
     };
     let column = match closest.if_limits.first().map(|needed| needed.line) {
-        Some(LineKind::Cost) => Column::Time,
-        _ => Column::Cost,
+        Some(LineKind::Absolute(Metric::Cost)) => Column::Metric(Metric::Time),
+        _ => Column::Metric(Metric::Cost),
     };
     let at = match figures(job, &closest.instance, &[column]).first() {
         Some(at) => Prose::fill(" at {}", [Prose::literal(at.as_str())]),
@@ -134,12 +141,12 @@ fn limit_needed(needed: &LimitNeeded) -> String {
 
 /// A limit as people write it, and on the side where it is enough.
 fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
-    let step = match words::Quantity::of_line(line) {
+    let step = match line.unit() {
         words::Quantity::Time | words::Quantity::StepTime if limit >= 3600.0 => 300.0,
         words::Quantity::Time | words::Quantity::StepTime if limit >= 60.0 => 10.0,
         words::Quantity::Time | words::Quantity::StepTime => 1.0,
         // Two figures, or three where they begin with a 1.
-        words::Quantity::Money | words::Quantity::Percent if limit > 0.0 => {
+        _ if limit > 0.0 => {
             let magnitude = 10_f64.powf(limit.log10().floor());
             if limit / magnitude < 2.0 {
                 magnitude / 100.0
@@ -147,7 +154,7 @@ fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
                 magnitude / 10.0
             }
         }
-        words::Quantity::Money | words::Quantity::Percent => return limit,
+        _ => return limit,
     };
     // What a computer's arithmetic adds is no reason for another step.
     let steps = limit / step;
@@ -245,8 +252,8 @@ mod tests {
                 closest: Some(super::super::ClosestFit {
                     instance: "6x ml.m5.4xlarge".to_owned(),
                     if_limits: vec![
-                        needed(LineKind::Cost, 64.2),
-                        needed(LineKind::Time, 35_432.0)
+                        needed(LineKind::Absolute(Metric::Cost), 64.2),
+                        needed(LineKind::Absolute(Metric::Time), 35_432.0)
                     ],
                 }),
                 ..Recommendation::default()
@@ -259,13 +266,18 @@ mod tests {
     #[test]
     fn a_limit_that_is_named_is_enough() {
         for (line, bound, limit, named) in [
-            (LineKind::Memory, Bound::Max, 95.2, 96.0),
-            (LineKind::Memory, Bound::Max, 96.0, 96.0),
-            (LineKind::Cost, Bound::Max, 0.0701, 0.071),
-            (LineKind::Cost, Bound::Max, 0.07, 0.07),
-            (LineKind::Cost, Bound::Max, 1234.0, 1240.0),
-            (LineKind::Time, Bound::Max, 61.0, 70.0),
-            (LineKind::CpuUtilization, Bound::Min, 26.7, 26.0),
+            (LineKind::Absolute(Metric::Memory), Bound::Max, 95.2, 96.0),
+            (LineKind::Absolute(Metric::Memory), Bound::Max, 96.0, 96.0),
+            (LineKind::Absolute(Metric::Cost), Bound::Max, 0.0701, 0.071),
+            (LineKind::Absolute(Metric::Cost), Bound::Max, 0.07, 0.07),
+            (LineKind::Absolute(Metric::Cost), Bound::Max, 1234.0, 1240.0),
+            (LineKind::Absolute(Metric::Time), Bound::Max, 61.0, 70.0),
+            (
+                LineKind::Absolute(Metric::CpuUtilization),
+                Bound::Min,
+                26.7,
+                26.0,
+            ),
         ] {
             assert_eq!(generous(line, bound, limit), named, "{limit}");
         }

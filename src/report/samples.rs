@@ -10,6 +10,7 @@ use crate::instance::{InstanceConfiguration, Price, PriceEvidence};
 use crate::measurement::{
     self, Measurement, Outcome, PeakMemory, Phases, Reused, Start, Usage, Utilization,
 };
+use crate::metric::Metric;
 use crate::spec::{BackendKind, Bound, Level, LineKind};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
 use crate::verdict::{ExistingBreach, LineVerdict, Verdict};
@@ -227,13 +228,12 @@ pub(super) fn churn() -> Report {
     let mut judged = forecast(
         "ml.m5.2xlarge",
         Verdict::Exceeded,
-        Estimates {
-            time_seconds: estimate(20_520.0, 18_300.0, 23_460.0),
-            cost_usd: estimate(63.0, 56.0, 72.0),
-            memory_percent: estimate(71.0, 66.0, 78.0),
-            cpu_percent: estimate(94.0, 94.0, 94.0),
-            ..Estimates::default()
-        },
+        Estimates::from([
+            (Metric::Time, estimate(20_520.0, 18_300.0, 23_460.0)),
+            (Metric::Cost, estimate(63.0, 56.0, 72.0)),
+            (Metric::Memory, estimate(71.0, 66.0, 78.0)),
+            (Metric::CpuUtilization, estimate(94.0, 94.0, 94.0)),
+        ]),
     );
     judged.price = price(63.0 / 5.7, PriceEvidence::PriceList);
     judged.law = Laws {
@@ -249,44 +249,75 @@ pub(super) fn churn() -> Report {
     judged.budget = budget(
         0,
         [
-            line(LineKind::Cost, 50.0, 0.992, LineVerdict::Exceeded),
-            line(LineKind::Time, 28_800.0, 0.001, LineVerdict::Within),
-            line(LineKind::Memory, 90.0, 0.002, LineVerdict::Within),
+            line(
+                LineKind::Absolute(Metric::Cost),
+                50.0,
+                0.992,
+                LineVerdict::Exceeded,
+            ),
+            line(
+                LineKind::Absolute(Metric::Time),
+                28_800.0,
+                0.001,
+                LineVerdict::Within,
+            ),
+            line(
+                LineKind::Absolute(Metric::Memory),
+                90.0,
+                0.002,
+                LineVerdict::Within,
+            ),
         ],
     );
     let mut memory_bound = forecast(
         "ml.c5.4xlarge",
         Verdict::AtRisk,
-        Estimates {
-            time_seconds: estimate(10_680.0, 9_600.0, 12_240.0),
-            cost_usd: estimate(41.0, 37.0, 47.0),
-            memory_percent: estimate(88.0, 82.0, 96.0),
-            cpu_percent: estimate(91.0, 89.5, 92.6),
-            ..Estimates::default()
-        },
+        Estimates::from([
+            (Metric::Time, estimate(10_680.0, 9_600.0, 12_240.0)),
+            (Metric::Cost, estimate(41.0, 37.0, 47.0)),
+            (Metric::Memory, estimate(88.0, 82.0, 96.0)),
+            (Metric::CpuUtilization, estimate(91.0, 89.5, 92.6)),
+        ]),
     );
     memory_bound.price = price(41.0 / (10_680.0 / 3600.0), PriceEvidence::PriceList);
     memory_bound.law.time = linear(35.0, 10_645.0);
     memory_bound.budget = budget(
         1,
         [
-            line(LineKind::Cost, 50.0, 0.02, LineVerdict::Within),
-            line(LineKind::Memory, 90.0, 0.41, LineVerdict::AtRisk),
+            line(
+                LineKind::Absolute(Metric::Cost),
+                50.0,
+                0.02,
+                LineVerdict::Within,
+            ),
+            line(
+                LineKind::Absolute(Metric::Memory),
+                90.0,
+                0.41,
+                LineVerdict::AtRisk,
+            ),
         ],
     );
     let mut scaled_out = forecast(
         "6x ml.m5.4xlarge",
         Verdict::AtRisk,
-        Estimates {
-            time_seconds: estimate(2880.0, 2340.0, 4200.0),
-            cost_usd: estimate(44.0, 36.0, 65.0),
-            memory_percent: estimate(19.0, 15.0, 26.0),
-            cpu_percent: estimate(88.0, 88.0, 88.0),
-            ..Estimates::default()
-        },
+        Estimates::from([
+            (Metric::Time, estimate(2880.0, 2340.0, 4200.0)),
+            (Metric::Cost, estimate(44.0, 36.0, 65.0)),
+            (Metric::Memory, estimate(19.0, 15.0, 26.0)),
+            (Metric::CpuUtilization, estimate(88.0, 88.0, 88.0)),
+        ]),
     );
     scaled_out.price = price(44.0 / 0.8 / 6.0, PriceEvidence::Estimate);
-    scaled_out.budget = budget(0, [line(LineKind::Cost, 50.0, 0.24, LineVerdict::AtRisk)]);
+    scaled_out.budget = budget(
+        0,
+        [line(
+            LineKind::Absolute(Metric::Cost),
+            50.0,
+            0.24,
+            LineVerdict::AtRisk,
+        )],
+    );
     let mut churn = job(
         "churn",
         Verdict::Exceeded,
@@ -315,7 +346,7 @@ pub(super) fn churn() -> Report {
         closest: Some(ClosestFit {
             instance: "ml.c5.4xlarge".to_owned(),
             if_limits: vec![LimitNeeded {
-                line: LineKind::Memory,
+                line: LineKind::Absolute(Metric::Memory),
                 bound: Bound::Max,
                 limit: 96.0,
             }],
@@ -338,22 +369,36 @@ pub(super) fn within() -> Report {
     let mut judged = forecast(
         "local",
         Verdict::Within,
-        Estimates {
-            time_seconds: estimate(58.2, 51.0, 66.4),
-            cost_usd: estimate(0.0194, 0.017, 0.022),
-            memory_percent: estimate(0.42, 0.4, 0.45),
-            cpu_percent: estimate(49.0, 47.0, 51.0),
-            ..Estimates::default()
-        },
+        Estimates::from([
+            (Metric::Time, estimate(58.2, 51.0, 66.4)),
+            (Metric::Cost, estimate(0.0194, 0.017, 0.022)),
+            (Metric::Memory, estimate(0.42, 0.4, 0.45)),
+            (Metric::CpuUtilization, estimate(49.0, 47.0, 51.0)),
+        ]),
     );
     judged.price = Some(Price::from_spec(UsdPerHour(1.2)));
     judged.law.time = linear(0.21, 58.0);
     judged.budget = budget(
         1,
         [
-            line(LineKind::Cost, 0.05, 0.0, LineVerdict::Within),
-            line(LineKind::Time, 90.0, 0.004, LineVerdict::Within),
-            line(LineKind::Memory, 100.0, 0.0, LineVerdict::Within),
+            line(
+                LineKind::Absolute(Metric::Cost),
+                0.05,
+                0.0,
+                LineVerdict::Within,
+            ),
+            line(
+                LineKind::Absolute(Metric::Time),
+                90.0,
+                0.004,
+                LineVerdict::Within,
+            ),
+            line(
+                LineKind::Absolute(Metric::Memory),
+                100.0,
+                0.0,
+                LineVerdict::Within,
+            ),
         ],
     );
     let mut digits = job(
@@ -397,17 +442,37 @@ pub(super) fn at_risk() -> Report {
     judged.budget = budget(
         0,
         [
-            line(LineKind::Time, 60.0, 0.32, LineVerdict::AtRisk),
+            line(
+                LineKind::Absolute(Metric::Time),
+                60.0,
+                0.32,
+                LineVerdict::AtRisk,
+            ),
             BudgetRow {
                 bound: Bound::Min,
                 level: Level::Warn,
-                ..line(LineKind::CpuUtilization, 60.0, 0.999, LineVerdict::Exceeded)
+                ..line(
+                    LineKind::Absolute(Metric::CpuUtilization),
+                    60.0,
+                    0.999,
+                    LineVerdict::Exceeded,
+                )
             },
             BudgetRow {
                 chance_of_breach: None,
-                ..line(LineKind::GpuMemory, 90.0, 0.0, LineVerdict::NotApplicable)
+                ..line(
+                    LineKind::Absolute(Metric::GpuMemory),
+                    90.0,
+                    0.0,
+                    LineVerdict::NotApplicable,
+                )
             },
-            line(LineKind::CostIncrease, 20.0, 0.81, LineVerdict::Within),
+            line(
+                LineKind::Increase(Metric::Cost),
+                20.0,
+                0.81,
+                LineVerdict::Within,
+            ),
         ],
     );
     report.verdict = Verdict::AtRisk;
@@ -437,10 +502,7 @@ pub(super) fn unknown() -> Report {
     let mut judged = forecast(
         "ml.p4de.24xlarge",
         Verdict::Unknown,
-        Estimates {
-            time_seconds: estimate(7200.0, 5400.0, 9900.0),
-            ..Estimates::default()
-        },
+        Estimates::from([(Metric::Time, estimate(7200.0, 5400.0, 9900.0))]),
     );
     judged.law.time = linear(120.0, 7080.0);
     judged.budget = budget(
@@ -448,9 +510,19 @@ pub(super) fn unknown() -> Report {
         [
             BudgetRow {
                 chance_of_breach: None,
-                ..line(LineKind::Cost, 50.0, 0.0, LineVerdict::Unknown)
+                ..line(
+                    LineKind::Absolute(Metric::Cost),
+                    50.0,
+                    0.0,
+                    LineVerdict::Unknown,
+                )
             },
-            line(LineKind::Time, 86_400.0, 0.0, LineVerdict::Within),
+            line(
+                LineKind::Absolute(Metric::Time),
+                86_400.0,
+                0.0,
+                LineVerdict::Within,
+            ),
         ],
     );
     let reason = "no price of ml.p4de.24xlarge in eu-north-1 is known";
@@ -506,36 +578,50 @@ pub(super) fn two_jobs() -> Report {
 
 /// GPU types, an out-of-memory canary, a heterogeneous alternative, cost per step.
 pub(super) fn gpu() -> Report {
-    let estimates = Estimates {
-        time_seconds: estimate(86_400.0, 79_000.0, 97_000.0),
-        cost_usd: estimate(91.8, 84.0, 103.0),
-        memory_percent: estimate(31.0, 29.0, 33.0),
-        cpu_percent: estimate(22.0, 20.0, 24.0),
-        gpu_percent: estimate(97.0, 96.0, 98.0),
-        gpu_memory_percent: estimate(86.0, 84.0, 88.0),
-        step_seconds: estimate(0.213, 0.208, 0.219),
-        cost_per_step_usd: estimate(0.000_226, 0.000_22, 0.000_233),
-        ..Estimates::default()
-    };
+    let estimates = Estimates::from([
+        (Metric::Time, estimate(86_400.0, 79_000.0, 97_000.0)),
+        (Metric::Cost, estimate(91.8, 84.0, 103.0)),
+        (Metric::Memory, estimate(31.0, 29.0, 33.0)),
+        (Metric::CpuUtilization, estimate(22.0, 20.0, 24.0)),
+        (Metric::GpuUtilization, estimate(97.0, 96.0, 98.0)),
+        (Metric::GpuMemory, estimate(86.0, 84.0, 88.0)),
+        (Metric::StepTime, estimate(0.213, 0.208, 0.219)),
+        (
+            Metric::CostPerStep,
+            estimate(0.000_226, 0.000_22, 0.000_233),
+        ),
+    ]);
     let mut judged = forecast("ml.p3.2xlarge", Verdict::Within, estimates);
     judged.price = price(3.825, PriceEvidence::LibraryTable);
     judged.law.time = linear(180.0, 86_220.0);
     judged.budget = budget(
         0,
         [
-            line(LineKind::Cost, 120.0, 0.001, LineVerdict::Within),
-            line(LineKind::GpuMemory, 95.0, 0.01, LineVerdict::Within),
-            line(LineKind::CostPerStep, 0.001, 0.0, LineVerdict::Within),
+            line(
+                LineKind::Absolute(Metric::Cost),
+                120.0,
+                0.001,
+                LineVerdict::Within,
+            ),
+            line(
+                LineKind::Absolute(Metric::GpuMemory),
+                95.0,
+                0.01,
+                LineVerdict::Within,
+            ),
+            line(
+                LineKind::Absolute(Metric::CostPerStep),
+                0.001,
+                0.0,
+                LineVerdict::Within,
+            ),
         ],
     );
     let groups = "data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge";
     let mut mixed = forecast(
         groups,
         Verdict::Failed,
-        Estimates {
-            cost_usd: estimate(105.0, 94.0, 121.0),
-            ..Estimates::default()
-        },
+        Estimates::from([(Metric::Cost, estimate(105.0, 94.0, 121.0))]),
     );
     mixed.price = price(5.9, PriceEvidence::Estimate);
     let mut bert = job(
@@ -653,7 +739,12 @@ pub(super) fn increased() -> Report {
     };
     job.forecasts[0].budget.push(BudgetRow {
         level: Level::Warn,
-        ..line(LineKind::CostIncrease, 20.0, 0.98, LineVerdict::Exceeded)
+        ..line(
+            LineKind::Increase(Metric::Cost),
+            20.0,
+            0.98,
+            LineVerdict::Exceeded,
+        )
     });
     report
 }
@@ -675,7 +766,12 @@ pub(super) fn within_noise() -> Report {
             cause(Cause::CodeOrPlatform, 0.9, 0.0003),
         ],
     };
-    let increase = line(LineKind::CostIncrease, 20.0, 0.0, LineVerdict::Within);
+    let increase = line(
+        LineKind::Increase(Metric::Cost),
+        20.0,
+        0.0,
+        LineVerdict::Within,
+    );
     job.forecasts[0].budget.push(increase);
     report
 }
@@ -767,8 +863,18 @@ pub(super) fn drifted() -> Report {
     job.forecasts[0].budget = budget(
         0,
         [
-            line(LineKind::Cost, 90.0, 0.001, LineVerdict::Within),
-            line(LineKind::Time, 28_800.0, 0.001, LineVerdict::Within),
+            line(
+                LineKind::Absolute(Metric::Cost),
+                90.0,
+                0.001,
+                LineVerdict::Within,
+            ),
+            line(
+                LineKind::Absolute(Metric::Time),
+                28_800.0,
+                0.001,
+                LineVerdict::Within,
+            ),
         ],
     );
     job.measurements.truncate(3);
@@ -802,8 +908,8 @@ pub(super) fn not_drifted() -> Report {
     let mut report = drifted();
     let job = &mut report.jobs[0];
     let estimates = &mut job.forecasts[0].estimates;
-    estimates.cost_usd = estimate(51.0, 46.0, 57.0);
-    estimates.time_seconds = estimate(16_600.0, 15_000.0, 18_500.0);
+    estimates[Metric::Cost] = estimate(51.0, 46.0, 57.0);
+    estimates[Metric::Time] = estimate(16_600.0, 15_000.0, 18_500.0);
     let change = DriftChange {
         time_seconds: estimate(330.0, -600.0, 1300.0),
         cost_usd: estimate(1.0, -1.9, 4.0),

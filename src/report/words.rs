@@ -7,7 +7,7 @@ use crate::forecast::{Estimate, Law};
 pub use crate::grammar::count;
 use crate::instance::{Price, PriceEvidence};
 use crate::spec::{Bound, LineKind};
-use crate::units::{Percent, Seconds, Usd, UsdPerHour};
+use crate::units::UsdPerHour;
 use crate::verdict::{self, LineVerdict, Verdict};
 
 pub use crate::verdict::words::{bare_chance, chance};
@@ -15,53 +15,19 @@ pub use crate::verdict::words::{bare_chance, chance};
 /// What is shown where nothing is known.
 pub const UNKNOWN: &str = "—";
 
-/// What a number is, which says how it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
-    Time,
-    /// Mostly below a second.
-    StepTime,
-    Money,
-    Percent,
-}
+pub use crate::metric::Unit as Quantity;
 
 impl Quantity {
-    /// What the estimate and the limit of a budget line are. An increase is a percentage of the base.
-    pub fn of_line(line: LineKind) -> Self {
-        match line {
-            LineKind::Cost | LineKind::CostPerStep => Self::Money,
-            LineKind::Time => Self::Time,
-            LineKind::Memory
-            | LineKind::GpuMemory
-            | LineKind::CostIncrease
-            | LineKind::TimeIncrease
-            | LineKind::CpuUtilization
-            | LineKind::GpuUtilization
-            | LineKind::IoWait => Self::Percent,
-        }
-    }
-
     /// The value with its unit: `5h 42m`, `63 USD`, `71%`.
     pub fn figure(self, value: f64) -> String {
-        self.beyond_use(value).unwrap_or_else(|| match self {
-            Self::Time => Seconds(value).to_string(),
-            Self::StepTime => step_time(value),
-            Self::Money => Usd(value).to_string(),
-            Self::Percent => Percent(value).to_string(),
-        })
+        self.beyond_use(value)
+            .unwrap_or_else(|| self.rounded(value))
     }
 
     /// The interval without a unit that the point already names: `5h 05m–6h 31m`, `56–72`, `-8.1s to -5.3s`. `None` where both
     /// ends read as the point does.
     pub fn interval(self, estimate: &Estimate) -> Option<String> {
-        let end = |value| {
-            self.beyond_use(value).unwrap_or_else(|| match self {
-                Self::Time => Seconds(value).to_string(),
-                Self::StepTime => step_time(value),
-                Self::Money => Usd(value).bare(),
-                Self::Percent => Percent(value).bare(),
-            })
-        };
+        let end = |value| self.beyond_use(value).unwrap_or_else(|| self.bare(value));
         let ends = [estimate.lower, estimate.point, estimate.upper].map(end);
         // Beside a dash a minus would be misread.
         let is_negative = ends[0].starts_with('-') || ends[2].starts_with('-');
@@ -81,34 +47,14 @@ impl Quantity {
 
     /// A distribution with few degrees of freedom has ends that would fill a line with digits.
     fn beyond_use(self, value: f64) -> Option<String> {
-        let largest = match self {
-            Self::Time | Self::StepTime => 3.2e9, // a hundred years
-            Self::Money => 1e9,
-            Self::Percent => 1e5,
-        };
         if value.is_nan() {
             Some(UNKNOWN.to_owned())
-        } else if value.abs() > largest {
+        } else if value.abs() > self.largest_shown() {
             Some(if value < 0.0 { "-∞" } else { "∞" }.to_owned())
         } else {
             None
         }
     }
-}
-
-/// `1.4s`, `320ms`, `4.2ms`, `0.0052ms`: two figures that matter, also far below a second.
-fn step_time(seconds: f64) -> String {
-    let size = seconds.abs();
-    if size == 0.0 || size >= 0.995 {
-        return Seconds(seconds).to_string();
-    }
-    let mut digits = 0;
-    let mut scaled = size * 1000.0;
-    while scaled < 9.95 && digits < 9 {
-        scaled *= 10.0;
-        digits += 1;
-    }
-    format!("{:.digits$}ms", seconds * 1000.0)
 }
 
 /// A share of something, 0-1, as a percentage.
@@ -127,7 +73,7 @@ pub fn limit(line: LineKind, bound: Bound, limit: f64) -> String {
 
 /// A value of a budget line beside its limit: `63 USD`.
 pub fn line_figure(line: LineKind, value: f64, limit: f64) -> String {
-    Quantity::of_line(line)
+    line.unit()
         .beyond_use(value)
         .unwrap_or_else(|| verdict::words::amount_beside(line, value, limit))
 }

@@ -22,6 +22,8 @@ pub use metric::{PatternError, StepMetric};
 pub use read::{SpecSource, read};
 pub use yaml::MAX_SPEC_BYTES;
 
+pub use crate::metric::LineKind;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -29,6 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::metric::{Amount, Metric};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
 
 /// Where canaries run.
@@ -261,77 +264,6 @@ pub enum ProbePolicy {
     Command(Vec<String>),
 }
 
-/// What one budget line is about.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum LineKind {
-    Cost,
-    Time,
-    Memory,
-    GpuMemory,
-    CostPerStep,
-    CostIncrease,
-    TimeIncrease,
-    CpuUtilization,
-    GpuUtilization,
-    IoWait,
-}
-
-impl LineKind {
-    pub const ALL: [Self; 10] = [
-        Self::Cost,
-        Self::Time,
-        Self::Memory,
-        Self::GpuMemory,
-        Self::CostPerStep,
-        Self::CostIncrease,
-        Self::TimeIncrease,
-        Self::CpuUtilization,
-        Self::GpuUtilization,
-        Self::IoWait,
-    ];
-
-    /// The key in the spec and the `line` in the report.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Cost => "cost",
-            Self::Time => "time",
-            Self::Memory => "memory",
-            Self::GpuMemory => "gpu_memory",
-            Self::CostPerStep => "cost_per_step",
-            Self::CostIncrease => "cost_increase",
-            Self::TimeIncrease => "time_increase",
-            Self::CpuUtilization => "cpu_utilization",
-            Self::GpuUtilization => "gpu_utilization",
-            Self::IoWait => "io_wait",
-        }
-    }
-
-    /// The line's name for a reader: `CPU utilization`.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Cost => "cost",
-            Self::Time => "time",
-            Self::Memory => "memory",
-            Self::GpuMemory => "GPU memory",
-            Self::CostPerStep => "cost per step",
-            Self::CostIncrease => "cost increase",
-            Self::TimeIncrease => "time increase",
-            Self::CpuUtilization => "CPU utilization",
-            Self::GpuUtilization => "GPU utilization",
-            Self::IoWait => "I/O wait",
-        }
-    }
-}
-
-impl fmt::Display for LineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.key())
-    }
-}
-
 /// Whether the limit is an upper or a lower one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -340,16 +272,15 @@ pub enum Bound {
     Min,
 }
 
-/// One line of a budget. `limit` is in the unit of the line's estimate: seconds, US dollars, or percent
-/// (for `*_increase`: percent of the base).
+/// One line of a budget. `limit` is in the unit of the line's estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BudgetLine {
     pub kind: LineKind,
     pub bound: Bound,
-    pub limit: f64,
+    pub limit: Amount,
     pub level: Level,
-    /// `*_increase` only: seconds or dollars the increase must also pass.
-    pub at_least: f64,
+    /// Of an increase: what it must pass too, in the unit of what increases. Absent of other lines.
+    pub at_least: Option<Amount>,
     pub origin: LineOrigin,
     /// Where an override is in force: then `limit` is its ceiling.
     pub overridden: Option<Overridden>,
@@ -358,25 +289,25 @@ pub struct BudgetLine {
 /// An override in force, as its budget line keeps it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overridden {
-    /// The limit that the budget names, in the unit of the line.
-    pub written: f64,
+    /// The limit that the budget names.
+    pub written: Amount,
     /// The last day on which the override counts, UTC.
     pub until: jiff::civil::Date,
     pub reason: String,
 }
 
 impl BudgetLine {
-    /// The limit of the implicit line of memory, in percent of the machine's.
-    pub const ALL_MEMORY: f64 = 100.0;
+    /// The limit of the implicit line of memory, a share of the machine's.
+    pub const ALL_MEMORY: Percent = Percent(100.0);
 
     /// A line that nobody wrote and that always holds.
-    pub fn implicit(kind: LineKind, limit: f64) -> Self {
+    pub fn implicit(metric: Metric, limit: impl Into<Amount>) -> Self {
         Self {
-            kind,
+            kind: metric.into(),
             bound: Bound::Max,
-            limit,
+            limit: limit.into(),
             level: Level::Fail,
-            at_least: 0.0,
+            at_least: None,
             origin: LineOrigin::Implicit,
             overridden: None,
         }
@@ -409,10 +340,7 @@ impl Budget {
     /// That memory fits the machine, and nothing else: what holds where there is no spec.
     pub fn unwritten() -> Self {
         Self {
-            lines: vec![BudgetLine::implicit(
-                LineKind::Memory,
-                BudgetLine::ALL_MEMORY,
-            )],
+            lines: vec![BudgetLine::implicit(Metric::Memory, BudgetLine::ALL_MEMORY)],
             certainty: Self::DEFAULT_CERTAINTY,
             existing_breach: Level::Warn,
         }
@@ -423,10 +351,12 @@ impl Budget {
         let percent = self
             .lines
             .iter()
-            .filter(|line| line.kind == LineKind::Memory && line.bound == Bound::Max)
+            .filter(|line| {
+                line.kind == LineKind::Absolute(Metric::Memory) && line.bound == Bound::Max
+            })
             .filter(|line| line.level == Level::Fail)
-            .map(|line| line.limit)
-            .fold(BudgetLine::ALL_MEMORY, f64::min);
+            .map(|line| line.limit.number)
+            .fold(BudgetLine::ALL_MEMORY.0, f64::min);
         Percent(percent).as_fraction()
     }
 
@@ -445,17 +375,17 @@ impl Budget {
     /// `max_runtime`. One is left out where a written line is as tight and as strict.
     pub fn renew_implicit_lines(&mut self, max_runtime: Option<Seconds>) {
         self.lines.retain(|line| line.origin == LineOrigin::Written);
-        let memory = (LineKind::Memory, BudgetLine::ALL_MEMORY);
-        let time = max_runtime.map(|Seconds(limit)| (LineKind::Time, limit));
-        for (kind, limit) in std::iter::once(memory).chain(time) {
+        let memory = BudgetLine::implicit(Metric::Memory, BudgetLine::ALL_MEMORY);
+        let time = max_runtime.map(|limit| BudgetLine::implicit(Metric::Time, limit));
+        for implicit in std::iter::once(memory).chain(time) {
             let is_covered = self.lines.iter().any(|line| {
-                line.kind == kind
+                line.kind == implicit.kind
                     && line.bound == Bound::Max
                     && line.level == Level::Fail
-                    && line.limit <= limit
+                    && line.limit <= implicit.limit
             });
             if !is_covered {
-                self.lines.push(BudgetLine::implicit(kind, limit));
+                self.lines.push(implicit);
             }
         }
     }
@@ -473,8 +403,7 @@ pub struct DriftPolicy {
 pub struct Override {
     pub job: String,
     pub budget: LineKind,
-    /// In the unit of the line's estimate.
-    pub up_to: f64,
+    pub up_to: Amount,
     pub until: jiff::civil::Date,
     pub reason: String,
 }

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::{Bound, BudgetLine, Job, LineOrigin, Overridden, Override, OverrideState, Spec};
+use super::{BudgetLine, Job, LineOrigin, Overridden, Override, OverrideState, Spec};
 
 impl Override {
     /// Its effect on `job` on `today` (UTC), given the written line. The last day counts.
@@ -27,23 +27,14 @@ impl Override {
         match state {
             OverrideState::InForce => Some(format!(
                 "An override is in force: until {until} the {words} budget is {}, where {written} is written. The reason: {}",
-                self.limit_words(line.bound),
+                line.words_of(self.up_to),
                 self.reason,
             )),
             OverrideState::Expired => Some(format!(
                 "The override of the {words} budget, {}, expired on {until}; {written} counts, as is written.",
-                self.limit_words(line.bound),
+                line.words_of(self.up_to),
             )),
             OverrideState::NoWider | OverrideState::NoLine => None,
-        }
-    }
-
-    /// Its limit as the line's own would be said.
-    fn limit_words(&self, bound: Bound) -> String {
-        let ceiling = self.budget.exact(self.up_to);
-        match bound {
-            Bound::Max => ceiling,
-            Bound::Min => format!("at least {ceiling}"),
         }
     }
 }
@@ -89,6 +80,7 @@ impl Spec {
 mod tests {
     use super::*;
     use crate::spec::{SpecSource, read};
+    use crate::units::{Percent, Usd};
 
     fn spec(text: &str) -> Spec {
         let source = SpecSource {
@@ -132,7 +124,7 @@ mod tests {
             )]
         );
         let overridden = before.jobs[0].budget.lines[0].overridden.as_ref().unwrap();
-        assert_eq!(overridden.written, 50.0);
+        assert_eq!(overridden.written, Usd(50.0).into());
 
         let mut after = written.clone();
         let notes = after.apply_overrides(day("2027-01-01"));
@@ -196,6 +188,7 @@ mod tests {
             notes[0].1
         );
         let line = &spec.jobs[0].budget.lines[0];
-        assert_eq!((line.limit, line.at_least), (40.0, 5.0));
+        assert_eq!(line.limit, Percent(40.0).into());
+        assert_eq!(line.at_least, Some(Usd(5.0).into()));
     }
 }

@@ -7,6 +7,7 @@ use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, chance_below, judge_line, 
 use crate::forecast::change::Growth;
 use crate::forecast::{Estimate, Forecast, Predictive, Unknown};
 use crate::instance::Capacity;
+use crate::metric::Metric;
 use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
@@ -40,11 +41,12 @@ pub struct ExistingBreach {
 }
 
 impl Against {
-    /// How the quantity of an increase line grew; `None` for other lines.
-    fn growth(&self, kind: LineKind) -> Option<&Result<Growth, Unknown>> {
-        match kind {
-            LineKind::CostIncrease => Some(&self.cost),
-            LineKind::TimeIncrease => Some(&self.time),
+    /// How a metric grew; `None` of those that are not compared.
+    fn growth(&self, metric: Metric) -> Option<&Result<Growth, Unknown>> {
+        match metric {
+            Metric::Cost => Some(&self.cost),
+            Metric::Time => Some(&self.time),
+            Metric::Memory => Some(&self.memory),
             _ => None,
         }
     }
@@ -54,12 +56,9 @@ impl Against {
     fn chance_of_more(&self, line: &BudgetLine, forecast: &Forecast) -> Option<f64> {
         let base = quantity(line.kind, &self.base)?.as_ref();
         let new = quantity(line.kind, forecast)?.as_ref();
-        let growth = match line.kind {
-            LineKind::Cost => self.cost.as_ref().ok(),
-            LineKind::Time => self.time.as_ref().ok(),
-            LineKind::Memory => self.memory.as_ref().ok(),
-            _ => None,
-        };
+        let growth = self
+            .growth(line.kind.metric())
+            .and_then(|growth| growth.as_ref().ok());
         match (growth, base, new) {
             (Some(growth), ..) if line.bound == Bound::Max => Some(growth.chance_of_more()),
             (_, Ok(base), Ok(new)) => Some(chance_of_worse(line.bound, base, new)),
@@ -80,9 +79,11 @@ fn chance_of_worse(bound: Bound, base: &Predictive, new: &Predictive) -> f64 {
 /// What a full run takes at least, by a canary that was ended.
 fn settled(kind: LineKind, forecast: &Forecast) -> Option<f64> {
     match kind {
-        LineKind::Memory => forecast.out_of_memory.then_some(BudgetLine::ALL_MEMORY),
-        LineKind::Time => forecast.time_at_least,
-        LineKind::Cost => forecast.cost_at_least,
+        LineKind::Absolute(Metric::Memory) => {
+            forecast.out_of_memory.then_some(BudgetLine::ALL_MEMORY.0)
+        }
+        LineKind::Absolute(Metric::Time) => forecast.time_at_least,
+        LineKind::Absolute(Metric::Cost) => forecast.cost_at_least,
         _ => None,
     }
 }
@@ -95,7 +96,7 @@ pub(super) fn judge_increase(
     against: Option<&Against>,
 ) -> JudgedLine {
     let judged = JudgedLine::unknown(line);
-    let Some(growth) = against.and_then(|against| against.growth(line.kind)) else {
+    let Some(growth) = against.and_then(|against| against.growth(line.kind.metric())) else {
         return JudgedLine {
             verdict: LineVerdict::NotApplicable,
             reason: Some("there is no baseline to compare with".to_owned()),
@@ -108,7 +109,10 @@ pub(super) fn judge_increase(
             ..judged
         },
         Ok(growth) => {
-            let chance = growth.chance_above(Percent(line.limit).as_fraction(), line.at_least);
+            let chance = {
+                let at_least = line.at_least.map_or(0.0, |amount| amount.number);
+                growth.chance_above(Percent(line.limit.number).as_fraction(), at_least)
+            };
             JudgedLine {
                 estimate: Some(growth.percent(certainty)),
                 chance_of_breach: Some(chance),
@@ -136,7 +140,7 @@ pub(super) fn existing_breach(
 ) -> Option<ExistingBreach> {
     let line = &judged.line;
     let is_broken = matches!(judged.verdict, LineVerdict::Exceeded | LineVerdict::AtRisk);
-    if line.level == Level::Warn || !is_broken || against.growth(line.kind).is_some() {
+    if line.level == Level::Warn || !is_broken || line.kind.is_increase() {
         return None;
     }
     let before = judge_line(line, certainty, &against.base, capacity, None);
@@ -162,7 +166,7 @@ mod tests {
     };
     use super::super::{Verdict, job_verdict, reason};
     use super::*;
-    use LineKind::{Cost, CostIncrease, CostPerStep, CpuUtilization, Memory, Time, TimeIncrease};
+    use crate::metric::Metric::{Cost, CostPerStep, CpuUtilization, Memory, Time};
 
     const CERTAINTY: Fraction = Fraction(0.95);
 
@@ -183,18 +187,16 @@ mod tests {
             time: unknown(),
             cost: unknown(),
             memory: unknown(),
-            exceeded_then: vec![Memory, Time],
+            exceeded_then: vec![Memory.into(), Time.into()],
         }
     }
 
     fn costing(median: f64) -> Forecast {
-        Forecast {
-            cost_usd: about(median),
-            ..nothing_known()
-        }
+        nothing_known().with(Metric::Cost, about(median))
     }
 
     fn and(line: BudgetLine, at_least: f64) -> BudgetLine {
+        let at_least = Some(line.kind.metric().unit().amount(at_least));
         BudgetLine { at_least, ..line }
     }
 
@@ -211,16 +213,16 @@ mod tests {
             let lines = judged_against(&costing(63.0), &[line], &against);
             (lines[0].verdict, lines[0].chance_of_breach.unwrap())
         };
-        let (found, chance) = verdict(at_most(CostIncrease, 20.0));
+        let (found, chance) = verdict(at_most(LineKind::Increase(Cost), 20.0));
         assert_eq!(found, LineVerdict::Exceeded);
         assert!((chance - 0.95).abs() < 1e-9);
         assert_eq!(
-            verdict(and(at_most(CostIncrease, 20.0), 10.0)).0,
+            verdict(and(at_most(LineKind::Increase(Cost), 20.0), 10.0)).0,
             LineVerdict::Exceeded
         );
         // 31 % of 48 USD are 14.88.
         assert_eq!(
-            verdict(and(at_most(CostIncrease, 20.0), 15.0)),
+            verdict(and(at_most(LineKind::Increase(Cost), 20.0), 15.0)),
             (LineVerdict::Within, 0.0)
         );
         factors[1] = 1.1;
@@ -230,7 +232,7 @@ mod tests {
         };
         let lines = judged_against(
             &costing(63.0),
-            &[at_most(CostIncrease, 20.0)],
+            &[at_most(LineKind::Increase(Cost), 20.0)],
             &less_certain,
         );
         assert_eq!(lines[0].verdict, LineVerdict::Within);
@@ -253,26 +255,26 @@ mod tests {
             reason(&lines, &costing(63.0), &one(), CERTAINTY)
         };
         assert_eq!(
-            said(at_most(TimeIncrease, 20.0)),
+            said(at_most(LineKind::Increase(Time), 20.0)),
             "time increase is +31%, above the allowed +20%"
         );
         assert_eq!(
-            said(and(at_most(TimeIncrease, 20.0), 600.0)),
+            said(and(at_most(LineKind::Increase(Time), 20.0), 600.0)),
             "time increase is +31%, above the allowed +20% and 10m"
         );
         assert_eq!(
-            said(and(at_most(TimeIncrease, 20.0), 7200.0)),
+            said(and(at_most(LineKind::Increase(Time), 20.0), 7200.0)),
             "time increase is +31%, but not above the allowed 2h"
         );
         assert_eq!(
-            said(at_most(CostIncrease, 20.0)),
+            said(at_most(LineKind::Increase(Cost), 20.0)),
             "cost increase is -12%, within the allowed +20%"
         );
     }
 
     #[test]
     fn an_increase_is_unknown_where_the_comparison_is_and_does_not_apply_without_one() {
-        let line = [at_most(CostIncrease, 20.0)];
+        let line = [at_most(LineKind::Increase(Cost), 20.0)];
         let lines = judged_against(&costing(63.0), &line, &against(nothing_known()));
         assert_eq!(lines[0].verdict, LineVerdict::Unknown);
         assert_eq!(
@@ -331,10 +333,7 @@ mod tests {
 
     #[test]
     fn another_line_still_decides_and_the_old_breach_is_said_beside() {
-        let new = Forecast {
-            time_seconds: about(3600.0),
-            ..costing(63.0)
-        };
+        let new = costing(63.0).with(Metric::Time, about(3600.0));
         let base = Against {
             cost: grown(61.0, &[1.05, 0.99]),
             ..against(costing(61.0))
@@ -375,10 +374,7 @@ mod tests {
             assert_eq!(job_verdict(&lines), Verdict::NotJudged);
         }
         // The base was over its budget of memory and still ran; now it does not.
-        let base = Forecast {
-            memory_percent: about(75.0),
-            ..nothing_known()
-        };
+        let base = nothing_known().with(Metric::Memory, about(75.0));
         let lines = judged_against(&dead, &[at_most(Memory, 70.0)], &against(base));
         let breach = lines[0].existing_breach.unwrap();
         assert!(breach.chance_of_more.unwrap() > 0.99);
@@ -387,10 +383,10 @@ mod tests {
 
     #[test]
     fn other_lines_go_by_the_two_forecasts_and_a_lower_limit_by_what_is_less() {
-        let with = |step_cost: f64, cpu: f64| Forecast {
-            cost_per_step_usd: about(step_cost),
-            cpu_percent: Ok(Predictive::level(cpu, 2.0, 1e9)),
-            ..nothing_known()
+        let with = |step_cost: f64, cpu: f64| {
+            nothing_known()
+                .with(Metric::CostPerStep, about(step_cost))
+                .with(Metric::CpuUtilization, Ok(Predictive::level(cpu, 2.0, 1e9)))
         };
         let base = against(with(0.2, 20.0));
         let counts_as = |new: &Forecast, line: BudgetLine| {

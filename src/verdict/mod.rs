@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::{Estimate, Forecast, Predictive, Quantity};
 use crate::instance::Capacity;
+use crate::metric::Metric;
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
@@ -162,8 +163,7 @@ fn judge_line(
         reason: Some(reason.to_owned()),
         ..judged.clone()
     };
-    let is_gpu_line = matches!(line.kind, LineKind::GpuMemory | LineKind::GpuUtilization);
-    if is_gpu_line && capacity.is_some_and(|capacity| capacity.gpus == 0) {
+    if line.kind.metric().needs_gpu() && capacity.is_some_and(|capacity| capacity.gpus == 0) {
         return not_applicable("the machine has no GPU");
     }
     if let Some(settled) = settled_by_a_canary(line, forecast) {
@@ -196,18 +196,17 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<&'stati
     if line.bound == Bound::Min {
         return None;
     }
+    let limit = line.limit.number;
     let (is_passed, settled) = match line.kind {
-        LineKind::Memory => (forecast.out_of_memory, "a canary ran out of memory"),
-        LineKind::Time => (
-            forecast
-                .time_at_least
-                .is_some_and(|least| line.limit <= least),
+        LineKind::Absolute(Metric::Memory) => {
+            (forecast.out_of_memory, "a canary ran out of memory")
+        }
+        LineKind::Absolute(Metric::Time) => (
+            forecast.time_at_least.is_some_and(|least| limit <= least),
             "a canary already ran longer",
         ),
-        LineKind::Cost => (
-            forecast
-                .cost_at_least
-                .is_some_and(|least| line.limit <= least),
+        LineKind::Absolute(Metric::Cost) => (
+            forecast.cost_at_least.is_some_and(|least| limit <= least),
             "a canary already ran long enough to cost more",
         ),
         _ => return None,
@@ -217,8 +216,8 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<&'stati
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {
     match line.bound {
-        Bound::Max => predictive.chance_above(line.limit),
-        Bound::Min => predictive.chance_below(line.limit),
+        Bound::Max => predictive.chance_above(line.limit.number),
+        Bound::Min => predictive.chance_below(line.limit.number),
     }
 }
 
@@ -235,15 +234,8 @@ fn verdict_of(chance_of_breach: f64, certainty: Fraction) -> LineVerdict {
 /// The quantity that a line is about, in the unit of its limit; `None` for a comparison with a baseline.
 pub fn quantity(kind: LineKind, forecast: &Forecast) -> Option<&Quantity> {
     match kind {
-        LineKind::Cost => Some(&forecast.cost_usd),
-        LineKind::Time => Some(&forecast.time_seconds),
-        LineKind::Memory => Some(&forecast.memory_percent),
-        LineKind::GpuMemory => Some(&forecast.gpu_memory_percent),
-        LineKind::CostPerStep => Some(&forecast.cost_per_step_usd),
-        LineKind::CpuUtilization => Some(&forecast.cpu_percent),
-        LineKind::GpuUtilization => Some(&forecast.gpu_percent),
-        LineKind::IoWait => Some(&forecast.io_wait_percent),
-        LineKind::CostIncrease | LineKind::TimeIncrease => None,
+        LineKind::Absolute(metric) => Some(&forecast[metric]),
+        LineKind::Increase(_) => None,
     }
 }
 
@@ -251,7 +243,8 @@ pub fn quantity(kind: LineKind, forecast: &Forecast) -> Option<&Quantity> {
 pub fn used_percent(judged: &JudgedLine) -> Option<Percent> {
     let line = &judged.line;
     let point = judged.estimate?.point;
-    (line.bound == Bound::Max && line.limit > 0.0).then(|| Percent(point / line.limit * 100.0))
+    let limit = line.limit.number;
+    (line.bound == Bound::Max && limit > 0.0).then(|| Percent(point / limit * 100.0))
 }
 
 /// The verdict of a job by its lines of level fail; a line of level warn shows its verdict and does not count.

@@ -3,6 +3,7 @@
 use super::{JudgedLine, LineVerdict, words};
 use crate::forecast::{Estimate, Forecast};
 use crate::instance::InstanceConfiguration;
+use crate::metric::Metric;
 use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
@@ -71,8 +72,8 @@ fn strain(judged: &JudgedLine) -> f64 {
         };
     };
     match judged.line.bound {
-        Bound::Max => point / judged.line.limit.max(f64::MIN_POSITIVE),
-        Bound::Min => judged.line.limit / point.max(f64::MIN_POSITIVE),
+        Bound::Max => point / judged.line.limit.number.max(f64::MIN_POSITIVE),
+        Bound::Min => judged.line.limit.number / point.max(f64::MIN_POSITIVE),
     }
 }
 
@@ -110,7 +111,7 @@ fn finding(
         return failure;
     }
     let name = line.kind.words();
-    let limit = format!("{}{}", words::limit(line.kind, line.limit), meaning(line));
+    let limit = format!("{}{}", line.kind.exact(line.limit.number), meaning(line));
     let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, judged.chance_of_breach)
     else {
         let because = judged.reason.as_deref().unwrap_or("it was not measured");
@@ -119,8 +120,8 @@ fn finding(
             _ => format!("{name} is unknown: {because}"),
         };
     };
-    let value = words::amount_beside(line.kind, point, line.limit);
-    let is_above = point > line.limit;
+    let value = words::amount_beside(line.kind, point, line.limit.number);
+    let is_above = point > line.limit.number;
     match judged.verdict {
         LineVerdict::AtRisk => {
             let passing = match line.bound {
@@ -144,7 +145,7 @@ fn finding(
         }
         _ => {
             // Points of a percentage of the base would say little, and what is allowed are two things.
-            if matches!(line.kind, LineKind::CostIncrease | LineKind::TimeIncrease) {
+            if line.kind.is_increase() {
                 return match words::at_least(line) {
                     _ if !is_above => format!("{name} is {value}, within the allowed {limit}"),
                     None => format!("{name} is {value}, above the allowed {limit}"),
@@ -154,7 +155,7 @@ fn finding(
                 };
             }
             let side = if is_above { "above" } else { "below" };
-            let distance = words::distance(line.kind, (point - line.limit).abs());
+            let distance = words::distance(line.kind, (point - line.limit.number).abs());
             format!("{name} is {value}, {distance} {side} {limit}")
         }
     }
@@ -167,11 +168,11 @@ fn failure(
     instance: &InstanceConfiguration,
     certainty: Fraction,
 ) -> Option<String> {
-    if line.kind != LineKind::Memory || line.bound != Bound::Max {
+    if line.kind != LineKind::Absolute(Metric::Memory) || line.bound != Bound::Max {
         return None;
     }
-    let memory = forecast.memory_percent.as_ref().ok()?;
-    if memory.median() <= BudgetLine::ALL_MEMORY {
+    let memory = forecast[Metric::Memory].as_ref().ok()?;
+    if memory.median() <= BudgetLine::ALL_MEMORY.0 {
         return None;
     }
     let estimate = Estimate::of(memory, certainty);
@@ -180,7 +181,7 @@ fn failure(
         Some(kind) => kind.to_string(),
         None => instance.to_string(),
     };
-    let chance = memory.chance_above(BudgetLine::ALL_MEMORY);
+    let chance = memory.chance_above(BudgetLine::ALL_MEMORY.0);
     let outcome = if chance >= certainty.0 {
         "this fails".to_owned()
     } else {
@@ -188,7 +189,7 @@ fn failure(
     };
     Some(format!(
         "memory is forecast at {} ({}–{}) of {machine}: {outcome}",
-        words::amount_beside(line.kind, estimate.point, BudgetLine::ALL_MEMORY),
+        words::amount_beside(line.kind, estimate.point, BudgetLine::ALL_MEMORY.0),
         Percent(estimate.lower).bare(),
         Percent(estimate.upper),
     ))
@@ -197,8 +198,8 @@ fn failure(
 /// Whose limit it is, where nobody wrote it in the budget.
 fn meaning(line: &BudgetLine) -> &'static str {
     match (line.origin, line.kind) {
-        (LineOrigin::Implicit, LineKind::Time) => ", the job's max_runtime",
-        (LineOrigin::Implicit, LineKind::Memory) => " of the machine",
+        (LineOrigin::Implicit, LineKind::Absolute(Metric::Time)) => ", the job's max_runtime",
+        (LineOrigin::Implicit, LineKind::Absolute(Metric::Memory)) => " of the machine",
         _ => "",
     }
 }
@@ -206,7 +207,7 @@ fn meaning(line: &BudgetLine) -> &'static str {
 /// Why no line decides; first of all, where it is so, that no canary run completed.
 fn nothing_judged(lines: &[JudgedLine], forecast: &Forecast) -> String {
     let because = no_line_decides(lines);
-    match &forecast.time_seconds {
+    match &forecast[Metric::Time] {
         Err(unknown) if forecast.largest_share.is_none() => format!("{unknown}; {because}"),
         _ => because,
     }
@@ -239,19 +240,23 @@ mod tests {
     };
     use super::*;
     use crate::forecast::{Predictive, Unknown};
-    use LineKind::{Cost, CostPerStep, CpuUtilization, GpuUtilization, Memory, Time};
+    use crate::metric::Metric::{Cost, CostPerStep, CpuUtilization, GpuUtilization, Memory, Time};
 
     const CERTAINTY: Fraction = Fraction(0.95);
 
     fn measured() -> Forecast {
-        Forecast {
-            cost_usd: about(63.0),
-            time_seconds: about(20_520.0),
-            memory_percent: about(84.0),
-            cpu_percent: Ok(Predictive::level(22.0, 2.0, 1e9)),
-            cost_per_step_usd: Err(Unknown("no step time was measured".to_owned())),
-            ..nothing_known()
-        }
+        nothing_known()
+            .with(Metric::Cost, about(63.0))
+            .with(Metric::Time, about(20_520.0))
+            .with(Metric::Memory, about(84.0))
+            .with(
+                Metric::CpuUtilization,
+                Ok(Predictive::level(22.0, 2.0, 1e9)),
+            )
+            .with(
+                Metric::CostPerStep,
+                Err(Unknown("no step time was measured".to_owned())),
+            )
     }
 
     fn said(lines: &[BudgetLine]) -> String {
@@ -328,10 +333,7 @@ mod tests {
 
     #[test]
     fn more_memory_than_the_machine_has_is_said_to_fail() {
-        let forecast = Forecast {
-            memory_percent: about(426.0),
-            ..measured()
-        };
+        let forecast = measured().with(Metric::Memory, about(426.0));
         let said = |instance: &str, line: BudgetLine| {
             reason(
                 &judged(&forecast, &[line]),
@@ -350,10 +352,7 @@ mod tests {
             said("local", at_most(Memory, 90.0)),
             "memory is forecast at 426% (361–502%) of this machine: this fails"
         );
-        let doubtful = Forecast {
-            memory_percent: about(110.0),
-            ..measured()
-        };
+        let doubtful = measured().with(Metric::Memory, about(110.0));
         assert_eq!(
             reason(
                 &judged(&doubtful, &[at_most(Memory, 90.0)]),
@@ -387,8 +386,7 @@ mod tests {
     fn a_canary_out_of_memory_speaks_for_itself() {
         let forecast = Forecast {
             out_of_memory: true,
-            memory_percent: Err(Unknown("settled".to_owned())),
-            ..measured()
+            ..measured().with(Metric::Memory, Err(Unknown("settled".to_owned())))
         };
         let lines = judged(&forecast, &[at_most(Memory, 90.0), at_most(Cost, 50.0)]);
         assert_eq!(

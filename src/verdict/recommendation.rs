@@ -2,8 +2,9 @@
 //! is, the one that misses it by least.
 
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
-use crate::forecast::{Forecast, Predictive, Quantity};
-use crate::spec::{Bound, BudgetLine, LineKind, LineOrigin};
+use crate::forecast::{Forecast, Predictive};
+use crate::metric::{Amount, LineForm, LineKind, Metric};
+use crate::spec::{Bound, BudgetLine, LineOrigin};
 use crate::units::Fraction;
 
 /// Equal parts into which one distribution is cut to compare it with another.
@@ -49,7 +50,7 @@ pub struct Closest {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Raise {
     pub line: BudgetLine,
-    pub limit: f64,
+    pub limit: Amount,
 }
 
 /// Compares the contenders, of which the first is the job's own instance and the others follow in the order of the spec.
@@ -77,16 +78,16 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
             ..Recommendation::default()
         });
     }
-    let best = |quantity: fn(&Forecast) -> &Quantity| {
+    let best = |metric: Metric| {
         let known: Vec<(usize, &Predictive)> = within
             .iter()
-            .filter_map(|&place| Some((place, quantity(contenders[place].forecast).as_ref().ok()?)))
+            .filter_map(|&place| Some((place, contenders[place].forecast[metric].as_ref().ok()?)))
             .collect();
         pick(&known, certainty)
     };
     Some(Recommendation {
-        cheapest: best(|forecast| &forecast.cost_usd),
-        fastest: best(|forecast| &forecast.time_seconds),
+        cheapest: best(Metric::Cost),
+        fastest: best(Metric::Time),
         closest: None,
     })
 }
@@ -154,20 +155,20 @@ fn raises(contender: &Contender<'_>) -> Option<Vec<Raise>> {
             let estimate = judged.estimate?;
             let limit = match (line.kind, line.bound) {
                 // Only what is over for certain is over.
-                (LineKind::CostIncrease | LineKind::TimeIncrease, _) => estimate.lower,
+                (LineKind::Increase(_), _) => estimate.lower,
                 (_, Bound::Max) => estimate.upper,
                 (_, Bound::Min) => estimate.lower,
             };
-            let is_share_of_a_machine = matches!(line.kind, LineKind::Memory | LineKind::GpuMemory);
+            let is_share_of_a_machine = line.kind.form() == LineForm::Share;
             let is_possible = limit.is_finite()
                 && limit > 0.0
-                && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY)
+                && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY.0)
                 // A canary that has settled a line says more than its distribution.
                 && judged.chance_of_breach.is_some_and(|chance| chance < 1.0)
-                && line.limit > 0.0;
+                && line.limit.number > 0.0;
             is_possible.then(|| Raise {
                 line: line.clone(),
-                limit,
+                limit: line.limit.unit.amount(limit),
             })
         })
         .collect::<Option<Vec<Raise>>>()?;
@@ -178,8 +179,8 @@ impl Raise {
     /// How far the limit moves, as a factor of 1 or more.
     fn factor(&self) -> f64 {
         match self.line.bound {
-            Bound::Max => self.limit / self.line.limit,
-            Bound::Min => self.line.limit / self.limit,
+            Bound::Max => self.limit.number / self.line.limit.number,
+            Bound::Min => self.line.limit.number / self.limit.number,
         }
     }
 }
@@ -189,8 +190,8 @@ mod tests {
     use super::super::tests::{about, at_least, at_most, implicit, judged, nothing_known, warn};
     use super::super::{JudgedLine, job_verdict};
     use super::*;
-    use crate::forecast::Unknown;
-    use LineKind::{Cost, CpuUtilization, Memory, Time};
+    use crate::forecast::{Quantity, Unknown};
+    use crate::metric::Metric::{Cost, CpuUtilization, Memory, Time};
 
     const CERTAINTY: Fraction = Fraction(0.95);
 
@@ -200,12 +201,10 @@ mod tests {
     }
 
     fn of(cost: f64, time: f64, memory: f64) -> Forecast {
-        Forecast {
-            cost_usd: near(cost),
-            time_seconds: near(time),
-            memory_percent: near(memory),
-            ..nothing_known()
-        }
+        nothing_known()
+            .with(Metric::Cost, near(cost))
+            .with(Metric::Time, near(time))
+            .with(Metric::Memory, near(memory))
     }
 
     fn recommended(budget: &[BudgetLine], forecasts: &[Forecast]) -> Option<Recommendation> {
@@ -321,33 +320,30 @@ mod tests {
         let closest = found.closest.unwrap();
         assert_eq!(closest.place, 1);
         assert_eq!(closest.raises.len(), 1);
-        assert_eq!(closest.raises[0].line.kind, Memory);
+        assert_eq!(closest.raises[0].line.kind, Memory.into());
         // 88 x exp(0.02 x 1.645)
-        assert!((closest.raises[0].limit - 90.94).abs() < 0.01);
+        assert!((closest.raises[0].limit.number - 90.94).abs() < 0.01);
     }
 
     #[test]
     fn a_lower_limit_would_have_to_fall() {
         let budget = [at_least(CpuUtilization, 40.0)];
-        let idle = Forecast {
-            cpu_percent: Ok(Predictive::level(30.0, 2.0, 1e9)),
-            ..of(1.0, 1.0, 1.0)
-        };
+        let idle = of(1.0, 1.0, 1.0).with(
+            Metric::CpuUtilization,
+            Ok(Predictive::level(30.0, 2.0, 1e9)),
+        );
         let closest = recommended(&budget, &[idle.clone(), idle])
             .unwrap()
             .closest
             .unwrap();
         assert_eq!(closest.place, 0);
-        assert!((closest.raises[0].limit - (30.0 - 2.0 * 1.645)).abs() < 0.01);
+        assert!((closest.raises[0].limit.number - (30.0 - 2.0 * 1.645)).abs() < 0.01);
     }
 
     #[test]
     fn no_limit_helps_what_does_not_fit_the_machine_or_is_unknown() {
         let budget = [at_most(Cost, 50.0), implicit(at_most(Memory, 100.0))];
-        let unknown = Forecast {
-            cost_usd: Err(Unknown("no price".to_owned())),
-            ..of(1.0, 1.0, 1.0)
-        };
+        let unknown = of(1.0, 1.0, 1.0).with(Metric::Cost, Err(Unknown("no price".to_owned())));
         let found = recommended(&budget, &[of(1.0, 1.0, 140.0), unknown]);
         assert_eq!(found, Some(Recommendation::default()));
     }
@@ -369,10 +365,7 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_not_known_is_not_the_cheapest() {
-        let unpriced = Forecast {
-            cost_usd: Err(Unknown("no price".to_owned())),
-            ..of(1.0, 30.0, 1.0)
-        };
+        let unpriced = of(1.0, 30.0, 1.0).with(Metric::Cost, Err(Unknown("no price".to_owned())));
         let budget = [at_most(Time, 100.0)];
         let found = recommended(&budget, &[unpriced, of(9.0, 50.0, 1.0)]).unwrap();
         assert_eq!((found.cheapest, found.fastest), (only(1), only(0)));
@@ -384,10 +377,7 @@ mod tests {
             recommended(&[at_most(Cost, 50.0)], &[of(1.0, 1.0, 1.0)]),
             None
         );
-        let noisy = Forecast {
-            cost_usd: about(49.0),
-            ..of(1.0, 1.0, 1.0)
-        };
+        let noisy = of(1.0, 1.0, 1.0).with(Metric::Cost, about(49.0));
         let found = recommended(&[at_most(Cost, 50.0)], &[noisy, of(40.0, 1.0, 1.0)]).unwrap();
         assert_eq!(found.cheapest, only(1));
     }

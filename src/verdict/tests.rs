@@ -1,6 +1,7 @@
 use super::*;
 use crate::forecast::Unknown;
 use crate::instance::InstanceConfiguration;
+use crate::metric::Metric;
 use crate::units::Bytes;
 
 /// A forecast that knows nothing; a test sets what it is about.
@@ -8,19 +9,20 @@ pub(super) fn nothing_known() -> Forecast {
     Forecast::unknown(&Unknown("no canary run completed".to_owned()))
 }
 
-pub(super) fn at_most(kind: LineKind, limit: f64) -> BudgetLine {
+pub(super) fn at_most(kind: impl Into<LineKind>, limit: f64) -> BudgetLine {
+    let kind = kind.into();
     BudgetLine {
         kind,
         bound: Bound::Max,
-        limit,
+        limit: kind.unit().amount(limit),
         level: Level::Fail,
-        at_least: 0.0,
+        at_least: None,
         origin: LineOrigin::Written,
         overridden: None,
     }
 }
 
-pub(super) fn at_least(kind: LineKind, limit: f64) -> BudgetLine {
+pub(super) fn at_least(kind: impl Into<LineKind>, limit: f64) -> BudgetLine {
     BudgetLine {
         bound: Bound::Min,
         ..at_most(kind, limit)
@@ -87,12 +89,11 @@ fn verdicts(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<LineVerdict> {
 
 #[test]
 fn a_line_is_within_at_risk_or_exceeded_by_its_chance() {
-    let forecast = Forecast {
-        cost_usd: about(50.0),
-        cpu_percent: Ok(Predictive::level(50.0, 5.0, 1e9)),
-        ..nothing_known()
-    };
-    use LineKind::{Cost, CpuUtilization};
+    let forecast = nothing_known().with(Metric::Cost, about(50.0)).with(
+        Metric::CpuUtilization,
+        Ok(Predictive::level(50.0, 5.0, 1e9)),
+    );
+    use crate::metric::Metric::{Cost, CpuUtilization};
     assert_eq!(
         verdicts(
             &forecast,
@@ -126,13 +127,10 @@ fn a_chance_on_the_threshold_is_on_the_kinder_side() {
     assert_eq!(verdict_of(0.5, certainty), LineVerdict::AtRisk);
     assert_eq!(verdict_of(0.501, certainty), LineVerdict::Exceeded);
     // A limit that is exactly the upper end of the 90 % interval.
-    let forecast = Forecast {
-        cost_usd: about(50.0),
-        ..nothing_known()
-    };
-    let limit = forecast.cost_usd.as_ref().unwrap().quantile(0.95);
+    let forecast = nothing_known().with(Metric::Cost, about(50.0));
+    let limit = forecast[Metric::Cost].as_ref().unwrap().quantile(0.95);
     assert_eq!(
-        verdicts(&forecast, &[at_most(LineKind::Cost, limit)]),
+        verdicts(&forecast, &[at_most(Metric::Cost, limit)]),
         [LineVerdict::Within]
     );
 }
@@ -142,8 +140,8 @@ fn without_a_distribution_a_written_line_is_unknown_and_an_implicit_one_says_not
     let lines = judged(
         &nothing_known(),
         &[
-            at_most(LineKind::Cost, 50.0),
-            implicit(at_most(LineKind::Memory, 100.0)),
+            at_most(Metric::Cost, 50.0),
+            implicit(at_most(Metric::Memory, 100.0)),
         ],
     );
     assert_eq!(lines[0].verdict, LineVerdict::Unknown);
@@ -160,8 +158,8 @@ fn without_a_distribution_a_written_line_is_unknown_and_an_implicit_one_says_not
 fn a_gpu_line_applies_where_there_is_a_gpu() {
     let budget = Budget {
         lines: vec![
-            at_least(LineKind::GpuUtilization, 50.0),
-            at_most(LineKind::GpuMemory, 90.0),
+            at_least(Metric::GpuUtilization, 50.0),
+            at_most(Metric::GpuMemory, 90.0),
         ],
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
@@ -180,11 +178,8 @@ fn a_gpu_line_applies_where_there_is_a_gpu() {
 #[test]
 fn an_increase_without_a_baseline_does_not_apply() {
     let lines = judged(
-        &Forecast {
-            cost_usd: about(50.0),
-            ..nothing_known()
-        },
-        &[at_most(LineKind::CostIncrease, 20.0)],
+        &nothing_known().with(Metric::Cost, about(50.0)),
+        &[at_most(LineKind::Increase(Metric::Cost), 20.0)],
     );
     assert_eq!(lines[0].verdict, LineVerdict::NotApplicable);
     assert_eq!(job_verdict(&lines), Verdict::NotJudged);
@@ -192,10 +187,7 @@ fn an_increase_without_a_baseline_does_not_apply() {
 
 #[test]
 fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
-    let forecast = Forecast {
-        cost_usd: about(63.0),
-        ..nothing_known()
-    };
+    let forecast = nothing_known().with(Metric::Cost, about(63.0));
     let unknown = || Err(Unknown("not compared".to_owned()));
     let against = Against {
         base: forecast.clone(),
@@ -205,7 +197,7 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
         exceeded_then: Vec::new(),
     };
     let mut budget = Budget {
-        lines: vec![at_most(LineKind::Cost, 50.0)],
+        lines: vec![at_most(Metric::Cost, 50.0)],
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
     };
@@ -222,8 +214,8 @@ fn a_canary_out_of_memory_exceeds_every_memory_limit() {
         ..nothing_known()
     };
     for line in [
-        at_most(LineKind::Memory, 90.0),
-        implicit(at_most(LineKind::Memory, 100.0)),
+        at_most(Metric::Memory, 90.0),
+        implicit(at_most(Metric::Memory, 100.0)),
     ] {
         let lines = judged(&forecast, &[line]);
         assert_eq!(lines[0].chance_of_breach, Some(1.0));
@@ -238,7 +230,7 @@ fn a_canary_that_ran_longer_than_the_limit_settles_time_and_cost() {
         cost_at_least: Some(2.0),
         ..nothing_known()
     };
-    use LineKind::{Cost, Time};
+    use crate::metric::Metric::{Cost, Time};
     let lines = judged(
         &forecast,
         &[
@@ -263,13 +255,11 @@ fn a_canary_that_ran_longer_than_the_limit_settles_time_and_cost() {
 
 #[test]
 fn only_lines_of_level_fail_count_and_implicit_ones_only_when_they_complain() {
-    use LineKind::{Cost, Memory, Time};
-    let forecast = Forecast {
-        cost_usd: about(50.0),
-        time_seconds: about(3600.0),
-        memory_percent: about(60.0),
-        ..nothing_known()
-    };
+    use crate::metric::Metric::{Cost, Memory, Time};
+    let forecast = nothing_known()
+        .with(Metric::Cost, about(50.0))
+        .with(Metric::Time, about(3600.0))
+        .with(Metric::Memory, about(60.0));
     let verdict = |lines: &[BudgetLine]| job_verdict(&judged(&forecast, lines));
     assert_eq!(verdict(&[]), Verdict::NotJudged);
     assert_eq!(
@@ -306,16 +296,13 @@ fn the_worst_of_several_is_the_first_in_the_order_of_outcomes() {
 
 #[test]
 fn budget_used_is_the_point_over_the_limit() {
-    let forecast = Forecast {
-        cost_usd: about(63.0),
-        ..nothing_known()
-    };
+    let forecast = nothing_known().with(Metric::Cost, about(63.0));
     let used = |line: BudgetLine| {
         let judged = judged(&forecast, &[line]).remove(0);
         used_percent(&judged).map(|percent| percent.0)
     };
-    assert_eq!(used(at_most(LineKind::Cost, 50.0)), Some(126.0));
-    assert_eq!(used(at_most(LineKind::Cost, 0.0)), None);
-    assert_eq!(used(at_least(LineKind::Cost, 50.0)), None);
-    assert_eq!(used(at_most(LineKind::Time, 50.0)), None);
+    assert_eq!(used(at_most(Metric::Cost, 50.0)), Some(126.0));
+    assert_eq!(used(at_most(Metric::Cost, 0.0)), None);
+    assert_eq!(used(at_least(Metric::Cost, 50.0)), None);
+    assert_eq!(used(at_most(Metric::Time, 50.0)), None);
 }

@@ -2,36 +2,14 @@
 //! a table never differ.
 
 use super::ExistingBreach;
-use crate::spec::{Bound, BudgetLine, Level, LineKind};
-use crate::units::{Percent, Seconds, Usd};
+use crate::metric::{Amount, LineKind, Unit};
+use crate::spec::{Bound, BudgetLine, Level};
 
 /// Beyond this a chance is shown as `>99%`, and below its complement as `<1%`: no sample of this size tells it from 1.
 const MOST_CHANCE_SHOWN: f64 = 0.995;
 
 /// Digits added at most to tell a value from the limit beside it.
 const MOST_ADDED_DIGITS: usize = 6;
-
-/// What the numbers of a line are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Seconds,
-    Usd,
-    Percent,
-}
-
-fn unit(kind: LineKind) -> Unit {
-    match kind {
-        LineKind::Time => Unit::Seconds,
-        LineKind::Cost | LineKind::CostPerStep => Unit::Usd,
-        LineKind::Memory
-        | LineKind::GpuMemory
-        | LineKind::CostIncrease
-        | LineKind::TimeIncrease
-        | LineKind::CpuUtilization
-        | LineKind::GpuUtilization
-        | LineKind::IoWait => Unit::Percent,
-    }
-}
 
 /// A limit, exactly as it was meant: `36h 30m`, `12.50 USD`, `56.4%`; of an increase `+20%`.
 pub fn limit(kind: LineKind, limit: f64) -> String {
@@ -40,12 +18,7 @@ pub fn limit(kind: LineKind, limit: f64) -> String {
 
 /// A value in the unit of its line, rounded for a reader: `5h 42m`, `63 USD`, `88%`.
 pub fn amount(kind: LineKind, value: f64) -> String {
-    let rounded = match unit(kind) {
-        Unit::Seconds => Seconds(value).to_string(),
-        Unit::Usd => Usd(value).to_string(),
-        Unit::Percent => Percent(value).to_string(),
-    };
-    signed(kind, value, rounded)
+    kind.rounded(value)
 }
 
 /// A value that stands beside its limit: with as many more digits as tell the two apart, `0.272 USD` beside `0.27 USD`.
@@ -53,39 +26,34 @@ pub fn amount_beside(kind: LineKind, value: f64, limit: f64) -> String {
     if value == limit || !value.is_finite() {
         return amount(kind, value);
     }
-    let fewest = match unit(kind) {
-        Unit::Seconds => {
-            let is_told_apart = Seconds(value).to_string() != Seconds(limit).to_string();
-            return if is_told_apart {
-                Seconds(value).to_string()
-            } else {
-                Seconds(value).exact()
-            };
-        }
-        Unit::Usd => Usd(value).decimals(),
-        Unit::Percent => Percent(value).decimals(),
-    };
+    let unit = kind.unit();
+    let fewest = unit.decimals(value);
+    if unit.with_decimals(value, fewest).is_none() {
+        return match unit.rounded(value) == unit.rounded(limit) {
+            true => unit.exact(value),
+            false => unit.rounded(value),
+        };
+    }
     // What rounding takes must be small beside the distance.
     let most_lost = (value - limit).abs() / 2.0;
     let digits = (fewest..fewest + MOST_ADDED_DIGITS).find(|&digits| {
         let shown: f64 = format!("{value:.digits$}").parse().unwrap_or(limit);
         (shown - value).abs() <= most_lost
     });
-    match digits {
-        Some(digits) if digits > fewest => {
-            let number = format!("{value:.digits$}");
-            let unit = if unit(kind) == Unit::Usd { " USD" } else { "%" };
-            signed(kind, value, format!("{number}{unit}"))
-        }
-        _ => amount(kind, value),
+    match digits.filter(|digits| *digits > fewest) {
+        Some(digits) => match unit.with_decimals(value, digits) {
+            Some(number) => kind.signed(value, number),
+            None => amount(kind, value),
+        },
+        None => amount(kind, value),
     }
 }
 
 /// How far a value lies from its limit; between two percentages in points, lest `7%` be read as a share of the limit.
 pub fn distance(kind: LineKind, difference: f64) -> String {
-    match unit(kind) {
-        Unit::Seconds | Unit::Usd => amount(kind, difference),
-        Unit::Percent => format!("{} points", Percent(difference).bare()),
+    match kind.unit() {
+        Unit::Percent => format!("{} points", Unit::Percent.bare(difference)),
+        _ => amount(kind, difference),
     }
 }
 
@@ -134,39 +102,25 @@ pub fn existing_breach(kind: LineKind, bound: Bound, breach: &ExistingBreach) ->
 
 /// The amount that an increase must pass beside its share: `5 USD`; `None` where there is none.
 pub fn at_least(line: &BudgetLine) -> Option<String> {
-    let kind = match line.kind {
-        LineKind::CostIncrease => LineKind::Cost,
-        LineKind::TimeIncrease => LineKind::Time,
-        _ => return None,
-    };
-    (line.at_least > 0.0).then(|| kind.exact(line.at_least))
-}
-
-/// An increase carries its sign.
-fn signed(kind: LineKind, value: f64, words: String) -> String {
-    let is_increase = matches!(kind, LineKind::CostIncrease | LineKind::TimeIncrease);
-    if is_increase && value > 0.0 {
-        format!("+{words}")
-    } else {
-        words
-    }
+    let at_least = line.at_least.filter(|amount| amount.number > 0.0);
+    at_least.map(Amount::exact)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use LineKind::{Cost, CostIncrease, Memory, Time};
+    use crate::metric::Metric::{Cost, Memory, Time};
 
     #[test]
     fn a_limit_is_shown_as_it_was_written() {
         for (kind, written, shown) in [
-            (Time, 131_400.0, "36h 30m"),
-            (Time, 90.0, "1m 30s"),
-            (Cost, 12.5, "12.50 USD"),
-            (Cost, 50.0, "50 USD"),
-            (Cost, 0.125, "0.125 USD"),
-            (Memory, 56.4, "56.4%"),
-            (CostIncrease, 20.0, "+20%"),
+            (LineKind::Absolute(Time), 131_400.0, "36h 30m"),
+            (LineKind::Absolute(Time), 90.0, "1m 30s"),
+            (LineKind::Absolute(Cost), 12.5, "12.50 USD"),
+            (LineKind::Absolute(Cost), 50.0, "50 USD"),
+            (LineKind::Absolute(Cost), 0.125, "0.125 USD"),
+            (LineKind::Absolute(Memory), 56.4, "56.4%"),
+            (LineKind::Increase(Cost), 20.0, "+20%"),
         ] {
             assert_eq!(limit(kind, written), shown);
         }
@@ -175,16 +129,16 @@ mod tests {
     #[test]
     fn a_value_never_reads_as_the_limit_that_it_misses() {
         for (kind, value, limit, shown) in [
-            (Cost, 0.272, 0.27, "0.272 USD"),
-            (Cost, 63.4, 50.0, "63 USD"),
-            (Cost, 63.4, 63.0, "63.4 USD"),
-            (Cost, 50.0, 50.0, "50 USD"),
-            (Memory, 90.3, 90.0, "90.3%"),
-            (Memory, 56.38, 56.4, "56.38%"),
-            (Time, 18_012.0, 18_000.0, "5h 12s"),
-            (Time, 20_520.0, 18_000.0, "5h 42m"),
+            (LineKind::Absolute(Cost), 0.272, 0.27, "0.272 USD"),
+            (LineKind::Absolute(Cost), 63.4, 50.0, "63 USD"),
+            (LineKind::Absolute(Cost), 63.4, 63.0, "63.4 USD"),
+            (LineKind::Absolute(Cost), 50.0, 50.0, "50 USD"),
+            (LineKind::Absolute(Memory), 90.3, 90.0, "90.3%"),
+            (LineKind::Absolute(Memory), 56.38, 56.4, "56.38%"),
+            (LineKind::Absolute(Time), 18_012.0, 18_000.0, "5h 12s"),
+            (LineKind::Absolute(Time), 20_520.0, 18_000.0, "5h 42m"),
             // The same number but for a rounding error.
-            (Memory, 90.0 + 1e-13, 90.0, "90%"),
+            (LineKind::Absolute(Memory), 90.0 + 1e-13, 90.0, "90%"),
         ] {
             assert_eq!(amount_beside(kind, value, limit), shown);
         }

@@ -10,6 +10,7 @@ pub(crate) mod workload;
 use canary_gate::forecast::{Basis, Estimate, Forecast, forecast};
 use canary_gate::instance::{InstanceConfiguration, InstanceType};
 use canary_gate::measurement::Measurement;
+use canary_gate::metric::Metric;
 use canary_gate::units::Fraction;
 use serde::Serialize;
 
@@ -84,8 +85,8 @@ impl Quantity {
 
     fn estimate(self, forecast: &Forecast) -> Result<Estimate, String> {
         match self {
-            Self::Time => &forecast.time_seconds,
-            Self::Memory => &forecast.memory_bytes,
+            Self::Time => &forecast[Metric::Time],
+            Self::Memory => &forecast[Metric::MemoryBytes],
         }
         .as_ref()
         .map(|predictive| Estimate::of(predictive, CERTAINTY))

@@ -6,6 +6,7 @@ use crate::console::{AppError, files, say};
 use crate::gate::last_report;
 use crate::github::environment::Environment;
 use crate::github::outputs;
+use crate::metric::Metric;
 use crate::report::{self, Report};
 use crate::units::Usd;
 use crate::workspace::project::{Project, STATE_FOLDER};
@@ -52,7 +53,7 @@ pub(super) fn write_outputs(environment: &Environment, told: &Outputs<'_>) {
     let worst = report.jobs.iter().min_by_key(|job| job.verdict);
     let cost = worst
         .and_then(|job| job.forecasts.first())
-        .and_then(|forecast| forecast.estimates.cost_usd);
+        .and_then(|forecast| forecast.estimates[Metric::Cost]);
     if let Some(cost) = cost {
         outputs.push(("cost-point", format!("{:.4}", cost.point)));
         outputs.push(("cost-lower", format!("{:.4}", cost.lower)));

@@ -10,6 +10,7 @@ use crate::history::record::{ForecastRecord, Record};
 use crate::history::{Entry, History};
 use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
+use crate::metric::Metric;
 use crate::report::InstanceForecast;
 use crate::report::escape::{NAME_LIMIT, for_json, for_spreadsheet};
 use crate::workspace::project::Project;
@@ -217,9 +218,9 @@ fn row(
     let optional = |value: Option<&String>| value.map_or(String::new(), |value| text(value));
     let estimates = &instance.estimates;
     let [time, cost, memory] = [
-        estimates.time_seconds,
-        estimates.cost_usd,
-        estimates.memory_percent,
+        estimates[Metric::Time],
+        estimates[Metric::Cost],
+        estimates[Metric::Memory],
     ];
     let ends = |estimate: Option<Estimate>| {
         [
@@ -232,7 +233,7 @@ fn row(
     let [time_point, time_lower, time_upper] = ends(time);
     let [cost_point, cost_lower, cost_upper] = ends(cost);
     let [memory_point, memory_lower, memory_upper] = ends(memory);
-    let level = [time, memory, estimates.cpu_percent]
+    let level = [time, memory, estimates[Metric::CpuUtilization]]
         .into_iter()
         .flatten()
         .next();
@@ -270,10 +271,10 @@ fn row(
         memory_point,
         memory_lower,
         memory_upper,
-        point(estimates.cpu_percent),
-        point(estimates.gpu_percent),
-        point(estimates.gpu_memory_percent),
-        point(estimates.step_seconds),
+        point(estimates[Metric::CpuUtilization]),
+        point(estimates[Metric::GpuUtilization]),
+        point(estimates[Metric::GpuMemory]),
+        point(estimates[Metric::StepTime]),
         forecast.measurements.len().to_string(),
         optional(writer.run_url.as_ref()),
     ]

@@ -3,6 +3,7 @@
 use crate::forecast::Estimate;
 use crate::history::Entry;
 use crate::history::record::{Command, Content, Event, Record};
+use crate::metric::Metric;
 use crate::report::words::{self, Quantity, UNKNOWN};
 
 /// Hex digits of a commit id that are shown.
@@ -51,8 +52,8 @@ pub(super) fn time_and_cost(record: &Record) -> [String; 2] {
                 estimate.map(|estimate| quantity.with_interval(&estimate))
             };
             figures(
-                shown(Quantity::Time, estimates.and_then(|all| all.time_seconds)),
-                shown(Quantity::Money, estimates.and_then(|all| all.cost_usd)),
+                shown(Quantity::Time, estimates.and_then(|all| all[Metric::Time])),
+                shown(Quantity::Money, estimates.and_then(|all| all[Metric::Cost])),
             )
         }
     }

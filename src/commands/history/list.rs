@@ -8,6 +8,7 @@ use crate::cli::{HistoryListArguments, RecordFormat};
 use crate::console::{AppError, print};
 use crate::history::record::{Content, Record};
 use crate::history::{Entry, History, Loaded};
+use crate::metric::Metric;
 use crate::report::escape::for_json;
 use crate::report::omit_nulls;
 use crate::report::words::{self, UNKNOWN};
@@ -164,8 +165,8 @@ fn json(loaded: &Loaded, count: usize) -> String {
                     "is_baseline": forecast.is_baseline,
                     "drifted": forecast.drifted,
                     "instance": first.map(|first| &first.instance),
-                    "time_seconds": first.and_then(|first| first.estimates.time_seconds),
-                    "cost_usd": first.and_then(|first| first.estimates.cost_usd),
+                    "time_seconds": first.and_then(|first| first.estimates[Metric::Time]),
+                    "cost_usd": first.and_then(|first| first.estimates[Metric::Cost]),
                 })
             }
         };

@@ -7,6 +7,7 @@ use crate::console::{AppError, print, printable};
 use crate::history::record::{Content, Record};
 use crate::history::{Damaged, Entry, History, Listing};
 use crate::measurement::Measurement;
+use crate::metric::Metric;
 use crate::report::escape::{LINE_LIMIT, NAME_LIMIT, for_json, for_terminal};
 use crate::report::words::{self, Quantity, UNKNOWN};
 use crate::report::{InstanceForecast, omit_nulls};
@@ -194,10 +195,10 @@ fn forecasts(forecasts: &[InstanceForecast]) -> String {
             };
             [
                 forecast.instance.to_string(),
-                shown(Quantity::Time, estimates.time_seconds),
-                shown(Quantity::Money, estimates.cost_usd),
-                shown(Quantity::Percent, estimates.memory_percent),
-                shown(Quantity::Percent, estimates.cpu_percent),
+                shown(Quantity::Time, estimates[Metric::Time]),
+                shown(Quantity::Money, estimates[Metric::Cost]),
+                shown(Quantity::Percent, estimates[Metric::Memory]),
+                shown(Quantity::Percent, estimates[Metric::CpuUtilization]),
                 match &forecast.not_measured {
                     Some(why) => format!("not measured: {why}"),
                     None => words::phrase(forecast.verdict).to_owned(),

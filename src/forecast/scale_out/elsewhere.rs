@@ -6,6 +6,7 @@ use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
 use crate::forecast::{Basis, Forecast, Predictive, Quantity, Unknown, cost, memory, prior};
 use crate::instance::{Capacity, InstanceConfiguration};
+use crate::metric::Metric;
 
 /// A configuration that was measured, and its forecast.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +46,7 @@ impl Elsewhere {
             } else {
                 "assumed"
             };
-            match &self.forecast.cost_usd {
+            match &self.forecast[Metric::Cost] {
                 Ok(_) => format!("time and cost follow from scale-out, {how}"),
                 Err(_) => format!("time follows from scale-out, {how}"),
             }
@@ -76,23 +77,27 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         notes.push(scale_out.note());
         notes.extend(layout.cautions(wanted.instance.total_count()));
     }
-    let time_seconds: Quantity = match &scale_out {
+    let time: Quantity = match &scale_out {
         Some(scale_out) => Ok(scale_out.seconds.clone()),
         None => unknown(),
     };
+    let percent = match &memory {
+        Some((_, bytes)) => memory::percent_of(bytes, wanted.capacity),
+        None => unknown(),
+    };
+    let bytes = match &memory {
+        Some((_, bytes)) => Ok(bytes.clone()),
+        None => unknown(),
+    };
+    let forecast = Forecast::unknown(&not_measured)
+        .with(Metric::Cost, cost(wanted, &time))
+        .with(Metric::Time, time)
+        .with(Metric::Memory, percent)
+        .with(Metric::MemoryBytes, bytes);
     Elsewhere {
         forecast: Forecast {
-            cost_usd: cost(wanted, &time_seconds),
-            time_seconds,
             out_of_memory: ran_out.is_some(),
-            memory_percent: match &memory {
-                Some((_, bytes)) => memory::percent_of(bytes, wanted.capacity),
-                None => unknown(),
-            },
-            memory_bytes: memory
-                .as_ref()
-                .map_or_else(unknown, |(_, bytes)| Ok(bytes.clone())),
-            ..Forecast::unknown(&not_measured)
+            ..forecast
         },
         memory_from: memory
             .map(|(source, _)| source.instance.clone())
@@ -160,10 +165,10 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
 /// Peak bytes of the full run on the fullest machine of a measured configuration: measured in bytes, or in percent of a
 /// machine that is known.
 pub fn peak_bytes(source: &Measured) -> Option<Predictive> {
-    match (&source.forecast.memory_bytes, source.capacity) {
+    match (&source.forecast[Metric::MemoryBytes], source.capacity) {
         (Ok(bytes), _) => Some(bytes.clone()),
         (Err(_), Some(capacity)) if capacity.memory.0 > 0 => {
-            let percent = source.forecast.memory_percent.as_ref().ok()?;
+            let percent = source.forecast[Metric::Memory].as_ref().ok()?;
             Some(percent.scaled(capacity.memory.as_f64() / 100.0))
         }
         (Err(_), _) => None,
@@ -198,9 +203,9 @@ fn time_on_another_count(
     let nearest = measured
         .iter()
         .filter(|source| source.instance.single_type() == Some(kind))
-        .filter(|source| source.forecast.time_seconds.is_ok())
+        .filter(|source| source.forecast[Metric::Time].is_ok())
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    let time = nearest.forecast.time_seconds.as_ref().ok()?;
+    let time = nearest.forecast[Metric::Time].as_ref().ok()?;
     let law = nearest.forecast.law.time.as_ref()?;
     let fixed = law.intercept.max(0.0);
     let fixed_share = (fixed / (law.intercept + law.slope)).clamp(0.0, 1.0);

@@ -4,6 +4,7 @@ use super::*;
 use crate::forecast::{Basis, Quantity};
 use crate::instance::Capacity;
 use crate::measurement::{HostUsage, Outcome, PeakMemory, Usage};
+use crate::metric::Metric;
 use crate::units::{Bytes, Seconds};
 
 fn near(left: f64, right: f64, relative: f64) -> bool {
@@ -346,21 +347,27 @@ fn memory_is_that_of_a_host_with_all_of_the_data_or_with_its_shard() {
     let runs = with_memory("1x ml.m5.xlarge", 1.0);
     let replicated = DataLayout::default();
     let six = told(&runs, "6x ml.m5.xlarge", 20_000_000, &replicated).forecast;
-    assert!(near(median(&six.memory_bytes), 11e6, 0.05), "{six:?}");
-    assert!(near(median(&six.memory_percent), 55.0, 0.05));
+    assert!(
+        near(median(&six[Metric::MemoryBytes]), 11e6, 0.05),
+        "{six:?}"
+    );
+    assert!(near(median(&six[Metric::Memory]), 55.0, 0.05));
     let sharded = layout::sharded(&[]);
     let five = told(&runs, "5x ml.m5.xlarge", 20_000_000, &sharded).forecast;
-    assert!(near(median(&five.memory_bytes), 3e6, 0.05), "{five:?}");
+    assert!(
+        near(median(&five[Metric::MemoryBytes]), 3e6, 0.05),
+        "{five:?}"
+    );
     // From shards nobody can tell what a host with all of the data needs.
     let runs = with_memory("5x ml.m5.xlarge", 0.2);
     let one = told(&runs, "1x ml.m5.xlarge", 20_000_000, &sharded);
-    assert!(one.forecast.memory_bytes.is_err());
+    assert!(one.forecast[Metric::MemoryBytes].is_err());
     assert_eq!(
         one.source().unwrap(),
         "time follows from scale-out, assumed"
     );
     let again = told(&runs, "5x ml.c5.xlarge", 40_000_000, &sharded);
-    assert!(near(median(&again.forecast.memory_percent), 7.5, 0.05));
+    assert!(near(median(&again.forecast[Metric::Memory]), 7.5, 0.05));
     assert!(again.scale_out.is_none(), "another type takes another time");
 }
 
@@ -369,7 +376,7 @@ fn processes_of_one_machine_add_up() {
     let runs = with_memory("2x local", 2.0);
     let three = told(&runs, "3x local", 20_000_000, &DataLayout::default()).forecast;
     assert!(
-        near(median(&three.memory_bytes), 1.5 * 21e6, 0.05),
+        near(median(&three[Metric::MemoryBytes]), 1.5 * 21e6, 0.05),
         "{three:?}"
     );
 }
@@ -382,12 +389,12 @@ fn what_ran_out_of_memory_runs_out_on_no_more_and_tells_nothing_of_more() {
     let same = told(&runs, "1x ml.c5.xlarge", 20_000_000, &layout);
     assert!(same.forecast.out_of_memory && same.notes.is_empty());
     let larger = told(&runs, "1x ml.r5.xlarge", 40_000_000, &layout);
-    assert!(!larger.forecast.out_of_memory && larger.forecast.memory_bytes.is_err());
+    assert!(!larger.forecast.out_of_memory && larger.forecast[Metric::MemoryBytes].is_err());
     assert_eq!(larger.source(), None);
     assert_eq!(larger.notes.len(), 1);
     // With a part of the data it may be enough, and how much it needs is not known.
     let part = told(&runs, "8x ml.m5.xlarge", 20_000_000, &layout::sharded(&[]));
-    assert!(!part.forecast.out_of_memory && part.forecast.memory_bytes.is_err());
+    assert!(!part.forecast.out_of_memory && part.forecast[Metric::MemoryBytes].is_err());
 }
 
 /// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and Box-Muller: the same noise on every machine.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::history::Scope;
 use crate::history::samples::{canary, forecast};
+use crate::metric::Metric;
 
 fn entry_of(record: &Record) -> Entry {
     Entry::of(record, Scope::Main, None, "a".repeat(16))
@@ -167,7 +168,7 @@ fn amounts_that_cannot_be_are_no_record() {
 fn a_number_that_json_cannot_hold_is_left_out() {
     let mut record = forecast(0, 7);
     if let Content::Forecast(forecast) = &mut record.content {
-        forecast.forecasts[0].estimates.time_seconds = Some(crate::forecast::Estimate {
+        forecast.forecasts[0].estimates[Metric::Time] = Some(crate::forecast::Estimate {
             point: f64::INFINITY,
             lower: 1.0,
             upper: 2.0,
@@ -176,7 +177,7 @@ fn a_number_that_json_cannot_hold_is_left_out() {
     }
     let read = read(&write(&record), &entry_of(&record)).unwrap();
     assert_eq!(
-        read.forecast().unwrap().forecasts[0].estimates.time_seconds,
+        read.forecast().unwrap().forecasts[0].estimates[Metric::Time],
         None
     );
 }

@@ -5,17 +5,18 @@ use super::super::mark::Mark;
 use super::super::text::Prose;
 use super::super::words;
 use super::{Column, Comparison, Figure, Row};
+use crate::metric::Metric;
 use crate::verdict::Verdict;
 
 /// Where there is no room for all columns; time and cost are always there.
 const LEAST_FIRST: [Column; 8] = [
-    Column::Step,
-    Column::IoWait,
-    Column::Cpu,
-    Column::CostPerStep,
-    Column::Gpu,
-    Column::GpuMemory,
-    Column::Memory,
+    Column::Metric(Metric::StepTime),
+    Column::Metric(Metric::IoWait),
+    Column::Metric(Metric::CpuUtilization),
+    Column::Metric(Metric::CostPerStep),
+    Column::Metric(Metric::GpuUtilization),
+    Column::Metric(Metric::GpuMemory),
+    Column::Metric(Metric::Memory),
     Column::VersusBase,
 ];
 

@@ -1,5 +1,6 @@
 use super::super::samples;
 use super::*;
+use crate::metric::Metric;
 use crate::report::Report;
 
 fn jobs(report: &Report) -> Vec<&JobReport> {
@@ -112,7 +113,7 @@ fn without_a_baseline_the_cell_is_empty_and_where_it_failed_unknown() {
     };
     assert_eq!(cell(&report).unwrap().point, "");
     let mut line = report.jobs[0].forecasts[1].budget[0].clone();
-    (line.line, line.verdict) = (LineKind::CostIncrease, LineVerdict::Unknown);
+    (line.line, line.verdict) = (LineKind::Increase(Metric::Cost), LineVerdict::Unknown);
     report.jobs[0].forecasts[1].budget.push(line);
     assert_eq!(cell(&report), None);
 }
@@ -171,8 +172,8 @@ fn a_column_appears_only_where_it_says_something() {
     let plain = ["Time", "Cost", "Memory", "GPU", "GPU mem"];
     assert_eq!(titles(&gpu), [&plain[..], &["Step", "Cost/step"]].concat());
     let judged = &mut gpu.jobs[0].forecasts[0];
-    judged.estimates.step_seconds = None;
-    judged.estimates.cost_per_step_usd = None;
+    judged.estimates[Metric::StepTime] = None;
+    judged.estimates[Metric::CostPerStep] = None;
     judged.budget[2].verdict = LineVerdict::NotApplicable;
     assert_eq!(titles(&gpu), plain);
     gpu.jobs[0].forecasts[0].budget[2].verdict = LineVerdict::Unknown;

@@ -1,6 +1,7 @@
 //! A job's budget from the base.
 
 use super::difference::Differences;
+use crate::metric::Amount;
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind};
 use crate::units::{Fraction, Percent, Seconds};
 
@@ -64,11 +65,7 @@ fn compare(base: Option<&BudgetLine>, head: Option<&BudgetLine>, differences: &m
                 differences.changes("changes", &budget, &side(base), &side(head));
             } else {
                 differences.take_amount(&budget, &base.limit, &head.limit, |limit| {
-                    let line = BudgetLine {
-                        limit: *limit,
-                        ..base.clone()
-                    };
-                    line.limit_words()
+                    base.words_of(*limit)
                 });
             }
             differences.take(
@@ -81,10 +78,7 @@ fn compare(base: Option<&BudgetLine>, head: Option<&BudgetLine>, differences: &m
                 &format!("`at_least` of {budget}"),
                 &base.at_least,
                 &head.at_least,
-                |amount| match base.kind {
-                    LineKind::TimeIncrease => LineKind::Time.exact(*amount),
-                    _ => LineKind::Cost.exact(*amount),
-                },
+                |amount| amount.map_or(String::new(), Amount::exact),
             );
         }
     }
@@ -92,7 +86,7 @@ fn compare(base: Option<&BudgetLine>, head: Option<&BudgetLine>, differences: &m
 
 /// With its side, whichever it is.
 fn side(line: &BudgetLine) -> String {
-    let limit = line.kind.exact(line.limit);
+    let limit = line.kind.exact(line.limit.number);
     match line.bound {
         Bound::Max => format!("at most {limit}"),
         Bound::Min => format!("at least {limit}"),

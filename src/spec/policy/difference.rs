@@ -151,7 +151,7 @@ pub(super) fn by_job(overrides: &[Override]) -> BTreeMap<&str, Vec<&Override>> {
 }
 
 fn ceiling(agreed: &Override) -> String {
-    let up_to = agreed.budget.exact(agreed.up_to);
+    let up_to = agreed.budget.exact(agreed.up_to.number);
     format!("{up_to} until {}", agreed.until)
 }
 

@@ -2,6 +2,7 @@
 
 use super::difference::{self, Differences};
 use super::{PolicyProblem, budget};
+use crate::metric::Metric;
 use crate::spec::{
     Budget, CanaryPolicy, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy, Spec, Training,
 };
@@ -46,7 +47,10 @@ fn say_longer_run(
     let Some(before) = base.filter(|base| head.is_none_or(|head| head > *base)) else {
         return;
     };
-    if laid.written_line(LineKind::Time).is_none() {
+    if laid
+        .written_line(LineKind::Absolute(Metric::Time))
+        .is_none()
+    {
         differences.say(format!(
             "This pull request raises `training.max_runtime` from {} to {}. The budget names no time, so the full run may take as long.",
             before.exact(),

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::metric::{Amount, Metric};
 use crate::spec::{BudgetLine, LineKind, LineOrigin, SpecSource, read};
 
 const CAP: Usd = Usd(5.0);
@@ -470,9 +471,9 @@ proptest! {
             (&job.paths, &job.training.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed, job.canary.reuse),
             (&own.paths, &own.training.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed, own.canary.reuse)
         );
-        let is_implicit = |line: &&BudgetLine| line.origin == LineOrigin::Implicit && line.kind == LineKind::Time;
+        let is_implicit = |line: &&BudgetLine| line.origin == LineOrigin::Implicit && line.kind == LineKind::Absolute(Metric::Time);
         for line in job.budget.lines.iter().filter(is_implicit) {
-            prop_assert_eq!(Some(line.limit), own.training.max_runtime.map(|time| time.0));
+            prop_assert_eq!(Some(line.limit), own.training.max_runtime.map(Amount::from));
         }
     }
 }

@@ -8,10 +8,7 @@ mod job;
 mod reader;
 mod scalar;
 
-pub(super) use budget::{
-    CostIncreaseLine, CostLine, Line, RawBudget, RawDrift, RawOverride, RawUtilization, ShareLine,
-    TimeIncreaseLine, TimeLine,
-};
+pub(super) use budget::{RawBudget, RawDrift, RawLine, RawOverride};
 pub(super) use job::{
     Canary, DesignKind, Groups, Instance, Machines, Probe, RawChannel, RawJob, RawTraining, RawWork,
 };

@@ -1,84 +1,13 @@
 //! What a job may take: written budget lines, the two implicit ones, and drift.
 
 use super::{Instances, SpecReader, level};
+use crate::metric::{Amount, LineForm, LineKind, Metric};
 use crate::spec::problems::{At, Located};
-use crate::spec::raw::{self, Either};
-use crate::spec::{Bound, Budget, BudgetLine, DriftPolicy, Level, LineKind, LineOrigin, Training};
-use crate::units::{Fraction, Percent, Seconds, Usd};
+use crate::spec::raw;
+use crate::spec::{Bound, Budget, BudgetLine, DriftPolicy, Level, LineOrigin, Training};
+use crate::units::{Fraction, Percent, Usd};
 
 const DEFAULT_DRIFT: Percent = Percent(15.0);
-
-/// A line with an upper limit, in the unit of the line's estimate.
-struct Upper {
-    max: Option<Located<f64>>,
-    at_least: f64,
-    level: Level,
-}
-
-impl Upper {
-    fn new<U>(max: Option<Located<raw::Quantity<U>>>, number: fn(U) -> f64, level: Level) -> Self {
-        let max = max.map(|max| Located {
-            value: number(max.value.0),
-            at: max.at,
-        });
-        Self {
-            max,
-            at_least: 0.0,
-            level,
-        }
-    }
-
-    fn and_at_least<U>(
-        mut self,
-        at_least: Option<Located<raw::Quantity<U>>>,
-        number: fn(U) -> f64,
-    ) -> Self {
-        self.at_least = at_least.map_or(0.0, |amount| number(amount.value.0));
-        self
-    }
-}
-
-fn dollars(amount: Usd) -> f64 {
-    amount.0
-}
-
-fn seconds(time: Seconds) -> f64 {
-    time.0
-}
-
-fn percent(share: Percent) -> f64 {
-    share.0
-}
-
-impl From<raw::CostLine> for Upper {
-    fn from(line: raw::CostLine) -> Self {
-        Self::new(line.max, dollars, level(line.level))
-    }
-}
-
-impl From<raw::TimeLine> for Upper {
-    fn from(line: raw::TimeLine) -> Self {
-        Self::new(line.max, seconds, level(line.level))
-    }
-}
-
-impl From<raw::ShareLine> for Upper {
-    fn from(line: raw::ShareLine) -> Self {
-        Self::new(line.max, percent, level(line.level))
-    }
-}
-
-impl From<raw::CostIncreaseLine> for Upper {
-    fn from(line: raw::CostIncreaseLine) -> Self {
-        Self::new(line.max, percent, level(line.level)).and_at_least(line.at_least, dollars)
-    }
-}
-
-impl From<raw::TimeIncreaseLine> for Upper {
-    fn from(line: raw::TimeIncreaseLine) -> Self {
-        Self::new(line.max, percent, level(line.level)).and_at_least(line.at_least, seconds)
-    }
-}
 
 impl SpecReader<'_> {
     /// The lines in the order of [`LineKind::ALL`], then the implicit ones that no written line covers.
@@ -93,21 +22,14 @@ impl SpecReader<'_> {
         let mut certainty = Budget::DEFAULT_CERTAINTY;
         let mut existing_breach = Level::Warn;
         if let Some(Located { value: raw, .. }) = raw {
-            if let (Some(line), Some(training)) = (&raw.cost_per_step, training) {
+            let per_step = LineKind::Absolute(Metric::CostPerStep);
+            let written = raw.lines.iter().find(|(kind, _)| *kind == per_step);
+            if let (Some((_, line)), Some(training)) = (written, training) {
                 self.check_cost_per_step(&line.at, training, job);
             }
-            lines.extend([
-                self.upper(LineKind::Cost, raw.cost, dollars),
-                self.upper(LineKind::Time, raw.time, seconds),
-                self.upper(LineKind::Memory, raw.memory, percent),
-                self.upper(LineKind::GpuMemory, raw.gpu_memory, percent),
-                self.upper(LineKind::CostPerStep, raw.cost_per_step, dollars),
-                self.upper(LineKind::CostIncrease, raw.cost_increase, percent),
-                self.upper(LineKind::TimeIncrease, raw.time_increase, percent),
-                self.utilization(LineKind::CpuUtilization, raw.cpu_utilization),
-                self.utilization(LineKind::GpuUtilization, raw.gpu_utilization),
-                self.utilization(LineKind::IoWait, raw.io_wait),
-            ]);
+            for (kind, line) in raw.lines {
+                lines.extend(self.line(kind, line));
+            }
             certainty = raw
                 .certainty
                 .map_or(certainty, |certainty| self.certainty(&certainty));
@@ -116,7 +38,7 @@ impl SpecReader<'_> {
             }
         }
         let mut budget = Budget {
-            lines: lines.into_iter().flatten().collect(),
+            lines,
             certainty,
             existing_breach,
         };
@@ -128,59 +50,50 @@ impl SpecReader<'_> {
         budget
     }
 
-    fn upper<U, L: Into<Upper>>(
-        &mut self,
-        kind: LineKind,
-        line: Option<Located<raw::Line<U, L>>>,
-        number: fn(U) -> f64,
-    ) -> Option<BudgetLine> {
-        let Located { value, at } = line?;
+    fn line(&mut self, kind: LineKind, line: Located<raw::RawLine>) -> Option<BudgetLine> {
+        let Located { value: line, at } = line;
         self.remember(&at);
-        let upper: Upper = match value {
-            Either::Short(quantity) => Upper {
-                max: Some(Located {
-                    value: number(quantity.0),
-                    at,
-                }),
-                at_least: 0.0,
-                level: Level::Fail,
-            },
-            Either::Long(long) => long.into(),
+        let level = level(line.level);
+        let (bound, limit, at_least) = match (kind.form(), kind) {
+            (LineForm::Load, _) => {
+                let (bound, limit) = self.load(line.max, line.min, &at)?;
+                (bound, limit, None)
+            }
+            (_, LineKind::Increase(metric)) => {
+                let nothing = metric.unit().amount(0.0);
+                let at_least = Some(line.at_least.unwrap_or(nothing));
+                (Bound::Max, self.upper(kind, line.max?), at_least)
+            }
+            (_, LineKind::Absolute(_)) => (Bound::Max, self.upper(kind, line.max?), None),
         };
-        let limit = self.limit(kind, upper.max?);
         Some(BudgetLine {
             kind,
-            bound: Bound::Max,
+            bound,
             limit,
-            level: upper.level,
-            at_least: upper.at_least,
+            level,
+            at_least,
             origin: LineOrigin::Written,
             overridden: None,
         })
     }
 
-    fn limit(&mut self, kind: LineKind, limit: Located<f64>) -> f64 {
+    fn upper(&mut self, kind: LineKind, limit: Located<Amount>) -> Amount {
         let Located { value, at } = limit;
-        let is_share = matches!(kind, LineKind::Memory | LineKind::GpuMemory);
-        if value <= 0.0 {
+        if value.number <= 0.0 {
             self.findings.wrong(&at, "a limit is more than 0");
-        } else if is_share && value > 100.0 {
+        } else if kind.form() == LineForm::Share && value.number > 100.0 {
             self.findings.warn(&at, "is more than a machine has");
         }
         value
     }
 
-    fn utilization(
+    fn load(
         &mut self,
-        kind: LineKind,
-        line: Option<Located<raw::RawUtilization>>,
-    ) -> Option<BudgetLine> {
-        let Located {
-            value: raw::RawUtilization(line),
-            at,
-        } = line?;
-        self.remember(&at);
-        let (bound, limit) = match (line.max, line.min) {
+        max: Option<Located<Amount>>,
+        min: Option<Located<Amount>>,
+        line: &At,
+    ) -> Option<(Bound, Amount)> {
+        let (bound, limit) = match (max, min) {
             (Some(max), None) => (Bound::Max, max),
             (None, Some(min)) => (Bound::Min, min),
             (Some(_), Some(min)) => {
@@ -190,27 +103,19 @@ impl SpecReader<'_> {
             }
             (None, None) => {
                 self.findings.wrong_with_help(
-                    &at,
+                    line,
                     "the line has no limit",
                     "write `min: 20%` or `max: 20%`",
                 );
                 return None;
             }
         };
-        let share = limit.value.0.0;
+        let share = limit.value.number;
         if share <= 0.0 || share > 100.0 {
             self.findings
                 .wrong(&limit.at, "a load is more than 0% and at most 100%");
         }
-        Some(BudgetLine {
-            kind,
-            bound,
-            limit: share,
-            level: level(line.level),
-            at_least: 0.0,
-            origin: LineOrigin::Written,
-            overridden: None,
-        })
+        Some((bound, limit.value))
     }
 
     fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
@@ -235,10 +140,7 @@ impl SpecReader<'_> {
             return;
         }
         for line in lines {
-            if matches!(
-                line.kind,
-                LineKind::Cost | LineKind::CostPerStep | LineKind::CostIncrease
-            ) {
+            if line.kind.metric().is_priced() {
                 let path = format!("{}.budget.{}", job.path, line.kind);
                 let place = self.places.iter().rev().find(|(known, _)| *known == path);
                 let start = place.map_or(job.span.start, |(_, start)| *start);

@@ -1,10 +1,11 @@
 //! Known overruns that were agreed to. Whether one has expired is judged where the day is known.
 
 use super::SpecReader;
+use crate::metric::Amount;
 use crate::spec::problems::{Located, near_miss, quoted, write_one_of};
 use crate::spec::raw;
 use crate::spec::{Bound, Job, LineKind, Override};
-use crate::units::{Percent, Seconds, UnitError, Usd};
+use crate::units::UnitError;
 
 impl SpecReader<'_> {
     /// `names` are all jobs of the file, `jobs` those that could be read.
@@ -101,21 +102,9 @@ impl SpecReader<'_> {
     }
 
     /// The ceiling in the unit of its line.
-    fn up_to(&mut self, up_to: &Located<raw::AnyQuantity>, kind: LineKind) -> Option<f64> {
-        let text = up_to.value.0.as_str();
-        let number = match kind {
-            LineKind::Cost | LineKind::CostPerStep => text.parse().map(|Usd(amount)| amount),
-            LineKind::Time => text.parse().map(|Seconds(time)| time),
-            LineKind::Memory
-            | LineKind::GpuMemory
-            | LineKind::CostIncrease
-            | LineKind::TimeIncrease
-            | LineKind::CpuUtilization
-            | LineKind::GpuUtilization
-            | LineKind::IoWait => text.parse().map(|Percent(share)| share),
-        };
-        match number {
-            Ok(number) if number > 0.0 => Some(number),
+    fn up_to(&mut self, up_to: &Located<raw::AnyQuantity>, kind: LineKind) -> Option<Amount> {
+        match kind.unit().parse(&up_to.value.0) {
+            Ok(limit) if limit.number > 0.0 => Some(limit),
             Ok(_) => {
                 self.findings.wrong(&up_to.at, "a limit is more than 0");
                 None

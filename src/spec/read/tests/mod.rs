@@ -4,6 +4,7 @@ mod refusals;
 
 use super::*;
 use crate::instance::{InstanceConfiguration, InstanceGroup};
+use crate::metric::Metric;
 use crate::spec::*;
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
 
@@ -197,7 +198,7 @@ fn the_full_example_means_what_it_says() {
             probe: ProbePolicy::ScriptMode,
         }
     );
-    let lines: Vec<(&str, Bound, f64, Level, f64, LineOrigin)> = job
+    let lines: Vec<_> = job
         .budget
         .lines
         .iter()
@@ -216,12 +217,26 @@ fn the_full_example_means_what_it_says() {
     assert_eq!(
         lines,
         [
-            ("cost", Max, 50.0, Fail, 0.0, Written),
-            ("time", Max, 28_800.0, Fail, 0.0, Written),
-            ("memory", Max, 90.0, Fail, 0.0, Written),
-            ("cost_per_step", Max, 0.1, Fail, 0.0, Written),
-            ("cost_increase", Max, 20.0, Fail, 5.0, Written),
-            ("cpu_utilization", Min, 20.0, Warn, 0.0, Written),
+            ("cost", Max, Usd(50.0).into(), Fail, None, Written),
+            ("time", Max, Seconds(28_800.0).into(), Fail, None, Written),
+            ("memory", Max, Percent(90.0).into(), Fail, None, Written),
+            ("cost_per_step", Max, Usd(0.1).into(), Fail, None, Written),
+            (
+                "cost_increase",
+                Max,
+                Percent(20.0).into(),
+                Fail,
+                Some(Usd(5.0).into()),
+                Written
+            ),
+            (
+                "cpu_utilization",
+                Min,
+                Percent(20.0).into(),
+                Warn,
+                None,
+                Written
+            ),
         ]
     );
     assert_eq!(
@@ -239,8 +254,8 @@ fn the_full_example_means_what_it_says() {
         spec.overrides,
         [Override {
             job: "churn".to_owned(),
-            budget: LineKind::Cost,
-            up_to: 90.0,
+            budget: LineKind::Absolute(Metric::Cost),
+            up_to: Usd(90.0).into(),
             until: jiff::civil::date(2026, 12, 31),
             reason: "new feature set, agreed with finance".to_owned(),
         }]
@@ -299,9 +314,16 @@ fn a_short_local_spec_gets_the_defaults() {
         .budget
         .lines
         .iter()
-        .map(|line| (line.kind, line.limit, line.origin))
+        .map(|line| (line.kind, line.limit.number, line.origin))
         .collect();
-    assert_eq!(lines, [(LineKind::Memory, 100.0, LineOrigin::Implicit)]);
+    assert_eq!(
+        lines,
+        [(
+            LineKind::Absolute(Metric::Memory),
+            100.0,
+            LineOrigin::Implicit
+        )]
+    );
 }
 
 #[test]
@@ -311,12 +333,12 @@ fn implicit_lines_give_way_to_tighter_ones_only() {
         let spec = spec(&format!("{text}    budget: {budget}\n"));
         let lines = spec.jobs[0].budget.lines.iter();
         lines
-            .map(|line| (line.kind, line.limit, line.origin))
+            .map(|line| (line.kind, line.limit.number, line.origin))
             .collect()
     };
-    let written = |kind, limit| (kind, limit, LineOrigin::Written);
-    let implicit = |kind, limit| (kind, limit, LineOrigin::Implicit);
-    use LineKind::{Memory, Time};
+    let written = |metric: Metric, limit| (metric.into(), limit, LineOrigin::Written);
+    let implicit = |metric: Metric, limit| (metric.into(), limit, LineOrigin::Implicit);
+    use crate::metric::Metric::{Memory, Time};
     assert_eq!(
         origins("{time: 8h, memory: 90%}"),
         [written(Time, 28_800.0), written(Memory, 90.0)]
