@@ -21,7 +21,7 @@ use std::env;
 use std::process::ExitCode;
 
 use canary_gate::forecast::{Basis, Predictive, forecast};
-use canary_gate::instance::{InstanceConfiguration, InstanceType};
+use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::Measurement;
 use canary_gate::measurement::table::read_csv;
 use canary_gate::metric::Metric;
@@ -104,10 +104,8 @@ impl Job {
             })
             .collect();
         forecast(&Basis {
-            instance: &InstanceConfiguration::one(InstanceType::local()),
+            offer: &Offer::unknown(&InstanceConfiguration::one(InstanceType::local())),
             measurements: &runs,
-            capacity: None,
-            price: None,
         })[Metric::Time]
             .clone()
             .expect("every design has enough runs on enough sizes")

@@ -20,6 +20,7 @@ use axum::extract::{RawQuery, State};
 use canary_gate::aws::Aws;
 use canary_gate::backend::sagemaker::listing;
 use canary_gate::canary::{ChannelData, Dataset};
+use canary_gate::instance::Offer;
 use canary_gate::plan::{self, Alternatives};
 use canary_gate::spec::{self, SpecSource};
 
@@ -174,7 +175,7 @@ fn list() {
             objects,
         }],
     };
-    let plan = plan::plan(job, &dataset, &|_| None, Alternatives::Measure);
+    let plan = plan::plan(job, &dataset, &Offer::unknown, Alternatives::Measure);
     let plan = plan.expect("a million objects can be planned");
     let drawn: usize = (plan.runs.iter())
         .map(|run| run.channels[0].objects.len())

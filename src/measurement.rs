@@ -93,6 +93,11 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// Whether it ran on these machines; a measurement does not tell which script started a cluster's groups.
+    pub fn is_on(&self, instance: &InstanceConfiguration) -> bool {
+        self.instance.is_same_machines(instance)
+    }
+
     pub fn is_completed(&self) -> bool {
         self.outcome == Outcome::Completed
     }

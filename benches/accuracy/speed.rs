@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use canary_gate::forecast::{Basis, forecast};
-use canary_gate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
+use canary_gate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price};
 use canary_gate::measurement::{Measurement, Phases, Utilization};
 use canary_gate::units::{Bytes, Percent, Seconds, UsdPerHour};
 
@@ -36,6 +36,9 @@ pub(crate) fn measure(workloads: &[Workload]) -> String {
     };
     let price = Price::from_spec(UsdPerHour(1.0));
     let instance = InstanceConfiguration::one(InstanceType::local());
+    let offer = Offer::of(&instance, &|_| Some(capacity.clone()), &|_| {
+        Some(price.clone())
+    });
     let start = Instant::now();
     let mut milliseconds = Vec::new();
     for measurements in jobs.iter().cycle() {
@@ -44,10 +47,8 @@ pub(crate) fn measure(workloads: &[Workload]) -> String {
         }
         let before = Instant::now();
         let forecast = forecast(&Basis {
-            instance: &instance,
+            offer: &offer,
             measurements,
-            capacity: Some(&capacity),
-            price: Some(&price),
         });
         milliseconds.push(before.elapsed().as_secs_f64() * 1e3);
         std::hint::black_box(forecast);

@@ -1,32 +1,29 @@
 //! A forecast compared with the base.
 
 use crate::assess::base_result::BaseResult;
-use crate::assess::input::{CapacityOf, measured_price};
+use crate::assess::input::measured_price;
 use crate::drift::causes;
 use crate::forecast::change::{self, ChangeEstimate, Growth};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, Unknown};
-use crate::instance::{InstanceConfiguration, Price};
+use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
-use crate::plan::PriceOf;
 use crate::report::{Baseline, Delta};
 use crate::spec::LineKind;
-use crate::units::{Fraction, Seconds};
+use crate::units::Fraction;
 use crate::verdict::{Against, LineVerdict};
 
 /// The inputs of a comparison.
 pub(crate) struct BaseComparisonInput<'a> {
     pub(crate) base: &'a BaseResult,
-    /// The configuration that is compared.
-    pub(crate) instance: &'a InstanceConfiguration,
+    /// The machines of the forecast that is compared.
+    pub(crate) offer: &'a Offer,
     /// Whether the budget is judged on it; then it is compared with the base's instance, whichever that is.
     pub(crate) is_judged: bool,
-    /// On `instance`.
+    /// On these machines.
     pub(crate) measurements: &'a [Measurement],
-    pub(crate) price: Option<&'a Price>,
-    pub(crate) capacity_of: CapacityOf<'a>,
-    pub(crate) price_of: PriceOf<'a>,
+    pub(crate) offer_of: OfferOf<'a>,
     pub(crate) layout: &'a DataLayout,
     pub(crate) certainty: Fraction,
 }
@@ -42,53 +39,50 @@ pub(crate) struct BaseComparison {
 /// The comparison; `None` if the base did not measure the configuration.
 pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> {
     let found = input.base;
+    let own = &input.offer.configuration;
     let instance = match input.is_judged {
         true => &found.forecasts.first()?.instance,
-        false => input.instance,
+        false => own,
     };
     let mut measurements: Vec<Measurement> = found
         .measurements
         .iter()
-        .filter(|run| run.instance == *instance && run.has_sound_amounts())
+        .filter(|run| run.is_on(instance) && run.has_sound_amounts())
         .cloned()
         .collect();
     if !measurements.iter().any(Measurement::is_completed) {
         return None;
     }
     measurement::keep_one_memory_source(&mut measurements);
-    let capacity = instance
-        .single_type()
-        .and_then(|kind| (input.capacity_of)(kind));
-    let price = (input.price_of)(instance).or_else(|| measured_price(&measurements));
+    let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = |runs: &[Measurement], instance: &InstanceConfiguration| {
         input.layout.by_heaviest_shard(runs, instance.total_count())
     };
     let sharded = by_shard(&measurements, instance);
     let before = sharded.as_deref().unwrap_or(&measurements);
-    let sharded = by_shard(input.measurements, input.instance);
+    let sharded = by_shard(input.measurements, own);
     let now = sharded.as_deref().unwrap_or(input.measurements);
     let base = forecast::forecast(&Basis {
-        instance,
+        offer: &offer,
         measurements: before,
-        capacity: capacity.as_ref(),
-        price: price.as_ref(),
     });
     let comparison = change::compare(before, now);
     let time = time_growth(&comparison, &base);
-    let prices = (
-        a_second(price.as_ref(), instance),
-        a_second(input.price, input.instance),
-    );
+    let prices = (a_second(&offer), a_second(input.offer));
     let cost = match (&time, prices) {
         (Ok(time), (Some(before), Some(now))) => Ok(time.priced(before, now)),
         (Err(unknown), _) => Err(unknown.clone()),
         (_, (None, _)) => Err(Unknown(format!(
-            "no price for {instance}, which the base trains on"
+            "no price for {}, which the base trains on",
+            without_cost(&offer)
         ))),
-        (_, (_, None)) => Err(Unknown(format!("no price for {}", input.instance))),
+        (_, (_, None)) => Err(Unknown(format!(
+            "no price for {}",
+            without_cost(input.offer)
+        ))),
     };
     // Percent of another machine's memory cannot be compared.
-    let memory = match instance == input.instance {
+    let memory = match instance.is_same_machines(own) {
         true => base[Metric::Memory].as_ref().map_err(Clone::clone),
         false => Err(Unknown(format!("the base trains on {instance}"))),
     };
@@ -118,7 +112,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
 /// The lines that the base's report judged exceeded on this configuration.
 fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<LineKind> {
     let rows = found.forecasts.iter();
-    let of_instance = rows.filter(|row| row.instance == *instance);
+    let of_instance = rows.filter(|row| row.instance.is_same_machines(instance));
     let lines = of_instance.flat_map(|row| &row.budget);
     lines
         .filter(|line| line.verdict == LineVerdict::Exceeded)
@@ -135,13 +129,15 @@ fn time_growth(
     Ok(comparison.growth(time))
 }
 
-/// The cost of one second of all machines, in USD; `None` without a price.
-fn a_second(price: Option<&Price>, instance: &InstanceConfiguration) -> Option<f64> {
-    let usd = price?
-        .usd_per_hour
-        .cost(Seconds(1.0), instance.total_count())
-        .0;
-    (usd > 0.0 && usd.is_finite()).then_some(usd)
+/// The cost of one second of all machines, in USD; `None` without a price of each.
+fn a_second(offer: &Offer) -> Option<f64> {
+    offer.cost_of_a_second().ok().map(|second| second.usd)
+}
+
+/// The types that have no price; the configuration if its prices are no prices.
+fn without_cost(offer: &Offer) -> String {
+    let unpriced = offer.unpriced();
+    unpriced.unwrap_or_else(|| offer.configuration.to_string())
 }
 
 fn delta(

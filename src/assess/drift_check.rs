@@ -100,7 +100,10 @@ pub(crate) fn hold_against_earlier(
         machine: this.machine.clone(),
         instance: Some(report.instance.clone()),
         measurements: of_instance(&report.measurements, report),
-        price: report.forecasts.first().and_then(price_of_all),
+        price: report
+            .forecasts
+            .first()
+            .and_then(InstanceForecast::usd_per_hour),
     };
     let series: Vec<&StoredCheck> = earlier.iter().chain([&today]).collect();
     add(job, &series, report);
@@ -151,15 +154,9 @@ fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
     }
 }
 
-/// The price of all machines of a configuration.
-pub(crate) fn price_of_all(row: &InstanceForecast) -> Option<UsdPerHour> {
-    let each = row.price.as_ref()?.usd_per_hour.0;
-    Some(UsdPerHour(each * f64::from(row.instance.total_count())))
-}
-
 fn of_instance(measurements: &[Measurement], report: &JobReport) -> Vec<Measurement> {
     let runs = measurements.iter();
-    runs.filter(|run| run.instance == report.instance)
+    runs.filter(|run| run.is_on(&report.instance))
         .cloned()
         .collect()
 }

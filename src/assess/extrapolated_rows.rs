@@ -19,22 +19,16 @@ pub(crate) fn row(
     measured: &[Measured<'_>],
     input: &JobInput<'_>,
 ) -> (InstanceForecast, Vec<String>) {
-    let capacity = instance
-        .single_type()
-        .and_then(|kind| (input.capacity_of)(kind));
-    let price = (input.price_of)(instance);
+    let offer = (input.offer_of)(instance);
     let basis = Basis {
-        instance,
+        offer: &offer,
         measurements: input.measurements,
-        capacity: capacity.as_ref(),
-        price: price.as_ref(),
     };
     let known = elsewhere(&basis, measured, &input.layout);
-    let lines: Vec<JudgedLine> =
-        verdict::judge(input.budget, &known.forecast, capacity.as_ref(), None)
-            .into_iter()
-            .filter(|line| line.chance_of_breach.is_some())
-            .collect();
+    let lines: Vec<JudgedLine> = verdict::judge(input.budget, &known.forecast, &offer, None)
+        .into_iter()
+        .filter(|line| line.chance_of_breach.is_some())
+        .collect();
     let row = InstanceForecast {
         verdict: match verdict::job_verdict(&lines) {
             breach @ (Verdict::Exceeded | Verdict::AtRisk) => breach,
@@ -42,7 +36,10 @@ pub(crate) fn row(
         },
         estimates: row::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
-        price: price.filter(|_| known.forecast[Metric::Cost].is_ok()),
+        price: offer
+            .price()
+            .filter(|_| known.forecast[Metric::Cost].is_ok())
+            .cloned(),
         budget: row::budget_rows(&lines),
         ..row::nothing_known(instance, why)
     };
@@ -71,7 +68,7 @@ pub(crate) fn where_memory_fits(
     }
     let (own, _) = measured.split_first()?;
     let count = input.instance.total_count();
-    let held = |source: &Measured<'_>| input.layout.held_share(source.instance.total_count());
+    let held = |source: &Measured<'_>| input.layout.held_share(source.instance().total_count());
     let peak = measured
         .iter()
         .filter(|source| held(source) == held(own))
@@ -79,10 +76,10 @@ pub(crate) fn where_memory_fits(
     let Some(peak) = peak else {
         return lower_bound(own.forecast, own, input.instance);
     };
-    let gpus = own.capacity.map_or(0, |capacity| capacity.gpus);
+    let gpus = own.capacity().map_or(0, |capacity| capacity.gpus);
     // A machine that ran out of memory is too small, whatever others measured.
     let too_small = own
-        .capacity
+        .capacity()
         .filter(|_| own.forecast.out_of_memory)
         .map(|capacity| capacity.memory);
     let candidates: Vec<Candidate> = listed(input)
@@ -121,7 +118,7 @@ fn lower_bound(
     own: &Measured<'_>,
     instance: &InstanceConfiguration,
 ) -> Option<String> {
-    let memory = own.capacity?.memory;
+    let memory = own.capacity()?.memory;
     forecast.out_of_memory.then(|| {
         format!(
             "a canary ran out of memory on {instance}, so the full run needs more than {memory}; how much more is not \
@@ -138,7 +135,9 @@ fn listed<'a>(input: &'a JobInput<'_>) -> impl Iterator<Item = Candidate> + 'a {
         .filter_map(|kind| {
             Some(Candidate {
                 capacity: tables::capacity(&kind)?,
-                price: (input.price_of)(&InstanceConfiguration::one(kind.clone())),
+                price: (input.offer_of)(&InstanceConfiguration::one(kind.clone()))
+                    .price()
+                    .cloned(),
                 kind,
             })
         })

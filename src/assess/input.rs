@@ -2,14 +2,10 @@
 
 use crate::assess::base_result::BaseResult;
 use crate::forecast::scale_out::DataLayout;
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
+use crate::instance::{InstanceConfiguration, InstanceType, OfferOf, Price};
 use crate::measurement::Measurement;
-use crate::plan::PriceOf;
 use crate::spec::Budget;
 use crate::units::Usd;
-
-/// Capacities of machine types as the backend or the tables know them.
-pub(crate) type CapacityOf<'a> = &'a dyn Fn(&InstanceType) -> Option<Capacity>;
 
 /// The inputs of a job's report.
 pub(crate) struct JobInput<'a> {
@@ -23,8 +19,7 @@ pub(crate) struct JobInput<'a> {
     pub(crate) measurements: &'a [Measurement],
     /// The worst-case cost of the plan.
     pub(crate) worst_case: Option<Usd>,
-    pub(crate) capacity_of: CapacityOf<'a>,
-    pub(crate) price_of: PriceOf<'a>,
+    pub(crate) offer_of: OfferOf<'a>,
     /// How the data reach the hosts of the full run.
     pub(crate) layout: DataLayout,
     /// The result to compare with.

@@ -7,7 +7,7 @@ use crate::assess::row;
 use crate::forecast::scale_out::Measured;
 use crate::forecast::{self, Basis, Forecast};
 use crate::grammar;
-use crate::instance::{Capacity, InstanceConfiguration};
+use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::report::{
@@ -22,16 +22,17 @@ struct Judged {
     row: InstanceForecast,
     lines: Vec<JudgedLine>,
     forecast: Forecast,
-    /// Of one machine, by the tables or by the measurements.
-    capacity: Option<Capacity>,
+    /// By the tables or by the measurements.
+    offer: Offer,
+    /// On this configuration.
+    measurements: Vec<Measurement>,
 }
 
 impl Judged {
     fn measured(&self) -> Measured<'_> {
         Measured {
-            instance: &self.row.instance,
+            offer: &self.offer,
             forecast: &self.forecast,
-            capacity: self.capacity.as_ref(),
         }
     }
 }
@@ -126,10 +127,7 @@ fn recommendation<'a>(
     alternatives: impl Iterator<Item = &'a Judged>,
     input: &JobInput<'_>,
 ) -> Option<Recommendation> {
-    let has_runs = |judged: &&Judged| {
-        let mut runs = input.measurements.iter();
-        runs.any(|run| run.instance == judged.row.instance)
-    };
+    let has_runs = |judged: &&Judged| !judged.measurements.is_empty();
     let judged: Vec<&Judged> = [main]
         .into_iter()
         .chain(alternatives)
@@ -181,28 +179,21 @@ fn judge_configuration(
     let mut measurements: Vec<Measurement> = input
         .measurements
         .iter()
-        .filter(|measurement| measurement.instance == *instance)
+        .filter(|run| run.is_on(instance))
         .cloned()
         .collect();
     let other_memory = measurement::keep_one_memory_source(&mut measurements);
-    let capacity = instance
-        .single_type()
-        .and_then(|kind| (input.capacity_of)(kind));
-    // The measurements of an unknown machine give its memory, but not its GPUs.
-    let measured = capacity
-        .is_none()
-        .then(|| measured_capacity(&measurements))
-        .flatten();
-    let price = (input.price_of)(instance).or_else(|| measured_price(&measurements));
+    let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = input
         .layout
         .by_heaviest_shard(&measurements, instance.total_count());
-    let known_capacity = capacity.clone().or(measured);
+    // The measurements of an unknown machine give its memory, but not its GPUs.
+    let measured = offer
+        .clone()
+        .or_capacity(|| measured_capacity(&measurements));
     let mut forecast = forecast::forecast(&Basis {
-        instance,
+        offer: &measured,
         measurements: by_shard.as_deref().unwrap_or(&measurements),
-        capacity: known_capacity.as_ref(),
-        price: price.as_ref(),
     });
     if let Some((source, forgotten)) = other_memory {
         forecast.notes.push(format!(
@@ -218,12 +209,10 @@ fn judge_configuration(
     let versus = input.base.and_then(|base| {
         base_comparison::versus(&BaseComparisonInput {
             base,
-            instance,
+            offer: &offer,
             is_judged,
             measurements: &measurements,
-            price: price.as_ref(),
-            capacity_of: input.capacity_of,
-            price_of: input.price_of,
+            offer_of: input.offer_of,
             layout: &input.layout,
             certainty: input.budget.certainty,
         })
@@ -239,7 +228,7 @@ fn judge_configuration(
         }
         None => (None, Delta::default()),
     };
-    let lines = verdict::judge(input.budget, &forecast, capacity.as_ref(), against.as_ref());
+    let lines = verdict::judge(input.budget, &forecast, &offer, against.as_ref());
     let row_verdict = match measurements.iter().any(Measurement::has_failed) {
         true => verdict::job_verdict(&lines).min(Verdict::Failed),
         false => verdict::job_verdict(&lines),
@@ -248,7 +237,7 @@ fn judge_configuration(
     Judged {
         row: InstanceForecast {
             instance: instance.clone(),
-            groups: Vec::new(),
+            groups: row::groups(&offer),
             verdict: row_verdict,
             not_measured: None,
             estimated_from: None,
@@ -256,21 +245,20 @@ fn judge_configuration(
             phases: row::phases(&forecast, certainty),
             delta,
             law: forecast.law.clone(),
-            price,
+            price: offer.price().cloned(),
             budget: row::budget_rows(&lines),
         },
         lines,
         forecast,
-        capacity: known_capacity,
+        offer: measured,
+        measurements,
     }
 }
 
 /// The verdict of a job and its reason. A failed canary outranks all but an exceeded budget.
 fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
-    let failed = input
-        .measurements
-        .iter()
-        .find(|measurement| measurement.instance == *input.instance && measurement.has_failed());
+    let mut runs = main.measurements.iter();
+    let failed = runs.find(|run| run.has_failed());
     if let Some(failed) = failed
         && main.row.verdict == Verdict::Failed
     {

@@ -1,9 +1,9 @@
 //! A forecast as a row of the report.
 
 use crate::forecast::{self, Estimate, Forecast, Laws};
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::report::{
-    BudgetRow, Delta, Estimates, InstanceForecast, OverrideInForce, PhaseEstimates,
+    BudgetRow, Delta, Estimates, InstanceForecast, OverrideInForce, PhaseEstimates, PricedGroup,
 };
 use crate::units::Fraction;
 use crate::verdict::{self, JudgedLine, Verdict};
@@ -12,10 +12,7 @@ use crate::verdict::{self, JudgedLine, Verdict};
 pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
     InstanceForecast {
         instance: instance.clone(),
-        groups: match instance {
-            InstanceConfiguration::Homogeneous { .. } => Vec::new(),
-            InstanceConfiguration::Heterogeneous { groups, .. } => groups.clone(),
-        },
+        groups: groups(&Offer::unknown(instance)),
         verdict: Verdict::NotJudged,
         not_measured: Some(why.to_owned()),
         estimated_from: None,
@@ -26,6 +23,22 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         price: None,
         budget: Vec::new(),
     }
+}
+
+/// The groups of machines, each with its price; none where all are of one type.
+pub(crate) fn groups(offer: &Offer) -> Vec<PricedGroup> {
+    let InstanceConfiguration::Heterogeneous { groups, .. } = &offer.configuration else {
+        return Vec::new();
+    };
+    let members = groups.iter().zip(&offer.members);
+    members
+        .map(|(group, member)| PricedGroup {
+            name: group.name.clone(),
+            instance_type: group.instance_type.clone(),
+            count: group.count,
+            price: member.price.clone(),
+        })
+        .collect()
 }
 
 pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {

@@ -172,7 +172,7 @@ impl ReplayBackend {
         instance: &'a InstanceConfiguration,
     ) -> impl Iterator<Item = &'a RecordedRun> {
         self.of_job(job)
-            .filter(|run| !run.is_used.get() && same_machines(&run.measurement.instance, instance))
+            .filter(|run| !run.is_used.get() && run.measurement.is_on(instance))
     }
 
     /// Those of one fraction and, where both say one, of one work level.
@@ -371,15 +371,6 @@ fn within(limit: Seconds, recorded: Measurement) -> Measurement {
         ended_at: None,
         notes: Vec::new(),
         ..recorded
-    }
-}
-
-/// Whether two configurations are the same machines; a recording does not tell which script starts a cluster's groups.
-fn same_machines(one: &InstanceConfiguration, other: &InstanceConfiguration) -> bool {
-    use InstanceConfiguration::Heterogeneous;
-    match (one, other) {
-        (Heterogeneous { groups: one, .. }, Heterogeneous { groups: other, .. }) => one == other,
-        _ => one == other,
     }
 }
 

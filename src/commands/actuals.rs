@@ -11,6 +11,7 @@ use crate::gate::backend;
 use crate::gate::last_report;
 use crate::gate::runner::{self, Runner};
 use crate::gate::store::{OwnFile, Store};
+use crate::instance::{Offer, tables};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
 use crate::report::{InstanceForecast, Report, words};
@@ -70,9 +71,9 @@ pub(crate) async fn actuals(
             };
             let dataset = backend.list(job).await?;
             let full = plan::full_run(job, &dataset);
-            let price = project.price(&job.instance);
-            let (price, none) = (price.as_ref(), Earlier::none());
-            let ran = runner::run(&mut runner, job, &[full], price, None, none).await;
+            let offer = project.offer(&job.instance, &tables::capacity);
+            let none = Earlier::none();
+            let ran = runner::run(&mut runner, job, &[full], &offer, None, none).await;
             if let Some(error) = ran.failure {
                 return Err(error);
             }
@@ -80,7 +81,7 @@ pub(crate) async fn actuals(
                 break;
             }
             for actual in &ran.measurements {
-                compare(&mut text, job, forecast, actual);
+                compare(&mut text, job, forecast, actual, &offer);
                 if !actual.is_completed() {
                     code = exit::FAILED;
                 }
@@ -132,7 +133,13 @@ fn forecast_of<'a>(report: &'a Report, job: &Job) -> Result<&'a InstanceForecast
 }
 
 /// Forecast and actual of one job, side by side.
-fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &Measurement) {
+fn compare(
+    text: &mut String,
+    job: &Job,
+    forecast: &InstanceForecast,
+    actual: &Measurement,
+    offer: &Offer,
+) {
     let _ = writeln!(
         text,
         "{} · full run on {}: {}",
@@ -147,6 +154,7 @@ fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &M
     }
     let usage = &actual.usage;
     let memory = usage.memory.as_ref();
+    let cost_per_step = actual.step_seconds.and_then(|time| offer.cost(time));
     let rows: [Row<'_>; 6] = [
         (
             "time",
@@ -181,7 +189,7 @@ fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &M
         (
             "cost per step",
             &forecast.estimates[Metric::CostPerStep],
-            cost_per_step(actual),
+            cost_per_step.map(|cost| cost.0),
             &|value| Usd(value).to_string(),
         ),
     ];
@@ -210,14 +218,6 @@ fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &M
         let _ = writeln!(text, " {}", line.trim_end());
     }
     text.push('\n');
-}
-
-/// What a step cost at the price of the run.
-fn cost_per_step(actual: &Measurement) -> Option<f64> {
-    let price = actual.price.as_ref()?;
-    let machines = actual.instance.total_count();
-    let Usd(cost) = price.usd_per_hour.cost(actual.step_seconds?, machines);
-    Some(cost)
 }
 
 /// A quantity's name, its estimate, what it really was, and how it is shown.

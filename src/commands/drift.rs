@@ -119,7 +119,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord)
     let measurements: Vec<Measurement> = found
         .measurements
         .iter()
-        .filter(|run| run.instance == *instance && run.has_sound_amounts())
+        .filter(|run| run.is_on(instance) && run.has_sound_amounts())
         .map(|run| Measurement {
             cost: None,
             reused: None,
@@ -134,8 +134,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord)
         alternatives: Vec::new(),
         measurements: &measurements,
         worst_case: None,
-        capacity_of: &tables::capacity,
-        price_of: &|instance| project.price(instance),
+        offer_of: &|instance| project.offer(instance, &tables::capacity),
         layout: DataLayout::of(job, None),
         base: None,
         is_allowed: &project.spec.allowed(),

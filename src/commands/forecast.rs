@@ -11,7 +11,7 @@ use crate::console::files::{self, Outputs};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::run_report;
-use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
+use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf, tables};
 use crate::measurement::Measurement;
 use crate::report::{JobReport, Report};
 use crate::spec::{Budget, Job, OnInconclusive};
@@ -39,9 +39,9 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
     ));
     let recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
     let names = job_names(&recorded.measurements, &arguments.jobs)?;
-    let price_of = |instance: &InstanceConfiguration| match &project {
-        Some(project) => project.price(instance),
-        None => table_price(instance, arguments.region.as_deref()),
+    let offer_of = |instance: &InstanceConfiguration| match &project {
+        Some(project) => project.offer(instance, &tables::capacity),
+        None => offer_by_the_tables(instance, arguments.region.as_deref()),
     };
     let is_allowed: Box<dyn Fn(&InstanceType) -> bool> = match &project {
         Some(project) => Box::new(project.spec.allowed()),
@@ -53,7 +53,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
             let (measurements, note) = newest_run(&recorded.measurements, name);
             let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
             let known = project.as_ref().and_then(|project| project.spec.job(name));
-            offline_report(name, known, &measurements, &price_of, &*is_allowed, &notes)
+            offline_report(name, known, &measurements, &offer_of, &*is_allowed, &notes)
         })
         .collect();
     let report = match &project {
@@ -74,7 +74,7 @@ fn offline_report(
     name: &str,
     known: Option<&Job>,
     measurements: &[Measurement],
-    price_of: &dyn Fn(&InstanceConfiguration) -> Option<Price>,
+    offer_of: OfferOf<'_>,
     is_allowed: &dyn Fn(&InstanceType) -> bool,
     notes: &[String],
 ) -> JobReport {
@@ -83,7 +83,7 @@ fn offline_report(
     instances.extend(known.map(|job| &job.instance));
     instances.extend(known.into_iter().flat_map(|job| &job.alternatives));
     for measurement in measurements {
-        if !instances.contains(&&measurement.instance) {
+        if !instances.iter().any(|known| measurement.is_on(known)) {
             instances.push(&measurement.instance);
         }
     }
@@ -92,7 +92,7 @@ fn offline_report(
         unreachable!("a job is named by its measurements");
     };
     let not_measured = |instance: &InstanceConfiguration| {
-        let is_measured = measurements.iter().any(|run| run.instance == *instance);
+        let is_measured = measurements.iter().any(|run| run.is_on(instance));
         (!is_measured).then(|| NOT_IN_FILE.to_owned())
     };
     judge::job_report(&JobInput {
@@ -105,8 +105,7 @@ fn offline_report(
             .collect(),
         measurements,
         worst_case: None,
-        capacity_of: &tables::capacity,
-        price_of,
+        offer_of,
         layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),
         base: None,
         is_allowed,
@@ -165,12 +164,12 @@ fn job_names(measurements: &[Measurement], asked: &[String]) -> Result<Vec<Strin
     Ok(names)
 }
 
-fn table_price(instance: &InstanceConfiguration, region: Option<&str>) -> Option<Price> {
+fn offer_by_the_tables(instance: &InstanceConfiguration, region: Option<&str>) -> Offer {
     let region = region.map(str::to_owned).or_else(environment_region);
-    tables::price(
-        instance.single_type()?,
-        region.as_deref().unwrap_or(DEFAULT_REGION),
-    )
+    let region = region.as_deref().unwrap_or(DEFAULT_REGION);
+    Offer::of(instance, &tables::capacity, &|kind| {
+        tables::price(kind, region)
+    })
 }
 
 /// A report that no spec stands behind.

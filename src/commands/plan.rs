@@ -9,6 +9,7 @@ use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
 use crate::console::{AppError, print, printable};
 use crate::gate::backend::AnyBackend;
+use crate::instance::tables;
 use crate::plan::{self, Alternatives, Plan, PlanError};
 use crate::spec::Job;
 use crate::units::Bytes;
@@ -55,7 +56,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let alternatives = if arguments.only_instance {
         Alternatives::Skip
     } else {
-        Alternatives::Measure
+        Alternatives::Measure.on(project.spec.backend)
     };
     let backend = AnyBackend::of(&project, &[], RunTags::of_nobody()).await?;
     let mut text = changed_files::note(&change, &arguments.change)
@@ -70,7 +71,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         match plan::plan(
             job,
             &dataset,
-            &|instance| project.price(instance),
+            &|instance| project.offer(instance, &tables::capacity),
             alternatives,
         ) {
             Ok(mut plan) => {

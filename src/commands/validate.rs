@@ -7,6 +7,7 @@ use crate::backend::{Backend, BackendError};
 use crate::cli::ValidateArguments;
 use crate::console::{AppError, Loudness, print, printable, say, warn};
 use crate::gate::backend::{self, AnyBackend};
+use crate::instance::tables;
 use crate::plan::{self, Alternatives};
 use crate::spec::{BackendKind, NotYetEffect};
 use crate::workspace::base_policy;
@@ -72,8 +73,8 @@ async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
         match backend.list(job).await {
             Err(error) => warn_of(&error),
             Ok(dataset) => {
-                let price_of = |instance: &_| project.price(instance);
-                match plan::plan(job, &dataset, &price_of, Alternatives::Skip) {
+                let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
+                match plan::plan(job, &dataset, &offer_of, Alternatives::Skip) {
                     Ok(mut plan) => {
                         if let Err(error) = backend.check_supply(job, &mut plan) {
                             warn_of(&error);

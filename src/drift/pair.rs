@@ -3,6 +3,7 @@
 use super::{CauseShare, CheckRecord, DriftChange, causes};
 use crate::forecast::change::{ChangeEstimate, compare};
 use crate::forecast::{Basis, Estimate, Predictive, Unknown, forecast};
+use crate::instance::Offer;
 use crate::metric::Metric;
 use crate::spec::DriftPolicy;
 use crate::units::Fraction;
@@ -23,10 +24,8 @@ impl ReferencePair {
             return Err(Unknown("the baseline has no runs".to_owned()));
         };
         let base = forecast(&Basis {
-            instance: &first.instance,
+            offer: &Offer::unknown(&first.instance),
             measurements: reference.measurements,
-            capacity: None,
-            price: None,
         });
         Ok(Self {
             comparison,

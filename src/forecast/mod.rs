@@ -38,7 +38,7 @@ use std::ops::Index;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::instance::{Capacity, InstanceConfiguration, Price};
+use crate::instance::Offer;
 use crate::measurement::{Measurement, Usage, Utilization};
 use crate::metric::{Metric, PerMetric};
 use crate::units::{Fraction, Seconds};
@@ -51,13 +51,11 @@ const PRICE_ESTIMATE_SHARE: f64 = 0.15;
 /// What a forecast is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Basis<'a> {
-    pub instance: &'a InstanceConfiguration,
+    /// The machines of the full run. Without their capacity percentages of memory are unknown, without a price of each the
+    /// cost is.
+    pub offer: &'a Offer,
     /// All runs of this job on this configuration, in any order; those not completed are left out and noted.
     pub measurements: &'a [Measurement],
-    /// Of one machine; absent: percentages of memory are unknown.
-    pub capacity: Option<&'a Capacity>,
-    /// Of one machine for one hour; absent: cost is unknown.
-    pub price: Option<&'a Price>,
 }
 
 /// A quantity's distribution, or why there is none.
@@ -217,7 +215,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         )),
         (time, _) => time,
     };
-    let memory = memory::forecast(runs, basis.capacity);
+    let memory = memory::forecast(runs, basis.offer);
     let step_time = runs.positive_level(Metric::StepTime.words(), |run| seconds(run.step_seconds));
     let law = Laws {
         time: time_law,
@@ -312,12 +310,15 @@ fn has_billed_phases(run: &Measurement) -> bool {
         .is_none_or(|billed| (sum - billed.0).abs() <= PHASES_MISS_AT_MOST * billed.0)
 }
 
-/// What `time` costs over all machines at the basis's price.
+/// What `time` costs over all machines at the basis's prices.
 fn cost(basis: &Basis, time: &Quantity) -> Quantity {
     let time = time.as_ref().map_err(Clone::clone)?;
-    let (usd_per_second, is_estimate) = usd_per_second(basis)?;
-    let cost = time.scaled(usd_per_second);
-    Ok(if is_estimate {
+    let second = basis
+        .offer
+        .cost_of_a_second()
+        .map_err(|why| Unknown(why.to_string()))?;
+    let cost = time.scaled(second.usd);
+    Ok(if second.is_estimate {
         cost.widened(PRICE_ESTIMATE_SHARE)
     } else {
         cost
@@ -326,40 +327,13 @@ fn cost(basis: &Basis, time: &Quantity) -> Quantity {
 
 /// The least that so much time costs; an estimated price may be too high by its doubt.
 fn cost_at_least(basis: &Basis, time_at_least: Option<f64>) -> Option<f64> {
-    let (usd_per_second, is_estimate) = usd_per_second(basis).ok()?;
-    let doubt = if is_estimate {
+    let second = basis.offer.cost_of_a_second().ok()?;
+    let doubt = if second.is_estimate {
         1.0 + PRICE_ESTIMATE_SHARE
     } else {
         1.0
     };
-    Some(time_at_least? * usd_per_second / doubt)
-}
-
-/// The price of all machines for a second, and whether it is an estimate.
-fn usd_per_second(basis: &Basis) -> Result<(f64, bool), Unknown> {
-    if basis.instance.single_type().is_none() {
-        return Err(Unknown(format!(
-            "the cost of {} needs a price for each of its groups, which is not supported",
-            basis.instance
-        )));
-    }
-    let Some(price) = basis.price else {
-        return Err(Unknown(format!(
-            "no price for {}; write one under `prices` in the spec",
-            basis.instance
-        )));
-    };
-    let usd_per_second = price
-        .usd_per_hour
-        .cost(Seconds(1.0), basis.instance.total_count())
-        .0;
-    if !(usd_per_second > 0.0 && usd_per_second.is_finite()) {
-        return Err(Unknown(format!(
-            "the price of {} is {}; a cost needs one above 0",
-            basis.instance, price.usd_per_hour
-        )));
-    }
-    Ok((usd_per_second, price.is_estimate()))
+    Some(time_at_least? * second.usd / doubt)
 }
 
 impl Runs<'_> {

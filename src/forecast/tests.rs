@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::instance::{Price, PriceEvidence};
+use crate::instance::{Capacity, InstanceType, Price, PriceEvidence};
 use crate::measurement::{Outcome, PeakMemory, Phases};
 use crate::metric::Metric;
 use crate::units::{Bytes, Percent, UsdPerHour};
@@ -58,16 +58,18 @@ fn forecast_of(measurements: &[Measurement]) -> Forecast {
 }
 
 fn forecast_on(instance: &str, measurements: &[Measurement], price: Option<&Price>) -> Forecast {
-    forecast(&Basis {
-        instance: &instance.parse().unwrap(),
-        measurements,
-        capacity: Some(&Capacity {
+    let capacity = |_: &InstanceType| {
+        Some(Capacity {
             vcpus: 8,
             memory: Bytes(32 * Bytes::GIB),
             gpus: 0,
             gpu_memory: None,
-        }),
-        price,
+        })
+    };
+    let instance = instance.parse().unwrap();
+    forecast(&Basis {
+        offer: &Offer::of(&instance, &capacity, &|_| price.cloned()),
+        measurements,
     })
 }
 
@@ -148,13 +150,22 @@ fn a_cost_without_a_price_is_unknown_with_the_reason() {
         reason("local", Some(&Price::from_spec(UsdPerHour(0.0)))),
         "the price of local is 0.00 USD/h; a cost needs one above 0"
     );
-    assert!(
-        reason(
-            "data: 1x ml.c5.9xlarge + dnn: 2x ml.p3.2xlarge",
-            Some(&price(PriceEvidence::PriceList))
-        )
-        .ends_with("needs a price for each of its groups, which is not supported")
+    let groups = "data: 1x ml.c5.9xlarge + dnn: 2x ml.p3.2xlarge";
+    assert_eq!(
+        reason(groups, None),
+        "no price for ml.c5.9xlarge and ml.p3.2xlarge; write one under `prices` in the spec"
     );
+}
+
+#[test]
+fn groups_cost_what_all_their_machines_do() {
+    let cost = |instance: &str| {
+        let price = price(PriceEvidence::PriceList);
+        let forecast = forecast_on(instance, &two_hours(), Some(&price));
+        forecast[Metric::Cost].clone().unwrap().median()
+    };
+    let groups = cost("data: 1x ml.c5.9xlarge + dnn: 2x ml.p3.2xlarge");
+    assert!(near(groups, cost("3x ml.p3.2xlarge"), 1e-12));
 }
 
 #[test]

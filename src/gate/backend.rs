@@ -11,7 +11,7 @@ use crate::backend::sagemaker::{RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendError, CanaryResult, Cancellation, Watcher};
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::{AppError, say, warn};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Fraction};
@@ -93,12 +93,10 @@ impl AnyBackend {
         let Self::Sagemaker(sagemaker) = self else {
             return Ok(());
         };
-        if project.price(&job.instance).is_none() {
+        let unpriced = |instance: &_| project.offer(instance, &tables::capacity).unpriced();
+        if let Some(unpriced) = unpriced(&job.instance) {
             return Err(BackendError::passing(
-                format!(
-                    "no price is known for {}, so no canary is launched",
-                    job.instance
-                ),
+                format!("no price is known for {unpriced}, so no canary is launched"),
                 format!(
                     "write one: `prices: {{{}: 1.20 USD/h}}`",
                     job.instance
@@ -109,7 +107,7 @@ impl AnyBackend {
             .into());
         }
         for alternative in &mut plan.alternatives {
-            if alternative.runs.is_ok() && project.price(&alternative.instance).is_none() {
+            if alternative.runs.is_ok() && unpriced(&alternative.instance).is_some() {
                 alternative.runs = Err(NotMeasured::NoPrice);
             }
         }

@@ -8,7 +8,7 @@ use crate::forecast::{self, Basis};
 use crate::gate::backend::AnyBackend;
 use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner};
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::{
@@ -128,14 +128,14 @@ impl Session<'_> {
         if self.is_adaptive {
             return self.climb(&first.instance, runs, runner).await;
         }
-        let price = self.project.price(&first.instance);
+        let offer = offer(self.project, &first.instance, runner.backend);
         let earlier = Earlier {
             spent: self.spent(),
             counted: self.counted(),
             ..Earlier::none()
         };
         let limit = Some(self.job.canary.spend_limit);
-        let ran = runner::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
+        let ran = runner::run(runner, self.job, runs, &offer, limit, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
@@ -171,7 +171,7 @@ impl Session<'_> {
         ladder: &[CanaryRun],
         runner: &mut Runner<'_, AnyBackend>,
     ) -> Option<StopReason> {
-        let price = self.project.price(instance);
+        let offer = offer(self.project, instance, runner.backend);
         loop {
             let here = self.on(instance);
             let rungs = self.rungs(instance, ladder, here.len(), runner.backend);
@@ -179,10 +179,10 @@ impl Session<'_> {
             let next = plan::next(&Situation {
                 ladder: &rungs,
                 measurements: &here,
-                budget: self.seconds_left(instance).map(|left| spent + left),
+                budget: self.seconds_left(&offer).map(|left| spent + left),
                 spent,
                 max_runtime: self.job.canary.max_runtime,
-                aim: self.aim(instance, &here, runner.backend),
+                aim: self.aim(&offer, &here),
                 spending: SpendingRule::UpToAFullRun,
             });
             let (rung, limit) = match next {
@@ -202,7 +202,7 @@ impl Session<'_> {
                 is_open: true,
             };
             let limit = Some(self.job.canary.spend_limit);
-            let ran = runner::run(runner, self.job, &[run], price.as_ref(), limit, earlier).await;
+            let ran = runner::run(runner, self.job, &[run], &offer, limit, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
@@ -213,7 +213,7 @@ impl Session<'_> {
     fn on(&self, instance: &InstanceConfiguration) -> Vec<Measurement> {
         self.measurements
             .iter()
-            .filter(|run| run.instance == *instance)
+            .filter(|run| run.is_on(instance))
             .cloned()
             .collect()
     }
@@ -258,39 +258,25 @@ impl Session<'_> {
         costs.reduce(|sum, cost| sum + cost)
     }
 
-    /// How long canaries on `instance` may still run within the spend limit, the time to stop the last one set aside; `None`
+    /// How long canaries on these machines may still run within the spend limit, the time to stop the last one set aside; `None`
     /// without a price.
-    fn seconds_left(&self, instance: &InstanceConfiguration) -> Option<Seconds> {
-        let price = self.project.price(instance)?;
-        let a_second = price
-            .usd_per_hour
-            .cost(Seconds(1.0), instance.total_count());
+    fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
+        let a_second = offer.cost(Seconds(1.0))?;
         let left = self.job.canary.spend_limit - self.counted().unwrap_or_default();
         (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - plan::TIME_TO_STOP.0).max(0.0)))
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
     /// the time is narrow.
-    fn aim(
-        &self,
-        instance: &InstanceConfiguration,
-        measurements: &[Measurement],
-        backend: &AnyBackend,
-    ) -> Aim {
-        let capacity = instance
-            .single_type()
-            .and_then(|kind| backend.capacity(kind));
-        let price = self.project.price(instance);
+    fn aim(&self, offer: &Offer, measurements: &[Measurement]) -> Aim {
         let mut comparable = measurements.to_vec();
         measurement::keep_one_memory_source(&mut comparable);
         let forecast = forecast::provisional(&Basis {
-            instance,
+            offer,
             measurements: &comparable,
-            capacity: capacity.as_ref(),
-            price: price.as_ref(),
         });
         let budget = &self.job.budget;
-        let lines = verdict::judge(budget, &forecast, capacity.as_ref(), None);
+        let lines = verdict::judge(budget, &forecast, offer, None);
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
         let is_written = |line: &&JudgedLine| line.line.origin == LineOrigin::Written;
         if self.purpose == Purpose::Budget && counting.iter().any(is_written) {
@@ -343,4 +329,8 @@ impl Session<'_> {
             StopReason::Ended => "No more canaries were run after one that did not complete.".to_owned(),
         }
     }
+}
+
+fn offer(project: &Project, instance: &InstanceConfiguration, backend: &AnyBackend) -> Offer {
+    project.offer(instance, &|kind| backend.capacity(kind))
 }

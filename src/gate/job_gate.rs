@@ -36,8 +36,10 @@ pub(crate) async fn gate<'a>(
     let job = affected.job;
     let looking = look(project, affected, request, history, runner.backend);
     let (dataset, checks) = unless_cancelled(looking, runner.cancellation).await??;
-    let price_of = |instance: &_| project.price(instance);
-    let mut plan = match plan::plan(job, &dataset, &price_of, request.alternatives) {
+    let backend = runner.backend;
+    let alternatives = request.alternatives.on(project.spec.backend);
+    let offer_of = |instance: &_| project.offer(instance, &|kind| backend.capacity(kind));
+    let mut plan = match plan::plan(job, &dataset, &offer_of, alternatives) {
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let notes = project.ignored_not_yet(job);
@@ -85,8 +87,7 @@ pub(crate) async fn gate<'a>(
         alternatives: plan.outcomes(),
         measurements: &measured.measurements,
         worst_case: plan.total_worst_case(),
-        capacity_of: &|kind| runner.backend.capacity(kind),
-        price_of: &price_of,
+        offer_of: &offer_of,
         layout: DataLayout::of(job, runner.backend.knows_bytes(job).then_some(&dataset)),
         base: base.as_ref(),
         is_allowed: &project.spec.allowed(),

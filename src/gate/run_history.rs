@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::assess::base_result::BaseResult;
-use crate::assess::drift_check::{self, StoredCheck};
+use crate::assess::drift_check::StoredCheck;
 use crate::canary::{CanaryRun, Key};
 use crate::console::{AppError, printable, say};
 use crate::gate::job_keys::JobKeys;
@@ -15,6 +15,7 @@ use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
 use crate::history::{BaseWanted, Damaged, Entry, History};
 use crate::measurement::{Measurement, Reused};
+use crate::report::InstanceForecast;
 use crate::report::JobReport;
 use crate::spec::Job;
 use crate::units::Seconds;
@@ -51,10 +52,10 @@ pub(crate) fn check_of((record, found): &RecordedForecast) -> StoredCheck {
         machine: record.machine.clone(),
         instance: instance.cloned(),
         measurements: runs
-            .filter(|run| Some(&run.instance) == instance)
+            .filter(|run| instance.is_some_and(|instance| run.is_on(instance)))
             .cloned()
             .collect(),
-        price: row.and_then(drift_check::price_of_all),
+        price: row.and_then(InstanceForecast::usd_per_hour),
     }
 }
 

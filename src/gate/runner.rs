@@ -12,7 +12,7 @@ use crate::gate::job_keys::JobKeys;
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::gate::store::Store;
-use crate::instance::Price;
+use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
 use crate::plan;
 use crate::spec::{BackendKind, Job};
@@ -91,12 +91,12 @@ pub(crate) async fn run<B: Backend>(
     runner: &mut Runner<'_, B>,
     job: &Job,
     runs: &[CanaryRun],
-    price: Option<&Price>,
+    offer: &Offer,
     limit: Option<Usd>,
     earlier: Earlier,
 ) -> Ran {
     let launching = Cell::new(true);
-    let money = Money::new(limit, price, earlier.counted);
+    let money = Money::new(limit, offer, earlier.counted);
     let bars = runner.progress.canaries(job, runs, earlier);
     let (backend, cancellation) = (runner.backend, runner.cancellation);
     let records = runner.records.clone();
@@ -144,7 +144,7 @@ pub(crate) async fn run<B: Backend>(
                 }) => {
                     let measurement = Measurement {
                         run: Some(run_id.to_owned()),
-                        ..priced(measurement, price)
+                        ..priced(measurement, offer)
                     };
                     // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
                     if let Some(records) = records {
@@ -181,7 +181,7 @@ pub(crate) async fn run<B: Backend>(
                 let run = &runs[index];
                 let (measurement, log_tail) = match launched {
                     Launched::Before(measurement) => {
-                        let measurement = priced(measurement, price);
+                        let measurement = priced(measurement, offer);
                         money.count(measurement.reused.and_then(|reused| reused.saved_usd));
                         (measurement, Vec::new())
                     }
@@ -235,24 +235,24 @@ enum Launched {
 /// The spend limit of a job, kept run by run: what was billed, and what the running ones may cost at worst.
 struct Money<'a> {
     limit: Option<Usd>,
-    /// Without one there is nothing to count.
-    price: Option<&'a Price>,
+    /// Without a price there is nothing to count.
+    offer: &'a Offer,
     committed: Cell<Usd>,
     refused: Cell<usize>,
 }
 
 impl<'a> Money<'a> {
-    fn new(limit: Option<Usd>, price: Option<&'a Price>, spent: Option<Usd>) -> Self {
+    fn new(limit: Option<Usd>, offer: &'a Offer, spent: Option<Usd>) -> Self {
         Self {
             limit,
-            price,
+            offer,
             committed: Cell::new(spent.unwrap_or_default()),
             refused: Cell::new(0),
         }
     }
 
     fn worst(&self, run: &CanaryRun) -> Usd {
-        plan::worst_case(std::slice::from_ref(run), self.price).unwrap_or_default()
+        plan::worst_case(std::slice::from_ref(run), self.offer).unwrap_or_default()
     }
 
     /// Whether the run may be launched; what it may cost counts from now on.
@@ -284,26 +284,19 @@ impl<'a> Money<'a> {
 }
 
 /// The measurement with what it cost.
-pub(crate) fn priced(measurement: Measurement, price: Option<&Price>) -> Measurement {
+pub(crate) fn priced(measurement: Measurement, offer: &Offer) -> Measurement {
     // A recorded table may tell the time of training and not what was billed.
     let billed = measurement
         .billable_seconds
         .or(measurement.training_seconds);
-    let cost = match (price, billed) {
-        (Some(price), Some(time)) => Some(
-            price
-                .usd_per_hour
-                .cost(time, measurement.instance.total_count()),
-        ),
-        _ => None,
-    };
+    let cost = billed.and_then(|time| offer.cost(time));
     // What another run of the gate paid for costs nothing again.
     let reused = measurement.reused.map(|reused| Reused {
         saved_usd: cost,
         ..reused
     });
     Measurement {
-        price: price.cloned(),
+        price: offer.price().cloned(),
         cost: cost.filter(|_| reused.is_none()),
         reused,
         ..measurement

@@ -1,8 +1,11 @@
-//! What a job trains on: an [`InstanceConfiguration`], its [`Capacity`] and its [`Price`].
+//! What a job trains on: an [`InstanceConfiguration`]; and the [`Offer`] that says what its machines have and cost.
 //!
 //! Capacities and prices come from tables built into the program ([`tables`]); every price carries source and date.
 
+mod offer;
 pub mod tables;
+
+pub use offer::{CostOfASecond, Member, NoCost, Offer, OfferOf};
 
 use std::fmt;
 use std::str::FromStr;
@@ -128,6 +131,17 @@ impl InstanceConfiguration {
 
     pub fn is_local(&self) -> bool {
         self.members().iter().all(|(kind, _)| kind.is_local())
+    }
+
+    /// Whether both are the same machines, whichever script starts them.
+    pub fn is_same_machines(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Heterogeneous { groups: one, .. },
+                Self::Heterogeneous { groups: other, .. },
+            ) => one == other,
+            (one, other) => one == other,
+        }
     }
 
     /// The type, if all machines have the same.

@@ -18,8 +18,8 @@ pub use spend::{Headroom, TIME_TO_STOP, worst_case};
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::forecast::FEWEST_RUNS;
 use crate::grammar::count;
-use crate::instance::{InstanceConfiguration, Price};
-use crate::spec::{Design, Distribution, Job};
+use crate::instance::{InstanceConfiguration, OfferOf};
+use crate::spec::{BackendKind, Design, Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd, count_as_float};
 
 /// The canary runs of one job.
@@ -122,11 +122,20 @@ pub enum PlanError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alternatives {
     Measure,
+    /// The same but for instance groups.
+    MeasureAllButGroups,
     Skip,
 }
 
-/// Looks up the price of an instance configuration; `None` if unknown.
-pub type PriceOf<'a> = &'a dyn Fn(&InstanceConfiguration) -> Option<Price>;
+impl Alternatives {
+    /// What a backend can measure of them.
+    pub fn on(self, backend: BackendKind) -> Self {
+        match self {
+            Self::Measure if !backend.runs_groups() => Self::MeasureAllButGroups,
+            asked => asked,
+        }
+    }
+}
 
 /// Plans a job's design over its listed data.
 ///
@@ -136,17 +145,17 @@ pub type PriceOf<'a> = &'a dyn Fn(&InstanceConfiguration) -> Option<Price>;
 pub fn plan(
     job: &Job,
     dataset: &Dataset,
-    price_of: PriceOf<'_>,
+    offer_of: OfferOf<'_>,
     alternatives: Alternatives,
 ) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
     let is_adaptive = matches!(job.canary.design, Design::Adaptive { .. });
     let mut headroom = Headroom::new(job.canary.spend_limit);
-    let price = price_of(&job.instance);
+    let offer = offer_of(&job.instance);
     let worst = if is_adaptive {
         // Every size once; it repeats a size only for levels of work, or if there are too few sizes.
-        let once = worst_case(&runs, price.as_ref());
+        let once = worst_case(&runs, &offer);
         once.map(|once| {
             if runs.len() >= FEWEST_RUNS && job.work.is_none() && once < job.canary.spend_limit {
                 once
@@ -155,7 +164,7 @@ pub fn plan(
             }
         })
     } else {
-        worst_case(&runs, price.as_ref())
+        worst_case(&runs, &offer)
     };
     if let Some(worst) = worst
         && !headroom.take(worst)
@@ -173,7 +182,7 @@ pub fn plan(
             if is_adaptive {
                 return alternative;
             }
-            alternative.within(&mut headroom, price_of)
+            alternative.within(&mut headroom, offer_of)
         })
         .collect();
     let hosts = u64::from(job.instance.total_count());
@@ -239,7 +248,9 @@ fn plan_alternative(
 ) -> PlannedAlternative {
     let runs = if alternatives == Alternatives::Skip {
         Err(NotMeasured::Skipped)
-    } else if matches!(instance, InstanceConfiguration::Heterogeneous { .. }) {
+    } else if alternatives == Alternatives::MeasureAllButGroups
+        && matches!(instance, InstanceConfiguration::Heterogeneous { .. })
+    {
         Err(NotMeasured::NotYet)
     } else {
         Ok(runs
@@ -259,9 +270,9 @@ fn plan_alternative(
 
 impl PlannedAlternative {
     /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit.
-    fn within(mut self, headroom: &mut Headroom, price_of: PriceOf<'_>) -> Self {
+    fn within(mut self, headroom: &mut Headroom, offer_of: OfferOf<'_>) -> Self {
         if let Ok(runs) = &self.runs {
-            self.worst_case = worst_case(runs, price_of(&self.instance).as_ref());
+            self.worst_case = worst_case(runs, &offer_of(&self.instance));
             if let Some(worst) = self.worst_case
                 && !headroom.take(worst)
             {

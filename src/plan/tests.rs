@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::canary::{ChannelData, DataObject, Objects};
 use crate::instance::InstanceType;
+use crate::instance::{Offer, Price};
 use crate::spec::{Budget, CanaryPolicy, DriftPolicy, Level, ProbePolicy, Training, Work};
 use crate::units::{Bytes, Percent, UsdPerHour};
 
@@ -91,12 +92,13 @@ fn keys_of(channel: &ChannelData) -> Vec<String> {
     channel.objects.iter().map(|object| object.key).collect()
 }
 
-fn free(_: &InstanceConfiguration) -> Option<Price> {
-    None
+fn free(instance: &InstanceConfiguration) -> Offer {
+    Offer::unknown(instance)
 }
 
-fn a_dollar_an_hour(_: &InstanceConfiguration) -> Option<Price> {
-    Some(Price::from_spec(UsdPerHour(1.0)))
+fn a_dollar_an_hour(instance: &InstanceConfiguration) -> Offer {
+    let price = Price::from_spec(UsdPerHour(1.0));
+    Offer::of(instance, &|_| None, &|_| Some(price.clone()))
 }
 
 fn objects_of(plan: &Plan) -> Vec<u64> {

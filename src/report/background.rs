@@ -122,7 +122,7 @@ fn completed<'a>(
 ) -> impl Iterator<Item = &'a Measurement> {
     job.measurements
         .iter()
-        .filter(|run| run.is_completed() && run.instance == forecast.instance)
+        .filter(|run| run.is_completed() && run.is_on(&forecast.instance))
 }
 
 fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
@@ -235,6 +235,12 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
                 let price = format!("{}: {}", forecast.instance, words::price(price));
                 cautions.push((Label::Price, price));
             }
+            for group in &forecast.groups {
+                if let Some(price) = &group.price {
+                    let machines = format!("{} ({})", group.name, group.instance_type);
+                    cautions.push((Label::Price, format!("{machines}: {}", words::price(price))));
+                }
+            }
         }
         if !job.affected_by.is_empty() {
             let mut paths = job.affected_by[..job.affected_by.len().min(PATHS_SHOWN)].join(", ");
@@ -264,7 +270,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
     let prices = jobs
         .iter()
         .flat_map(|job| &job.forecasts)
-        .filter_map(|forecast| forecast.price.as_ref());
+        .flat_map(InstanceForecast::prices);
     if prices.into_iter().any(Price::is_estimate) {
         let mark = "~ marks a cost that rests on an estimated price";
         cautions.push((Label::Note, mark.to_owned()));

@@ -50,7 +50,7 @@ impl Column {
             return versus_base(forecast);
         };
         let (unit, estimate) = (metric.unit(), forecast.estimates[metric]?);
-        let price_is_estimate = forecast.price.as_ref().is_some_and(Price::is_estimate);
+        let price_is_estimate = forecast.prices().any(Price::is_estimate);
         let mark = if price_is_estimate && metric.is_priced() {
             "~"
         } else {

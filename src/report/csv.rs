@@ -88,12 +88,9 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     row
 }
 
-/// Of all machines together. `None` for groups of different types, whose prices differ.
+/// Of all machines together.
 fn price_per_second(forecast: &InstanceForecast) -> Option<f64> {
-    forecast.instance.single_type()?;
-    let machines = f64::from(forecast.instance.total_count());
-    let price = forecast.price.as_ref()?;
-    Some(price.usd_per_hour.0 * machines / 3600.0)
+    Some(forecast.usd_per_hour()?.0 / 3600.0)
 }
 
 fn number(value: Option<f64>) -> String {

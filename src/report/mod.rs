@@ -54,10 +54,10 @@ use serde::{Deserialize, Serialize};
 use crate::drift::{CauseShare, Drift};
 use crate::exit::{self, Strictness};
 use crate::forecast::{Estimate, Laws};
-use crate::instance::{InstanceConfiguration, InstanceGroup, Price};
+use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
 use crate::spec::{Bound, Level, LineKind};
-use crate::units::{Seconds, Usd};
+use crate::units::{Seconds, Usd, UsdPerHour};
 use crate::verdict::{ExistingBreach, LineVerdict, Verdict};
 
 /// The version written by this program. A reader refuses a newer one.
@@ -232,7 +232,7 @@ pub struct LimitNeeded {
 pub struct InstanceForecast {
     pub instance: InstanceConfiguration,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<InstanceGroup>,
+    pub groups: Vec<PricedGroup>,
     pub verdict: Verdict,
     /// Why it was not measured, e.g. `needs up to 3.20 USD`; absent where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,6 +253,37 @@ pub struct InstanceForecast {
     pub price: Option<Price>,
     #[serde(default)]
     pub budget: Vec<BudgetRow>,
+}
+
+impl InstanceForecast {
+    /// What all its machines cost for one hour; `None` where a price is missing.
+    pub fn usd_per_hour(&self) -> Option<UsdPerHour> {
+        let of_all = |price: &Price, count: u32| price.usd_per_hour.0 * f64::from(count);
+        let usd = match self.groups.as_slice() {
+            [] => of_all(self.price.as_ref()?, self.instance.total_count()),
+            groups => (groups.iter())
+                .map(|group| Some(of_all(group.price.as_ref()?, group.count)))
+                .sum::<Option<f64>>()?,
+        };
+        Some(UsdPerHour(usd))
+    }
+
+    /// The prices that its cost rests on.
+    pub fn prices(&self) -> impl Iterator<Item = &Price> {
+        let of_groups = self.groups.iter().filter_map(|group| group.price.as_ref());
+        self.price.iter().chain(of_groups)
+    }
+}
+
+/// One group of equal machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PricedGroup {
+    pub name: String,
+    pub instance_type: InstanceType,
+    pub count: u32,
+    /// Of one of its machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// Each phase of the full run, in seconds; `startup` is not billed.

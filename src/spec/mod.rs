@@ -43,6 +43,13 @@ pub enum BackendKind {
     Replay,
 }
 
+impl BackendKind {
+    /// Whether canaries run on instance groups.
+    pub fn runs_groups(self) -> bool {
+        self == Self::Replay
+    }
+}
+
 impl fmt::Display for BackendKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

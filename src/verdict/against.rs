@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, chance_below, judge_line, quantity};
 use crate::forecast::change::Growth;
 use crate::forecast::{Estimate, Forecast, Predictive, Unknown};
-use crate::instance::Capacity;
+use crate::instance::Offer;
 use crate::metric::Metric;
 use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
@@ -135,7 +135,7 @@ pub(super) fn existing_breach(
     judged: &JudgedLine,
     certainty: Fraction,
     forecast: &Forecast,
-    capacity: Option<&Capacity>,
+    offer: &Offer,
     against: &Against,
 ) -> Option<ExistingBreach> {
     let line = &judged.line;
@@ -143,7 +143,7 @@ pub(super) fn existing_breach(
     if line.level == Level::Warn || !is_broken || line.kind.is_increase() {
         return None;
     }
-    let before = judge_line(line, certainty, &against.base, capacity, None);
+    let before = judge_line(line, certainty, &against.base, offer, None);
     let was_told = || against.exceeded_then.contains(&line.kind);
     if before.verdict != LineVerdict::Exceeded
         || (line.origin == LineOrigin::Implicit && !was_told())

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::{Estimate, Forecast, Predictive, Quantity};
-use crate::instance::Capacity;
+use crate::instance::Offer;
 use crate::metric::Metric;
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
@@ -116,21 +116,21 @@ impl JudgedLine {
 
 /// Every line of the budget, in its order, held against the forecast of the full run on one configuration.
 ///
-/// `capacity` is that of one of its machines: it tells a GPU that was not measured from one that is not there.
+/// `offer` is that configuration: it tells a GPU that was not measured from one that is not there.
 /// `against` is what the base takes; `None` where there is no baseline.
 pub fn judge(
     budget: &Budget,
     forecast: &Forecast,
-    capacity: Option<&Capacity>,
+    offer: &Offer,
     against: Option<&Against>,
 ) -> Vec<JudgedLine> {
     let certainty = budget.certainty;
     let judged = budget.lines.iter().map(|line| {
-        let judged = judge_line(line, certainty, forecast, capacity, against);
+        let judged = judge_line(line, certainty, forecast, offer, against);
         let existing_breach = against
             .filter(|_| budget.existing_breach == Level::Warn)
             .and_then(|against| {
-                against::existing_breach(&judged, certainty, forecast, capacity, against)
+                against::existing_breach(&judged, certainty, forecast, offer, against)
             });
         JudgedLine {
             existing_breach,
@@ -145,7 +145,7 @@ fn judge_line(
     line: &BudgetLine,
     certainty: Fraction,
     forecast: &Forecast,
-    capacity: Option<&Capacity>,
+    offer: &Offer,
     against: Option<&Against>,
 ) -> JudgedLine {
     let Some(quantity) = quantity(line.kind, forecast) else {
@@ -163,7 +163,7 @@ fn judge_line(
         reason: Some(reason.to_owned()),
         ..judged.clone()
     };
-    if line.kind.metric().needs_gpu() && capacity.is_some_and(|capacity| capacity.gpus == 0) {
+    if line.kind.metric().needs_gpu() && offer.has_no_gpu() {
         return not_applicable("the machine has no GPU");
     }
     if let Some(settled) = settled_by_a_canary(line, forecast) {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::forecast::Unknown;
-use crate::instance::InstanceConfiguration;
+use crate::instance::{Capacity, InstanceConfiguration};
 use crate::metric::Metric;
 use crate::units::Bytes;
 
@@ -45,7 +45,7 @@ pub(super) fn judged(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<JudgedLin
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
     };
-    judge(&budget, forecast, Some(&machine(0)), None)
+    judge(&budget, forecast, &machine(0), None)
 }
 
 pub(super) fn judged_against(
@@ -58,7 +58,7 @@ pub(super) fn judged_against(
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
     };
-    judge(&budget, forecast, Some(&machine(0)), Some(against))
+    judge(&budget, forecast, &machine(0), Some(against))
 }
 
 /// What the tests judge.
@@ -66,13 +66,14 @@ pub(super) fn one() -> InstanceConfiguration {
     "ml.m5.4xlarge".parse().unwrap()
 }
 
-fn machine(gpus: u32) -> Capacity {
-    Capacity {
+fn machine(gpus: u32) -> Offer {
+    let capacity = Capacity {
         vcpus: 8,
         memory: Bytes(32 * Bytes::GIB),
         gpus,
         gpu_memory: None,
-    }
+    };
+    Offer::unknown(&one()).or_capacity(|| Some(capacity))
 }
 
 /// 10 % of noise about `median`, on many degrees of freedom.
@@ -164,15 +165,15 @@ fn a_gpu_line_applies_where_there_is_a_gpu() {
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
     };
-    let verdict = |capacity: Option<&Capacity>| -> Vec<LineVerdict> {
-        judge(&budget, &nothing_known(), capacity, None)
+    let verdict = |offer: &Offer| -> Vec<LineVerdict> {
+        judge(&budget, &nothing_known(), offer, None)
             .into_iter()
             .map(|line| line.verdict)
             .collect()
     };
-    assert_eq!(verdict(Some(&machine(0))), [LineVerdict::NotApplicable; 2]);
-    assert_eq!(verdict(Some(&machine(1))), [LineVerdict::Unknown; 2]);
-    assert_eq!(verdict(None), [LineVerdict::Unknown; 2]);
+    assert_eq!(verdict(&machine(0)), [LineVerdict::NotApplicable; 2]);
+    assert_eq!(verdict(&machine(1)), [LineVerdict::Unknown; 2]);
+    assert_eq!(verdict(&Offer::unknown(&one())), [LineVerdict::Unknown; 2]);
 }
 
 #[test]
@@ -201,7 +202,8 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
         certainty: Fraction(0.95),
         existing_breach: Level::Warn,
     };
-    let verdict = |budget: &Budget| job_verdict(&judge(budget, &forecast, None, Some(&against)));
+    let verdict =
+        |budget: &Budget| job_verdict(&judge(budget, &forecast, &machine(0), Some(&against)));
     assert_eq!(verdict(&budget), Verdict::NotJudged);
     budget.existing_breach = Level::Fail;
     assert_eq!(verdict(&budget), Verdict::Exceeded);

@@ -8,7 +8,7 @@ use crate::change::SpecPlace;
 use crate::cli::SpecArguments;
 use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
-use crate::instance::{InstanceConfiguration, InstanceType, Price, tables};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
 use crate::spec::{BackendKind, Job, NotYetEffect, Spec};
 use crate::workspace::checkout::{self, Checkout, CommitCheckout};
 use crate::workspace::project_policy::ProjectPolicy;
@@ -193,9 +193,17 @@ impl Project {
         self.prices.borrow_mut().extend(prices);
     }
 
-    /// The price of a configuration for one machine and hour: the spec's, else today's, else the tables'.
-    pub(crate) fn price(&self, instance: &InstanceConfiguration) -> Option<Price> {
-        let kind = instance.single_type()?;
+    /// What the machines of a configuration have and cost.
+    pub(crate) fn offer(
+        &self,
+        instance: &InstanceConfiguration,
+        capacity_of: &dyn Fn(&InstanceType) -> Option<Capacity>,
+    ) -> Offer {
+        Offer::of(instance, capacity_of, &|kind| self.price(kind))
+    }
+
+    /// The price of one machine for one hour: the spec's, else today's, else the tables'.
+    fn price(&self, kind: &InstanceType) -> Option<Price> {
         if let Some(price) = self.spec.prices.get(kind) {
             return Some(Price::from_spec(*price));
         }

@@ -30,6 +30,7 @@ mod github;
 mod github_api;
 mod github_comment;
 mod github_issue;
+mod groups;
 mod history_command;
 mod history_s3;
 mod iam_policy;

@@ -8,7 +8,7 @@ mod text;
 pub(crate) mod workload;
 
 use canary_gate::forecast::{Basis, Estimate, Forecast, forecast};
-use canary_gate::instance::{InstanceConfiguration, InstanceType};
+use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::Measurement;
 use canary_gate::metric::Metric;
 use canary_gate::units::Fraction;
@@ -125,10 +125,8 @@ impl Row {
 /// Our forecast from these runs.
 fn ours(measurements: &[Measurement]) -> Forecast {
     forecast(&Basis {
-        instance: &InstanceConfiguration::one(InstanceType::local()),
+        offer: &Offer::unknown(&InstanceConfiguration::one(InstanceType::local())),
         measurements,
-        capacity: None,
-        price: None,
     })
 }
 

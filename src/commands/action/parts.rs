@@ -153,13 +153,12 @@ fn judged_anew(
         return whole_report::unknown_report(job, by, &part.reason, part.notes.clone());
     }
     let row_of = |instance: &InstanceConfiguration| -> Option<&InstanceForecast> {
-        part.forecasts.iter().find(|row| row.instance == *instance)
+        part.forecasts
+            .iter()
+            .find(|row| row.instance.is_same_machines(instance))
     };
     let not_measured = |instance: &InstanceConfiguration| {
-        let is_measured = part
-            .measurements
-            .iter()
-            .any(|run| run.instance == *instance);
+        let is_measured = part.measurements.iter().any(|run| run.is_on(instance));
         (!is_measured).then(|| {
             row_of(instance)
                 .and_then(|row| row.not_measured.clone())
@@ -178,8 +177,7 @@ fn judged_anew(
             .collect(),
         measurements: &measurements,
         worst_case: part.spend.worst_case_usd,
-        capacity_of: &tables::capacity,
-        price_of: &|instance| project.price(instance),
+        offer_of: &|instance| project.offer(instance, &tables::capacity),
         layout: DataLayout::of(job, None),
         base,
         is_allowed: &project.spec.allowed(),

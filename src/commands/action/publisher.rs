@@ -11,6 +11,7 @@ use crate::github::comment::{Marker, MarkerState, Order};
 use crate::github::environment::Environment;
 use crate::github::inputs::{CommentPolicy, Inputs};
 use crate::github::issue::IssueMarker;
+use crate::instance::tables;
 use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, Report, terminal};
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
@@ -372,8 +373,9 @@ fn worst_case(project: &Project, affected: &[AffectedJob<'_>]) -> Option<Usd> {
     affected
         .iter()
         .map(|one| {
-            project.price(&one.job.instance)?;
-            Some(one.job.canary.spend_limit)
+            let offer = project.offer(&one.job.instance, &tables::capacity);
+            let is_priced = offer.unpriced().is_none();
+            is_priced.then_some(one.job.canary.spend_limit)
         })
         .sum()
 }

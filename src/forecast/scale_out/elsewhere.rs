@@ -5,16 +5,25 @@ use super::{DataLayout, ScaleOut, assume, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
 use crate::forecast::{Basis, Forecast, Predictive, Quantity, Unknown, cost, memory, prior};
-use crate::instance::{Capacity, InstanceConfiguration};
+use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::metric::Metric;
 
 /// A configuration that was measured, and its forecast.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured<'a> {
-    pub instance: &'a InstanceConfiguration,
+    pub offer: &'a Offer,
     pub forecast: &'a Forecast,
-    /// Of one machine.
-    pub capacity: Option<&'a Capacity>,
+}
+
+impl<'a> Measured<'a> {
+    pub fn instance(&self) -> &'a InstanceConfiguration {
+        &self.offer.configuration
+    }
+
+    /// Of one machine, where all are of one type.
+    pub fn capacity(&self) -> Option<&'a Capacity> {
+        self.offer.capacity()
+    }
 }
 
 /// The forecast of a configuration without a canary of its own.
@@ -59,12 +68,15 @@ impl Elsewhere {
     }
 }
 
-/// The forecast of `wanted.instance` from `measured`. `wanted.measurements` are all runs of the job, on any configuration.
+/// The forecast for the machines of `wanted` from `measured`. `wanted.measurements` are all runs of the job, on any configuration.
 ///
 /// Memory carries over in bytes: the script is assumed to need as much on another machine with the same data. Time carries over
 /// only to other counts of a measured type.
 pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> Elsewhere {
-    let not_measured = Unknown(format!("it was not measured on {}", wanted.instance));
+    let not_measured = Unknown(format!(
+        "it was not measured on {}",
+        wanted.offer.configuration
+    ));
     let unknown = || Err(not_measured.clone());
     let mut notes = Vec::new();
     let ran_out = ran_out_of_memory(wanted, measured, layout, &mut notes);
@@ -73,16 +85,16 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         .filter(|source| ran_out.is_none() && !source.forecast.out_of_memory)
         .find_map(|source| Some((source, memory_bytes(wanted, source, layout)?)));
     let scale_out = time_on_another_count(wanted, measured, layout);
-    if let (Some(scale_out), Some(_)) = (&scale_out, wanted.instance.single_type()) {
+    if let (Some(scale_out), Some(_)) = (&scale_out, wanted.offer.configuration.single_type()) {
         notes.push(scale_out.note());
-        notes.extend(layout.cautions(wanted.instance.total_count()));
+        notes.extend(layout.cautions(wanted.offer.configuration.total_count()));
     }
     let time: Quantity = match &scale_out {
         Some(scale_out) => Ok(scale_out.seconds.clone()),
         None => unknown(),
     };
     let percent = match &memory {
-        Some((_, bytes)) => memory::percent_of(bytes, wanted.capacity),
+        Some((_, bytes)) => memory::percent_of(bytes, wanted.offer.memory_of_each()),
         None => unknown(),
     };
     let bytes = match &memory {
@@ -100,7 +112,7 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
             ..forecast
         },
         memory_from: memory
-            .map(|(source, _)| source.instance.clone())
+            .map(|(source, _)| source.instance().clone())
             .or(ran_out),
         scale_out,
         notes,
@@ -116,12 +128,13 @@ fn ran_out_of_memory(
     notes: &mut Vec<String>,
 ) -> Option<InstanceConfiguration> {
     let held = |instance: &InstanceConfiguration| layout.held_share(instance.total_count());
-    let memory = wanted.capacity?.memory;
-    wanted.instance.single_type()?;
+    let memory = wanted.offer.capacity()?.memory;
+    wanted.offer.configuration.single_type()?;
     let failed = measured.iter().filter(|source| {
-        source.forecast.out_of_memory && held(source.instance) <= held(wanted.instance)
+        source.forecast.out_of_memory
+            && held(source.instance()) <= held(&wanted.offer.configuration)
     });
-    let failed = failed.filter_map(|source| Some((source.instance, source.capacity?.memory)));
+    let failed = failed.filter_map(|source| Some((source.instance(), source.capacity()?.memory)));
     let (instance, bound) = failed.max_by_key(|(_, bound)| *bound)?;
     if memory <= bound {
         return Some(instance.clone());
@@ -135,12 +148,12 @@ fn ran_out_of_memory(
 
 /// Peak bytes on the fullest machine of `wanted`, by the canaries on `source`.
 fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Option<Predictive> {
-    wanted.capacity?;
-    wanted.instance.single_type()?;
-    source.instance.single_type()?;
+    wanted.offer.capacity()?;
+    wanted.offer.configuration.single_type()?;
+    source.instance().single_type()?;
     let (from, to) = (
-        layout.held_share(source.instance.total_count()),
-        layout.held_share(wanted.instance.total_count()),
+        layout.held_share(source.instance().total_count()),
+        layout.held_share(wanted.offer.configuration.total_count()),
     );
     let per_host = if from == to {
         peak_bytes(source)?
@@ -149,7 +162,7 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
         let runs: Vec<_> = wanted
             .measurements
             .iter()
-            .filter(|run| run.instance == *source.instance)
+            .filter(|run| run.is_on(source.instance()))
             .cloned()
             .collect();
         let chosen = Runs::choose(&runs);
@@ -159,13 +172,13 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
     } else {
         return None;
     };
-    Some(per_host.scaled(processes(wanted.instance) / processes(source.instance)))
+    Some(per_host.scaled(processes(&wanted.offer.configuration) / processes(source.instance())))
 }
 
 /// Peak bytes of the full run on the fullest machine of a measured configuration: measured in bytes, or in percent of a
 /// machine that is known.
 pub fn peak_bytes(source: &Measured) -> Option<Predictive> {
-    match (&source.forecast[Metric::MemoryBytes], source.capacity) {
+    match (&source.forecast[Metric::MemoryBytes], source.capacity()) {
         (Ok(bytes), _) => Some(bytes.clone()),
         (Err(_), Some(capacity)) if capacity.memory.0 > 0 => {
             let percent = source.forecast[Metric::Memory].as_ref().ok()?;
@@ -190,25 +203,25 @@ fn time_on_another_count(
     measured: &[Measured],
     layout: &DataLayout,
 ) -> Option<ScaleOut> {
-    let kind = wanted.instance.single_type()?;
-    let hosts = wanted.instance.total_count();
+    let kind = wanted.offer.configuration.single_type()?;
+    let hosts = wanted.offer.configuration.total_count();
     let to = layout.load(hosts);
-    if let Ok(answer) = forecast_from(wanted.measurements, wanted.instance, to) {
+    if let Ok(answer) = forecast_from(wanted.measurements, &wanted.offer.configuration, to) {
         return Some(answer);
     }
     let distance = |source: &Measured| {
-        let count = source.instance.total_count();
+        let count = source.instance().total_count();
         f64::from(count.max(hosts)) / f64::from(count.min(hosts))
     };
     let nearest = measured
         .iter()
-        .filter(|source| source.instance.single_type() == Some(kind))
+        .filter(|source| source.instance().single_type() == Some(kind))
         .filter(|source| source.forecast[Metric::Time].is_ok())
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     let time = nearest.forecast[Metric::Time].as_ref().ok()?;
     let law = nearest.forecast.law.time.as_ref()?;
     let fixed = law.intercept.max(0.0);
     let fixed_share = (fixed / (law.intercept + law.slope)).clamp(0.0, 1.0);
-    let from = layout.load(nearest.instance.total_count());
+    let from = layout.load(nearest.instance().total_count());
     assume(time, fixed_share, from, to).ok()
 }

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::forecast::{Basis, Quantity};
 use crate::instance::Capacity;
+use crate::instance::Offer;
 use crate::measurement::{HostUsage, Outcome, PeakMemory, Usage};
 use crate::metric::Metric;
 use crate::units::{Bytes, Seconds};
@@ -317,23 +318,18 @@ fn machine(bytes: u64) -> Capacity {
 
 /// What the runs on one configuration, of machines with 20 MB, tell of another.
 fn told(runs: &[Measurement], wanted: &str, memory: u64, layout: &DataLayout) -> Elsewhere {
-    let own = machine(20_000_000);
+    let own = Offer::unknown(&runs[0].instance).or_capacity(|| Some(machine(20_000_000)));
     let known = crate::forecast::forecast(&Basis {
-        instance: &runs[0].instance,
+        offer: &own,
         measurements: runs,
-        capacity: Some(&own),
-        price: None,
     });
     let measured = Measured {
-        instance: &runs[0].instance,
+        offer: &own,
         forecast: &known,
-        capacity: Some(&own),
     };
     let basis = Basis {
-        instance: &configuration(wanted),
+        offer: &Offer::unknown(&configuration(wanted)).or_capacity(|| Some(machine(memory))),
         measurements: runs,
-        capacity: Some(&machine(memory)),
-        price: None,
     };
     elsewhere(&basis, &[measured], layout)
 }

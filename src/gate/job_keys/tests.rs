@@ -7,6 +7,7 @@ use std::process::Command;
 use super::*;
 use crate::backend::sagemaker::RunTags;
 use crate::cli::{ChangeArguments, SpecArguments};
+use crate::instance::Offer;
 use crate::plan::{self, Alternatives};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
@@ -108,8 +109,8 @@ impl Checkout {
             let keys = JobKeys::of(project, &backend, job, &dataset, &[])
                 .await
                 .unwrap();
-            let price_of = |_: &_| None;
-            let plan = plan::plan(job, &dataset, &price_of, Alternatives::Skip).unwrap();
+            let offer_of = |instance: &_| Offer::unknown(instance);
+            let plan = plan::plan(job, &dataset, &offer_of, Alternatives::Skip).unwrap();
             let canaries = plan.runs.iter().map(|run| keys.canary(run)).collect();
             (keys, canaries)
         };

@@ -1,0 +1,263 @@
+//! What is bought for a job: a configuration with what each of its machines has and costs.
+
+use std::collections::BTreeSet;
+
+use super::{Capacity, InstanceConfiguration, InstanceType, Price};
+use crate::units::{Bytes, Seconds, Usd};
+
+/// A configuration and what is known of its members. What is asked of the whole, its cost above all, is asked here, so
+/// that groups of several types are answered as one type is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    pub configuration: InstanceConfiguration,
+    /// One for each group of machines, in the order of the configuration; one where all machines are of one type.
+    pub members: Vec<Member>,
+}
+
+/// Equal machines of a configuration. Capacity and price are those of one of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    pub instance_type: InstanceType,
+    pub count: u32,
+    /// Absent where nobody knows the machine.
+    pub capacity: Option<Capacity>,
+    pub price: Option<Price>,
+}
+
+/// Offers for configurations as the caller knows them.
+pub type OfferOf<'a> = &'a dyn Fn(&InstanceConfiguration) -> Offer;
+
+/// What all machines of a configuration cost for a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CostOfASecond {
+    /// Above 0 and finite.
+    pub usd: f64,
+    /// Whether the price of a member is an estimate.
+    pub is_estimate: bool,
+}
+
+/// Why a configuration has no cost.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoCost {
+    /// Names the configuration, or the types of its groups that have none.
+    #[error("no price for {0}; write one under `prices` in the spec")]
+    NoPrice(String),
+    #[error("the price of {configuration} is {price}; a cost needs one above 0")]
+    NotAPrice {
+        configuration: String,
+        price: String,
+    },
+}
+
+impl Offer {
+    /// With the capacity and the price of each type.
+    pub fn of(
+        configuration: &InstanceConfiguration,
+        capacity_of: &dyn Fn(&InstanceType) -> Option<Capacity>,
+        price_of: &dyn Fn(&InstanceType) -> Option<Price>,
+    ) -> Self {
+        let members = configuration.members().into_iter();
+        Self {
+            configuration: configuration.clone(),
+            members: members
+                .map(|(kind, count)| Member {
+                    instance_type: kind.clone(),
+                    count,
+                    capacity: capacity_of(kind),
+                    price: price_of(kind),
+                })
+                .collect(),
+        }
+    }
+
+    /// Of machines that nobody knows.
+    pub fn unknown(configuration: &InstanceConfiguration) -> Self {
+        Self::of(configuration, &|_| None, &|_| None)
+    }
+
+    /// The one member, where all machines are of one type.
+    fn only(&self) -> Option<&Member> {
+        match self.members.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Of one machine, where all are of one type; what groups of several have is no capacity of one.
+    pub fn capacity(&self) -> Option<&Capacity> {
+        self.only()?.capacity.as_ref()
+    }
+
+    /// Of one machine for one hour, where all are of one type.
+    pub fn price(&self) -> Option<&Price> {
+        self.only()?.price.as_ref()
+    }
+
+    /// The memory of one machine, where it is the same on all.
+    pub fn memory_of_each(&self) -> Option<Bytes> {
+        let memory = |member: &Member| member.capacity.as_ref().map(|capacity| capacity.memory);
+        let first = self.members.first().and_then(memory)?;
+        let mut others = self.members.iter().map(memory);
+        others.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// Whether no machine has a GPU; false where a machine is not known.
+    pub fn has_no_gpu(&self) -> bool {
+        let mut members = self.members.iter();
+        members.all(|member| member.capacity.as_ref().is_some_and(|one| one.gpus == 0))
+    }
+
+    /// With this capacity, where all machines are of one type that nobody knows.
+    pub fn or_capacity(mut self, capacity: impl FnOnce() -> Option<Capacity>) -> Self {
+        if let [only] = self.members.as_mut_slice()
+            && only.capacity.is_none()
+        {
+            only.capacity = capacity();
+        }
+        self
+    }
+
+    /// With this price, where all machines are of one type without any.
+    pub fn or_price(mut self, price: impl FnOnce() -> Option<Price>) -> Self {
+        if let [only] = self.members.as_mut_slice()
+            && only.price.is_none()
+        {
+            only.price = price();
+        }
+        self
+    }
+
+    /// The configuration where it has one type without a price, else the types that have none; `None` where all have one.
+    pub fn unpriced(&self) -> Option<String> {
+        let missing = self.members.iter().filter(|member| member.price.is_none());
+        let mut names: Vec<&str> = missing.map(|member| member.instance_type.name()).collect();
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
+        match (names.as_slice(), self.only()) {
+            ([], _) => None,
+            (_, Some(_)) => Some(self.configuration.to_string()),
+            (names, None) => Some(names.join(" and ")),
+        }
+    }
+
+    /// What all machines cost for so long; `None` where a price is missing.
+    pub fn cost(&self, time: Seconds) -> Option<Usd> {
+        let cost = |member: &Member| {
+            let price = member.price.as_ref()?;
+            Some(price.usd_per_hour.cost(time, member.count))
+        };
+        self.members.iter().map(cost).sum()
+    }
+
+    /// What all machines cost for a second.
+    pub fn cost_of_a_second(&self) -> Result<CostOfASecond, NoCost> {
+        if let Some(missing) = self.unpriced() {
+            return Err(NoCost::NoPrice(missing));
+        }
+        let Usd(usd) = self.cost(Seconds(1.0)).unwrap_or_default();
+        let prices = || {
+            self.members
+                .iter()
+                .filter_map(|member| member.price.as_ref())
+        };
+        if !(usd > 0.0 && usd.is_finite()) {
+            let prices: Vec<String> = prices()
+                .map(|price| price.usd_per_hour.to_string())
+                .collect();
+            return Err(NoCost::NotAPrice {
+                configuration: self.configuration.to_string(),
+                price: prices.join(" and "),
+            });
+        }
+        Ok(CostOfASecond {
+            usd,
+            is_estimate: prices().any(Price::is_estimate),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{PriceEvidence, tables};
+    use crate::units::UsdPerHour;
+
+    const GROUPS: &str = "data: 2x ml.m5.large + dnn: 1x ml.p3.2xlarge";
+
+    fn offer(configuration: &str, prices: &[(&str, f64)]) -> Offer {
+        let price_of = |kind: &InstanceType| {
+            let (_, usd) = prices.iter().find(|(name, _)| *name == kind.name())?;
+            Some(Price::from_spec(UsdPerHour(*usd)))
+        };
+        Offer::of(
+            &configuration.parse().unwrap(),
+            &tables::capacity,
+            &price_of,
+        )
+    }
+
+    #[test]
+    fn the_cost_of_groups_is_the_sum_over_their_machines() {
+        let groups = offer(GROUPS, &[("ml.m5.large", 0.1), ("ml.p3.2xlarge", 3.6)]);
+        let Usd(half_an_hour) = groups.cost(Seconds(1800.0)).unwrap();
+        assert!((half_an_hour - 1.9).abs() < 1e-12);
+        let second = groups.cost_of_a_second().unwrap();
+        assert!((second.usd * 3600.0 - 3.8).abs() < 1e-12);
+        assert!(!second.is_estimate);
+        assert_eq!(groups.price(), None);
+    }
+
+    #[test]
+    fn one_type_costs_its_price_for_each_machine() {
+        let three = offer("3x ml.m5.large", &[("ml.m5.large", 0.1)]);
+        let price = UsdPerHour(0.1);
+        assert_eq!(
+            three.cost_of_a_second().unwrap().usd,
+            price.cost(Seconds(1.0), 3).0
+        );
+        assert_eq!(three.price().unwrap().usd_per_hour, price);
+    }
+
+    #[test]
+    fn a_missing_price_is_named() {
+        let said = |offer: &Offer| offer.cost_of_a_second().unwrap_err().to_string();
+        let groups = offer(GROUPS, &[("ml.m5.large", 0.1)]);
+        assert_eq!(
+            said(&groups),
+            "no price for ml.p3.2xlarge; write one under `prices` in the spec"
+        );
+        assert_eq!(groups.cost(Seconds(1.0)), None);
+        assert_eq!(
+            offer(GROUPS, &[]).unpriced().unwrap(),
+            "ml.m5.large and ml.p3.2xlarge"
+        );
+        assert_eq!(
+            said(&offer("3x ml.m5.large", &[])),
+            "no price for 3x ml.m5.large; write one under `prices` in the spec"
+        );
+        assert_eq!(
+            said(&offer("ml.m5.large", &[("ml.m5.large", 0.0)])),
+            "the price of ml.m5.large is 0.00 USD/h; a cost needs one above 0"
+        );
+    }
+
+    #[test]
+    fn an_estimate_of_one_member_makes_the_sum_an_estimate() {
+        let mut groups = offer(GROUPS, &[("ml.m5.large", 0.1), ("ml.p3.2xlarge", 3.6)]);
+        let price = groups.members[1].price.as_mut().unwrap();
+        price.evidence = PriceEvidence::Estimate;
+        assert!(groups.cost_of_a_second().unwrap().is_estimate);
+    }
+
+    #[test]
+    fn groups_have_a_capacity_only_by_member() {
+        let groups = offer(GROUPS, &[]);
+        assert_eq!(groups.capacity(), None);
+        assert_eq!(groups.memory_of_each(), None);
+        assert!(!groups.has_no_gpu());
+        assert!(offer("a: 1x ml.m5.large + b: 1x ml.c5.xlarge", &[]).has_no_gpu());
+        let alike = offer("a: 1x ml.m5.large + b: 2x ml.m5.large", &[]);
+        assert_eq!(alike.memory_of_each(), Some(Bytes(8 * Bytes::GIB)));
+        assert!(!Offer::unknown(&GROUPS.parse().unwrap()).has_no_gpu());
+    }
+}
