@@ -65,10 +65,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     let mut hash = Fields::new("code 1");
     hash.list(sorted.iter().flat_map(|file| [&file.path, &file.blob]));
     let training = &job.training;
-    hash.list(training.command.iter().flatten());
-    hash.text(training.image.as_deref());
+    hash.list(&training.local.command);
+    hash.text(training.sagemaker.image.as_deref());
     hash.text(training.source_dir.as_deref());
-    hash.text(training.entry_point.as_deref());
+    hash.text(training.sagemaker.entry_point.as_deref());
     hash.pairs(&training.hyperparameters);
     hash.pairs(&training.environment);
     for channel in &training.channels {
@@ -87,10 +87,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         hash.text(Some(if channel.sample { "sampled" } else { "whole" }));
         hash.list(&channel.groups);
     }
-    hash.number(training.volume.0);
-    hash.list(&training.subnets);
-    hash.list(&training.security_groups);
-    hash.text(Some(if training.network_isolation {
+    hash.number(training.sagemaker.volume.0);
+    hash.list(&training.sagemaker.subnets);
+    hash.list(&training.sagemaker.security_groups);
+    hash.text(Some(if training.sagemaker.network_isolation {
         "isolated"
     } else {
         "open"

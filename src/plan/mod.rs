@@ -131,7 +131,7 @@ impl Alternatives {
     /// What a backend can measure of them.
     pub fn on(self, backend: BackendKind) -> Self {
         match self {
-            Self::Measure if !backend.runs_groups() => Self::MeasureAllButGroups,
+            Self::Measure if !backend.traits().runs_groups => Self::MeasureAllButGroups,
             asked => asked,
         }
     }

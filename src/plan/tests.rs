@@ -5,7 +5,9 @@ use super::*;
 use crate::canary::{ChannelData, DataObject, Objects};
 use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
-use crate::spec::{Budget, CanaryPolicy, DriftPolicy, Level, ProbePolicy, Training, Work};
+use crate::spec::{
+    Budget, CanaryPolicy, DriftPolicy, Level, LocalTraining, ProbePolicy, Training, Work,
+};
 use crate::units::{Bytes, Percent, UsdPerHour};
 
 fn job(fractions: &[f64], replicates: u32) -> Job {
@@ -13,27 +15,10 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
         name: "digits".to_owned(),
         paths: Vec::new(),
         training: Training {
-            command: Some(vec!["python3".to_owned(), "train.py".to_owned()]),
-            image: None,
-            role: None,
-            source_dir: None,
-            entry_point: None,
-            hyperparameters: Vec::new(),
-            environment: Vec::new(),
-            channels: Vec::new(),
-            output: None,
-            volume: Bytes(30 * Bytes::GIB),
-            volume_kms_key: None,
-            output_kms_key: None,
-            max_runtime: None,
-            spot: false,
-            checkpoints: None,
-            subnets: Vec::new(),
-            security_groups: Vec::new(),
-            network_isolation: false,
-            tags: Vec::new(),
-            metrics: Vec::new(),
-            step_metric: None,
+            local: LocalTraining {
+                command: vec!["python3".to_owned(), "train.py".to_owned()],
+            },
+            ..Training::default()
         },
         instance: InstanceConfiguration::one(InstanceType::local()),
         alternatives: Vec::new(),

@@ -13,6 +13,7 @@ pub mod policy;
 mod problems;
 mod raw;
 mod read;
+mod training;
 mod words;
 mod yaml;
 
@@ -20,6 +21,7 @@ pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, StepMetric};
 pub use read::{SpecSource, read};
+pub use training::{BackendKind, LocalTraining, SagemakerTraining, Training, Traits};
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
@@ -32,33 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::metric::{Amount, Metric};
-use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
-
-/// Where canaries run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BackendKind {
-    Sagemaker,
-    Local,
-    Replay,
-}
-
-impl BackendKind {
-    /// Whether canaries run on instance groups.
-    pub fn runs_groups(self) -> bool {
-        self == Self::Replay
-    }
-}
-
-impl fmt::Display for BackendKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sagemaker => "sagemaker",
-            Self::Local => "local",
-            Self::Replay => "replay",
-        })
-    }
-}
+use crate::units::{Fraction, Percent, Seconds, Usd, UsdPerHour};
 
 /// Whether an unknown outcome fails the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -163,37 +139,6 @@ pub struct Job {
     pub canary: CanaryPolicy,
     pub budget: Budget,
     pub drift: DriftPolicy,
-}
-
-/// The full run, in SageMaker's own words; a local job has `command` in place of `image` and `role`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Training {
-    pub command: Option<Vec<String>>,
-    pub image: Option<String>,
-    pub role: Option<String>,
-    pub source_dir: Option<String>,
-    pub entry_point: Option<String>,
-    /// Values as text, as SageMaker hands them over; in the order of the file.
-    pub hyperparameters: Vec<(String, String)>,
-    pub environment: Vec<(String, String)>,
-    /// Never empty; names are unique.
-    pub channels: Vec<Channel>,
-    pub output: Option<String>,
-    pub volume: Bytes,
-    pub volume_kms_key: Option<String>,
-    pub output_kms_key: Option<String>,
-    /// Absent: none locally, one day on SageMaker.
-    pub max_runtime: Option<Seconds>,
-    pub spot: bool,
-    pub checkpoints: Option<String>,
-    pub subnets: Vec<String>,
-    pub security_groups: Vec<String>,
-    pub network_isolation: bool,
-    pub tags: Vec<(String, String)>,
-    /// Regular expressions over the log, one capture group each; those beside the step metric are in no engine's dialect.
-    pub metrics: Vec<(String, String)>,
-    /// The one of `metrics` that gives the seconds of a training step.
-    pub step_metric: Option<StepMetric>,
 }
 
 /// How a channel's objects reach the script.

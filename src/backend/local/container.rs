@@ -159,7 +159,7 @@ impl Container<'_> {
     /// The script among the command's words, for the toolkit's variables.
     fn entry_point(&self) -> String {
         let from_command = || {
-            let command = self.training().command.as_deref().unwrap_or_default();
+            let command = &self.training().local.command;
             let script = |word: &&String| {
                 Path::new(word.as_str())
                     .extension()
@@ -173,6 +173,7 @@ impl Container<'_> {
                 .unwrap_or_default()
         };
         self.training()
+            .sagemaker
             .entry_point
             .clone()
             .unwrap_or_else(from_command)

@@ -157,9 +157,9 @@ impl LocalBackend {
         container
             .job
             .training
+            .local
             .command
             .iter()
-            .flatten()
             .cloned()
             .chain(container.arguments())
             .map(OsString::from)

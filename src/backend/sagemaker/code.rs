@@ -33,7 +33,7 @@ impl SagemakerBackend {
         let probe = self.probe_program(job, program);
         let training = &job.training;
         let mut way = ProbeWay::None;
-        let channels = training.channels.len() + usize::from(training.network_isolation);
+        let channels = training.channels.len() + usize::from(training.sagemaker.network_isolation);
         let is_taken = training
             .channels
             .iter()
@@ -64,7 +64,7 @@ impl SagemakerBackend {
         for file in &found.files {
             files.push(entry(&found.folder, file)?);
         }
-        let entry_point = training.entry_point.clone();
+        let entry_point = training.sagemaker.entry_point.clone();
         let mut program_name = entry_point.clone().unwrap_or_default();
         if let (ProbePolicy::ScriptMode, Some(program), Some(entry_point)) =
             (&job.canary.probe, probe, entry_point)
@@ -136,7 +136,7 @@ impl SagemakerBackend {
         content_type: &str,
     ) -> Result<(), BackendError> {
         let field = format!("jobs.{}.training.output", job.name);
-        let key = job.training.output_kms_key.as_deref();
+        let key = job.training.sagemaker.output_kms_key.as_deref();
         let s3 = self.aws().s3;
         staging::upload(
             &s3,
@@ -158,7 +158,9 @@ impl SagemakerBackend {
         let unfit = |why: String| {
             self.note(&job.name, format!("canaries run without a probe: {why}"));
         };
-        if job.canary.probe == ProbePolicy::ScriptMode && job.training.entry_point.is_none() {
+        if job.canary.probe == ProbePolicy::ScriptMode
+            && job.training.sagemaker.entry_point.is_none()
+        {
             unfit("probe: true is for script mode, and the job has no entry_point; write probe: {command: […]}".to_owned());
             return None;
         }
@@ -190,12 +192,12 @@ pub fn check_source(place: &Place, job: &Job) -> Result<(), BackendError> {
 
 /// Whether the job has code of its own, beside its image.
 fn is_script(job: &Job) -> bool {
-    job.training.source_dir.is_some() || job.training.entry_point.is_some()
+    job.training.source_dir.is_some() || job.training.sagemaker.entry_point.is_some()
 }
 
 fn find_source(place: &Place, job: &Job) -> Result<Source, BackendError> {
     let found = source::find(place, job)?;
-    let Some(entry_point) = &job.training.entry_point else {
+    let Some(entry_point) = &job.training.sagemaker.entry_point else {
         return Ok(found);
     };
     if found

@@ -13,7 +13,7 @@ use crate::spec::{Channel, InputMode, Job};
 
 /// Where canaries of a job write, a folder.
 pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
-    let written = job.training.output.as_deref().unwrap_or_default();
+    let written = job.training.sagemaker.output.as_deref().unwrap_or_default();
     Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
 }
 
@@ -51,7 +51,7 @@ impl SagemakerBackend {
         let s3 = self.aws().s3;
         let base = self.base(job, channel)?;
         let output = output(job)?;
-        let key = job.training.output_kms_key.as_deref();
+        let key = job.training.sagemaker.output_kms_key.as_deref();
         if channel.mode == InputMode::FastFile && !prepared.is_too_large_to_copy(channel) {
             let stage = Stage::of(&output, &name.to_string());
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);

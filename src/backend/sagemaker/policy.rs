@@ -168,12 +168,12 @@ impl PolicyScope<'_> {
         let output = self.keys(
             "OutputKeys",
             &["kms:GenerateDataKey", "kms:Decrypt"],
-            |job| job.training.output_kms_key.as_deref(),
+            |job| job.training.sagemaker.output_kms_key.as_deref(),
         );
         let volume = self.keys(
             "VolumeKeys",
             &["kms:CreateGrant", "kms:DescribeKey"],
-            |job| job.training.volume_kms_key.as_deref(),
+            |job| job.training.sagemaker.volume_kms_key.as_deref(),
         );
         output.into_iter().chain(volume)
     }
@@ -242,7 +242,7 @@ impl PolicyScope<'_> {
             .spec
             .jobs
             .iter()
-            .any(|job| !job.training.subnets.is_empty())
+            .any(|job| !job.training.sagemaker.subnets.is_empty())
         {
             statements.push(allow(
                 "Vpc",
@@ -264,7 +264,7 @@ impl PolicyScope<'_> {
     }
 
     fn roles(&self) -> impl Iterator<Item = &str> {
-        (self.spec.jobs.iter()).filter_map(|job| job.training.role.as_deref())
+        (self.spec.jobs.iter()).filter_map(|job| job.training.sagemaker.role.as_deref())
     }
 
     fn accounts(&self) -> BTreeSet<Account<'_>> {
@@ -309,7 +309,7 @@ impl PolicyScope<'_> {
 
     fn outputs(&self) -> Vec<String> {
         let folders: BTreeSet<String> = (self.spec.jobs.iter())
-            .filter_map(|job| PolicyPlace::folder(job.training.output.as_deref()?))
+            .filter_map(|job| PolicyPlace::folder(job.training.sagemaker.output.as_deref()?))
             .map(|(bucket, prefix)| {
                 format!(
                     "arn:{}:s3:::{bucket}/{}*",
@@ -331,8 +331,13 @@ impl PolicyScope<'_> {
             let prefixes = buckets.entry(place.bucket).or_default();
             prefixes.insert(format!("{}*", literal(place.prefix)));
         }
-        let outputs = (self.spec.jobs.iter())
-            .filter_map(|job| job.training.output.as_deref().and_then(PolicyPlace::folder));
+        let outputs = (self.spec.jobs.iter()).filter_map(|job| {
+            job.training
+                .sagemaker
+                .output
+                .as_deref()
+                .and_then(PolicyPlace::folder)
+        });
         for (bucket, prefix) in outputs.chain(history) {
             let prefixes = buckets.entry(bucket).or_default();
             prefixes.insert(format!("{}*", literal(&prefix)));

@@ -42,6 +42,7 @@ impl SagemakerBackend {
             .map(|channel| (format!("channels.{}.uri", channel.name), &channel.uri))
             .chain(
                 training
+                    .sagemaker
                     .output
                     .iter()
                     .map(|output| ("output".to_owned(), output)),
@@ -53,7 +54,7 @@ impl SagemakerBackend {
             let Ok(mut place) = S3Uri::read(uri, &field) else {
                 continue;
             };
-            if Some(uri) == training.output.as_ref() {
+            if Some(uri) == training.sagemaker.output.as_ref() {
                 place = place.as_folder();
             }
             if seen.insert(place.bucket.clone()) {

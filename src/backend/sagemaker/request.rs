@@ -79,7 +79,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
     let training = &launch.job.training;
     let field = |key: &str| format!("jobs.{}.training.{key}", launch.job.name);
     let (instance_type, count) = machines(launch)?;
-    let role = training.role.as_ref().ok_or_else(|| {
+    let role = training.sagemaker.role.as_ref().ok_or_else(|| {
         BackendError::new(
             format!("{} is missing", field("role")),
             "write the ARN of the role that the job runs as",
@@ -88,19 +88,19 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
     let resources = types::ResourceConfig::builder()
         .instance_type(types::TrainingInstanceType::from(instance_type.name()))
         .instance_count(count)
-        .volume_size_in_gb(gibibytes(training.volume))
-        .set_volume_kms_key_id(training.volume_kms_key.clone());
+        .volume_size_in_gb(gibibytes(training.sagemaker.volume))
+        .set_volume_kms_key_id(training.sagemaker.volume_kms_key.clone());
     let output = types::OutputDataConfig::builder()
         .s3_output_path(launch.output)
-        .set_kms_key_id(training.output_kms_key.clone())
+        .set_kms_key_id(training.sagemaker.output_kms_key.clone())
         // Nobody keeps a canary's model: what it takes to pack it is no part of the full run's law.
         .compression_type(types::OutputCompressionType::None);
     let limit = types::StoppingCondition::builder()
         .max_runtime_in_seconds(max_runtime(launch.run, launch.job.canary.max_runtime));
-    let network = (!training.subnets.is_empty()).then(|| {
+    let network = (!training.sagemaker.subnets.is_empty()).then(|| {
         types::VpcConfig::builder()
-            .set_subnets(Some(training.subnets.clone()))
-            .set_security_group_ids(Some(training.security_groups.clone()))
+            .set_subnets(Some(training.sagemaker.subnets.clone()))
+            .set_security_group_ids(Some(training.sagemaker.security_groups.clone()))
             .build()
     });
     Ok(CreateTrainingJobInputBuilder::default()
@@ -114,7 +114,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .resource_config(resources.build())
         .stopping_condition(limit.build())
         .set_vpc_config(network)
-        .enable_network_isolation(training.network_isolation)
+        .enable_network_isolation(training.sagemaker.network_isolation)
         .set_profiler_config(profiler(launch, instance_type))
         .set_tags(Some(tags(launch))))
 }
@@ -137,7 +137,7 @@ fn machines<'a>(launch: &Launch<'a>) -> Result<(&'a InstanceType, i32), BackendE
 
 fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, BackendError> {
     let training = &launch.job.training;
-    let image = training.image.as_ref().ok_or_else(|| {
+    let image = training.sagemaker.image.as_ref().ok_or_else(|| {
         BackendError::new(
             format!("jobs.{}.training.image is missing", launch.job.name),
             "write the address of the training image",
@@ -237,7 +237,7 @@ fn profiler(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<types::
 
 /// The spec's tags and ours; of two with one key ours.
 fn tags(launch: &Launch<'_>) -> Vec<types::Tag> {
-    let all = launch.job.training.tags.iter().chain(launch.tags);
+    let all = launch.job.training.sagemaker.tags.iter().chain(launch.tags);
     let all: BTreeMap<&String, &String> = all.map(|(key, value)| (key, value)).collect();
     all.into_iter()
         .map(|(key, value)| types::Tag::builder().key(key).value(value).build())

@@ -120,7 +120,7 @@ async fn sweep(main: &MainStep) -> Result<Leftovers, AppError> {
     project.region_flag.clone_from(&main.region);
     for job in &mut project.spec.jobs {
         if let Some(output) = main.outputs.get(&job.name) {
-            job.training.output = Some(output.clone());
+            job.training.sagemaker.output = Some(output.clone());
         }
     }
     let sweep = Sweep::Run {

@@ -171,7 +171,7 @@ impl Publisher {
     fn leave_for_the_post_step(&self, project: &Project, affected: &[AffectedJob<'_>]) {
         let jobs: Vec<&str> = affected.iter().map(|one| one.job.name.as_str()).collect();
         let outputs = affected.iter().filter_map(|one| {
-            let output = one.job.training.output.as_deref()?;
+            let output = one.job.training.sagemaker.output.as_deref()?;
             Some((one.job.name.clone(), output.into()))
         });
         let outputs: serde_json::Map<String, serde_json::Value> = outputs.collect();

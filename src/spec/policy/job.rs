@@ -4,7 +4,8 @@ use super::difference::{self, Differences};
 use super::{PolicyProblem, budget};
 use crate::metric::Metric;
 use crate::spec::{
-    Budget, CanaryPolicy, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy, Spec, Training,
+    Budget, CanaryPolicy, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy, SagemakerTraining,
+    Spec, Training,
 };
 use crate::units::{Percent, Seconds, Usd};
 
@@ -61,27 +62,48 @@ fn say_longer_run(
 
 fn lay_training(head: Training, base: &Training, differences: &mut Differences) -> Training {
     let Training {
-        command,
-        image,
-        role,
         source_dir,
-        entry_point,
         hyperparameters,
         environment,
         channels,
+        max_runtime,
+        metrics,
+        step_metric,
+        local,
+        sagemaker,
+    } = head;
+    Training {
+        source_dir,
+        hyperparameters,
+        environment,
+        channels,
+        max_runtime,
+        metrics,
+        step_metric,
+        local,
+        sagemaker: lay_sagemaker(sagemaker, &base.sagemaker, differences),
+    }
+}
+
+fn lay_sagemaker(
+    head: SagemakerTraining,
+    base: &SagemakerTraining,
+    differences: &mut Differences,
+) -> SagemakerTraining {
+    let SagemakerTraining {
+        image,
+        role,
+        entry_point,
         output,
         volume,
         volume_kms_key,
         output_kms_key,
-        max_runtime,
         spot,
         checkpoints,
         subnets,
         security_groups,
         network_isolation,
         tags,
-        metrics,
-        step_metric,
     } = head;
     let mut text = |key: &str, base: &Option<String>, head: &Option<String>| {
         let what = format!("`training.{key}`");
@@ -96,20 +118,14 @@ fn lay_training(head: Training, base: &Training, differences: &mut Differences) 
         let what = format!("`training.{key}`");
         differences.take(&what, base, head, |items| difference::list(items))
     };
-    Training {
-        command,
+    SagemakerTraining {
         image,
         role,
-        source_dir,
         entry_point,
-        hyperparameters,
-        environment,
-        channels,
         output,
         volume,
         volume_kms_key,
         output_kms_key,
-        max_runtime,
         spot,
         checkpoints,
         subnets: list("subnets", &base.subnets, &subnets),
@@ -124,8 +140,6 @@ fn lay_training(head: Training, base: &Training, differences: &mut Differences) 
             let tags = tags.iter().map(|(name, value)| format!("{name}={value}"));
             difference::list(&tags.collect::<Vec<_>>())
         }),
-        metrics,
-        step_metric,
     }
 }
 
@@ -222,8 +236,8 @@ pub(super) fn not_allowed(laid: &Spec) -> Vec<PolicyProblem> {
 fn channel_problems(job: &Job) -> Vec<PolicyProblem> {
     let mut problems = Vec::new();
     let training = &job.training;
-    let has_network = !training.subnets.is_empty() || !training.security_groups.is_empty();
-    let output = training.output.as_ref();
+    let has_network = training.sagemaker.is_in_vpc();
+    let output = training.sagemaker.output.as_ref();
     let output = output.map(|output| format!("{}/", output.trim_end_matches('/')));
     for channel in &training.channels {
         let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);

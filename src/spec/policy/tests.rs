@@ -132,9 +132,12 @@ This pull request sets `training.tags` to team=growth. It takes effect when merg
 This pull request raises `drift.max` from 15% to 90%. It takes effect when merged; until then 15% counts.
 ");
     let job = &laid.spec.jobs[0];
-    assert_eq!(job.training.image.as_deref(), Some("another"));
+    assert_eq!(job.training.sagemaker.image.as_deref(), Some("another"));
     assert_eq!(job.canary.seed, 7);
-    assert_eq!(job.training.role, base.jobs[0].training.role);
+    assert_eq!(
+        job.training.sagemaker.role,
+        base.jobs[0].training.sagemaker.role
+    );
     assert_eq!(laid.spec.hash, head.hash);
 }
 
@@ -451,8 +454,8 @@ proptest! {
             let policy = |job: &Job| {
                 let (training, canary) = (job.training.clone(), job.canary.clone());
                 (
-                    (training.role, training.output, training.volume_kms_key, training.output_kms_key, training.checkpoints),
-                    (training.subnets, training.security_groups, training.network_isolation, training.tags),
+                    (training.sagemaker.role, training.sagemaker.output, training.sagemaker.volume_kms_key, training.sagemaker.output_kms_key, training.sagemaker.checkpoints),
+                    (training.sagemaker.subnets, training.sagemaker.security_groups, training.sagemaker.network_isolation, training.sagemaker.tags),
                     (canary.spend_limit, canary.max_runtime, canary.parallel, canary.warm_pool, canary.probe),
                     (job.budget.certainty, job.budget.existing_breach, job.drift.clone()),
                     job.budget.written().cloned().collect::<Vec<_>>(),
@@ -468,8 +471,8 @@ proptest! {
         let laid = laid(&head, &base).spec;
         let (job, own) = (&laid.jobs[0], &head.jobs[0]);
         prop_assert_eq!(
-            (&job.paths, &job.training.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed, job.canary.reuse),
-            (&own.paths, &own.training.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed, own.canary.reuse)
+            (&job.paths, &job.training.sagemaker.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed, job.canary.reuse),
+            (&own.paths, &own.training.sagemaker.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed, own.canary.reuse)
         );
         let is_implicit = |line: &&BudgetLine| line.origin == LineOrigin::Implicit && line.kind == LineKind::Absolute(Metric::Time);
         for line in job.budget.lines.iter().filter(is_implicit) {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use super::budget::{RawBudget, RawDrift};
 use super::reader::{Either, List, Map, mapping};
 use super::scalar::{AnyText, Choice, Count, Quantity, Text, Words};
+use crate::spec::training::RawTraining;
 use crate::spec::{Distribution, InputMode};
 use crate::units::{Fraction, Seconds, Usd};
 
@@ -28,57 +29,6 @@ mapping! {
         optional budget: RawBudget,
         /// When a scheduled check calls a change drift.
         optional drift: RawDrift,
-    }
-}
-
-mapping! {
-    /// The full run, in SageMaker's own words. A local job has `command` in place of `image` and `role`.
-    pub(in crate::spec) struct RawTraining {
-        /// Local jobs: the command that trains, for instance `[python3, train.py]`.
-        optional command: List<AnyText>,
-        /// SageMaker: the training image.
-        optional image: Text,
-        /// SageMaker: the ARN of the role the job runs as.
-        optional role: Text,
-        /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of
-        /// the tracked files of the spec's folder.
-        optional source_dir: Text,
-        /// SageMaker: the script to start, in `source_dir`.
-        optional entry_point: Text,
-        /// Handed to the script as text, as written.
-        optional hyperparameters: Map<AnyText>,
-        /// Environment variables of the script. No secrets: they stand in this file.
-        optional environment: Map<AnyText>,
-        /// The input channels, by name.
-        required channels: Map<RawChannel>,
-        /// SageMaker: where the job writes, an `s3://bucket/prefix/`.
-        optional output: Text,
-        /// SageMaker: the size of the disk in GB. Default: 30.
-        optional volume_gb: Count,
-        /// SageMaker: the key that encrypts the disk.
-        optional volume_kms_key: Text,
-        /// SageMaker: the key that encrypts the output.
-        optional output_kms_key: Text,
-        /// When the full run is stopped. Default: 1d; locally: never.
-        optional max_runtime: Quantity<Seconds>,
-        /// SageMaker: whether the full run uses spot capacity; canaries never do. Default: false.
-        optional spot: bool,
-        /// SageMaker: where checkpoints are kept, an `s3://bucket/prefix/`.
-        optional checkpoints: Text,
-        /// SageMaker: subnets of a VPC; with `security_groups`.
-        optional subnets: List<Text>,
-        /// SageMaker: security groups of a VPC; with `subnets`.
-        optional security_groups: List<Text>,
-        /// SageMaker: whether the container is cut off from the network. Default: false.
-        optional network_isolation: bool,
-        /// SageMaker: tags of the job.
-        optional tags: Map<AnyText>,
-        /// Metrics in the log, by name: a regular expression with one capture group each. Only the one that `step_metric`
-        /// names is read.
-        optional metrics: Map<Text>,
-        /// The metric that gives the time of one training step, in seconds; with it the time and the cost of a step are
-        /// forecast.
-        optional step_metric: Text,
     }
 }
 

@@ -10,16 +10,17 @@ mod scalar;
 
 pub(super) use budget::{RawBudget, RawDrift, RawLine, RawOverride};
 pub(super) use job::{
-    Canary, DesignKind, Groups, Instance, Machines, Probe, RawChannel, RawJob, RawTraining, RawWork,
+    Canary, DesignKind, Groups, Instance, Machines, Probe, RawChannel, RawJob, RawWork,
 };
-pub(super) use reader::{Either, FromNode, List, Map};
-pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text};
+pub(super) use reader::{
+    Either, Entries, FromNode, Keys, List, Map, Need, described, description, mapping, need,
+};
+pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text, Words};
 
 use schemars::generate::SchemaSettings;
 
 use super::{BackendKind, OnInconclusive};
 use crate::units::UsdPerHour;
-use reader::mapping;
 use scalar::FormatVersion;
 
 mapping! {

@@ -54,20 +54,38 @@ pub(super) fn wrong_kind(node: &Node, wanted: &str, at: &At, findings: &mut Find
 
 /// Whether a mapping must have a key.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Need {
+pub(in crate::spec) enum Need {
     Required,
     Optional,
 }
 
+/// Keys of a mapping that are known: all of them, or a part that has a type of its own.
+pub(in crate::spec) trait Keys: Sized {
+    fn names() -> Vec<&'static str>;
+
+    /// Reads the values of these keys.
+    fn take(entries: &mut Entries<'_>, findings: &mut Findings) -> Self;
+
+    /// Adds the schema of each key, and the names of those that a mapping must have.
+    fn describe(
+        generator: &mut SchemaGenerator,
+        properties: &mut serde_json::Map<String, serde_json::Value>,
+        required: &mut Vec<&'static str>,
+    );
+
+    /// Where those that are written stand.
+    fn places(&self) -> Vec<&At>;
+}
+
 /// The entries of a mapping whose keys are known.
-pub(super) struct Entries<'a> {
+pub(in crate::spec) struct Entries<'a> {
     entries: HashMap<&'static str, (&'a YamlKey, &'a Node)>,
     at: &'a At,
 }
 
 impl<'a> Entries<'a> {
     /// Complains about what is no mapping, about unknown keys and about keys given twice.
-    pub(super) fn open(
+    pub(in crate::spec) fn open(
         node: &'a Node,
         at: &'a At,
         known: &[&'static str],
@@ -99,7 +117,7 @@ impl<'a> Entries<'a> {
     }
 
     /// The value of a key; complains about a required one that is missing.
-    pub(super) fn take<T: FromNode>(
+    pub(in crate::spec) fn take<T: FromNode>(
         &mut self,
         name: &'static str,
         need: Need,
@@ -307,25 +325,30 @@ impl<S: JsonSchema, L: JsonSchema> JsonSchema for Either<S, L> {
 }
 
 /// Doc comments as one description: lines joined, the space after `///` gone.
-pub(super) fn description(lines: &[&str]) -> String {
+pub(in crate::spec) fn description(lines: &[&str]) -> String {
     let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
     lines.join(" ").trim().to_owned()
 }
 
 /// The schema of one field under its own description.
-pub(super) fn described<T: JsonSchema>(generator: &mut SchemaGenerator, lines: &[&str]) -> Schema {
+pub(in crate::spec) fn described<T: JsonSchema>(
+    generator: &mut SchemaGenerator,
+    lines: &[&str],
+) -> Schema {
     let mut schema = generator.subschema_for::<T>();
     schema.insert("description".to_owned(), description(lines).into());
     schema
 }
 
 /// Defines a mapping of the spec once: its fields with their docs become a struct, the way to read it, and its JSON
-/// Schema, so that the three cannot differ.
+/// Schema, so that the three cannot differ. `with part: Keys` takes in the keys of another type. In the schema the name
+/// lacks the beginning `Raw`.
 macro_rules! mapping {
     (
         $(#[doc = $doc:expr])+
         pub(in crate::spec) struct $name:ident {
             $($(#[doc = $field_doc:expr])+ $need:ident $field:ident: $kind:ty,)+
+            $(with $part:ident: $keys:ty,)*
         }
     ) => {
         $(#[doc = $doc])+
@@ -335,23 +358,61 @@ macro_rules! mapping {
                 $(#[doc = $field_doc])+
                 pub(in crate::spec) $field: Option<$crate::spec::problems::Located<$kind>>,
             )+
+            $(pub(in crate::spec) $part: $keys,)*
         }
 
-        impl $crate::spec::raw::reader::FromNode for $name {
+        impl $crate::spec::raw::Keys for $name {
+            fn names() -> Vec<&'static str> {
+                let names = [[$(stringify!($field)),+].to_vec() $(, <$keys>::names())*];
+                names.concat()
+            }
+
+            fn take(
+                entries: &mut $crate::spec::raw::Entries<'_>,
+                findings: &mut $crate::spec::problems::Findings,
+            ) -> Self {
+                Self {
+                    $($field: entries.take(
+                        stringify!($field),
+                        $crate::spec::raw::need!($need),
+                        findings,
+                    ),)+
+                    $($part: <$keys>::take(entries, findings),)*
+                }
+            }
+
+            fn describe(
+                generator: &mut schemars::SchemaGenerator,
+                properties: &mut serde_json::Map<String, serde_json::Value>,
+                required: &mut Vec<&'static str>,
+            ) {
+                $(
+                    let field = $crate::spec::raw::described::<$kind>(generator, &[$($field_doc),+]);
+                    properties.insert(stringify!($field).to_owned(), field.to_value());
+                    if $crate::spec::raw::need!($need) == $crate::spec::raw::Need::Required {
+                        required.push(stringify!($field));
+                    }
+                )+
+                $(<$keys>::describe(generator, properties, required);)*
+            }
+
+            fn places(&self) -> Vec<&$crate::spec::problems::At> {
+                let own = [$(self.$field.as_ref().map(|field| &field.at)),+];
+                let own: Vec<_> = own.into_iter().flatten().collect();
+                let places = [own $(, self.$part.places())*];
+                places.concat()
+            }
+        }
+
+        impl $crate::spec::raw::FromNode for $name {
             fn from_node(
                 node: &$crate::spec::yaml::Node,
                 at: &$crate::spec::problems::At,
                 findings: &mut $crate::spec::problems::Findings,
             ) -> Option<Self> {
-                let known = [$(stringify!($field)),+];
-                let mut entries = $crate::spec::raw::reader::Entries::open(node, at, &known, findings)?;
-                Some(Self {
-                    $($field: entries.take(
-                        stringify!($field),
-                        $crate::spec::raw::reader::need!($need),
-                        findings,
-                    ),)+
-                })
+                let known = <Self as $crate::spec::raw::Keys>::names();
+                let mut entries = $crate::spec::raw::Entries::open(node, at, &known, findings)?;
+                Some(<Self as $crate::spec::raw::Keys>::take(&mut entries, findings))
             }
         }
 
@@ -363,16 +424,10 @@ macro_rules! mapping {
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let mut properties = serde_json::Map::new();
-                let mut required: Vec<&str> = Vec::new();
-                $(
-                    let field = $crate::spec::raw::reader::described::<$kind>(generator, &[$($field_doc),+]);
-                    properties.insert(stringify!($field).to_owned(), field.to_value());
-                    if $crate::spec::raw::reader::need!($need) == $crate::spec::raw::reader::Need::Required {
-                        required.push(stringify!($field));
-                    }
-                )+
+                let mut required = Vec::new();
+                <Self as $crate::spec::raw::Keys>::describe(generator, &mut properties, &mut required);
                 let mut schema = schemars::json_schema!({
-                    "description": $crate::spec::raw::reader::description(&[$($doc),+]),
+                    "description": $crate::spec::raw::description(&[$($doc),+]),
                     "type": "object",
                     "properties": properties,
                     "additionalProperties": false,
@@ -388,11 +443,11 @@ macro_rules! mapping {
 
 macro_rules! need {
     (required) => {
-        $crate::spec::raw::reader::Need::Required
+        $crate::spec::raw::Need::Required
     };
     (optional) => {
-        $crate::spec::raw::reader::Need::Optional
+        $crate::spec::raw::Need::Optional
     };
 }
 
-pub(super) use {mapping, need};
+pub(in crate::spec) use {mapping, need};

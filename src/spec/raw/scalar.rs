@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use super::reader::{FromNode, wrong_kind};
 use crate::spec::problems::{At, Findings, either, near_miss, quoted, write_one_of};
 use crate::spec::yaml::{Node, Value};
-use crate::spec::{BackendKind, Distribution, InputMode, Level, OnInconclusive};
+use crate::spec::{Distribution, InputMode, Level, OnInconclusive};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
 
 /// Implements [`JsonSchema`] for a scalar: written out where it is used, without a name of its own.
@@ -40,7 +40,7 @@ fn without_nul(text: &str, at: &At, findings: &mut Findings) -> Option<String> {
 }
 
 /// Text that says something.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::spec) struct Text(pub(in crate::spec) String);
 
 impl FromNode for Text {
@@ -309,14 +309,6 @@ impl<U: WrittenUnit> JsonSchema for Quantity<U> {
 /// A policy that is written as one of a few words.
 pub(in crate::spec) trait Words: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
-}
-
-impl Words for BackendKind {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("sagemaker", Self::Sagemaker),
-        ("local", Self::Local),
-        ("replay", Self::Replay),
-    ];
 }
 
 impl Words for OnInconclusive {

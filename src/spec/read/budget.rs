@@ -4,6 +4,7 @@ use super::{Instances, SpecReader, level};
 use crate::metric::{Amount, LineForm, LineKind, Metric};
 use crate::spec::problems::{At, Located};
 use crate::spec::raw;
+use crate::spec::training::{MachineRule, RecordingRule};
 use crate::spec::{Bound, Budget, BudgetLine, DriftPolicy, Level, LineOrigin, Training};
 use crate::units::{Fraction, Percent, Usd};
 
@@ -44,7 +45,9 @@ impl SpecReader<'_> {
         };
         budget.renew_implicit_lines(training.and_then(|training| training.max_runtime));
         let is_local = instances.is_some_and(|(instance, _)| instance.is_local());
-        if self.is_local() || self.is_replay() && is_local {
+        // A recording may be of this machine's runs.
+        let may_be_recorded = self.rules().recording == RecordingRule::Needed;
+        if self.rules().machines == MachineRule::This || may_be_recorded && is_local {
             self.check_local_price(&budget.lines, job);
         }
         budget

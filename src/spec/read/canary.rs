@@ -3,6 +3,7 @@
 use super::{SpecReader, limits};
 use crate::spec::problems::Located;
 use crate::spec::raw::{self, DesignKind, Either};
+use crate::spec::training::{MachineRule, ProbeRule};
 use crate::spec::{CanaryPolicy, Design, NotYetEffect, ProbePolicy};
 use crate::units::{Fraction, Seconds, Usd};
 
@@ -11,7 +12,6 @@ const ADAPTIVE_FRACTIONS: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
 const DEFAULT_REPLICATES: u32 = 3;
 const DEFAULT_SPEND_LIMIT: Usd = Usd(5.0);
 const DEFAULT_MAX_RUNTIME: Seconds = Seconds(3600.0);
-const DEFAULT_PARALLEL: u32 = 3;
 const DEFAULT_REUSE: Seconds = Seconds(14.0 * 86_400.0);
 const DEFAULT_SEED: u64 = 1;
 
@@ -22,11 +22,7 @@ const MOST_PARALLEL: u32 = 100;
 
 impl SpecReader<'_> {
     pub(super) fn canary(&mut self, raw: Option<raw::Canary>) -> Option<CanaryPolicy> {
-        let default_parallel = if self.is_sagemaker() {
-            DEFAULT_PARALLEL
-        } else {
-            1
-        };
+        let default_parallel = self.rules().parallel;
         let Some(raw) = raw else {
             return Some(CanaryPolicy {
                 design: Design::Adaptive {
@@ -140,7 +136,7 @@ impl SpecReader<'_> {
             self.findings
                 .wrong(&limit.at, "a spend limit is more than 0");
         }
-        if self.is_local() && !self.has_local_price {
+        if self.rules().machines == MachineRule::This && !self.has_local_price {
             self.findings.warn(
                 &limit.at,
                 "has no effect without `prices.local`; `canary.max_runtime` limits local canaries",
@@ -156,7 +152,7 @@ impl SpecReader<'_> {
                 &parallel.at,
                 format!("{count} canaries at once; at most {MOST_PARALLEL} are started"),
             );
-        } else if count > 1 && self.is_local() {
+        } else if count > 1 && self.rules().machines == MachineRule::This {
             self.findings.warn(
                 &parallel.at,
                 "canaries that share one machine slow each other down, which inflates the forecast",
@@ -182,7 +178,7 @@ impl SpecReader<'_> {
                 ),
             );
         }
-        if self.is_sagemaker() {
+        if self.rules().has_warm_pools {
             let what = "managed warm pools";
             self.findings.not_yet(&pool.at, what, NotYetEffect::Ignore);
         } else {
@@ -192,15 +188,13 @@ impl SpecReader<'_> {
     }
 
     fn probe(&mut self, probe: Located<raw::Probe>) -> ProbePolicy {
-        if self.is_sagemaker() {
-            // It is served there.
-        } else if self.is_local() {
-            self.findings.warn(
+        match self.rules().probe {
+            ProbeRule::Served => {}
+            ProbeRule::Always => self.findings.warn(
                 &probe.at,
                 "has no effect on the local backend, which always samples",
-            );
-        } else {
-            self.no_effect(&probe.at);
+            ),
+            ProbeRule::Ignored => self.no_effect(&probe.at),
         }
         match probe.value {
             Either::Short(false) => ProbePolicy::Off,

@@ -6,10 +6,11 @@ use super::{Instances, SpecReader, limits};
 use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
+use crate::spec::training::DataRule;
 use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect};
 
 impl SpecReader<'_> {
-    pub(super) fn channels(
+    pub(in crate::spec) fn channels(
         &mut self,
         channels: Located<raw::Map<raw::RawChannel>>,
         instances: Option<&Instances>,
@@ -57,7 +58,8 @@ impl SpecReader<'_> {
             .map_or(InputMode::File, |mode| mode.value.0);
         let uri = raw.uri.as_ref()?;
         let file_system = FileSystem::of_uri(&uri.value.0);
-        if self.is_local() {
+        let data = self.rules().data;
+        if data == DataRule::Files {
             if uri.value.0.starts_with("s3:") || file_system.is_some() {
                 self.findings.wrong_with_help(
                     &uri.at,
@@ -69,7 +71,7 @@ impl SpecReader<'_> {
             }
         } else if let Some(file_system) = file_system {
             self.file_system(&raw, uri, file_system.err(), in_vpc);
-        } else if self.is_sagemaker() || uri.value.0.starts_with("s3:") {
+        } else if data == DataRule::Cloud || uri.value.0.starts_with("s3:") {
             self.s3_uri(uri);
             if mode == InputMode::FastFile && !uri.value.0.ends_with('/') {
                 self.findings.warn(
@@ -81,7 +83,7 @@ impl SpecReader<'_> {
             self.path(uri);
         }
         if let Some(written) = &raw.mode
-            && self.is_local()
+            && data == DataRule::Files
         {
             match mode {
                 InputMode::File => {}

@@ -6,6 +6,7 @@ use super::{Instances, SpecReader, limits};
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, Either};
+use crate::spec::training::{GroupRule, MachineRule};
 use crate::spec::{NotYetEffect, Spec};
 
 /// More host processes than any one machine trains with.
@@ -78,7 +79,7 @@ impl SpecReader<'_> {
         let instance = instance.and_then(|instance| {
             self.remember(&instance.at);
             if let Either::Long(_) = instance.value
-                && !self.is_replay()
+                && self.rules().groups != GroupRule::Served
             {
                 let what = "canaries on instance groups";
                 self.findings
@@ -140,7 +141,7 @@ impl SpecReader<'_> {
         }
         let count = groups.value.names.len();
         self.at_most_many(&groups.at, "instance groups", count, limits::GROUPS);
-        if self.is_local() {
+        if self.rules().groups == GroupRule::None {
             self.findings.wrong_with_help(
                 at,
                 "the local backend has no instance groups",
@@ -212,7 +213,8 @@ impl SpecReader<'_> {
     }
 
     fn check_type(&mut self, instance_type: &InstanceType, at: &At) {
-        if self.is_local() && !instance_type.is_local() {
+        let machines = self.rules().machines;
+        if machines == MachineRule::This && !instance_type.is_local() {
             self.findings.wrong_with_help(
                 at,
                 format!("the local backend has no `{instance_type}`"),
@@ -220,7 +222,7 @@ impl SpecReader<'_> {
             );
             return;
         }
-        if self.is_sagemaker() && instance_type.is_local() {
+        if machines == MachineRule::Cloud && instance_type.is_local() {
             self.findings.wrong_with_help(
                 at,
                 "SageMaker has no instance `local`",

@@ -7,42 +7,43 @@ use std::ops::RangeInclusive;
 use super::SpecReader;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
+use crate::spec::training::LimitRule;
 use crate::units::Seconds;
 
-pub(super) const CHANNELS: RangeInclusive<usize> = 1..=20;
-pub(super) const HYPERPARAMETERS: usize = 100;
+pub(in crate::spec) const CHANNELS: RangeInclusive<usize> = 1..=20;
+pub(in crate::spec) const HYPERPARAMETERS: usize = 100;
 /// What starts a script: `sagemaker_program`, `sagemaker_submit_directory`, `sagemaker_region`,
 /// `sagemaker_container_log_level` and `sagemaker_job_name`.
-pub(super) const SCRIPT_MODE_HYPERPARAMETERS: usize = 5;
-pub(super) const HYPERPARAMETER_NAME: usize = 256;
-pub(super) const HYPERPARAMETER_VALUE: usize = 2500;
+pub(in crate::spec) const SCRIPT_MODE_HYPERPARAMETERS: usize = 5;
+pub(in crate::spec) const HYPERPARAMETER_NAME: usize = 256;
+pub(in crate::spec) const HYPERPARAMETER_VALUE: usize = 2500;
 /// The API takes 2500 characters; its text still promises only these.
-pub(super) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
-pub(super) const ENVIRONMENT: usize = 100;
-pub(super) const ENVIRONMENT_TEXT: usize = 512;
+pub(in crate::spec) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
+pub(in crate::spec) const ENVIRONMENT: usize = 100;
+pub(in crate::spec) const ENVIRONMENT_TEXT: usize = 512;
 /// SageMaker takes 50; canary-gate sets three of its own.
-pub(super) const TAGS: usize = 46;
-pub(super) const TAG_NAME: usize = 128;
-pub(super) const TAG_VALUE: usize = 256;
-pub(super) const METRICS: usize = 40;
-pub(super) const METRIC_NAME: usize = 255;
-pub(super) const METRIC_PATTERN: usize = 500;
-pub(super) const IMAGE: usize = 255;
-pub(super) const CONTENT_TYPE: usize = 256;
-pub(super) const S3_URI: usize = 1024;
-pub(super) const KMS_KEY: usize = 2048;
-pub(super) const SUBNETS: usize = 16;
-pub(super) const SECURITY_GROUPS: usize = 5;
-pub(super) const GROUPS: usize = 5;
+pub(in crate::spec) const TAGS: usize = 46;
+pub(in crate::spec) const TAG_NAME: usize = 128;
+pub(in crate::spec) const TAG_VALUE: usize = 256;
+pub(in crate::spec) const METRICS: usize = 40;
+pub(in crate::spec) const METRIC_NAME: usize = 255;
+pub(in crate::spec) const METRIC_PATTERN: usize = 500;
+pub(in crate::spec) const IMAGE: usize = 255;
+pub(in crate::spec) const CONTENT_TYPE: usize = 256;
+pub(in crate::spec) const S3_URI: usize = 1024;
+pub(in crate::spec) const KMS_KEY: usize = 2048;
+pub(in crate::spec) const SUBNETS: usize = 16;
+pub(in crate::spec) const SECURITY_GROUPS: usize = 5;
+pub(in crate::spec) const GROUPS: usize = 5;
 /// The largest EBS volume, in GB.
-pub(super) const VOLUME_GB: u32 = 16_384;
-pub(super) const LONGEST_RUN: Seconds = Seconds(28.0 * 86_400.0);
+pub(in crate::spec) const VOLUME_GB: u32 = 16_384;
+pub(in crate::spec) const LONGEST_RUN: Seconds = Seconds(28.0 * 86_400.0);
 /// Nothing limits a run on one's own machine; more than a year is a slip.
-pub(super) const LONGEST_LOCAL_RUN: Seconds = Seconds(365.0 * 86_400.0);
-pub(super) const KEEP_ALIVE: Seconds = Seconds(3600.0);
+pub(in crate::spec) const LONGEST_LOCAL_RUN: Seconds = Seconds(365.0 * 86_400.0);
+pub(in crate::spec) const KEEP_ALIVE: Seconds = Seconds(3600.0);
 
 /// `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`
-pub(super) fn is_job_name(text: &str) -> bool {
+pub(in crate::spec) fn is_job_name(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     (1..=63).contains(&text.len())
         && text.bytes().all(inner)
@@ -51,7 +52,7 @@ pub(super) fn is_job_name(text: &str) -> bool {
 }
 
 /// `[A-Za-z0-9.\-_]{1,64}`, which SageMaker takes for channels; `.` and `..` would be no folder of their own.
-pub(super) fn is_channel_name(text: &str) -> bool {
+pub(in crate::spec) fn is_channel_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text
             .bytes()
@@ -61,19 +62,19 @@ pub(super) fn is_channel_name(text: &str) -> bool {
 }
 
 /// `[a-zA-Z_][a-zA-Z0-9_]*`
-pub(super) fn is_variable_name(text: &str) -> bool {
+pub(in crate::spec) fn is_variable_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// `\p{L}\p{Z}\p{N}_.:/=+-@`, as far as Rust's own tables tell letters and digits.
-pub(super) fn is_tag_text(text: &str) -> bool {
+pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
 }
 
 /// `us-east-1`, `ap-southeast-2`, `us-gov-west-1`.
-pub(super) fn is_region(text: &str) -> bool {
+pub(in crate::spec) fn is_region(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [area, names @ .., number] = parts.as_slice() else {
         return false;
@@ -87,7 +88,7 @@ pub(super) fn is_region(text: &str) -> bool {
 }
 
 /// `arn:aws:iam::123456789012:role/Name`, in any partition.
-pub(super) fn is_role(text: &str) -> bool {
+pub(in crate::spec) fn is_role(text: &str) -> bool {
     let parts: Vec<&str> = text.splitn(6, ':').collect();
     let ["arn", partition, "iam", "", account, resource] = parts.as_slice() else {
         return false;
@@ -103,7 +104,7 @@ pub(super) fn is_role(text: &str) -> bool {
 }
 
 /// An id such as `subnet-0a1b` or `sg-0a1b`.
-pub(super) fn is_id(text: &str, prefix: &str) -> bool {
+pub(in crate::spec) fn is_id(text: &str, prefix: &str) -> bool {
     text.len() <= 32
         && text.strip_prefix(prefix).is_some_and(|id| {
             !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
@@ -111,7 +112,7 @@ pub(super) fn is_id(text: &str, prefix: &str) -> bool {
 }
 
 /// `[a-zA-Z0-9:/_-]*`
-pub(super) fn is_kms_key(text: &str) -> bool {
+pub(in crate::spec) fn is_kms_key(text: &str) -> bool {
     text.len() <= KMS_KEY
         && text
             .bytes()
@@ -119,7 +120,7 @@ pub(super) fn is_kms_key(text: &str) -> bool {
 }
 
 /// Why a text is not `s3://bucket/…`.
-pub(super) fn s3_uri_problem(text: &str) -> Option<&'static str> {
+pub(in crate::spec) fn s3_uri_problem(text: &str) -> Option<&'static str> {
     let Some(rest) = text.strip_prefix("s3://") else {
         return Some("is not an S3 address");
     };
@@ -139,7 +140,7 @@ pub(super) fn s3_uri_problem(text: &str) -> Option<&'static str> {
 }
 
 /// Capture groups of a regular expression; `None` when its brackets do not match.
-pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
+pub(in crate::spec) fn capture_groups(pattern: &str) -> Option<usize> {
     let (mut groups, mut open, mut in_class) = (0, 0_usize, false);
     let mut characters = pattern.chars().peekable();
     while let Some(c) = characters.next() {
@@ -175,7 +176,7 @@ pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
 
 impl SpecReader<'_> {
     /// Complains about a text that is too long, and shows by how much.
-    pub(super) fn at_most(&mut self, at: &At, what: &str, text: &str, limit: usize) {
+    pub(in crate::spec) fn at_most(&mut self, at: &At, what: &str, text: &str, limit: usize) {
         let length = text.chars().count();
         if length > limit {
             self.findings.wrong(
@@ -186,7 +187,13 @@ impl SpecReader<'_> {
     }
 
     /// Complains about too many of something.
-    pub(super) fn at_most_many(&mut self, at: &At, what: &str, count: usize, limit: usize) {
+    pub(in crate::spec) fn at_most_many(
+        &mut self,
+        at: &At,
+        what: &str,
+        count: usize,
+        limit: usize,
+    ) {
         if count > limit {
             self.findings.wrong(
                 at,
@@ -195,7 +202,7 @@ impl SpecReader<'_> {
         }
     }
 
-    pub(super) fn s3_uri(&mut self, uri: &Located<raw::Text>) -> String {
+    pub(in crate::spec) fn s3_uri(&mut self, uri: &Located<raw::Text>) -> String {
         let text = &uri.value.0;
         if let Some(problem) = s3_uri_problem(text) {
             self.findings.wrong_with_help(
@@ -208,20 +215,27 @@ impl SpecReader<'_> {
     }
 
     /// A runtime that SageMaker can enforce: 1 second to 28 days. Elsewhere only the lower end holds.
-    pub(super) fn runtime(&mut self, runtime: &Located<raw::Quantity<Seconds>>) -> Seconds {
+    pub(in crate::spec) fn runtime(
+        &mut self,
+        runtime: &Located<raw::Quantity<Seconds>>,
+    ) -> Seconds {
         let seconds = runtime.value.0;
         if seconds.0 < 1.0 {
             self.findings.wrong(&runtime.at, "a run needs at least 1s");
-        } else if seconds > LONGEST_LOCAL_RUN && !self.is_sagemaker() {
-            self.findings.wrong(
-                &runtime.at,
-                format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact()),
-            );
-        } else if seconds > LONGEST_RUN && self.is_sagemaker() {
-            self.findings.wrong(
-                &runtime.at,
+            return seconds;
+        }
+        let (limit, message) = match self.rules().limits {
+            LimitRule::Sagemaker => (
+                LONGEST_RUN,
                 format!("{seconds}; SageMaker allows at most {LONGEST_RUN}"),
-            );
+            ),
+            LimitRule::None => (
+                LONGEST_LOCAL_RUN,
+                format!("a run takes at most {}", LONGEST_LOCAL_RUN.exact()),
+            ),
+        };
+        if seconds > limit {
+            self.findings.wrong(&runtime.at, message);
         }
         seconds
     }

@@ -7,10 +7,9 @@ mod budget;
 mod canary;
 mod channels;
 mod instances;
-mod limits;
+pub(super) mod limits;
 mod overrides;
 mod paths;
-mod training;
 mod work;
 
 use std::collections::BTreeMap;
@@ -21,6 +20,7 @@ use super::errors::SpecErrors;
 use super::excerpt::NumberedLines;
 use super::problems::{At, Findings, Located, Problem, quoted};
 use super::raw::{self, FromNode};
+use super::training::Rules;
 use super::yaml;
 use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, Spec};
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceType};
@@ -85,11 +85,11 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 /// What a job trains on: `instance`, then its alternatives.
-type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
+pub(super) type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
 
 /// What all checks need to know, and where they leave what they find.
-struct SpecReader<'a> {
-    findings: &'a mut Findings,
+pub(super) struct SpecReader<'a> {
+    pub(super) findings: &'a mut Findings,
     known_types: &'a [&'a str],
     /// Absent when it could not be read; then nothing that depends on it is checked.
     backend: Option<BackendKind>,
@@ -117,16 +117,9 @@ impl<'a> SpecReader<'a> {
         }
     }
 
-    fn is_local(&self) -> bool {
-        self.backend == Some(BackendKind::Local)
-    }
-
-    fn is_sagemaker(&self) -> bool {
-        self.backend == Some(BackendKind::Sagemaker)
-    }
-
-    fn is_replay(&self) -> bool {
-        self.backend == Some(BackendKind::Replay)
+    /// What the backend makes of the spec.
+    pub(super) fn rules(&self) -> &'static Rules {
+        self.backend.map_or(&Rules::ANY, BackendKind::rules)
     }
 
     fn spec(mut self, raw: raw::RawSpec, root: &At) -> Option<(Spec, Vec<(String, usize)>)> {
@@ -239,7 +232,7 @@ impl<'a> SpecReader<'a> {
         let folder = |uri: &str| format!("{}/", uri.trim_end_matches('/'));
         let history = folder(history);
         let shares = |job: &&Job| {
-            let output = job.training.output.as_deref().map(folder);
+            let output = job.training.sagemaker.output.as_deref().map(folder);
             output.is_some_and(|output| {
                 let below = output.strip_prefix(&history);
                 let first = below.and_then(|below| below.split('/').next());
@@ -298,36 +291,8 @@ impl<'a> SpecReader<'a> {
         self.findings.wrong_with_help(at, message, help);
     }
 
-    fn recording(&mut self, recording: Option<Located<raw::Text>>, root: &At) -> Option<String> {
-        match recording {
-            Some(recording) => {
-                if self.is_local() {
-                    self.findings.wrong_with_help(
-                        &recording.at,
-                        "the local backend runs canaries and reads no recording",
-                        "remove the key, or choose `backend: replay`",
-                    );
-                } else if !self.is_replay() {
-                    self.no_effect(&recording.at);
-                }
-                Some(self.path(&recording))
-            }
-            None => {
-                if self.is_replay() {
-                    self.findings.missing(
-                        root,
-                        "recording",
-                        "the replay backend needs `recording`",
-                        Some("write `recording: runs.csv`"),
-                    );
-                }
-                None
-            }
-        }
-    }
-
     /// Says that a key does nothing under the chosen backend.
-    fn no_effect(&mut self, at: &At) {
+    pub(super) fn no_effect(&mut self, at: &At) {
         if let Some(backend) = self.backend {
             self.findings
                 .warn(at, format!("has no effect on the {backend} backend"));
@@ -372,7 +337,7 @@ impl<'a> SpecReader<'a> {
 
     /// A recording may be of anybody's jobs, so that replayed ones may have underscores as well.
     fn job_name(&mut self, name: &Located<String>) {
-        let (is_name, expected) = if self.is_replay() {
+        let (is_name, expected) = if self.rules().names_have_underscores {
             (
                 limits::is_job_name(&name.value.replace('_', "a")),
                 "1 to 63 letters, digits, underscores and inner hyphens",

@@ -35,7 +35,7 @@ fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
 
 impl SpecReader<'_> {
     /// A path relative to the spec's folder, or from the checkout's root with a leading `/`.
-    pub(super) fn path(&mut self, path: &Located<raw::Text>) -> String {
+    pub(in crate::spec) fn path(&mut self, path: &Located<raw::Text>) -> String {
         let text = &path.value.0;
         if let Some((problem, help)) = path_problem(text) {
             let message = format!("{} {problem}", quoted(text));
@@ -45,7 +45,7 @@ impl SpecReader<'_> {
     }
 
     /// A script inside the source folder.
-    pub(super) fn script(&mut self, path: &Located<raw::Text>) -> String {
+    pub(in crate::spec) fn script(&mut self, path: &Located<raw::Text>) -> String {
         if path.value.0.starts_with('/') {
             self.findings.wrong_with_help(
                 &path.at,

@@ -171,7 +171,7 @@ async fn a_job_of_a_script_is_read_whole() {
     let spec = read(&text);
     let job = spec.job("churn").unwrap();
     let training = &job.training;
-    assert_eq!(training.entry_point.as_deref(), Some("train.py"));
+    assert_eq!(training.sagemaker.entry_point.as_deref(), Some("train.py"));
     assert_eq!(training.source_dir, None);
     let hyperparameters: Vec<(&str, &str)> = training
         .hyperparameters
@@ -197,8 +197,11 @@ async fn a_job_of_a_script_is_read_whole() {
     );
     assert_eq!(training.channels[1].mode, InputMode::FastFile);
     assert_eq!(training.channels[1].uri, "s3://bucket/a: b/");
-    assert_eq!(training.tags, [("team".to_owned(), "growth: 1".to_owned())]);
-    assert!(training.spot && training.network_isolation);
+    assert_eq!(
+        training.sagemaker.tags,
+        [("team".to_owned(), "growth: 1".to_owned())]
+    );
+    assert!(training.sagemaker.spot && training.sagemaker.network_isolation);
     assert_eq!(
         job.instance,
         "2x ml.m5.xlarge".parse::<InstanceConfiguration>().unwrap()

@@ -68,7 +68,7 @@ impl<'a> Input<'a> {
 
 /// Where the toolkit finds the archive: in S3, or where a container without network has it from a channel.
 pub(super) fn code_directory(launch: &Launch<'_>, script: &Script) -> String {
-    if launch.job.training.network_isolation {
+    if launch.job.training.sagemaker.network_isolation {
         let file = script.archive.rsplit('/').next().unwrap_or_default();
         format!("/opt/ml/input/data/{CODE_CHANNEL}/{file}")
     } else {
@@ -82,7 +82,7 @@ pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, BackendErro
     let Some(script) = launch.script else {
         return Ok(channels);
     };
-    if !launch.job.training.network_isolation {
+    if !launch.job.training.sagemaker.network_isolation {
         return Ok(channels);
     }
     let field = format!("jobs.{}.training.channels", launch.job.name);

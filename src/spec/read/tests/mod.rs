@@ -114,13 +114,7 @@ fn the_full_example_means_what_it_says() {
     assert_eq!(
         job.training,
         Training {
-            command: None,
-            image: Some(
-                "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1".to_owned()
-            ),
-            role: Some("arn:aws:iam::123456789012:role/SageMakerTraining".to_owned()),
             source_dir: Some("training/churn".to_owned()),
-            entry_point: Some("train.py".to_owned()),
             hyperparameters: pairs(&[("max_depth", "5"), ("num_round", "50"), ("eta", "0.10")]),
             environment: Vec::new(),
             channels: vec![
@@ -143,19 +137,22 @@ fn the_full_example_means_what_it_says() {
                     groups: Vec::new(),
                 },
             ],
-            output: Some("s3://my-bucket/canary-output/".to_owned()),
-            volume: Bytes(100 * Bytes::GIB),
-            volume_kms_key: None,
-            output_kms_key: None,
             max_runtime: Some(Seconds(43_200.0)),
-            spot: false,
-            checkpoints: None,
-            subnets: Vec::new(),
-            security_groups: Vec::new(),
-            network_isolation: false,
-            tags: pairs(&[("team", "growth")]),
             metrics: pairs(&[("step", "avg step time: ([0-9.]+)")]),
             step_metric: StepMetric::new("step", "avg step time: ([0-9.]+)").ok(),
+            local: LocalTraining::default(),
+            sagemaker: SagemakerTraining {
+                image: Some(
+                    "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
+                        .to_owned()
+                ),
+                role: Some("arn:aws:iam::123456789012:role/SageMakerTraining".to_owned()),
+                entry_point: Some("train.py".to_owned()),
+                output: Some("s3://my-bucket/canary-output/".to_owned()),
+                volume: Bytes(100 * Bytes::GIB),
+                tags: pairs(&[("team", "growth")]),
+                ..SagemakerTraining::default()
+            },
         }
     );
     assert_eq!(job.instance.to_string(), "ml.m5.2xlarge");

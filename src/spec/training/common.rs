@@ -1,0 +1,252 @@
+//! What every backend understands of the full run.
+
+use super::LimitRule;
+use super::local::{LocalKeys, LocalTraining};
+use super::sagemaker::{SagemakerKeys, SagemakerTraining};
+use crate::spec::problems::{Located, near_miss, quoted};
+use crate::spec::raw::{AnyText, Map, Quantity, RawChannel, Text, mapping};
+use crate::spec::read::{Instances, SpecReader, limits};
+use crate::spec::{Channel, PatternError, StepMetric};
+use crate::units::Seconds;
+
+/// The way out of a pattern without a group, or with several.
+const HOW_TO_CAPTURE: &str =
+    "put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing";
+
+mapping! {
+    /// The full run, in SageMaker's own words. A local job has `command` in place of `image` and `role`.
+    pub(in crate::spec) struct RawTraining {
+        /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of
+        /// the tracked files of the spec's folder.
+        optional source_dir: Text,
+        /// Handed to the script as text, as written.
+        optional hyperparameters: Map<AnyText>,
+        /// Environment variables of the script. No secrets: they stand in this file.
+        optional environment: Map<AnyText>,
+        /// The input channels, by name.
+        required channels: Map<RawChannel>,
+        /// When the full run is stopped. Default: 1d; locally: never.
+        optional max_runtime: Quantity<Seconds>,
+        /// Metrics in the log, by name: a regular expression with one capture group each. Only the one that `step_metric`
+        /// names is read.
+        optional metrics: Map<Text>,
+        /// The metric that gives the time of one training step, in seconds; with it the time and the cost of a step are
+        /// forecast.
+        optional step_metric: Text,
+        with local: LocalKeys,
+        with sagemaker: SagemakerKeys,
+    }
+}
+
+/// The full run: what every backend understands, and the part of each.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Training {
+    pub source_dir: Option<String>,
+    /// Values as text, as SageMaker hands them over; in the order of the file.
+    pub hyperparameters: Vec<(String, String)>,
+    pub environment: Vec<(String, String)>,
+    /// Never empty; names are unique.
+    pub channels: Vec<Channel>,
+    /// Absent: none locally, one day on SageMaker.
+    pub max_runtime: Option<Seconds>,
+    /// Regular expressions over the log, one capture group each; those beside the step metric are in no engine's dialect.
+    pub metrics: Vec<(String, String)>,
+    /// The one of `metrics` that gives the seconds of a training step.
+    pub step_metric: Option<StepMetric>,
+    pub local: LocalTraining,
+    pub sagemaker: SagemakerTraining,
+}
+
+impl SpecReader<'_> {
+    pub(in crate::spec) fn training(
+        &mut self,
+        training: Located<RawTraining>,
+        instances: Option<&Instances>,
+    ) -> Option<Training> {
+        let at = training.at;
+        let raw = training.value;
+        (self.rules().check)(self, &raw, &at);
+        let max_runtime = match &raw.max_runtime {
+            Some(runtime) => Some(self.runtime(runtime)),
+            None => (self.rules().max_runtime)(&raw),
+        };
+        let metrics = self.metrics(raw.metrics);
+        let step_metric = self.step_metric(raw.step_metric, &metrics);
+        self.warn_of_unread_metrics(&metrics, step_metric.as_ref());
+        let metrics = metrics.into_iter();
+        let metrics = metrics
+            .map(|(name, pattern)| (name, pattern.value))
+            .collect();
+        let starts_script =
+            raw.sagemaker.entry_point.is_some() && self.rules().limits == LimitRule::Sagemaker;
+        let output = raw.sagemaker.output.clone();
+        let local = self.local_training(raw.local);
+        let sagemaker = self.sagemaker_training(raw.sagemaker);
+        let in_vpc = sagemaker.is_in_vpc();
+        let channels = raw
+            .channels
+            .map(|channels| self.channels(channels, instances, in_vpc));
+        if let (Some(output), Some(channels)) = (&output, &channels) {
+            self.refuse_output_among_data(output, channels);
+        }
+        Some(Training {
+            source_dir: raw.source_dir.map(|folder| self.path(&folder)),
+            hyperparameters: self.hyperparameters(raw.hyperparameters, starts_script),
+            environment: self.environment(raw.environment),
+            channels: channels?,
+            max_runtime,
+            metrics,
+            step_metric,
+            local,
+            sagemaker,
+        })
+    }
+
+    fn hyperparameters(
+        &mut self,
+        raw: Option<Located<Map<AnyText>>>,
+        starts_script: bool,
+    ) -> Vec<(String, String)> {
+        let Some(raw) = raw else { return Vec::new() };
+        let count = raw.value.names.len();
+        let most = limits::HYPERPARAMETERS - limits::SCRIPT_MODE_HYPERPARAMETERS;
+        if starts_script && (most + 1..=limits::HYPERPARAMETERS).contains(&count) {
+            let message = format!(
+                "{count} hyperparameters; SageMaker takes {}, {} of which start the script of `entry_point`, so at most {most}",
+                limits::HYPERPARAMETERS,
+                limits::SCRIPT_MODE_HYPERPARAMETERS,
+            );
+            self.findings.wrong(&raw.at, message);
+        } else {
+            self.at_most_many(&raw.at, "hyperparameters", count, limits::HYPERPARAMETERS);
+        }
+        let entries = raw.value.entries.into_iter();
+        entries
+            .map(|entry| {
+                let (name, value) = (entry.name.value, entry.value.value.0);
+                self.at_most(&entry.name.at, "a name", &name, limits::HYPERPARAMETER_NAME);
+                self.at_most(
+                    &entry.value.at,
+                    "a value",
+                    &value,
+                    limits::HYPERPARAMETER_VALUE,
+                );
+                let length = value.chars().count();
+                if (limits::HYPERPARAMETER_VALUE_PROMISED + 1..=limits::HYPERPARAMETER_VALUE)
+                    .contains(&length)
+                    && self.rules().limits == LimitRule::Sagemaker
+                {
+                    self.findings.warn(
+                        &entry.value.at,
+                        format!(
+                            "a value of {length} characters; SageMaker promises to take {}",
+                            limits::HYPERPARAMETER_VALUE_PROMISED
+                        ),
+                    );
+                }
+                (name, value)
+            })
+            .collect()
+    }
+
+    fn environment(&mut self, raw: Option<Located<Map<AnyText>>>) -> Vec<(String, String)> {
+        let Some(raw) = raw else { return Vec::new() };
+        let count = raw.value.names.len();
+        self.at_most_many(&raw.at, "variables", count, limits::ENVIRONMENT);
+        let entries = raw.value.entries.into_iter();
+        entries
+            .map(|entry| {
+                let (name, value) = (entry.name.value, entry.value.value.0);
+                if !limits::is_variable_name(&name) {
+                    self.findings.wrong(
+                        &entry.name.at,
+                        "a variable's name is letters, digits and underscores, no digit first",
+                    );
+                }
+                self.at_most(&entry.name.at, "a name", &name, limits::ENVIRONMENT_TEXT);
+                self.at_most(&entry.value.at, "a value", &value, limits::ENVIRONMENT_TEXT);
+                (name, value)
+            })
+            .collect()
+    }
+
+    fn metrics(&mut self, raw: Option<Located<Map<Text>>>) -> Vec<(String, Located<String>)> {
+        let Some(raw) = raw else { return Vec::new() };
+        let count = raw.value.names.len();
+        self.at_most_many(&raw.at, "metrics", count, limits::METRICS);
+        let entries = raw.value.entries.into_iter();
+        entries
+            .map(|entry| {
+                let (name, pattern) = (entry.name.value, entry.value.value.0);
+                let at = &entry.value.at;
+                self.at_most(&entry.name.at, "a name", &name, limits::METRIC_NAME);
+                self.at_most(at, "a pattern", &pattern, limits::METRIC_PATTERN);
+                match limits::capture_groups(&pattern) {
+                    Some(1) => {}
+                    Some(groups) => self.findings.wrong_with_help(
+                        at,
+                        format!("the pattern has {groups} capture groups, where 1 is needed"),
+                        HOW_TO_CAPTURE,
+                    ),
+                    None => self
+                        .findings
+                        .wrong(at, "the pattern's brackets do not match"),
+                }
+                let at = entry.value.at;
+                (name, Located { value: pattern, at })
+            })
+            .collect()
+    }
+
+    fn step_metric(
+        &mut self,
+        raw: Option<Located<Text>>,
+        metrics: &[(String, Located<String>)],
+    ) -> Option<StepMetric> {
+        let raw = raw?;
+        let name = raw.value.0;
+        let Some((_, pattern)) = metrics.iter().find(|(known, _)| *known == name) else {
+            let known = metrics.iter().map(|(name, _)| name.as_str());
+            let help = match near_miss(&name, known) {
+                Some(near) => format!("did you mean {}?", quoted(near)),
+                None => "name one of `metrics`".to_owned(),
+            };
+            let message = format!("{} names no metric", quoted(&name));
+            self.findings.wrong_with_help(&raw.at, message, help);
+            return None;
+        };
+        match StepMetric::new(&name, &pattern.value) {
+            Ok(metric) => Some(metric),
+            // Brackets and groups were counted already, for every metric.
+            Err(_) if self.findings.is_known(&pattern.at.path) => None,
+            Err(error) => {
+                let help = match &error {
+                    PatternError::Groups(_) => HOW_TO_CAPTURE,
+                    PatternError::Syntax(_) => {
+                        "the step metric is read with Rust's regular expressions, which have no look-around and no back-references"
+                    }
+                    PatternError::TooLarge => "repeat less often: `+` in place of `{1,1000}`",
+                };
+                self.findings
+                    .wrong_with_help(&pattern.at, error.to_string(), help);
+                None
+            }
+        }
+    }
+
+    /// A metric that is written may well be meant to do something.
+    fn warn_of_unread_metrics(
+        &mut self,
+        metrics: &[(String, Located<String>)],
+        step_metric: Option<&StepMetric>,
+    ) {
+        for (name, pattern) in metrics {
+            if step_metric.is_none_or(|metric| metric.name() != name) {
+                self.findings.warn(
+                    &pattern.at,
+                    "is not read: of all metrics only the one that `step_metric` names is",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the local backend makes of a spec: its keys of `training`, and their checks.
+
+use super::{
+    DataRule, Entry, GroupRule, MachineRule, ProbeRule, RawTraining, RecordingRule, Rules, Traits,
+};
+use crate::spec::problems::{At, Located, quoted};
+use crate::spec::raw::{AnyText, Keys, List, Text, mapping};
+use crate::spec::read::SpecReader;
+
+pub(super) const ENTRY: Entry = Entry {
+    traits: Traits {
+        runs_here: true,
+        ..Traits::NONE
+    },
+    rules: Rules {
+        check,
+        data: DataRule::Files,
+        machines: MachineRule::This,
+        groups: GroupRule::None,
+        recording: RecordingRule::Refused,
+        probe: ProbeRule::Always,
+        ..Rules::ANY
+    },
+};
+
+mapping! {
+    /// What only the local backend understands.
+    pub(in crate::spec) struct LocalKeys {
+        /// Local jobs: the command that trains, for instance `[python3, train.py]`.
+        optional command: List<AnyText>,
+    }
+}
+
+/// What the local backend runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LocalTraining {
+    /// Program and arguments; empty in a job of another backend.
+    pub command: Vec<String>,
+}
+
+/// What a local job must have, cannot have, or ignores.
+fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
+    let (image, role) = (&raw.sagemaker.image, &raw.sagemaker.role);
+    let refused: Vec<&At> = [place(image), place(role)].into_iter().flatten().collect();
+    for at in &refused {
+        reader.findings.wrong_with_help(
+            at,
+            "a local job has no image and no role",
+            "write `command: [python3, train.py]` in their place",
+        );
+    }
+    if raw.local.command.is_none() {
+        reader.findings.missing(
+            at,
+            "command",
+            "a local job needs `command`",
+            Some("write `command: [python3, train.py]`"),
+        );
+    }
+    for at in raw.sagemaker.places() {
+        if !refused.contains(&at) {
+            reader.no_effect(at);
+        }
+    }
+}
+
+fn place(field: &Option<Located<Text>>) -> Option<&At> {
+    field.as_ref().map(|located| &located.at)
+}
+
+impl SpecReader<'_> {
+    pub(super) fn local_training(&mut self, raw: LocalKeys) -> LocalTraining {
+        let command = raw.command.and_then(|command| self.command(command));
+        LocalTraining {
+            command: command.unwrap_or_default(),
+        }
+    }
+
+    pub(in crate::spec) fn command(
+        &mut self,
+        command: Located<List<AnyText>>,
+    ) -> Option<Vec<String>> {
+        let words: Vec<String> = command
+            .value
+            .0
+            .into_iter()
+            .map(|word| word.value.0)
+            .collect();
+        if words
+            .first()
+            .is_none_or(|program| program.trim().is_empty())
+        {
+            self.findings.wrong_with_help(
+                &command.at,
+                "the command names no program",
+                "write `[python3, train.py]`",
+            );
+            return None;
+        }
+        if let [only] = words.as_slice()
+            && only.trim().contains(char::is_whitespace)
+        {
+            self.findings.warn(
+                &command.at,
+                format!(
+                    "{} is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`",
+                    quoted(only)
+                ),
+            );
+        }
+        Some(words)
+    }
+}

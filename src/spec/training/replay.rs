@@ -1,0 +1,55 @@
+//! What the replay backend makes of a spec: nothing is run, so a job that is written for another backend stands as it is.
+
+use super::{Entry, GroupRule, LimitRule, MachineRule, RecordingRule, Rules, Traits, sagemaker};
+use crate::spec::problems::{At, Located};
+use crate::spec::raw::Text;
+use crate::spec::read::SpecReader;
+
+pub(super) const ENTRY: Entry = Entry {
+    traits: Traits {
+        replays: true,
+        runs_groups: true,
+        ..Traits::NONE
+    },
+    rules: Rules {
+        groups: GroupRule::Served,
+        recording: RecordingRule::Needed,
+        // A recording may be of any program's jobs.
+        names_have_underscores: true,
+        // The default of the backend that the job is written for.
+        max_runtime: |raw| (raw.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
+        machines: MachineRule::Any,
+        limits: LimitRule::None,
+        ..Rules::ANY
+    },
+};
+
+impl SpecReader<'_> {
+    pub(in crate::spec) fn recording(
+        &mut self,
+        recording: Option<Located<Text>>,
+        root: &At,
+    ) -> Option<String> {
+        let Some(recording) = recording else {
+            if self.rules().recording == RecordingRule::Needed {
+                self.findings.missing(
+                    root,
+                    "recording",
+                    "the replay backend needs `recording`",
+                    Some("write `recording: runs.csv`"),
+                );
+            }
+            return None;
+        };
+        match self.rules().recording {
+            RecordingRule::Needed => {}
+            RecordingRule::Refused => self.findings.wrong_with_help(
+                &recording.at,
+                "the local backend runs canaries and reads no recording",
+                "remove the key, or choose `backend: replay`",
+            ),
+            RecordingRule::Ignored => self.no_effect(&recording.at),
+        }
+        Some(self.path(&recording))
+    }
+}
