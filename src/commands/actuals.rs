@@ -15,7 +15,7 @@ use crate::instance::{Offer, tables};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
 use crate::report::{InstanceForecast, Report, words};
-use crate::spec::{BackendKind, Job};
+use crate::spec::Job;
 use crate::units::{Bytes, Percent, Seconds, Usd};
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
@@ -28,16 +28,12 @@ pub(crate) async fn actuals(
 ) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
     changed_files::check_names(&arguments.jobs, &project)?;
-    let refusal = match project.spec.backend {
-        BackendKind::Local => None,
-        BackendKind::Replay => {
-            Some("`actuals --run` runs the full job, and the replay backend runs nothing")
-        }
-        BackendKind::Sagemaker => {
-            Some("`actuals --run` runs the full job, which is done on this machine only")
-        }
-    };
-    if let Some(refusal) = refusal {
+    let traits = project.traits();
+    if !traits.runs_here {
+        let refusal = match traits.replays {
+            true => "`actuals --run` runs the full job, and the replay backend runs nothing",
+            false => "`actuals --run` runs the full job, which is done on this machine only",
+        };
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
     let forecasts = last_report(&project)?;

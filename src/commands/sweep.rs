@@ -7,7 +7,6 @@ use crate::cli::SweepArguments;
 use crate::console::{AppError, print, printable};
 use crate::exit;
 use crate::gate::backend;
-use crate::spec::BackendKind;
 use crate::workspace::project::Project;
 
 /// Whether leftovers are stopped and removed.
@@ -37,7 +36,7 @@ pub(crate) async fn of(
     sweep: &Sweep<'_>,
     sweeping: Sweeping,
 ) -> Result<u8, AppError> {
-    if project.spec.backend != BackendKind::Sagemaker {
+    if !project.traits().outlives_the_gate {
         return Err(AppError::usage(format!(
             "the {} backend leaves nothing behind to sweep",
             project.spec.backend

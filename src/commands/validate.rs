@@ -9,7 +9,7 @@ use crate::console::{AppError, Loudness, print, printable, say, warn};
 use crate::gate::backend::{self, AnyBackend};
 use crate::instance::tables;
 use crate::plan::{self, Alternatives};
-use crate::spec::{BackendKind, NotYetEffect};
+use crate::spec::NotYetEffect;
 use crate::workspace::base_policy;
 use crate::workspace::idle_globs::warn_of_idle_globs;
 use crate::workspace::project::Project;
@@ -46,8 +46,8 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
 
 /// Warns about what `run` would refuse: missing data or source, a worst case above the spend limit.
 async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
-    if project.spec.backend == BackendKind::Sagemaker {
-        // Checks local files only; AWS is not called.
+    if project.traits().is_remote {
+        // Checks local files only; no service is called.
         let place = backend::place(project)?;
         for job in &project.spec.jobs {
             if let Err(error) = sagemaker::check_source(&place, job) {

@@ -12,7 +12,6 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::backend::sagemaker::{ReusePolicy, RunTags};
 use crate::console::{AppError, files};
-use crate::spec::BackendKind;
 use crate::workspace::project::Project;
 
 /// GitHub's number of a workflow run.
@@ -46,7 +45,7 @@ impl GateRun {
                 is_resumed: false,
             });
         }
-        if project.spec.backend != BackendKind::Sagemaker {
+        if !project.traits().outlives_the_gate {
             return Ok(Self {
                 id: new_id(),
                 file: None,

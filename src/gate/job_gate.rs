@@ -21,7 +21,7 @@ use crate::gate::runner::{Records, Runner};
 use crate::metric::Metric;
 use crate::plan::{self, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
-use crate::spec::{BackendKind, BudgetLine, Job};
+use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
@@ -59,7 +59,7 @@ pub(crate) async fn gate<'a>(
     );
     let (keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
     // A recording hands its runs out again and again; nothing is measured.
-    runner.records = (project.spec.backend != BackendKind::Replay).then(|| Records {
+    runner.records = (!project.traits().replays).then(|| Records {
         project,
         job,
         history,

@@ -15,7 +15,7 @@ use crate::gate::store::Store;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
 use crate::plan;
-use crate::spec::{BackendKind, Job};
+use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::project::Project;
 
@@ -59,9 +59,9 @@ impl Records<'_> {
         let Some(key) = self.keys.canary(run) else {
             return;
         };
-        // A training job has its own copy of the code from the beginning.
-        let is_local = self.project.spec.backend == BackendKind::Local;
-        if is_local && self.project.code_key(self.job).ok().flatten() != self.keys.code {
+        // Elsewhere a canary has its own copy of the code from the beginning.
+        let runs_here = self.project.traits().runs_here;
+        if runs_here && self.project.code_key(self.job).ok().flatten() != self.keys.code {
             say(
                 "warning: the code was changed while a canary ran; what it measured is kept for no other run",
             );

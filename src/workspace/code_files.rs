@@ -37,7 +37,7 @@ impl CodeSelection {
 /// The code key of a job with these files; `None` without a file, since nothing then distinguishes its code. A built-in
 /// algorithm of SageMaker has a key without files.
 pub(crate) fn key_of_files(backend: BackendKind, job: &Job, files: &[CodeFile]) -> Option<Key> {
-    let brings_its_code = backend == BackendKind::Sagemaker && job.training.source_dir.is_none();
+    let brings_its_code = backend.traits().image_brings_code && job.training.source_dir.is_none();
     (!files.is_empty() || brings_its_code).then(|| code_key(job, files))
 }
 

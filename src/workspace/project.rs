@@ -9,7 +9,7 @@ use crate::cli::SpecArguments;
 use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
-use crate::spec::{BackendKind, Job, NotYetEffect, Spec};
+use crate::spec::{Job, NotYetEffect, Spec, Traits};
 use crate::workspace::checkout::{self, Checkout, CommitCheckout};
 use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
@@ -213,6 +213,11 @@ impl Project {
         tables::price(kind, self.region().as_deref().unwrap_or(DEFAULT_REGION))
     }
 
+    /// What its backend is like.
+    pub(crate) fn traits(&self) -> &'static Traits {
+        self.spec.backend.traits()
+    }
+
     /// Flag, then spec, then environment.
     pub(crate) fn region(&self) -> Option<String> {
         self.region_flag
@@ -275,8 +280,8 @@ impl Project {
         &self,
         mut paths: impl Iterator<Item = &'a PathBuf>,
     ) -> Result<(), AppError> {
-        let recording = match (&self.spec.recording, self.spec.backend) {
-            (Some(recording), BackendKind::Replay) => self.recording_file(recording)?,
+        let recording = match &self.spec.recording {
+            Some(recording) if self.traits().replays => self.recording_file(recording)?,
             _ => return Ok(()),
         };
         match paths.find(|path| path.canonicalize().is_ok_and(|real| real == recording)) {

@@ -34,7 +34,7 @@ use crate::github::environment::Environment;
 use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
-use crate::spec::{BackendKind, OnInconclusive};
+use crate::spec::OnInconclusive;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::idle_globs;
@@ -323,7 +323,7 @@ fn notes(
 
 /// Refuses local canaries: the image has nothing to run training code with.
 fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), AppError> {
-    if project.spec.backend != BackendKind::Local || affected.is_empty() {
+    if !project.traits().runs_here || affected.is_empty() {
         return Ok(());
     }
     Err(AppError::usage("the action's image cannot run local canaries: it holds this program and nothing else")

@@ -16,7 +16,6 @@ use crate::github::comment::Order;
 use crate::github::environment::Environment;
 use crate::github::inputs::Inputs;
 use crate::report::{self, Ended, Leftovers};
-use crate::spec::BackendKind;
 use crate::workspace::project::Project;
 
 use super::{client, step_files};
@@ -114,7 +113,7 @@ async fn sweep(main: &MainStep) -> Result<Leftovers, AppError> {
     let mut project = Project::load(&SpecArguments {
         spec: main.spec.as_ref().map(PathBuf::from),
     })?;
-    if project.spec.backend != BackendKind::Sagemaker {
+    if !project.traits().outlives_the_gate {
         return Ok(Leftovers::Nothing);
     }
     project.region_flag.clone_from(&main.region);
