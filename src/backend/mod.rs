@@ -1,5 +1,5 @@
 //! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process, a training job or a look into a
-//! recording, and gives back a [`Measurement`].
+//! recording, and returns a [`Measurement`].
 
 pub mod local;
 pub mod place;
@@ -7,60 +7,138 @@ pub mod replay;
 pub mod sagemaker;
 mod source;
 
-use std::future::Future;
+use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
 
-use crate::canary::{CanaryRun, Dataset};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
+use crate::canary::{CanaryRun, Dataset, Key};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
+use crate::plan::{Plan, PlannedAlternative};
 use crate::spec::Job;
 use crate::units::Fraction;
 
-/// Something that runs canaries.
+/// What a backend answers in the end. A box, since which backend it is shows only when the program runs.
+pub type Answer<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
+
+/// Something that runs canaries: it opens jobs. A job is listed, then prepared, then run, each by what the step before gave.
 ///
-/// The contract: whatever way [`Backend::run`] ends, nothing that costs money or holds a machine is left running by it; where
+/// The contract: whatever way [`Ready::run`] ends, nothing that costs money or holds a machine is left running by it; where
 /// it could not be stopped, the error names it, and it ends by itself.
 /// That the training code failed is a result, an `Ok` with its outcome; that we could not run it is an `Err`.
 pub trait Backend {
-    /// Every object of every channel of a job, sorted by key. Reads only.
+    /// Opens a job; fails where it may not be run. Reads only.
+    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>>;
+
+    /// At the end of a run of the gate: leaves nothing of it running. Gives back what it had to stop, as a sentence
+    /// without a capital.
+    ///
+    /// # Errors
+    ///
+    /// Where something may be left running; it is named.
+    fn finish<'a>(&'a self, _: &'a Cancellation) -> Answer<'a, Option<String>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// A job that was opened. It spends nothing.
+pub trait Session<'a> {
+    /// What machines of these types cost today, as far as the backend knows.
+    fn prices<'s>(
+        &'s mut self,
+        _: &'s BTreeSet<&'s InstanceType>,
+    ) -> LocalBoxFuture<'s, BTreeMap<InstanceType, Price>> {
+        Box::pin(async { BTreeMap::new() })
+    }
+
+    /// Every object of every channel of the job. Reads only.
     ///
     /// Fails when a channel is missing, empty or cannot be read.
-    fn list(&self, job: &Job) -> impl Future<Output = Result<Dataset, BackendError>>;
+    fn list(&mut self) -> Answer<'_, Listing>;
+
+    /// Fails where the backend has too few runs for the plan on `instance`. Gives up alternatives that it has too few for,
+    /// and gives back why.
+    fn check_supply(&self, _: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
+        Ok(Vec::new())
+    }
+
+    /// What a reader of the job's report should know by now, as sentences without a capital.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Makes the job ready to run, and gives up alternatives that it cannot run.
+    ///
+    /// Fails where the job itself cannot be run. Nothing was spent then.
+    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> Answer<'p, Box<dyn Ready + 'a>>
+    where
+        'a: 'p;
+}
+
+/// What a job's data are.
+#[derive(Debug)]
+pub struct Listing {
+    /// Sorted by key.
+    pub dataset: Dataset,
+    /// Whether the sizes of the objects are real.
+    pub knows_bytes: bool,
+}
+
+/// A job whose canaries are planned.
+pub struct Planned<'p> {
+    pub dataset: &'p Dataset,
+    pub alternatives: &'p mut [PlannedAlternative],
+    /// The key of its code; `None` where git knows nothing of it.
+    pub code: Option<Key>,
+    /// The job as the commit itself writes it, before the base's policy.
+    pub as_written: &'p Job,
+}
+
+/// What tells a job's canaries from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    /// `None` where neither git nor the backend knows the code.
+    pub code: Option<Key>,
+    pub data: Option<Key>,
+    /// This machine in one line, where canaries run on it.
+    pub machine: Option<String>,
+}
+
+/// A job whose canaries may run.
+pub trait Ready {
+    /// The keys of the job. Local data are read for it, every byte, until the answer is dropped.
+    fn keys<'k>(&'k self, dataset: &'k Dataset) -> Answer<'k, Keys>;
 
     /// What one machine of a type has; `None` where this backend does not know the type.
     fn capacity(&self, kind: &InstanceType) -> Option<Capacity>;
 
     /// How many more canaries of one size it can run; `None`: any number.
-    fn supply(
-        &self,
-        _: &Job,
-        _: &InstanceConfiguration,
-        _: Fraction,
-        _: Option<f64>,
-    ) -> Option<u32> {
+    fn supply(&self, _: &InstanceConfiguration, _: Fraction, _: Option<f64>) -> Option<u32> {
         None
     }
 
     /// How many canaries of a configuration it runs at a time.
-    fn at_once(&self, job: &Job, _: &InstanceConfiguration) -> u32 {
-        job.canary.parallel
-    }
+    fn at_once(&self, instance: &InstanceConfiguration) -> u32;
 
-    /// Whether the first canary of a job runs alone, as the check of what can be checked in no other way.
+    /// Whether the first canary runs alone, as the check of what can be checked in no other way.
     fn tries_one_first(&self) -> bool {
         false
+    }
+
+    /// What a reader of the job's report should know, as sentences without a capital.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Runs one canary to its end and measures it; `None` where it was never started, since its watcher would not have it.
     ///
     /// On cancellation the run is ended first and comes back as [`crate::measurement::Outcome::Stopped`].
-    fn run(
-        &self,
-        job: &Job,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> impl Future<Output = Result<Option<CanaryResult>, BackendError>>;
+    fn run<'r>(
+        &'r self,
+        run: &'r CanaryRun,
+        watcher: &'r Watcher<'r>,
+    ) -> Answer<'r, Option<CanaryResult>>;
 }
 
 /// Whoever waits for a canary.

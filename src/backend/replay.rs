@@ -3,12 +3,15 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
-use super::{Backend, BackendError, CanaryResult, Watcher};
-use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset};
+use super::{
+    Answer, Backend, BackendError, CanaryResult, Keys, Listing, Planned, Ready, Session, Watcher,
+};
+use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
+use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Fraction, Percent, Seconds};
 
@@ -76,7 +79,7 @@ impl ReplayBackend {
     }
 
     /// What a reader of the job's forecast should know, as sentences without a capital.
-    pub fn notes(&self, job: &Job) -> Vec<String> {
+    fn notes(&self, job: &Job) -> Vec<String> {
         let mut notes = vec![format!(
             "the runs are replayed from the recording `{}`; nothing is run",
             self.file
@@ -94,15 +97,15 @@ impl ReplayBackend {
         notes
     }
 
-    /// Whether the recording says how large the job's data is; if not, the sizes of [`Backend::list`] say nothing.
-    pub fn knows_bytes(&self, job: &Job) -> bool {
+    /// Whether the recording says how large the job's data is; if not, the sizes of the listing say nothing.
+    fn knows_bytes(&self, job: &Job) -> bool {
         self.data_size(job).bytes.is_some()
     }
 
     /// Fails unless the recording has all of `runs` left; they are of one configuration.
     ///
     /// A design that asks for its runs at once is held against it before the first.
-    pub fn check(&self, job: &Job, runs: &[CanaryRun]) -> Result<(), BackendError> {
+    fn check(&self, job: &Job, runs: &[CanaryRun]) -> Result<(), BackendError> {
         let Some(first) = runs.first() else {
             return Ok(());
         };
@@ -131,7 +134,7 @@ impl ReplayBackend {
     }
 
     /// Fails unless the recording has enough runs of the ladder's sizes for a forecast at all.
-    pub fn check_ladder(&self, job: &Job, ladder: &[CanaryRun]) -> Result<(), BackendError> {
+    fn check_ladder(&self, job: &Job, ladder: &[CanaryRun]) -> Result<(), BackendError> {
         let Some(first) = ladder.first() else {
             return Ok(());
         };
@@ -246,11 +249,11 @@ impl ReplayBackend {
     }
 }
 
-impl Backend for ReplayBackend {
+impl ReplayBackend {
     /// The recording names no objects, so there are as many in every sampled channel as it says the data has, of equal size;
     /// where it does not say, 100. Where it does not say how many bytes they hold, each counts as one byte. Of channels that
     /// are whole in every canary nothing is known.
-    async fn list(&self, job: &Job) -> Result<Dataset, BackendError> {
+    fn list(&self, job: &Job) -> Result<Dataset, BackendError> {
         if self.of_job(job).next().is_none() {
             let jobs = distinct(self.runs.iter().map(|run| run.measurement.job.clone()));
             return Err(BackendError::new(
@@ -294,29 +297,9 @@ impl Backend for ReplayBackend {
         })
     }
 
-    /// What the tables know; this machine has no part in it.
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        tables::capacity(kind)
-    }
-
-    fn supply(
-        &self,
-        job: &Job,
-        instance: &InstanceConfiguration,
-        fraction: Fraction,
-        work: Option<f64>,
-    ) -> Option<u32> {
-        Some(self.left(job, instance, fraction, work))
-    }
-
     /// The first recorded run of this job, configuration and fraction that was not handed out before, as it was recorded,
-    /// but ended at the limit of the run asked for. It is at its end at once, so there is nothing to cancel.
-    async fn run(
-        &self,
-        job: &Job,
-        run: &CanaryRun,
-        _: &Watcher<'_>,
-    ) -> Result<Option<CanaryResult>, BackendError> {
+    /// but ended at the limit of the run asked for.
+    fn replay(&self, job: &Job, run: &CanaryRun) -> Result<CanaryResult, BackendError> {
         let found = self
             .unused(job, &run.instance)
             .filter(|recorded| is_same(recorded.measurement.fraction, run.fraction))
@@ -344,13 +327,127 @@ impl Backend for ReplayBackend {
             fraction: run.fraction,
             ..recorded.measurement.clone()
         };
-        Ok(Some(CanaryResult {
+        Ok(CanaryResult {
             measurement: match run.max_runtime {
                 Some(limit) => within(limit, measurement),
                 None => measurement,
             },
             log_tail: Vec::new(),
-        }))
+        })
+    }
+}
+
+impl Backend for ReplayBackend {
+    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>> {
+        let job = ReplayJob {
+            backend: self,
+            job,
+            code: None,
+        };
+        Box::pin(async move { Ok(Box::new(job) as Box<dyn Session<'a> + 'a>) })
+    }
+}
+
+/// A job whose runs are handed out. It is ready when it is open.
+#[derive(Debug)]
+struct ReplayJob<'a> {
+    backend: &'a ReplayBackend,
+    job: &'a Job,
+    /// Known when it is prepared.
+    code: Option<Key>,
+}
+
+impl<'a> Session<'a> for ReplayJob<'a> {
+    fn list(&mut self) -> Answer<'_, Listing> {
+        let listing = self.backend.list(self.job).map(|dataset| Listing {
+            dataset,
+            knows_bytes: self.backend.knows_bytes(self.job),
+        });
+        Box::pin(async { listing })
+    }
+
+    fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
+        let is_adaptive = plan.is_adaptive;
+        let check = |runs: &[CanaryRun]| {
+            if is_adaptive {
+                self.backend.check_ladder(self.job, runs)
+            } else {
+                self.backend.check(self.job, runs)
+            }
+        };
+        check(&plan.runs)?;
+        let mut given_up = Vec::new();
+        for alternative in &mut plan.alternatives {
+            if let Ok(runs) = &alternative.runs
+                && let Err(error) = check(runs)
+            {
+                given_up.push(error);
+                alternative.runs = Err(NotMeasured::CouldNotRun);
+            }
+        }
+        Ok(given_up)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.backend.notes(self.job)
+    }
+
+    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> Answer<'p, Box<dyn Ready + 'a>>
+    where
+        'a: 'p,
+    {
+        let code = planned.code;
+        Box::pin(async move { Ok(Box::new(Self { code, ..*self }) as Box<dyn Ready + 'a>) })
+    }
+}
+
+impl Ready for ReplayJob<'_> {
+    /// The data of a recording are what it lists, so two recordings of the same sizes are of the same data, whatever times
+    /// they hold.
+    fn keys<'k>(&'k self, dataset: &'k Dataset) -> Answer<'k, Keys> {
+        let channels = dataset.channels.iter().zip(&self.job.training.channels);
+        let data = data_key(channels.map(|(data, channel)| {
+            let digest = listing_digest(&channel.uri, &data.objects);
+            (data.name.as_str(), digest)
+        }));
+        let keys = Keys {
+            code: self.code,
+            data: Some(data),
+            machine: None,
+        };
+        Box::pin(async { Ok(keys) })
+    }
+
+    /// What the tables know; this machine has no part in it.
+    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
+        tables::capacity(kind)
+    }
+
+    fn supply(
+        &self,
+        instance: &InstanceConfiguration,
+        fraction: Fraction,
+        work: Option<f64>,
+    ) -> Option<u32> {
+        Some(self.backend.left(self.job, instance, fraction, work))
+    }
+
+    fn at_once(&self, _: &InstanceConfiguration) -> u32 {
+        self.job.canary.parallel
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.backend.notes(self.job)
+    }
+
+    /// It is at its end at once, so there is nothing to cancel.
+    fn run<'r>(
+        &'r self,
+        run: &'r CanaryRun,
+        _: &'r Watcher<'r>,
+    ) -> Answer<'r, Option<CanaryResult>> {
+        let result = self.backend.replay(self.job, run);
+        Box::pin(async { result.map(Some) })
     }
 }
 

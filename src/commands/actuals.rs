@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::backend::Backend;
+use crate::backend::sagemaker::RunTags;
 use crate::cli::ActualsArguments;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, Loudness, print, printable, signals};
@@ -11,7 +11,7 @@ use crate::gate::backend;
 use crate::gate::last_report;
 use crate::gate::runner::{self, Runner};
 use crate::gate::store::{OwnFile, Store};
-use crate::instance::{Offer, tables};
+use crate::instance::Offer;
 use crate::measurement::Measurement;
 use crate::metric::Metric;
 use crate::report::{InstanceForecast, Report, words};
@@ -52,24 +52,27 @@ pub(crate) async fn actuals(
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let mut store = Store::open(&project, OwnFile::Actuals, None)?;
-    let backend = backend::local(&project, &arguments.pass_env)?;
+    let tags = RunTags::of_nobody();
+    let backend = backend::backend_of(&project, &arguments.pass_env, tags).await?;
     let progress = Progress::new(loudness);
     let mut text = format!("forecast of {:.0}\n\n", forecasts.generated_at);
     let work = async {
         let mut code = 0;
         for (job, forecast) in forecast_jobs {
             let mut runner = Runner {
-                backend: &backend,
                 store: &mut store,
                 progress: &progress,
                 cancellation: &cancellation,
                 records: None,
             };
-            let dataset = backend.list(job).await?;
+            let mut session = backend::open(&*backend, &project, job).await?;
+            let dataset = session.list().await?.dataset;
             let full = plan::full_run(job, &dataset);
-            let offer = project.offer(&job.instance, &tables::capacity);
+            let planned = backend::planned(&project, job, &dataset, &mut [])?;
+            let ready = session.prepare(planned).await?;
+            let offer = project.offer(&job.instance, &|kind| ready.capacity(kind));
             let none = Earlier::none();
-            let ran = runner::run(&mut runner, job, &[full], &offer, None, none).await;
+            let ran = runner::run(&mut runner, &*ready, job, &[full], &offer, None, none).await;
             if let Some(error) = ran.failure {
                 return Err(error);
             }

@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use crate::backend::Backend;
+use crate::backend::Listing;
 use crate::backend::sagemaker::RunTags;
 use crate::canary::{CanaryRun, WorkLevel};
 use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
 use crate::console::{AppError, print, printable};
-use crate::gate::backend::AnyBackend;
+use crate::gate::backend;
 use crate::instance::tables;
 use crate::plan::{self, Alternatives, Plan, PlanError};
-use crate::spec::Job;
+use crate::spec::{Job, Traits};
 use crate::units::Bytes;
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
@@ -58,7 +58,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     } else {
         Alternatives::Measure.on(project.spec.backend)
     };
-    let backend = AnyBackend::of(&project, &[], RunTags::of_nobody()).await?;
+    let backend = backend::backend_of(&project, &[], RunTags::of_nobody()).await?;
     let mut text = changed_files::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
     for note in &project.policy.notes {
@@ -66,8 +66,11 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     }
     for affected in &affected {
         let job = affected.job;
-        backend.preflight(&project, job).await?;
-        let dataset = backend.list(job).await?;
+        let mut session = backend::open(&*backend, &project, job).await?;
+        let Listing {
+            dataset,
+            knows_bytes,
+        } = session.list().await?;
         match plan::plan(
             job,
             &dataset,
@@ -75,11 +78,12 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
             alternatives,
         ) {
             Ok(mut plan) => {
-                backend.check_supply(job, &mut plan)?;
-                plan.notes.extend(backend.notes(job));
+                backend::check_supply(&*session, &mut plan)?;
+                plan.notes.extend(session.notes());
                 let of_policy = project.policy.notes_of(&job.name).iter();
                 plan.notes.extend(of_policy.map(|note| printable(note)));
-                describe(&mut text, job, &affected.by, &plan, &backend);
+                let traits = project.traits();
+                describe(&mut text, job, &affected.by, &plan, knows_bytes, traits);
             }
             Err(PlanError::Unknown(reason)) => {
                 let _ = writeln!(
@@ -96,8 +100,14 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
 }
 
 /// One job's plan, as text.
-fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &AnyBackend) {
-    let knows_bytes = backend.knows_bytes(job);
+fn describe(
+    text: &mut String,
+    job: &Job,
+    by: &[String],
+    plan: &Plan,
+    knows_bytes: bool,
+    traits: &Traits,
+) {
     let _ = writeln!(
         text,
         "{} · {} on {}{}",
@@ -189,7 +199,7 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
                 "{worst} of {} ({} each, ended then)",
                 job.canary.spend_limit, job.canary.max_runtime
             ),
-            None if matches!(backend, AnyBackend::Sagemaker(_)) => {
+            None if traits.needs_price => {
                 "no price is known, so no canary would be launched; write one under `prices`"
                     .to_owned()
             }
@@ -203,17 +213,17 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         text,
         "  expected        not known before the first canary has run"
     );
-    let _ = match backend {
-        AnyBackend::Replay(_) => {
+    let _ = match traits.replays {
+        true => {
             writeln!(text, "  wall-clock      none, the runs are recorded")
         }
-        AnyBackend::Local(_) | AnyBackend::Sagemaker(_) => writeln!(
+        false => writeln!(
             text,
             "  wall-clock      at most {}{}, {} at a time",
             plan.wall_clock,
-            match backend {
-                AnyBackend::Sagemaker(_) => " and the start-up of each canary",
-                _ => "",
+            match traits.start_up_unknown {
+                true => " and the start-up of each canary",
+                false => "",
             },
             if plan.is_adaptive {
                 1

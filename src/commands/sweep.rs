@@ -43,7 +43,7 @@ pub(crate) async fn of(
         ))
         .help("name a spec with `backend: sagemaker`: `--spec FILE`"));
     }
-    let backend = backend::sagemaker(project, RunTags::of_nobody()).await?;
+    let backend = backend::sagemaker_backend(project, RunTags::of_nobody()).await?;
     let running = backend.running().await?;
     let (left, others): (Vec<Leftover>, Vec<Leftover>) = running
         .into_iter()

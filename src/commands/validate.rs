@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::backend::sagemaker::{self, RunTags};
+use crate::backend::sagemaker::RunTags;
 use crate::backend::{Backend, BackendError};
 use crate::cli::ValidateArguments;
 use crate::console::{AppError, Loudness, print, printable, say, warn};
-use crate::gate::backend::{self, AnyBackend};
+use crate::gate::backend;
 use crate::instance::tables;
 use crate::plan::{self, Alternatives};
-use crate::spec::NotYetEffect;
+use crate::spec::{Job, NotYetEffect};
 use crate::workspace::base_policy;
 use crate::workspace::idle_globs::warn_of_idle_globs;
 use crate::workspace::project::Project;
@@ -46,17 +46,17 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
 
 /// Warns about what `run` would refuse: missing data or source, a worst case above the spend limit.
 async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
+    let check_source = backend::source_check(project)?;
+    // The backend's error names the field.
+    let warn_of = |error: &BackendError| say(&format!("warning: {}", printable(&error.what)));
     if project.traits().is_remote {
         // Checks local files only; no service is called.
-        let place = backend::place(project)?;
         for job in &project.spec.jobs {
-            if let Err(error) = sagemaker::check_source(&place, job) {
-                say(&format!("warning: {}", printable(&error.what)));
-            }
+            check_source(job).unwrap_or_else(|error| warn_of(&error));
         }
         return Ok(());
     }
-    let backend = match AnyBackend::of(project, &[], RunTags::of_nobody()).await {
+    let backend = match backend::backend_of(project, &[], RunTags::of_nobody()).await {
         Ok(backend) => backend,
         Err(error) => {
             say(&format!("warning: {}", error.in_a_line()));
@@ -64,26 +64,26 @@ async fn warn_of_unplannable_jobs(project: &Project) -> Result<(), AppError> {
         }
     };
     for job in &project.spec.jobs {
-        let field = format!("jobs.{}", job.name);
-        // The backend's error names the field.
-        let warn_of = |error: &BackendError| say(&format!("warning: {}", printable(&error.what)));
-        if let Err(error) = backend.check_source(job) {
+        check_source(job).unwrap_or_else(|error| warn_of(&error));
+        if let Err(error) = try_to_plan(&*backend, project, job).await {
             warn_of(&error);
         }
-        match backend.list(job).await {
-            Err(error) => warn_of(&error),
-            Ok(dataset) => {
-                let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
-                match plan::plan(job, &dataset, &offer_of, Alternatives::Skip) {
-                    Ok(mut plan) => {
-                        if let Err(error) = backend.check_supply(job, &mut plan) {
-                            warn_of(&error);
-                        }
-                    }
-                    Err(error) => warn(&field, &error.to_string()),
-                }
-            }
-        }
+    }
+    Ok(())
+}
+
+/// Lists and plans a job as `plan` does; fails where the backend cannot.
+async fn try_to_plan(
+    backend: &dyn Backend,
+    project: &Project,
+    job: &Job,
+) -> Result<(), BackendError> {
+    let mut session = backend.open(job).await?;
+    let dataset = session.list().await?.dataset;
+    let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
+    match plan::plan(job, &dataset, &offer_of, Alternatives::Skip) {
+        Ok(mut plan) => backend::check_supply(&*session, &mut plan)?,
+        Err(error) => warn(&format!("jobs.{}", job.name), &error.to_string()),
     }
     Ok(())
 }

@@ -1,258 +1,181 @@
-//! The backend that a spec chooses, made ready.
+//! The register of backends, and how the gate opens and prepares a job with the one that a spec chooses.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use futures_util::future::LocalBoxFuture;
+
 use crate::aws::Aws;
-use crate::backend::local::LocalBackend;
+use crate::backend::local::{self, LocalBackend};
 use crate::backend::place::Place;
 use crate::backend::replay::ReplayBackend;
-use crate::backend::sagemaker::{RunTags, SagemakerBackend};
-use crate::backend::{Backend, BackendError, CanaryResult, Cancellation, Watcher};
-use crate::canary::{CanaryRun, Dataset};
+use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
+use crate::backend::{Backend, BackendError, Planned, Ready, Session};
+use crate::canary::Dataset;
 use crate::console::{AppError, say, warn};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
-use crate::plan::{NotMeasured, Plan};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::plan::{NotMeasured, Plan, PlannedAlternative};
 use crate::spec::{BackendKind, Job};
-use crate::units::{Bytes, Fraction};
+use crate::units::Bytes;
 use crate::workspace::project::Project;
 use crate::workspace::recorded;
 
 /// A recording comes with a pull request and is held in memory; this is a table of some hundred thousand runs.
 const LARGEST_RECORDING: Bytes = Bytes(16 << 20);
 
-/// One of the backends that a spec can choose.
-pub(crate) enum AnyBackend {
-    Local(Box<LocalBackend>),
-    Replay(ReplayBackend),
-    Sagemaker(Box<SagemakerBackend>),
+/// The backend of the spec. `pass_env` names what a canary may see of the caller's environment; `tags` are those of this
+/// run of the gate.
+pub(crate) async fn backend_of(
+    project: &Project,
+    pass_env: &[String],
+    tags: RunTags,
+) -> Result<Box<dyn Backend>, AppError> {
+    let traits = project.traits();
+    if !traits.runs_here && !pass_env.is_empty() {
+        let why = match traits.replays {
+            true => "has no effect: a replayed canary runs nothing",
+            false => "has no effect: a training job gets the spec's `environment`",
+        };
+        warn("--pass-env", why);
+    }
+    let setup = Setup {
+        project,
+        pass_env,
+        tags,
+    };
+    (entry(project.spec.backend).make)(setup).await
 }
 
-impl AnyBackend {
-    /// The backend of the spec. `pass_env` names what a canary may see of the caller's environment; `tags` are those of this
-    /// run of the gate.
-    pub(crate) async fn of(
-        project: &Project,
-        pass_env: &[String],
-        tags: RunTags,
-    ) -> Result<Self, AppError> {
-        let no_effect = |why: &str| {
-            if !pass_env.is_empty() {
-                warn("--pass-env", why);
-            }
-        };
-        match project.spec.backend {
-            BackendKind::Local => Ok(Self::Local(Box::new(local(project, pass_env)?))),
-            BackendKind::Replay => {
-                no_effect("has no effect: a replayed canary runs nothing");
-                replay(project).map(Self::Replay)
-            }
-            BackendKind::Sagemaker => {
-                no_effect("has no effect: a training job gets the spec's `environment`");
-                let backend = sagemaker(project, tags).await?;
-                Ok(Self::Sagemaker(Box::new(backend)))
-            }
-        }
-    }
+/// All that the gate knows of a backend.
+struct Entry {
+    make: fn(Setup<'_>) -> Making<'_>,
+    check_source: fn(&Place, &Job) -> Result<(), BackendError>,
+}
 
-    /// Fails unless what the job runs is there, as far as the backend needs it. Reads only.
-    pub(crate) fn check_source(&self, job: &Job) -> Result<(), BackendError> {
-        match self {
-            Self::Local(local) => local.check_source(job),
-            Self::Replay(_) => Ok(()),
-            Self::Sagemaker(sagemaker) => sagemaker.check_source(job),
-        }
-    }
+/// What a backend is made of.
+struct Setup<'a> {
+    project: &'a Project,
+    pass_env: &'a [String],
+    tags: RunTags,
+}
 
-    /// What can be learnt before the data are listed: whether they may be, and what machines cost today. Reads only.
-    pub(crate) async fn preflight(&self, project: &Project, job: &Job) -> Result<(), BackendError> {
-        let Self::Sagemaker(sagemaker) = self else {
-            return Ok(());
-        };
-        sagemaker.check_source(job)?;
-        sagemaker.check_access(job).await?;
-        let configurations = std::iter::once(&job.instance).chain(&job.alternatives);
-        let kinds: BTreeSet<&InstanceType> = configurations
-            .flat_map(InstanceConfiguration::members)
-            .map(|(kind, _)| kind)
-            .filter(|kind| !project.spec.prices.contains_key(kind))
-            .collect();
-        project.learn_prices(sagemaker.prices(job, kinds).await);
-        Ok(())
-    }
+type Making<'a> = LocalBoxFuture<'a, Result<Box<dyn Backend>, AppError>>;
 
-    /// Makes a planned job ready to run; fails where it cannot, before anything is spent.
-    pub(crate) async fn prepare(
-        &self,
-        project: &Project,
-        job: &Job,
-        dataset: &Dataset,
-        plan: &mut Plan,
-    ) -> Result<(), AppError> {
-        self.check_supply(job, plan)?;
-        let Self::Sagemaker(sagemaker) = self else {
-            return Ok(());
-        };
-        let unpriced = |instance: &_| project.offer(instance, &tables::capacity).unpriced();
-        if let Some(unpriced) = unpriced(&job.instance) {
-            return Err(BackendError::passing(
-                format!("no price is known for {unpriced}, so no canary is launched"),
-                format!(
-                    "write one: `prices: {{{}: 1.20 USD/h}}`",
-                    job.instance
-                        .single_type()
-                        .map_or("ml.m5.xlarge", InstanceType::name)
-                ),
-            )
-            .into());
-        }
-        for alternative in &mut plan.alternatives {
-            if alternative.runs.is_ok() && unpriced(&alternative.instance).is_some() {
-                alternative.runs = Err(NotMeasured::NoPrice);
-            }
-        }
-        let code = project.code_key(job)?;
-        sagemaker
-            .prepare(
-                job,
-                project.as_written(job),
-                dataset,
-                code,
-                &probe_program()?,
-            )
-            .await?;
-        for alternative in &mut plan.alternatives {
-            if alternative.runs.is_ok() && !sagemaker.has_quota(job, &alternative.instance) {
-                alternative.runs = Err(NotMeasured::NoQuota);
-            }
-        }
-        Ok(())
-    }
-
-    /// At the end of a run of the gate: leaves nothing of it running.
-    pub(crate) async fn finish(&self, cancellation: &Cancellation) -> Result<(), BackendError> {
-        match self {
-            Self::Local(_) | Self::Replay(_) => Ok(()),
-            Self::Sagemaker(sagemaker) => {
-                let stopped = sagemaker.finish(cancellation).await?;
-                if stopped > 0 {
-                    say(&format!(
-                        "stopped {stopped} training job{} of this run that nobody waits for",
-                        if stopped == 1 { "" } else { "s" }
-                    ));
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Holds a plan against what the backend can give before anything is run: fails where it has too few runs for
-    /// `instance`, and gives up alternatives that it has too few for.
-    pub(crate) fn check_supply(&self, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
-        let Self::Replay(replay) = self else {
-            return Ok(());
-        };
-        let is_adaptive = plan.is_adaptive;
-        let check = |runs: &[CanaryRun]| {
-            if is_adaptive {
-                replay.check_ladder(job, runs)
-            } else {
-                replay.check(job, runs)
-            }
-        };
-        check(&plan.runs)?;
-        for alternative in &mut plan.alternatives {
-            if let Ok(runs) = &alternative.runs
-                && let Err(error) = check(runs)
-            {
-                say(AppError::from(error).in_a_line().as_str());
-                alternative.runs = Err(NotMeasured::CouldNotRun);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the sizes of the listed data are real.
-    pub(crate) fn knows_bytes(&self, job: &Job) -> bool {
-        match self {
-            Self::Local(_) | Self::Sagemaker(_) => true,
-            Self::Replay(replay) => replay.knows_bytes(job),
-        }
-    }
-
-    /// What a reader of the job's report should know of where its measurements come from.
-    pub(crate) fn notes(&self, job: &Job) -> Vec<String> {
-        match self {
-            Self::Local(_) => Vec::new(),
-            Self::Replay(replay) => replay.notes(job),
-            Self::Sagemaker(sagemaker) => sagemaker.notes(job),
-        }
+/// The register of backends; what the spec knows of each is in `spec/training`.
+fn entry(kind: BackendKind) -> Entry {
+    match kind {
+        BackendKind::Local => Entry {
+            make: |setup| {
+                Box::pin(async move { boxed(local_backend(setup.project, setup.pass_env)?) })
+            },
+            check_source: local::check_source,
+        },
+        BackendKind::Replay => Entry {
+            make: |setup| Box::pin(async move { boxed(replay_backend(setup.project)?) }),
+            check_source: |_, _| Ok(()),
+        },
+        BackendKind::Sagemaker => Entry {
+            make: |setup| {
+                Box::pin(async move { boxed(sagemaker_backend(setup.project, setup.tags).await?) })
+            },
+            check_source: sagemaker::check_source,
+        },
     }
 }
 
-impl Backend for AnyBackend {
-    async fn list(&self, job: &Job) -> Result<Dataset, BackendError> {
-        match self {
-            Self::Local(local) => local.list(job).await,
-            Self::Replay(replay) => replay.list(job).await,
-            Self::Sagemaker(sagemaker) => sagemaker.list(job).await,
-        }
-    }
+fn boxed(backend: impl Backend + 'static) -> Result<Box<dyn Backend>, AppError> {
+    Ok(Box::new(backend))
+}
 
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        match self {
-            Self::Local(local) => local.capacity(kind),
-            Self::Replay(replay) => replay.capacity(kind),
-            Self::Sagemaker(sagemaker) => sagemaker.capacity(kind),
-        }
-    }
+/// Fails unless what each job runs is there, as far as the backend needs it: the check of one job. Asks no service, and needs
+/// none to be set up.
+pub(crate) fn source_check(
+    project: &Project,
+) -> Result<impl Fn(&Job) -> Result<(), BackendError>, AppError> {
+    let place = place(project)?;
+    let check = entry(project.spec.backend).check_source;
+    Ok(move |job: &Job| check(&place, job))
+}
 
-    fn supply(
-        &self,
-        job: &Job,
-        instance: &InstanceConfiguration,
-        fraction: Fraction,
-        work: Option<f64>,
-    ) -> Option<u32> {
-        match self {
-            Self::Local(local) => local.supply(job, instance, fraction, work),
-            Self::Replay(replay) => replay.supply(job, instance, fraction, work),
-            Self::Sagemaker(sagemaker) => sagemaker.supply(job, instance, fraction, work),
-        }
-    }
+/// Opens a job, and keeps what its machines cost today. Reads only.
+pub(crate) async fn open<'a>(
+    backend: &'a dyn Backend,
+    project: &Project,
+    job: &'a Job,
+) -> Result<Box<dyn Session<'a> + 'a>, BackendError> {
+    let mut session = backend.open(job).await?;
+    let configurations = std::iter::once(&job.instance).chain(&job.alternatives);
+    let kinds: BTreeSet<&InstanceType> = configurations
+        .flat_map(InstanceConfiguration::members)
+        .map(|(kind, _)| kind)
+        .filter(|kind| !project.spec.prices.contains_key(kind))
+        .collect();
+    project.learn_prices(session.prices(&kinds).await);
+    Ok(session)
+}
 
-    fn at_once(&self, job: &Job, instance: &InstanceConfiguration) -> u32 {
-        match self {
-            Self::Local(local) => local.at_once(job, instance),
-            Self::Replay(replay) => replay.at_once(job, instance),
-            Self::Sagemaker(sagemaker) => sagemaker.at_once(job, instance),
-        }
+/// Holds a plan against what the backend can give; says why it gives up alternatives.
+pub(crate) fn check_supply(session: &dyn Session<'_>, plan: &mut Plan) -> Result<(), BackendError> {
+    for error in session.check_supply(plan)? {
+        say(AppError::from(error).in_a_line().as_str());
     }
+    Ok(())
+}
 
-    fn tries_one_first(&self) -> bool {
-        match self {
-            Self::Local(local) => local.tries_one_first(),
-            Self::Replay(replay) => replay.tries_one_first(),
-            Self::Sagemaker(sagemaker) => sagemaker.tries_one_first(),
-        }
+/// Makes a planned job ready to run; fails where it cannot, before anything is spent.
+pub(crate) async fn prepare<'a>(
+    session: Box<dyn Session<'a> + 'a>,
+    project: &'a Project,
+    job: &'a Job,
+    dataset: &Dataset,
+    plan: &mut Plan,
+) -> Result<Box<dyn Ready + 'a>, AppError> {
+    check_supply(&*session, plan)?;
+    if project.traits().needs_price {
+        check_prices(project, job, plan)?;
     }
+    let planned = planned(project, job, dataset, &mut plan.alternatives)?;
+    Ok(session.prepare(planned).await?)
+}
 
-    async fn run(
-        &self,
-        job: &Job,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> Result<Option<CanaryResult>, BackendError> {
-        match self {
-            Self::Local(local) => local.run(job, run, watcher).await,
-            Self::Replay(replay) => replay.run(job, run, watcher).await,
-            Self::Sagemaker(sagemaker) => sagemaker.run(job, run, watcher).await,
+/// What a session is told of a job to make it ready.
+pub(crate) fn planned<'p>(
+    project: &'p Project,
+    job: &'p Job,
+    dataset: &'p Dataset,
+    alternatives: &'p mut [PlannedAlternative],
+) -> Result<Planned<'p>, AppError> {
+    Ok(Planned {
+        dataset,
+        alternatives,
+        code: project.code_key(job)?,
+        as_written: project.as_written(job),
+    })
+}
+
+/// Fails where nobody knows what canaries on `instance` cost; gives up alternatives of which nobody does.
+fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
+    let unpriced = |instance: &_| project.offer(instance, &tables::capacity).unpriced();
+    if let Some(unpriced) = unpriced(&job.instance) {
+        let kind = job.instance.single_type();
+        return Err(BackendError::passing(
+            format!("no price is known for {unpriced}, so no canary is launched"),
+            format!(
+                "write one: `prices: {{{}: 1.20 USD/h}}`",
+                kind.map_or("ml.m5.xlarge", InstanceType::name)
+            ),
+        ));
+    }
+    for alternative in &mut plan.alternatives {
+        if alternative.runs.is_ok() && unpriced(&alternative.instance).is_some() {
+            alternative.runs = Err(NotMeasured::NoPrice);
         }
     }
+    Ok(())
 }
 
 /// The backend that runs canaries here, with an environment built from nothing.
-pub(crate) fn local(project: &Project, pass_env: &[String]) -> Result<LocalBackend, AppError> {
+fn local_backend(project: &Project, pass_env: &[String]) -> Result<LocalBackend, AppError> {
     Ok(LocalBackend::new(
         place(project)?,
         own_program()?,
@@ -261,12 +184,18 @@ pub(crate) fn local(project: &Project, pass_env: &[String]) -> Result<LocalBacke
 }
 
 /// The backend of training jobs, with AWS credentials from the usual places.
-pub(crate) async fn sagemaker(
+pub(crate) async fn sagemaker_backend(
     project: &Project,
     tags: RunTags,
 ) -> Result<SagemakerBackend, AppError> {
     let aws = aws(project).await?;
-    Ok(SagemakerBackend::new(place(project)?, tags, aws, pace()?))
+    Ok(SagemakerBackend::new(
+        place(project)?,
+        tags,
+        probe_program()?,
+        aws,
+        pace()?,
+    ))
 }
 
 /// AWS in the project's region; nothing is sent.
@@ -292,7 +221,7 @@ pub(crate) fn pace() -> Result<f64, AppError> {
         .ok_or_else(|| AppError::usage("CANARY_GATE_PACE is not a number from 0 to 1"))
 }
 
-pub(crate) fn place(project: &Project) -> Result<Place, AppError> {
+fn place(project: &Project) -> Result<Place, AppError> {
     Ok(Place {
         checkout: project.root.clone(),
         spec_folder: project.folder.clone(),
@@ -316,7 +245,7 @@ fn own_program() -> Result<PathBuf, AppError> {
 }
 
 /// The backend that hands out the runs of the spec's recording.
-fn replay(project: &Project) -> Result<ReplayBackend, AppError> {
+fn replay_backend(project: &Project) -> Result<ReplayBackend, AppError> {
     let Some(written) = &project.spec.recording else {
         unreachable!("a spec with `backend: replay` has a recording");
     };

@@ -1,11 +1,10 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
-use crate::backend::Backend;
+use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis};
-use crate::gate::backend::AnyBackend;
 use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -40,32 +39,34 @@ pub(crate) async fn measure(
     job: &Job,
     dataset: &Dataset,
     purpose: Purpose,
-    runner: &mut Runner<'_, AnyBackend>,
+    ready: &dyn Ready,
+    runner: &mut Runner<'_>,
 ) -> JobMeasurements {
-    let mut session = Session {
+    let mut design = DesignLoop {
         project,
         job,
         dataset,
         purpose,
+        ready,
         is_adaptive: plan.is_adaptive,
         measurements: Vec::new(),
         broke_off: None,
         failure: None,
         notes: Vec::new(),
     };
-    let done = session.run(&plan.runs, runner).await;
-    let ending = done.map(|done| session.ending(done));
+    let done = design.run(&plan.runs, runner).await;
+    let ending = done.map(|done| design.ending(done));
     let too_expensive = ending
         .clone()
         .filter(|_| matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)));
     plan.notes.extend(ending);
-    let broke_off = session.broke_off.take();
-    let failure = session.failure.take();
+    let broke_off = design.broke_off.take();
+    let failure = design.failure.take();
     plan.notes.extend(broke_off.clone());
     if broke_off.is_some() {
         plan.leave_out_alternatives(&NotMeasured::CouldNotRun);
     }
-    if session.measurements.iter().any(Measurement::has_failed) {
+    if design.measurements.iter().any(Measurement::has_failed) {
         plan.leave_out_alternatives(&NotMeasured::CodeFailed);
     }
     let mut money_is_known = true;
@@ -77,37 +78,38 @@ pub(crate) async fn measure(
             alternative.runs = Err(NotMeasured::CouldNotRun);
             continue;
         }
-        let before = session.measurements.len();
-        match session.run(runs, runner).await {
-            Some(StopReason::TooExpensive) if session.measurements.len() == before => {
+        let before = design.measurements.len();
+        match design.run(runs, runner).await {
+            Some(StopReason::TooExpensive) if design.measurements.len() == before => {
                 alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
             }
-            _ if session.broke_off.is_none() => {}
+            _ if design.broke_off.is_none() => {}
             _ => {
-                if let Some(error) = session.failure.take() {
+                if let Some(error) = design.failure.take() {
                     runner.progress.say(&error.in_a_line());
                 }
-                session.broke_off = None;
+                design.broke_off = None;
                 alternative.runs = Err(NotMeasured::CouldNotRun);
                 // What the lost run cost is not known, so nothing more may be spent.
                 money_is_known = false;
             }
         }
     }
-    plan.notes.append(&mut session.notes);
+    plan.notes.append(&mut design.notes);
     JobMeasurements {
-        measurements: session.measurements,
+        measurements: design.measurements,
         broke_off: broke_off.or(too_expensive),
         failure,
     }
 }
 
 /// One job's canaries, and what they gave so far.
-struct Session<'a> {
+struct DesignLoop<'a> {
     project: &'a Project,
     job: &'a Job,
     dataset: &'a Dataset,
     purpose: Purpose,
+    ready: &'a dyn Ready,
     is_adaptive: bool,
     measurements: Vec<Measurement>,
     /// Why nothing more can be run today.
@@ -117,25 +119,21 @@ struct Session<'a> {
     notes: Vec<String>,
 }
 
-impl Session<'_> {
+impl DesignLoop<'_> {
     /// Runs the design on the configuration of `runs`; tells why the adaptive design ended.
-    async fn run(
-        &mut self,
-        runs: &[CanaryRun],
-        runner: &mut Runner<'_, AnyBackend>,
-    ) -> Option<StopReason> {
+    async fn run(&mut self, runs: &[CanaryRun], runner: &mut Runner<'_>) -> Option<StopReason> {
         let first = runs.first()?;
         if self.is_adaptive {
             return self.climb(&first.instance, runs, runner).await;
         }
-        let offer = offer(self.project, &first.instance, runner.backend);
+        let offer = self.offer(&first.instance);
         let earlier = Earlier {
             spent: self.spent(),
             counted: self.counted(),
             ..Earlier::none()
         };
         let limit = Some(self.job.canary.spend_limit);
-        let ran = runner::run(runner, self.job, runs, &offer, limit, earlier).await;
+        let ran = runner::run(runner, self.ready, self.job, runs, &offer, limit, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
@@ -149,7 +147,7 @@ impl Session<'_> {
     }
 
     /// Keeps what was measured, and what broke the batch off.
-    fn keep(&mut self, ran: Ran, runner: &Runner<'_, AnyBackend>) {
+    fn keep(&mut self, ran: Ran, runner: &Runner<'_>) {
         self.measurements.extend(ran.measurements);
         match ran.failure {
             None => {}
@@ -169,12 +167,12 @@ impl Session<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         ladder: &[CanaryRun],
-        runner: &mut Runner<'_, AnyBackend>,
+        runner: &mut Runner<'_>,
     ) -> Option<StopReason> {
-        let offer = offer(self.project, instance, runner.backend);
+        let offer = self.offer(instance);
         loop {
             let here = self.on(instance);
-            let rungs = self.rungs(instance, ladder, here.len(), runner.backend);
+            let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
             let next = plan::next(&Situation {
                 ladder: &rungs,
@@ -202,7 +200,8 @@ impl Session<'_> {
                 is_open: true,
             };
             let limit = Some(self.job.canary.spend_limit);
-            let ran = runner::run(runner, self.job, &[run], &offer, limit, earlier).await;
+            let ran =
+                runner::run(runner, self.ready, self.job, &[run], &offer, limit, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
@@ -223,7 +222,6 @@ impl Session<'_> {
         instance: &InstanceConfiguration,
         ladder: &[CanaryRun],
         earlier: usize,
-        backend: &AnyBackend,
     ) -> Vec<Rung> {
         let work = plan::level(self.job, earlier);
         ladder
@@ -232,8 +230,7 @@ impl Session<'_> {
                 fraction: run.fraction,
                 share: run.data_share(),
                 work: work.as_ref().map_or(1.0, |work| work.level / work.full),
-                supply: backend.supply(
-                    self.job,
+                supply: self.ready.supply(
                     instance,
                     run.fraction,
                     work.as_ref().map(|work| work.level),
@@ -264,6 +261,11 @@ impl Session<'_> {
         let a_second = offer.cost(Seconds(1.0))?;
         let left = self.job.canary.spend_limit - self.counted().unwrap_or_default();
         (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - plan::TIME_TO_STOP.0).max(0.0)))
+    }
+
+    fn offer(&self, instance: &InstanceConfiguration) -> Offer {
+        self.project
+            .offer(instance, &|kind| self.ready.capacity(kind))
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
@@ -329,8 +331,4 @@ impl Session<'_> {
             StopReason::Ended => "No more canaries were run after one that did not complete.".to_owned(),
         }
     }
-}
-
-fn offer(project: &Project, instance: &InstanceConfiguration, backend: &AnyBackend) -> Offer {
-    project.offer(instance, &|kind| backend.capacity(kind))
 }

@@ -5,19 +5,20 @@ use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
-use crate::backend::Backend;
+use crate::backend::{Backend, Listing, Ready, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::backend::AnyBackend;
+use crate::gate::backend;
 use crate::gate::design_loop::{self, JobMeasurements};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner};
+use crate::instance::tables;
 use crate::metric::Metric;
 use crate::plan::{self, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
@@ -31,14 +32,18 @@ pub(crate) async fn gate<'a>(
     affected: &AffectedJob<'a>,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
-    runner: &mut Runner<'a, AnyBackend>,
+    backend: &'a dyn Backend,
+    runner: &mut Runner<'a>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
-    let looking = look(project, affected, request, history, runner.backend);
-    let (dataset, checks) = unless_cancelled(looking, runner.cancellation).await??;
-    let backend = runner.backend;
+    let looking = look(project, affected, request, history, backend);
+    let (session, listing, checks) = unless_cancelled(looking, runner.cancellation).await??;
+    let Listing {
+        dataset,
+        knows_bytes,
+    } = listing;
     let alternatives = request.alternatives.on(project.spec.backend);
-    let offer_of = |instance: &_| project.offer(instance, &|kind| backend.capacity(kind));
+    let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
     let mut plan = match plan::plan(job, &dataset, &offer_of, alternatives) {
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
@@ -49,15 +54,9 @@ pub(crate) async fn gate<'a>(
         Err(error) => return Err(error.into()),
     };
     let preparing = prepare(
-        project,
-        affected,
-        request,
-        history,
-        runner.backend,
-        &dataset,
-        &mut plan,
+        project, affected, request, history, session, &dataset, &mut plan,
     );
-    let (keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
+    let (ready, keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
     // A recording hands its runs out again and again; nothing is measured.
     runner.records = (!project.traits().replays).then(|| Records {
         project,
@@ -66,8 +65,16 @@ pub(crate) async fn gate<'a>(
         keys: keys.clone(),
         reuse: request.reuse,
     });
-    let mut measured =
-        design_loop::measure(project, &mut plan, job, &dataset, request.purpose, runner).await;
+    let mut measured = design_loop::measure(
+        project,
+        &mut plan,
+        job,
+        &dataset,
+        request.purpose,
+        &*ready,
+        runner,
+    )
+    .await;
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()
@@ -75,7 +82,7 @@ pub(crate) async fn gate<'a>(
     {
         return Err(error);
     }
-    let mut notes = runner.backend.notes(job);
+    let mut notes = ready.notes();
     notes.extend(plan.notes.iter().cloned());
     notes.extend(project.ignored_not_yet(job));
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
@@ -87,8 +94,8 @@ pub(crate) async fn gate<'a>(
         alternatives: plan.outcomes(),
         measurements: &measured.measurements,
         worst_case: plan.total_worst_case(),
-        offer_of: &offer_of,
-        layout: DataLayout::of(job, runner.backend.knows_bytes(job).then_some(&dataset)),
+        offer_of: &|instance| project.offer(instance, &|kind| ready.capacity(kind)),
+        layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
         base: base.as_ref(),
         is_allowed: &project.spec.allowed(),
         notes,
@@ -105,16 +112,17 @@ pub(crate) async fn gate<'a>(
 
 /// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest
 /// first. Spends nothing.
-async fn look(
+async fn look<'a>(
     project: &Project,
-    affected: &AffectedJob<'_>,
+    affected: &AffectedJob<'a>,
     request: &GateRequest<'_>,
     history: &RunHistory,
-    backend: &AnyBackend,
-) -> Result<(Dataset, Vec<RecordedForecast>), AppError> {
+    backend: &'a dyn Backend,
+) -> Result<(Box<dyn Session<'a> + 'a>, Listing, Vec<RecordedForecast>), AppError> {
     let job = affected.job;
-    let ready = backend.preflight(project, job).await;
-    ready.map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
+    let opened = backend::open(backend, project, job).await;
+    let mut session = opened
+        .map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
     let known = history.look_up(&job.name).await;
     known.map_err(|error| error.during("reading the history"))?;
     let writable = history.check_writable(&job.name);
@@ -124,29 +132,30 @@ async fn look(
         Purpose::Budget => Ok(Vec::new()),
     };
     let checks = checks.map_err(|error| error.during("reading the checks before"))?;
-    let listed = backend.list(job).await;
+    let listed = session.list().await;
     let listed = listed.map_err(|error| AppError::from(error).during("listing the data"))?;
-    Ok((listed, checks))
+    Ok((session, listed, checks))
 }
 
 /// Makes the job ready to run, and finds out what it is known by and what it is compared with.
-async fn prepare(
-    project: &Project,
-    affected: &AffectedJob<'_>,
+async fn prepare<'a>(
+    project: &'a Project,
+    affected: &AffectedJob<'a>,
     request: &GateRequest<'_>,
     history: &RunHistory,
-    backend: &AnyBackend,
+    session: Box<dyn Session<'a> + 'a>,
     dataset: &Dataset,
     plan: &mut Plan,
-) -> Result<(JobKeys, Option<BaseResult>), AppError> {
+) -> Result<(Box<dyn Ready + 'a>, JobKeys, Option<BaseResult>), AppError> {
     let job = affected.job;
-    let prepared = backend.prepare(project, job, dataset, plan).await;
-    prepared.map_err(|error| error.during("preparing the canaries"))?;
-    let keys = JobKeys::of(project, backend, job, dataset, request.pass_env).await;
-    let keys = keys.map_err(|error| error.during("reading code and data"))?;
+    let prepared = backend::prepare(session, project, job, dataset, plan).await;
+    let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
+    let keys = ready.keys(dataset).await;
+    let keys = keys.map_err(|error| AppError::from(error).during("reading code and data"))?;
+    let keys = JobKeys::of(keys, request.pass_env);
     let base = history.base(job, &keys, request.base.as_ref()).await;
     let base = base.map_err(|error| error.during("looking for what to compare with"))?;
-    Ok((keys, base))
+    Ok((ready, keys, base))
 }
 
 /// That there is nothing to compare with, and why.

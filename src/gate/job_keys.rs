@@ -2,13 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::canary::{
-    CanaryRun, Dataset, Key, canary_key, data_key, listing_digest, machine_key, on_machine,
-};
-use crate::console::AppError;
-use crate::gate::backend::AnyBackend;
-use crate::spec::Job;
-use crate::workspace::project::Project;
+use crate::backend::Keys;
+use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine};
 
 /// What tells a job's canaries from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,42 +18,19 @@ pub(crate) struct JobKeys {
 }
 
 impl JobKeys {
-    /// The keys of a job that the backend has made ready. Local data are read for it, every byte, until this future is
-    /// dropped.
-    ///
-    /// On SageMaker they are those that its training jobs are named by: without git the packed source stands for the code.
-    /// The data of a recording are what it lists, so two recordings of the same sizes are of the same data, whatever times
-    /// they hold.
-    pub(crate) async fn of(
-        project: &Project,
-        backend: &AnyBackend,
-        job: &Job,
-        dataset: &Dataset,
-        pass_env: &[String],
-    ) -> Result<Self, AppError> {
-        Ok(match backend {
-            AnyBackend::Sagemaker(sagemaker) => {
-                let (code, data) = sagemaker.keys(job).unzip();
-                Self {
-                    code,
-                    data,
-                    machine: None,
-                    here: None,
-                }
-            }
-            AnyBackend::Local(local) => Self {
-                code: project.code_key(job)?,
-                data: Some(local.data_key(job, dataset).await?),
-                here: Some(here(&local.machine(), pass_env)),
-                machine: Some(local.machine()),
-            },
-            AnyBackend::Replay(_) => Self {
-                code: project.code_key(job)?,
-                data: Some(listed_key(job, dataset)),
-                machine: None,
-                here: None,
-            },
-        })
+    /// The keys of a job that is ready. On this machine they hold for the values that canaries are handed, too.
+    pub(crate) fn of(keys: Keys, pass_env: &[String]) -> Self {
+        let Keys {
+            code,
+            data,
+            machine,
+        } = keys;
+        Self {
+            code,
+            data,
+            here: machine.as_ref().map(|machine| here(machine, pass_env)),
+            machine,
+        }
     }
 
     /// Of the code alone, for who runs nothing.
@@ -95,15 +67,6 @@ fn here(machine: &str, pass_env: &[String]) -> Key {
         machine,
         bytes.map(|(name, value)| (*name, value.as_encoded_bytes())),
     )
-}
-
-/// Of what is listed and no more.
-fn listed_key(job: &Job, dataset: &Dataset) -> Key {
-    let channels = dataset.channels.iter().zip(&job.training.channels);
-    data_key(channels.map(|(data, channel)| {
-        let digest = listing_digest(&channel.uri, &data.objects);
-        (data.name.as_str(), digest)
-    }))
 }
 
 #[cfg(test)]

@@ -3,19 +3,19 @@
 use std::cell::Cell;
 
 use crate::assess::whole_report;
+use crate::backend::Backend;
 use crate::backend::sagemaker::ReusePolicy;
 use crate::console::files;
 use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
-use crate::gate::backend::AnyBackend;
 use crate::gate::gate_run::GateRun;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::store::{OwnFile, Store};
-use crate::gate::{job_gate, last_report};
+use crate::gate::{backend, job_gate, last_report};
 use crate::workspace::project::Project;
 
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
@@ -31,7 +31,7 @@ pub(crate) async fn run(
         Reuse::Young => ReusePolicy::Young,
         Reuse::Never => ReusePolicy::Own,
     });
-    let backend = AnyBackend::of(project, request.pass_env, tags).await?;
+    let backend = backend::backend_of(project, request.pass_env, tags).await?;
     let mut store = Store::open(project, OwnFile::Canaries, request.measurements)?;
     files::check_target(&last_report::path(project), &project.root)?;
     project.warn(loudness);
@@ -39,7 +39,6 @@ pub(crate) async fn run(
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
     let mut runner = Runner {
-        backend: &backend,
         store: &mut store,
         progress: &progress,
         cancellation: &cancellation,
@@ -48,10 +47,13 @@ pub(crate) async fn run(
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, request, &history, &mut runner).await;
+        let gated = gate_all(project, request, &history, &*backend, &mut runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
-            Ok(()) => {
+            Ok(stopped) => {
+                if let Some(stopped) = stopped {
+                    say(stopped);
+                }
                 left.set(Left::Nothing);
                 gate_run.end();
             }
@@ -87,12 +89,13 @@ async fn gate_all<'a>(
     project: &'a Project,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
-    runner: &mut Runner<'a, AnyBackend>,
+    backend: &'a dyn Backend,
+    runner: &mut Runner<'a>,
 ) -> Result<GateOutcome, AppError> {
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
     for affected in request.affected {
-        match job_gate::gate(project, affected, request, history, runner).await {
+        match job_gate::gate(project, affected, request, history, backend, runner).await {
             Ok((report, failure)) => {
                 jobs.push(report);
                 failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use futures_util::stream::{self, StreamExt};
 
-use crate::backend::{Backend, CanaryResult, Cancellation, Watcher};
+use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, indented, say};
@@ -20,8 +20,7 @@ use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// What running needs.
-pub(crate) struct Runner<'a, B> {
-    pub(crate) backend: &'a B,
+pub(crate) struct Runner<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
@@ -87,8 +86,9 @@ pub(crate) struct Ran {
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one that
 /// could pass `limit`; a full run that a person asks for has none.
-pub(crate) async fn run<B: Backend>(
-    runner: &mut Runner<'_, B>,
+pub(crate) async fn run(
+    runner: &mut Runner<'_>,
+    ready: &dyn Ready,
     job: &Job,
     runs: &[CanaryRun],
     offer: &Offer,
@@ -98,7 +98,7 @@ pub(crate) async fn run<B: Backend>(
     let launching = Cell::new(true);
     let money = Money::new(limit, offer, earlier.counted);
     let bars = runner.progress.canaries(job, runs, earlier);
-    let (backend, cancellation) = (runner.backend, runner.cancellation);
+    let cancellation = runner.cancellation;
     let records = runner.records.clone();
     let records = records.as_ref();
     let run_id = runner.store.run().to_owned();
@@ -130,7 +130,7 @@ pub(crate) async fn run<B: Backend>(
                 may_start: &|| launching.get(),
                 cancellation,
             };
-            let result = backend.run(job, run, &watcher).await.transpose()?;
+            let result = ready.run(run, &watcher).await.transpose()?;
             if !result
                 .as_ref()
                 .is_ok_and(|result| result.measurement.is_completed())
@@ -162,9 +162,9 @@ pub(crate) async fn run<B: Backend>(
     });
     let at_once = runs
         .first()
-        .map_or(1, |run| backend.at_once(job, &run.instance))
+        .map_or(1, |run| ready.at_once(&run.instance))
         .max(1);
-    let alone = usize::from(backend.tries_one_first() && earlier.runs == 0);
+    let alone = usize::from(ready.tries_one_first() && earlier.runs == 0);
     let mut launches: Vec<_> = launches.collect();
     let together = launches.split_off(alone.min(launches.len()));
     let mut results = stream::iter(launches)

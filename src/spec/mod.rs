@@ -27,7 +27,6 @@ pub use yaml::MAX_SPEC_BYTES;
 pub use crate::metric::LineKind;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -42,7 +42,7 @@ impl LocalBackend {
     /// # Errors
     ///
     /// Where a file that was listed cannot be read.
-    pub async fn data_key(&self, job: &Job, dataset: &Dataset) -> Result<Key, BackendError> {
+    pub(super) async fn data_key(&self, job: &Job, dataset: &Dataset) -> Result<Key, BackendError> {
         let channels = dataset.channels.iter().zip(&job.training.channels);
         let channels: Vec<ContentChannel> = channels
             .map(|(data, channel)| {

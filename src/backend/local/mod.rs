@@ -23,9 +23,12 @@ use self::failure::HostEnding;
 use self::process::{HostCommand, HostResult, Probes};
 use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::place::Place;
-use super::{Backend, BackendError, CanaryResult, Cancellation, Watcher, source};
-use crate::canary::{CanaryRun, ChannelData, Dataset};
-use crate::instance::{Capacity, InstanceType};
+use super::{
+    Answer, Backend, BackendError, CanaryResult, Cancellation, Keys, Listing, Planned, Ready,
+    Session, Watcher, source,
+};
+use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::measurement::{Measurement, Outcome, Phases, Usage, steps};
 use crate::probe::{self, OptMl, ProbeReport};
 use crate::spec::{BackendKind, Distribution, Job};
@@ -70,16 +73,6 @@ impl LocalBackend {
     /// What this machine has.
     fn host(&self) -> &Capacity {
         self.capacity.get_or_init(probe::host_capacity)
-    }
-
-    /// What this machine is, in one line: what was measured on another one stands for nothing here.
-    pub fn machine(&self) -> String {
-        probe::host_kind(self.host())
-    }
-
-    /// Whether the job's source is there. Reads only.
-    pub fn check_source(&self, job: &Job) -> Result<(), BackendError> {
-        source::find(&self.place, job).map(|_| ())
     }
 
     fn workspace(&self) -> Result<&Workspace, BackendError> {
@@ -167,22 +160,8 @@ impl LocalBackend {
     }
 }
 
-impl Backend for LocalBackend {
-    async fn list(&self, job: &Job) -> Result<Dataset, BackendError> {
-        let channels = job
-            .training
-            .channels
-            .iter()
-            .map(|channel| listing::list_channel(&self.place, job, channel))
-            .collect::<Result<_, _>>()?;
-        Ok(Dataset { channels })
-    }
-
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        kind.is_local().then(|| self.host().clone())
-    }
-
-    async fn run(
+impl LocalBackend {
+    async fn run_canary(
         &self,
         job: &Job,
         run: &CanaryRun,
@@ -285,6 +264,89 @@ impl Backend for LocalBackend {
             },
             log_tail,
         }))
+    }
+}
+
+impl Backend for LocalBackend {
+    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>> {
+        let job = LocalJob { backend: self, job };
+        Box::pin(async move { Ok(Box::new(job) as Box<dyn Session<'a> + 'a>) })
+    }
+}
+
+/// Fails unless the job's source is there. Reads only.
+pub fn check_source(place: &Place, job: &Job) -> Result<(), BackendError> {
+    source::find(place, job).map(|_| ())
+}
+
+/// A job whose canaries run here. There is nothing to prepare.
+#[derive(Debug, Clone, Copy)]
+struct LocalJob<'a> {
+    backend: &'a LocalBackend,
+    job: &'a Job,
+}
+
+impl<'a> Session<'a> for LocalJob<'a> {
+    fn list(&mut self) -> Answer<'_, Listing> {
+        let Self { backend, job } = *self;
+        Box::pin(async move {
+            let channels = job.training.channels.iter();
+            let channels = channels
+                .map(|channel| listing::list_channel(&backend.place, job, channel))
+                .collect::<Result<_, _>>()?;
+            Ok(Listing {
+                dataset: Dataset { channels },
+                knows_bytes: true,
+            })
+        })
+    }
+
+    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> Answer<'p, Box<dyn Ready + 'a>>
+    where
+        'a: 'p,
+    {
+        let ready = ReadyLocalJob {
+            opened: *self,
+            code: planned.code,
+        };
+        Box::pin(async move { Ok(Box::new(ready) as Box<dyn Ready + 'a>) })
+    }
+}
+
+/// A job whose code is known.
+#[derive(Debug)]
+struct ReadyLocalJob<'a> {
+    opened: LocalJob<'a>,
+    code: Option<Key>,
+}
+
+impl Ready for ReadyLocalJob<'_> {
+    fn keys<'k>(&'k self, dataset: &'k Dataset) -> Answer<'k, Keys> {
+        let LocalJob { backend, job } = self.opened;
+        Box::pin(async move {
+            Ok(Keys {
+                code: self.code,
+                data: Some(backend.data_key(job, dataset).await?),
+                machine: Some(probe::host_kind(backend.host())),
+            })
+        })
+    }
+
+    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
+        kind.is_local().then(|| self.opened.backend.host().clone())
+    }
+
+    fn at_once(&self, _: &InstanceConfiguration) -> u32 {
+        self.opened.job.canary.parallel
+    }
+
+    fn run<'r>(
+        &'r self,
+        run: &'r CanaryRun,
+        watcher: &'r Watcher<'r>,
+    ) -> Answer<'r, Option<CanaryResult>> {
+        let LocalJob { backend, job } = self.opened;
+        Box::pin(backend.run_canary(job, run, watcher))
     }
 }
 

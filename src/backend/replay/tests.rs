@@ -1,7 +1,6 @@
 use futures_util::FutureExt;
 
 use super::*;
-use crate::backend::Cancellation;
 use crate::measurement::table;
 use crate::spec::{self, Spec, SpecSource};
 
@@ -36,7 +35,8 @@ fn backend() -> ReplayBackend {
 
 /// Everything a replay does is done at once.
 fn list(backend: &ReplayBackend, job: &Job) -> Result<Dataset, BackendError> {
-    backend.list(job).now_or_never().unwrap()
+    let mut session = backend.open(job).now_or_never().unwrap()?;
+    Ok(session.list().now_or_never().unwrap()?.dataset)
 }
 
 fn run(
@@ -58,27 +58,20 @@ fn run(
         work: None,
         max_runtime,
     };
-    let (_, cancellation) = Cancellation::new();
-    let watcher = Watcher {
-        tell: &|_| (),
-        may_start: &|| true,
-        cancellation: &cancellation,
-    };
-    let result = backend.run(job, &asked, &watcher).now_or_never().unwrap()?;
-    Ok(result.expect("a recorded run is there at once").measurement)
+    Ok(backend.replay(job, &asked)?.measurement)
 }
 
 #[test]
 fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
     let (spec, backend) = (spec("{train: {uri: data}}"), backend());
     let job = &spec.jobs[0];
-    let supply = || backend.supply(job, &job.instance, Fraction(0.01), None);
-    assert_eq!(supply(), Some(2));
+    let supply = || backend.left(job, &job.instance, Fraction(0.01), None);
+    assert_eq!(supply(), 2);
     let bytes: Vec<_> = (0..2)
         .map(|_| run(&backend, job, 1.0, None).unwrap().bytes)
         .collect();
     assert_eq!(bytes, [Some(Bytes(3)), Some(Bytes(9))]);
-    assert_eq!(supply(), Some(0));
+    assert_eq!(supply(), 0);
     let used_up = run(&backend, job, 1.0, None).unwrap_err();
     assert_eq!(
         (used_up.what.as_str(), used_up.help.as_str()),

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::SagemakerBackend;
 use super::archive::{self, ArchiveEntry};
 use super::metrics::{probe, program};
 use super::placing::output;
 use super::prepared::ProbeWay;
 use super::request::Script;
+use super::session::JobSession;
 use super::staging::{self, Existing};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
@@ -23,14 +23,11 @@ const MOST_CHANNELS: usize = 20;
 /// Where sources and the probe are kept, below a job's output, under their hash.
 const SOURCES: &str = "cg-source/";
 
-impl SagemakerBackend {
+impl JobSession<'_> {
     /// Packs and uploads the source, once under its hash, with the probe if it is wanted and can be had.
-    pub(super) async fn place_code(
-        &self,
-        job: &Job,
-        program: &Path,
-    ) -> Result<(Option<Script>, ProbeWay), BackendError> {
-        let probe = self.probe_program(job, program);
+    pub(super) async fn place_code(&self) -> Result<(Option<Script>, ProbeWay), BackendError> {
+        let job = self.job;
+        let probe = self.probe_program();
         let training = &job.training;
         let mut way = ProbeWay::None;
         let channels = training.channels.len() + usize::from(training.sagemaker.network_isolation);
@@ -41,25 +38,22 @@ impl SagemakerBackend {
         if let ProbePolicy::Command(_) = &job.canary.probe
             && (channels >= MOST_CHANNELS || is_taken)
         {
-            self.note(
-                &job.name,
-                format!(
-                    "canaries run without a probe: it comes on a channel of its own, {}, and {}",
-                    probe::CHANNEL,
-                    if is_taken {
-                        "the job has one of that name"
-                    } else {
-                        "all 20 are taken"
-                    }
-                ),
-            );
+            self.note(format!(
+                "canaries run without a probe: it comes on a channel of its own, {}, and {}",
+                probe::CHANNEL,
+                if is_taken {
+                    "the job has one of that name"
+                } else {
+                    "all 20 are taken"
+                }
+            ));
         } else if let (ProbePolicy::Command(words), Some(program)) = (&job.canary.probe, &probe) {
-            way = self.place_probe(job, words, program).await?;
+            way = self.place_probe(words, program).await?;
         }
         if !is_script(job) {
             return Ok((None, way));
         }
-        let found = find_source(&self.place, job)?;
+        let found = find_source(&self.backend.place, job)?;
         let mut files = Vec::with_capacity(found.files.len() + 2);
         for file in &found.files {
             files.push(entry(&found.folder, file)?);
@@ -77,8 +71,7 @@ impl SagemakerBackend {
         }
         let packed = archive::pack(files)?;
         let place = output(job)?.below(&format!("{SOURCES}{}/sourcedir.tar.gz", packed.sha256_hex));
-        self.keep(job, &place, packed.bytes, "application/gzip")
-            .await?;
+        self.keep(&place, packed.bytes, "application/gzip").await?;
         let script = Script {
             archive: place.to_string(),
             program: program_name,
@@ -89,19 +82,15 @@ impl SagemakerBackend {
     /// The channel that brings the probe to a plain image.
     async fn place_probe(
         &self,
-        job: &Job,
         words: &[String],
         program: &[u8],
     ) -> Result<ProbeWay, BackendError> {
         let command = match probe::container_command(words) {
             Ok(command) => command,
             Err(why) => {
-                self.note(
-                    &job.name,
-                    format!(
-                        "canaries run without a probe: canary.probe.command does not fit, {why}"
-                    ),
-                );
+                self.note(format!(
+                    "canaries run without a probe: canary.probe.command does not fit, {why}"
+                ));
                 return Ok(ProbeWay::None);
             }
         };
@@ -109,9 +98,9 @@ impl SagemakerBackend {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let folder = output(job)?.below(&format!("{SOURCES}{hash}/probe/"));
+        let folder = output(self.job)?.below(&format!("{SOURCES}{hash}/probe/"));
         let file = folder.below(probe::FILE);
-        self.keep(job, &file, program.to_vec(), "application/octet-stream")
+        self.keep(&file, program.to_vec(), "application/octet-stream")
             .await?;
         Ok(ProbeWay::Channel {
             channel: Box::new(Channel {
@@ -130,14 +119,14 @@ impl SagemakerBackend {
     /// Puts what has its hash in its name, unless it is there.
     async fn keep(
         &self,
-        job: &Job,
         place: &S3Uri,
         content: Vec<u8>,
         content_type: &str,
     ) -> Result<(), BackendError> {
+        let job = self.job;
         let field = format!("jobs.{}.training.output", job.name);
         let key = job.training.sagemaker.output_kms_key.as_deref();
-        let s3 = self.aws().s3;
+        let s3 = self.backend.aws().s3;
         staging::upload(
             &s3,
             &field,
@@ -151,12 +140,13 @@ impl SagemakerBackend {
     }
 
     /// This program, where it is wanted in the container and would run there.
-    fn probe_program(&self, job: &Job, program: &Path) -> Option<Vec<u8>> {
+    fn probe_program(&self) -> Option<Vec<u8>> {
+        let job = self.job;
         if job.canary.probe == ProbePolicy::Off {
             return None;
         }
         let unfit = |why: String| {
-            self.note(&job.name, format!("canaries run without a probe: {why}"));
+            self.note(format!("canaries run without a probe: {why}"));
         };
         if job.canary.probe == ProbePolicy::ScriptMode
             && job.training.sagemaker.entry_point.is_none()
@@ -164,7 +154,7 @@ impl SagemakerBackend {
             unfit("probe: true is for script mode, and the job has no entry_point; write probe: {command: […]}".to_owned());
             return None;
         }
-        let bytes = match fs::read(program) {
+        let bytes = match fs::read(&self.backend.program) {
             Ok(bytes) => bytes,
             Err(error) => {
                 unfit(format!("this program's own file cannot be read ({error})"));

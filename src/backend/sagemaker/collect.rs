@@ -6,12 +6,12 @@ use std::time::Duration;
 use aws_sdk_cloudwatch::types::MetricDataResult;
 use aws_smithy_types::DateTime;
 
-use super::SagemakerBackend;
 use super::adoption;
 use super::description::JobDescription;
 use super::find::Found;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
+use super::ready::ReadyJob;
 use crate::aws::call::{Call, CallError};
 use crate::backend::{Told, Watcher};
 use crate::canary::CanaryRun;
@@ -59,11 +59,10 @@ struct Arrived {
     metrics_refused: Option<CallError>,
 }
 
-impl SagemakerBackend {
+impl ReadyJob<'_> {
     /// What the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
     pub(super) async fn collect(
         &self,
-        job: &Job,
         run: &CanaryRun,
         found: &Found,
         description: &JobDescription,
@@ -72,13 +71,13 @@ impl SagemakerBackend {
         let name = found.name.to_string();
         let hosts = host_names(run.instance.total_count());
         let arrived = self.wait(&name, &hosts, description, watcher).await;
-        let (step_seconds, why_no_steps) = self.step_time(job, &name, &hosts).await;
+        let (step_seconds, why_no_steps) = self.step_time(&name, &hosts).await;
         let capacity = run.instance.single_type().and_then(tables::capacity);
         let from_cloudwatch = capacity
             .as_ref()
             .map(|capacity| cloudwatch::read(&arrived.answers, capacity, &hosts));
-        let recordings = self.read_debugger(job, &name).await;
-        let host_bytes = host_bytes(job, run, hosts.len());
+        let recordings = self.read_debugger(&name).await;
+        let host_bytes = host_bytes(self.job, run, hosts.len());
         let usages: Vec<metrics::Host> = hosts
             .iter()
             .zip(host_bytes)
@@ -112,9 +111,7 @@ impl SagemakerBackend {
             .as_ref()
             .is_some_and(cloudwatch::is_lower_bound)
         {
-            self.note(
-                &job.name,
-                "peak memory is what CloudWatch saw once a minute, so it may have been higher in between; canary.probe measures it in the container",
+            self.note("peak memory is what CloudWatch saw once a minute, so it may have been higher in between; canary.probe measures it in the container",
             );
         }
         let mut notes: Vec<String> = why_no_steps.into_iter().collect();
@@ -169,7 +166,7 @@ impl SagemakerBackend {
             }
             if look > 0 {
                 tokio::select! {
-                    () = self.pace.wait(BETWEEN_LOOKS) => {}
+                    () = self.backend.pace.wait(BETWEEN_LOOKS) => {}
                     () = watcher.cancellation.cancelled() => break,
                 }
             }
@@ -213,7 +210,7 @@ impl SagemakerBackend {
     ) -> Result<BTreeMap<String, ProbeReport>, CallError> {
         let mut reports = BTreeMap::new();
         for host in hosts {
-            let lines = self.last_log_lines(name, host, None).await?;
+            let lines = self.backend.last_log_lines(name, host, None).await?;
             if let Ok(report) = probe::find_report(lines.iter().map(String::as_str), mark) {
                 reports.insert(host.clone(), report);
             }
@@ -232,6 +229,7 @@ impl SagemakerBackend {
         let mut results = Vec::new();
         for queries in cloudwatch::queries(name, hosts).chunks(cloudwatch::MOST_QUERIES) {
             let mut pages = self
+                .backend
                 .aws()
                 .cloudwatch
                 .get_metric_data()
@@ -249,13 +247,13 @@ impl SagemakerBackend {
     }
 
     /// Debugger's files by host; none where there are none, or where they cannot be read: they are a bonus.
-    async fn read_debugger(&self, job: &Job, name: &str) -> BTreeMap<String, debugger::Recording> {
+    async fn read_debugger(&self, name: &str) -> BTreeMap<String, debugger::Recording> {
         let mut recordings: BTreeMap<String, debugger::Recording> = BTreeMap::new();
-        let Ok(output) = output(job) else {
+        let Ok(output) = output(self.job) else {
             return recordings;
         };
         let place = output.below(&debugger::prefix(name));
-        let s3 = self.aws().s3;
+        let s3 = self.backend.aws().s3;
         let listed = s3
             .list_objects_v2()
             .bucket(&place.bucket)
@@ -291,19 +289,15 @@ impl SagemakerBackend {
     }
 
     /// The time of a step, or why there is none; neither without a step metric.
-    async fn step_time(
-        &self,
-        job: &Job,
-        name: &str,
-        hosts: &[String],
-    ) -> (Option<Seconds>, Option<String>) {
-        let Some(metric) = &job.training.step_metric else {
+    async fn step_time(&self, name: &str, hosts: &[String]) -> (Option<Seconds>, Option<String>) {
+        let Some(metric) = &self.job.training.step_metric else {
             return (None, None);
         };
         let mut times = Vec::new();
         for host in hosts {
             let mut reader = StepReader::new(metric);
             let read = self
+                .backend
                 .each_log_line(name, host, |line| {
                     reader.read(line.as_bytes());
                     reader.read(b"\n");
@@ -329,6 +323,7 @@ impl SagemakerBackend {
         for host in &hosts {
             // A failure is told all the same; its log is in CloudWatch.
             let lines = self
+                .backend
                 .last_log_lines(&name, host, Some(LOG_LINES))
                 .await
                 .unwrap_or_default();

@@ -1,13 +1,12 @@
 //! Finding the training job that stands for a canary already.
 
-use super::SagemakerBackend;
 use super::adoption::{self, Adoption};
 use super::description::JobDescription;
 use super::name::JobName;
+use super::ready::ReadyJob;
 use crate::aws::call::{Call, CallError};
 use crate::backend::BackendError;
 use crate::canary::CanaryRun;
-use crate::spec::Job;
 
 /// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
 const ATTEMPTS_LOOKED_AT: usize = 10;
@@ -44,11 +43,10 @@ pub(super) enum Known {
     Free(JobName),
 }
 
-impl SagemakerBackend {
+impl ReadyJob<'_> {
     /// The job that stands for a canary, else the first attempt that is free.
     pub(super) async fn find(
         &self,
-        job: &Job,
         run: &CanaryRun,
         first: &JobName,
     ) -> Result<Known, BackendError> {
@@ -56,13 +54,14 @@ impl SagemakerBackend {
             error.to_error(&format!("look for the training job {name}"))
         };
         let there = self
+            .backend
             .describe(&first.to_string())
             .await
             .map_err(|error| look_for(error, first))?;
         let Some(description) = there else {
             return Ok(Known::Free(first.clone()));
         };
-        if let Some(found) = self.adopted(job, run, first, &description).await? {
+        if let Some(found) = self.adopted(run, first, &description).await? {
             return Ok(Known::Job(found));
         }
         let attempts = self
@@ -72,11 +71,12 @@ impl SagemakerBackend {
         for attempt in attempts.iter().take(ATTEMPTS_LOOKED_AT) {
             let name = first.with_attempt(*attempt);
             let described = self
+                .backend
                 .describe(&name.to_string())
                 .await
                 .map_err(|error| look_for(error, &name))?;
             if let Some(description) = described
-                && let Some(found) = self.adopted(job, run, &name, &description).await?
+                && let Some(found) = self.adopted(run, &name, &description).await?
             {
                 return Ok(Known::Job(found));
             }
@@ -88,20 +88,26 @@ impl SagemakerBackend {
     /// The job, if it stands for the canary.
     async fn adopted(
         &self,
-        job: &Job,
         run: &CanaryRun,
         name: &JobName,
         description: &JobDescription,
     ) -> Result<Option<Found>, BackendError> {
-        let is_own = self.is_own(description).await?;
+        let is_own = self.backend.is_own(description).await?;
         let now = jiff::Timestamp::now();
-        match adoption::adopt(job, run, description, is_own, self.tags.reuse, now) {
+        match adoption::adopt(
+            self.job,
+            run,
+            description,
+            is_own,
+            self.backend.tags.reuse,
+            now,
+        ) {
             Adoption::Next => Ok(None),
             Adoption::Take => {
-                let has_asked_for_it = self.own.borrow().contains(&name.to_string());
-                let may_stop = is_own && (self.tags.is_exclusive || has_asked_for_it);
+                let has_asked_for_it = self.backend.own.borrow().contains(&name.to_string());
+                let may_stop = is_own && (self.backend.tags.is_exclusive || has_asked_for_it);
                 if may_stop && !description.state.is_final() {
-                    self.own.borrow_mut().insert(name.to_string());
+                    self.backend.own.borrow_mut().insert(name.to_string());
                 }
                 Ok(Some(Found {
                     name: name.clone(),
@@ -116,20 +122,20 @@ impl SagemakerBackend {
     /// Whether a job that was adopted, and is over by now, still stands for the canary.
     pub(super) fn still_stands(
         &self,
-        job: &Job,
         run: &CanaryRun,
         found: &Found,
         description: &JobDescription,
     ) -> bool {
         let now = jiff::Timestamp::now();
-        let policy = self.tags.reuse;
-        adoption::adopt(job, run, description, found.is_own, policy, now) == Adoption::Take
+        let policy = self.backend.tags.reuse;
+        adoption::adopt(self.job, run, description, found.is_own, policy, now) == Adoption::Take
     }
 
     /// The numbers of all attempts after the first, the newest first.
     async fn attempts(&self, first: &JobName) -> Result<Vec<u32>, CallError> {
         let mut attempts = Vec::new();
         let mut pages = self
+            .backend
             .aws()
             .sagemaker
             .list_training_jobs()

@@ -4,18 +4,16 @@ use std::time::Duration;
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
-use super::SagemakerBackend;
 use super::find::{Found, Known};
 use super::name::JobName;
 use super::placing::output;
-use super::prepared::Prepared;
 use super::quota;
+use super::ready::ReadyJob;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Told, Watcher};
 use crate::canary::{CanaryRun, Key};
-use crate::spec::Job;
 
 /// How often a request to create a job is sent, and the waits in between; each may be cut off by a signal.
 const TRIES: u32 = 8;
@@ -49,25 +47,23 @@ enum Created {
     HeldBack,
 }
 
-impl SagemakerBackend {
+impl ReadyJob<'_> {
     /// Finds the job that stands for a canary, or creates it under the first attempt that is free.
     pub(super) async fn launch(
         &self,
-        job: &Job,
         run: &CanaryRun,
-        prepared: &Prepared,
         key: &Key,
         retries: &Retries,
         watcher: &Watcher<'_>,
     ) -> Result<Launched, BackendError> {
         let run = retries.shortened(run);
-        let first = JobName::new(&job.name, &key.short(), 0);
+        let first = JobName::new(&self.job.name, &key.short(), 0);
         for round in 0..MOST_ROUNDS {
             let finding = async {
                 if round > 0 {
-                    self.pace.wait(FIRST_WAIT * round).await;
+                    self.backend.pace.wait(FIRST_WAIT * round).await;
                 }
-                self.find(job, &run, &first).await
+                self.find(&run, &first).await
             };
             let known = tokio::select! {
                 known = finding => known?,
@@ -87,14 +83,11 @@ impl SagemakerBackend {
                 }
             };
             let placed = tokio::select! {
-                placed = self.place(job, &run, prepared, &name) => Some(placed),
+                placed = self.place(&run, &name) => Some(placed),
                 () = watcher.cancellation.cancelled() => None,
             };
             let created = match placed {
-                Some(Ok(inputs)) => {
-                    self.create(job, &run, prepared, &name, &inputs, watcher)
-                        .await
-                }
+                Some(Ok(inputs)) => self.create(&run, &name, &inputs, watcher).await,
                 Some(Err(error)) => Err(error),
                 None => Ok(Created::HeldBack),
             };
@@ -107,12 +100,12 @@ impl SagemakerBackend {
                 Ok(Created::Taken) => {}
                 Ok(_) => {
                     self.stop_unwatched(&name).await;
-                    self.unplace(job, &name).await;
+                    self.unplace(&name).await;
                     return Ok(Launched::HeldBack);
                 }
                 Err(error) => {
                     self.stop_unwatched(&name).await;
-                    self.unplace(job, &name).await;
+                    self.unplace(&name).await;
                     return Err(error);
                 }
             }
@@ -129,6 +122,7 @@ impl SagemakerBackend {
     /// Stops what a try whose answer was lost may have started of this canary, and nobody waits for.
     async fn stop_unwatched(&self, name: &JobName) {
         let names: Vec<JobName> = self
+            .backend
             .own
             .borrow()
             .iter()
@@ -137,7 +131,7 @@ impl SagemakerBackend {
             .filter(|own| own.is_same_canary(name))
             .collect();
         for name in names {
-            self.stop_if_ours(&Found::created(name)).await;
+            self.backend.stop_if_ours(&Found::created(name)).await;
         }
     }
 
@@ -145,33 +139,31 @@ impl SagemakerBackend {
     /// canaries of this run.
     async fn create(
         &self,
-        job: &Job,
         run: &CanaryRun,
-        prepared: &Prepared,
         name: &JobName,
         inputs: &[Input<'_>],
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
-        let tags = self.tags_of(run);
-        let (environment, command) = prepared.probe_parts();
+        let tags = self.backend.tags_of(run);
+        let (environment, command) = self.prepared.probe_parts();
         let request = request::create(&Launch {
             name,
-            region: &self.aws().region,
-            job,
+            region: &self.backend.aws().region,
+            job: self.job,
             run,
             inputs,
-            script: prepared.script.as_ref(),
+            script: self.prepared.script.as_ref(),
             command,
             environment: &environment,
             tags: &tags,
-            output: &output(job)?.to_string(),
+            output: &output(self.job)?.to_string(),
         })?;
         let doing = format!("start a canary on {}", run.instance);
         let mut tries = 0;
         let mut waits_for_room = 0;
         let mut may_be_there = false;
         loop {
-            self.pace.before_create().await;
+            self.backend.pace.before_create().await;
             if watcher.holds_back() {
                 return Ok(Created::HeldBack);
             }
@@ -201,14 +193,14 @@ impl SagemakerBackend {
                 Created::Taken => {
                     // By this very process, if an answer of its own was lost.
                     if may_be_there {
-                        self.own.borrow_mut().insert(name.to_string());
+                        self.backend.own.borrow_mut().insert(name.to_string());
                     }
                     return Ok(Created::Taken);
                 }
                 other => return Ok(other),
             };
             tokio::select! {
-                () = self.pace.wait(wait) => {}
+                () = self.backend.pace.wait(wait) => {}
                 () = watcher.cancellation.cancelled() => {}
             }
         }
@@ -222,8 +214,8 @@ impl SagemakerBackend {
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         // Before the call: an answer that is lost may still have started the job.
-        self.own.borrow_mut().insert(name.to_string());
-        let client = self.aws().sagemaker_once;
+        self.backend.own.borrow_mut().insert(name.to_string());
+        let client = self.backend.aws().sagemaker_once;
         let sending = request.send_with(&client);
         tokio::pin!(sending);
         let impatience = async {
@@ -242,7 +234,7 @@ impl SagemakerBackend {
         if error.kind == FailureKind::Unreachable {
             return Ok(Created::Again(error));
         }
-        self.forget(&name.to_string());
+        self.backend.forget(&name.to_string());
         if error.has_code("ResourceInUse") {
             return Ok(Created::Taken);
         }
@@ -255,7 +247,7 @@ impl SagemakerBackend {
             return Err(BackendError::new(
                 format!(
                     "SageMaker does not train on {kind} in {}",
-                    self.aws().region
+                    self.backend.aws().region
                 ),
                 "choose another instance, or another `region`",
             ));
@@ -270,10 +262,10 @@ impl SagemakerBackend {
         name: &JobName,
         doing: &str,
     ) -> Result<Created, BackendError> {
-        match self.describe(&name.to_string()).await {
+        match self.backend.describe(&name.to_string()).await {
             Ok(Some(_)) => Ok(Created::Taken),
             Ok(None) => {
-                self.forget(&name.to_string());
+                self.backend.forget(&name.to_string());
                 Err(error.to_error(doing).into())
             }
             Err(_) => {

@@ -7,8 +7,10 @@
 //! stopped, but for those that expired credentials keep it from stopping; what it or a killed gate left is found by the next
 //! start, and by [`Sweep`], and ends at its time limit.
 
+mod access;
 mod adoption;
 mod archive;
+mod cleanup;
 mod code;
 mod collect;
 mod description;
@@ -18,7 +20,6 @@ mod failure;
 mod find;
 pub mod from_job;
 mod launch;
-mod leftovers;
 pub mod listing;
 mod logs;
 mod manifest;
@@ -27,14 +28,17 @@ mod name;
 mod pace;
 mod placing;
 pub mod policy;
-mod preflight;
 mod prepared;
+mod preparing;
 mod price;
 mod quota;
+mod ready;
 mod request;
 mod result;
 mod retries;
+mod session;
 mod staging;
+mod sweep;
 mod tags;
 mod watch;
 
@@ -42,23 +46,18 @@ mod watch;
 mod fake_s3;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use self::launch::Launched;
 use self::pace::Pace;
-use self::prepared::Prepared;
-use self::retries::Retries;
-use self::watch::Ended;
+use self::session::JobSession;
 use super::place::Place;
-use super::{Backend, BackendError, CanaryResult, Told, Watcher};
-use crate::aws::s3_uri::S3Uri;
+use super::{Answer, Backend, BackendError, Cancellation, Session};
 use crate::aws::{Aws, AwsError};
-use crate::canary::{CanaryRun, ChannelData, Dataset, Key, Objects, canary_key};
-use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
-use crate::spec::{Channel, FileSystem, Job};
+use crate::spec::Job;
 
 pub use code::check_source;
-pub use leftovers::{Leftover, Sweep, Swept};
+pub use sweep::{Leftover, Sweep, Swept};
 
 /// Which run of the gate the jobs belong to.
 #[derive(Debug, Clone)]
@@ -98,41 +97,34 @@ pub enum ReusePolicy {
 }
 
 /// Runs canaries as SageMaker training jobs.
+///
+/// Of a run of the gate it holds what every job of it shares; what concerns one job is in its session.
 #[derive(Debug)]
 pub struct SagemakerBackend {
     place: Place,
     tags: RunTags,
+    /// The program that runs as the probe in a container.
+    program: PathBuf,
     /// Made anew where credentials expire.
     aws: RefCell<Aws>,
     pace: Pace,
-    /// The folder that the keys of a listed channel are relative to, by job and channel.
-    bases: RefCell<BTreeMap<(String, String), S3Uri>>,
-    /// What is known of each job once its preflight is over, by the job's name.
-    prepared: RefCell<BTreeMap<String, Prepared>>,
     /// Training jobs that this run is to stop, and that may still be running.
     own: RefCell<BTreeSet<String>>,
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
-    /// Training jobs that are waited for at this moment.
-    watched: RefCell<BTreeSet<String>>,
-    /// What a reader of a job's report should know, by the job's name.
-    notes: RefCell<BTreeMap<String, Vec<String>>>,
 }
 
 impl SagemakerBackend {
     /// `pace` multiplies every wait; 1 but for tests.
-    pub fn new(place: Place, tags: RunTags, aws: Aws, pace: f64) -> Self {
+    pub fn new(place: Place, tags: RunTags, program: PathBuf, aws: Aws, pace: f64) -> Self {
         Self {
             place,
             tags,
+            program,
             aws: RefCell::new(aws),
             pace: Pace::new(pace),
-            bases: RefCell::default(),
-            prepared: RefCell::default(),
             own: RefCell::default(),
             has_access: Cell::new(false),
-            watched: RefCell::default(),
-            notes: RefCell::default(),
         }
     }
 
@@ -140,53 +132,26 @@ impl SagemakerBackend {
     fn aws(&self) -> Aws {
         self.aws.borrow().clone()
     }
+}
 
-    /// Fails unless the job's source is there, with its entry point. Asks AWS nothing.
-    pub fn check_source(&self, job: &Job) -> Result<(), BackendError> {
-        check_source(&self.place, job)
+impl Backend for SagemakerBackend {
+    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>> {
+        Box::pin(async move {
+            check_source(&self.place, job)?;
+            let session = JobSession::new(self, job);
+            session.check_access().await?;
+            Ok(Box::new(session) as Box<dyn Session<'a> + 'a>)
+        })
     }
 
-    /// What a reader of the job's report should know, as sentences without a capital.
-    pub fn notes(&self, job: &Job) -> Vec<String> {
-        self.notes
-            .borrow()
-            .get(&job.name)
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    /// Notes something for the job's report, once.
-    fn note(&self, job: &str, text: impl Into<String>) {
-        let text = text.into();
-        let mut notes = self.notes.borrow_mut();
-        let notes = notes.entry(job.to_owned()).or_default();
-        if !notes.contains(&text) {
-            notes.push(text);
-        }
-    }
-
-    fn base(&self, job: &Job, channel: &Channel) -> Result<S3Uri, BackendError> {
-        let listed = (job.name.clone(), channel.name.clone());
-        match self.bases.borrow().get(&listed) {
-            Some(base) => Ok(base.clone()),
-            None => Ok(S3Uri::read(
-                &channel.uri,
-                &format!("jobs.{}.training.channels.{}.uri", job.name, channel.name),
-            )?),
-        }
-    }
-
-    /// Whether the account's quota takes a canary of a configuration, as far as anybody says; once the job is prepared.
-    pub fn has_quota(&self, job: &Job, instance: &InstanceConfiguration) -> bool {
-        self.prepared(job).has_quota(instance)
-    }
-
-    fn prepared(&self, job: &Job) -> Prepared {
-        self.prepared
-            .borrow()
-            .get(&job.name)
-            .cloned()
-            .expect("a job is prepared before its canaries run")
+    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> Answer<'a, Option<String>> {
+        Box::pin(async move {
+            let stopped = self.stop_the_rest(cancellation).await?;
+            let jobs = if stopped == 1 { "job" } else { "jobs" };
+            Ok((stopped > 0).then(|| {
+                format!("stopped {stopped} training {jobs} of this run that nobody waits for")
+            }))
+        })
     }
 }
 
@@ -198,89 +163,5 @@ impl From<AwsError> for BackendError {
             Self::new
         };
         of_kind(error.what, error.help)
-    }
-}
-
-impl Backend for SagemakerBackend {
-    async fn list(&self, job: &Job) -> Result<Dataset, BackendError> {
-        let aws = self.aws();
-        let mut channels = Vec::with_capacity(job.training.channels.len());
-        for channel in &job.training.channels {
-            let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
-            let objects = if FileSystem::of_uri(&channel.uri).is_some() {
-                Objects::default()
-            } else {
-                let listed = listing::list(&aws.s3, &field, channel).await?;
-                self.bases
-                    .borrow_mut()
-                    .insert((job.name.clone(), channel.name.clone()), listed.base);
-                listed.objects
-            };
-            channels.push(ChannelData {
-                name: channel.name.clone(),
-                sampled: channel.sample,
-                objects,
-            });
-        }
-        Ok(Dataset { channels })
-    }
-
-    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
-        tables::capacity(kind)
-    }
-
-    fn at_once(&self, job: &Job, instance: &InstanceConfiguration) -> u32 {
-        self.prepared(job).at_once(instance, job.canary.parallel)
-    }
-
-    /// Role, image and network are proved by a job alone.
-    fn tries_one_first(&self) -> bool {
-        true
-    }
-
-    async fn run(
-        &self,
-        job: &Job,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> Result<Option<CanaryResult>, BackendError> {
-        let prepared = self.prepared(job);
-        let key: Key = canary_key(&prepared.code, &prepared.data, run);
-        let mut retries = Retries::of(run);
-        loop {
-            let launched = self
-                .launch(job, run, &prepared, &key, &retries, watcher)
-                .await?;
-            let Launched::Job(found) = launched else {
-                return Ok(None);
-            };
-            let ended = match self.watch(&found, watcher).await {
-                Ended::Lost { error, is_left } => {
-                    if !is_left {
-                        self.stop_if_ours(&found).await;
-                    }
-                    self.tidy(job, &found, watcher).await;
-                    return Err(error);
-                }
-                Ended::Cancelled => None,
-                Ended::Description(description) => Some(description),
-            };
-            if let Some(description) = &ended {
-                if retries.try_again(&found, description) {
-                    watcher.tell(Told::Fact("an error of SageMaker's own; trying again"));
-                    self.tidy(job, &found, watcher).await;
-                    continue;
-                }
-                // Somebody else's canary may have been stopped by them.
-                if !found.is_new && !self.still_stands(job, run, &found, description) {
-                    continue;
-                }
-            }
-            let result = self
-                .result(job, run, &found, ended, &retries, watcher)
-                .await;
-            self.tidy(job, &found, watcher).await;
-            return result.map(Some);
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! A canary's data, put where its training job finds them.
 
-use super::SagemakerBackend;
 use super::manifest;
 use super::name::JobName;
-use super::prepared::Prepared;
+use super::ready::ReadyJob;
 use super::request::Input;
 use super::staging::{self, Existing, Stage};
 use crate::aws::s3_uri::S3Uri;
@@ -17,42 +16,39 @@ pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
     Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
 }
 
-impl SagemakerBackend {
+impl<'a> ReadyJob<'a> {
     /// Places the data of a canary; it may be dropped half-way.
-    pub(super) async fn place<'a>(
-        &self,
-        job: &'a Job,
+    pub(super) async fn place<'p>(
+        &'p self,
         run: &CanaryRun,
-        prepared: &'a Prepared,
         name: &JobName,
-    ) -> Result<Vec<Input<'a>>, BackendError> {
+    ) -> Result<Vec<Input<'p>>, BackendError> {
+        let job = self.job;
         let mut inputs = Vec::with_capacity(job.training.channels.len());
         for (channel, data) in job.training.channels.iter().zip(&run.channels) {
             inputs.push(if channel.sample {
-                self.place_sample(job, channel, &data.objects, prepared, name)
-                    .await?
+                self.place_sample(channel, &data.objects, name).await?
             } else {
                 Input::whole(channel)
             });
         }
-        inputs.extend(prepared.probe_input());
+        inputs.extend(self.prepared.probe_input());
         Ok(inputs)
     }
 
     /// A sample as a manifest, or for FastFile, which reads none, as copies under a prefix of their own.
-    async fn place_sample<'a>(
+    async fn place_sample(
         &self,
-        job: &Job,
         channel: &'a Channel,
         objects: &Objects,
-        prepared: &Prepared,
         name: &JobName,
     ) -> Result<Input<'a>, BackendError> {
-        let s3 = self.aws().s3;
-        let base = self.base(job, channel)?;
+        let job = self.job;
+        let s3 = self.backend.aws().s3;
+        let base = self.base(channel)?;
         let output = output(job)?;
         let key = job.training.sagemaker.output_kms_key.as_deref();
-        if channel.mode == InputMode::FastFile && !prepared.is_too_large_to_copy(channel) {
+        if channel.mode == InputMode::FastFile && !self.prepared.is_too_large_to_copy(channel) {
             let stage = Stage::of(&output, &name.to_string());
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
             stage

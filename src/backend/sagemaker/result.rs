@@ -1,11 +1,11 @@
 //! A training job that is over, as the result of a canary.
 
-use super::SagemakerBackend;
 use super::adoption;
 use super::collect::Collected;
 use super::description::{JobDescription, JobState};
 use super::failure::{self, FailureClass};
 use super::find::Found;
+use super::ready::ReadyJob;
 use super::retries::Retries;
 use crate::backend::{BackendError, CanaryResult, Watcher};
 use crate::canary::CanaryRun;
@@ -16,11 +16,10 @@ use crate::units::Seconds;
 
 const SECONDS_A_DAY: f64 = 86_400.0;
 
-impl SagemakerBackend {
+impl ReadyJob<'_> {
     /// The result of a job that is over; `None` where a signal ended it.
     pub(super) async fn result(
         &self,
-        job: &Job,
         run: &CanaryRun,
         found: &Found,
         ended: Option<Box<JobDescription>>,
@@ -37,7 +36,7 @@ impl SagemakerBackend {
                 log_tail: Vec::new(),
             });
         };
-        let mut outcome = outcome(&description, job, found)?;
+        let mut outcome = outcome(&description, self.job, found)?;
         let collected = match outcome {
             Outcome::Failed { .. } if !description.environment.contains_key(MARK_VARIABLE) => {
                 Collected::default()
@@ -46,7 +45,7 @@ impl SagemakerBackend {
             | Outcome::TimedOut
             | Outcome::OutOfMemory { .. }
             | Outcome::Failed { .. } => tokio::select! {
-                collected = self.collect(job, run, found, &description, watcher) => collected,
+                collected = self.collect(run, found, &description, watcher) => collected,
                 () = watcher.cancellation.cancelled() => Collected::default(),
             },
             _ => Collected::default(),

@@ -7,6 +7,7 @@ use super::SagemakerBackend;
 use super::adoption;
 use super::description::{JobDescription, JobState};
 use super::find::Found;
+use super::ready::ReadyJob;
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Told, Watcher};
@@ -42,7 +43,7 @@ pub(super) enum Ended {
     Cancelled,
 }
 
-impl SagemakerBackend {
+impl ReadyJob<'_> {
     /// Waits until the job is over; tells each change of its status.
     pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> Ended {
         let name = found.name.to_string();
@@ -55,7 +56,7 @@ impl SagemakerBackend {
             // What is there already may be over.
             if look > 0 || found.is_new {
                 tokio::select! {
-                    () = self.pace.before_look(&name, look) => {}
+                    () = self.backend.pace.before_look(&name, look) => {}
                     () = watcher.cancellation.cancelled() => {}
                 }
             }
@@ -67,10 +68,10 @@ impl SagemakerBackend {
                             "training job {name} goes on: another process may wait for it"
                         )));
                     }
-                    self.stop_if_ours(found).await;
+                    self.backend.stop_if_ours(found).await;
                     return Ended::Cancelled;
                 }
-                described = self.describe(&name) => described,
+                described = self.backend.describe(&name) => described,
             };
             let description = match described {
                 Ok(Some(description)) => {
@@ -83,7 +84,7 @@ impl SagemakerBackend {
                     continue;
                 }
                 Ok(None) => {
-                    self.forget(&name);
+                    self.backend.forget(&name);
                     let error = BackendError::passing(
                         format!("the training job {name} was deleted while it ran"),
                         "start the check again; leave jobs whose name begins with `cg-` to the gate",
@@ -97,11 +98,11 @@ impl SagemakerBackend {
                     if !troubles.goes_on(&error) {
                         return Ended::Lost {
                             is_left: error.kind == FailureKind::Expired,
-                            error: self.lost(&error, &name),
+                            error: self.backend.lost(&error, &name),
                         };
                     }
                     if error.kind == FailureKind::Expired {
-                        self.renew().await;
+                        self.backend.renew().await;
                     }
                     continue;
                 }
@@ -123,7 +124,7 @@ impl SagemakerBackend {
                         told.clone_from(phase);
                     }
                     if has_waited_too_long(&description, now) {
-                        self.stop_if_ours(found).await;
+                        self.backend.stop_if_ours(found).await;
                         return Ended::Description(Box::new(JobDescription {
                             state: JobState::Failed {
                                 reason: Some(format!(
@@ -149,14 +150,16 @@ impl SagemakerBackend {
                         looks_for_times += 1;
                         continue;
                     }
-                    self.forget(&name);
+                    self.backend.forget(&name);
                     return Ended::Description(Box::new(description));
                 }
             }
         }
         unreachable!("looks are not counted out")
     }
+}
 
+impl SagemakerBackend {
     /// The job of a name; `None` where there is none.
     pub(super) async fn describe(&self, name: &str) -> Result<Option<JobDescription>, CallError> {
         let answer = self

@@ -7,11 +7,13 @@ use std::process::Command;
 use super::*;
 use crate::backend::sagemaker::RunTags;
 use crate::cli::{ChangeArguments, SpecArguments};
+use crate::gate::backend;
 use crate::instance::Offer;
 use crate::plan::{self, Alternatives};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy;
+use crate::workspace::project::Project;
 
 const SPEC: &str = "\
 version: 1
@@ -98,19 +100,19 @@ impl Checkout {
     }
 
     fn keys_of(&self, project: &Project) -> (JobKeys, Vec<Option<Key>>) {
-        use crate::backend::Backend;
-
         let keys = async {
-            let backend = AnyBackend::of(project, &[], RunTags::of_nobody())
+            let backend = backend::backend_of(project, &[], RunTags::of_nobody())
                 .await
                 .unwrap();
             let job = &project.spec.jobs[0];
-            let dataset = backend.list(job).await.unwrap();
-            let keys = JobKeys::of(project, &backend, job, &dataset, &[])
+            let mut session = backend.open(job).await.unwrap();
+            let dataset = session.list().await.unwrap().dataset;
+            let offer_of = |instance: &_| Offer::unknown(instance);
+            let mut plan = plan::plan(job, &dataset, &offer_of, Alternatives::Skip).unwrap();
+            let ready = backend::prepare(session, project, job, &dataset, &mut plan)
                 .await
                 .unwrap();
-            let offer_of = |instance: &_| Offer::unknown(instance);
-            let plan = plan::plan(job, &dataset, &offer_of, Alternatives::Skip).unwrap();
+            let keys = JobKeys::of(ready.keys(&dataset).await.unwrap(), &[]);
             let canaries = plan.runs.iter().map(|run| keys.canary(run)).collect();
             (keys, canaries)
         };

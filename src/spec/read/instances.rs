@@ -99,7 +99,7 @@ impl SpecReader<'_> {
             for alternative in alternatives.value.0.into_iter().take(ALTERNATIVES) {
                 let at = alternative.at.clone();
                 if let Either::Long(_) = alternative.value
-                    && !self.is_replay()
+                    && self.rules().groups != GroupRule::Served
                 {
                     let what = "canaries on instance groups";
                     self.findings.not_yet(&at, what, NotYetEffect::Ignore);

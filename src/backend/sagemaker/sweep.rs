@@ -1,33 +1,25 @@
-//! Nothing billable is left behind: stopping what is ours, and finding what a dead gate left.
-
-use std::time::Duration;
+//! Finding and stopping what a dead gate left.
 
 use aws_sdk_sagemaker::types::TrainingJobStatus;
 use jiff::Timestamp;
 
 use super::SagemakerBackend;
 use super::adoption;
-use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
 use super::staging::{self, Stage};
 use super::tags::{EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{BackendError, Cancellation, Watcher};
-use crate::spec::{Channel, InputMode, Job};
+use crate::backend::BackendError;
+use crate::spec::Job;
 use crate::units::Seconds;
 
-/// From the signal to the end of the gate.
-const TIME_TO_STOP: Duration = Duration::from_secs(5);
 /// What lies in S3 for longer without a training job waits for none.
 const LONGEST_STAGING: Seconds = Seconds(86_400.0);
 /// A gate has read the metrics of a canary by then, and removed what it left.
 const LONGEST_READING: Seconds = Seconds(3600.0);
-/// For the last look at what is left; after a signal somebody waits for it.
-const TIME_TO_FINISH: Duration = Duration::from_secs(30);
 
-const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
 const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
 
 /// A training job of a gate, still running.
@@ -73,91 +65,6 @@ impl Sweep<'_> {
 }
 
 impl SagemakerBackend {
-    /// Stops the job if it is this process's to stop; what cannot be stopped stays among those that may be running, and is
-    /// said.
-    pub(super) async fn stop_if_ours(&self, found: &Found) {
-        if !found.may_stop {
-            return;
-        }
-        let name = found.name.to_string();
-        let why = match tokio::time::timeout(TIME_TO_STOP, self.stop(&name)).await {
-            Ok(Ok(())) => return self.forget(&name),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "AWS did not answer in time".to_owned(),
-        };
-        tracing::error!(
-            "the training job {name} could not be stopped ({why}); it ends at its time limit, or stop it with `canary-gate sweep`"
-        );
-    }
-
-    /// Stops a training job; one that is over already is as good as stopped.
-    async fn stop(&self, name: &str) -> Result<(), CallError> {
-        let stopped = self
-            .aws()
-            .sagemaker
-            .stop_training_job()
-            .training_job_name(name)
-            .send()
-            .await;
-        match stopped {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let error = CallError::of(STOP, &error);
-                // Of a job in its last status SageMaker says that it cannot be stopped.
-                if error.is_not_found() || error.has_code("ValidationException") {
-                    Ok(())
-                } else {
-                    Err(error)
-                }
-            }
-        }
-    }
-
-    /// Removes what a canary that is over, or is being stopped, left in S3: its manifests, its staged sample, its model.
-    pub(super) async fn tidy(&self, job: &Job, found: &Found, watcher: &Watcher<'_>) {
-        let is_running = self.own.borrow().contains(&found.name.to_string());
-        if found.may_stop && !is_running {
-            let limit = async {
-                watcher.cancellation.cancelled().await;
-                tokio::time::sleep(TIME_TO_STOP).await;
-            };
-            tokio::select! {
-                () = self.remove_all_of(job, &found.name) => {}
-                () = limit => say_left(&found.name),
-            }
-        }
-    }
-
-    /// Removes what was placed for a canary that was not started; if there is a job of its name by now, somebody else needs
-    /// it.
-    pub(super) async fn unplace(&self, job: &Job, name: &JobName) {
-        if let Ok(None) = self.describe(&name.to_string()).await {
-            let removed = self.remove_all_of(job, name);
-            if tokio::time::timeout(TIME_TO_STOP, removed).await.is_err() {
-                say_left(name);
-            }
-        }
-    }
-
-    async fn remove_all_of(&self, job: &Job, name: &JobName) {
-        let Ok(output) = output(job) else {
-            return;
-        };
-        let mut places = vec![output.below(&format!("{name}/"))];
-        if job.training.channels.iter().any(is_staged) {
-            places.push(Stage::of(&output, &name.to_string()).folder());
-        }
-        for place in places {
-            if let Err(error) = staging::remove(&self.aws().s3, &place).await {
-                tracing::warn!("{}; {}", error.what, error.help);
-                self.note(
-                    &job.name,
-                    format!("what canaries wrote below {output} could not all be removed; canary-gate sweep tries again"),
-                );
-            }
-        }
-    }
-
     /// Below the outputs of `jobs`: what is left of canaries that are over, their copies and their own output.
     pub async fn left_in_s3(&self, jobs: &[Job]) -> Result<Vec<S3Uri>, BackendError> {
         let mut left = Vec::new();
@@ -224,58 +131,6 @@ impl SagemakerBackend {
     /// Removes all objects below a place.
     pub async fn remove(&self, place: &S3Uri) -> Result<(), BackendError> {
         staging::remove(&self.aws().s3, place).await
-    }
-
-    /// At the end of a run of the gate: stops every job of this run that is left, such as one that a killed gate started and
-    /// that this one did not ask for again. Gives back how many there were.
-    ///
-    /// # Errors
-    ///
-    /// Where one may be left running; it is named.
-    pub async fn finish(&self, cancellation: &Cancellation) -> Result<usize, BackendError> {
-        let names: Vec<String> = self.own.borrow().iter().cloned().collect();
-        if names.is_empty() && !self.has_access.get() && !self.tags.is_resumed {
-            return Ok(0);
-        }
-        let finishing = async {
-            let mut stopped = 0;
-            for name in names {
-                self.stop(&name)
-                    .await
-                    .map_err(|error| error.to_error(&format!("stop {name}")))?;
-                self.forget(&name);
-                stopped += 1;
-            }
-            if self.tags.is_exclusive {
-                let sweep = Sweep::Run {
-                    id: &self.tags.run,
-                    jobs: &[],
-                };
-                let mut left = self.running().await?;
-                left.retain(|leftover| sweep.takes(leftover));
-                for swept in self.stop_all(left).await {
-                    swept.result?;
-                    stopped += 1;
-                }
-            }
-            Ok(stopped)
-        };
-        let limit = async {
-            tokio::select! {
-                () = tokio::time::sleep(TIME_TO_FINISH) => {}
-                () = async {
-                    cancellation.cancelled().await;
-                    tokio::time::sleep(TIME_TO_STOP).await;
-                } => {}
-            }
-        };
-        tokio::select! {
-            finished = finishing => finished,
-            () = limit => Err(BackendError::passing(
-                "AWS did not tell in time whether training jobs of this run are left",
-                "look with `canary-gate sweep --dry-run`; each ends at its time limit",
-            )),
-        }
     }
 
     /// The running jobs of all gates.
@@ -346,15 +201,4 @@ impl SagemakerBackend {
         }
         swept
     }
-}
-
-fn say_left(name: &JobName) {
-    tracing::warn!(
-        "what was placed in S3 for {name} could not be removed in time; `canary-gate sweep` does it"
-    );
-}
-
-/// Whether canaries get copies of a channel's objects.
-fn is_staged(channel: &Channel) -> bool {
-    channel.sample && channel.mode == InputMode::FastFile
 }

@@ -1,0 +1,123 @@
+//! What is asked of AWS before anything is listed: who we are, whether the buckets are there, and what machines cost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_s3::types::EncodingType;
+
+use super::price;
+use super::session::JobSession;
+use crate::aws::call::{Call, CallError};
+use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_uri::{S3Uri, shown};
+use crate::backend::BackendError;
+use crate::instance::{InstanceType, Price};
+
+const IDENTITY: Call<'_> = Call("sts:GetCallerIdentity");
+const PRODUCTS: Call<'_> = Call("pricing:GetProducts");
+
+impl JobSession<'_> {
+    /// Who we are, and whether every bucket of the job is there and in the job's region. Reads only.
+    pub(super) async fn check_access(&self) -> Result<(), BackendError> {
+        let job = self.job;
+        let aws = self.backend.aws();
+        aws.sts
+            .get_caller_identity()
+            .send()
+            .await
+            .map_err(|error| {
+                CallError::of(IDENTITY, &error).to_error("find out who is signed in")
+            })?;
+        self.backend.has_access.set(true);
+        let training = &job.training;
+        let uris = training
+            .channels
+            .iter()
+            .map(|channel| (format!("channels.{}.uri", channel.name), &channel.uri))
+            .chain(
+                training
+                    .sagemaker
+                    .output
+                    .iter()
+                    .map(|output| ("output".to_owned(), output)),
+            );
+        let mut seen = BTreeSet::new();
+        for (field, uri) in uris {
+            let field = format!("jobs.{}.training.{field}", job.name);
+            // A file system is in no bucket.
+            let Ok(mut place) = S3Uri::read(uri, &field) else {
+                continue;
+            };
+            if Some(uri) == training.sagemaker.output.as_ref() {
+                place = place.as_folder();
+            }
+            if seen.insert(place.bucket.clone()) {
+                self.check_place(&field, &place).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for one key, which the policy of the least rights allows where a look at the bucket itself is not.
+    async fn check_place(&self, field: &str, place: &S3Uri) -> Result<(), BackendError> {
+        let aws = self.backend.aws();
+        let permissions = format!(
+            "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
+            shown(&place.bucket),
+            shown(&place.key)
+        );
+        let listed = aws
+            .s3
+            .list_objects_v2()
+            .bucket(&place.bucket)
+            .prefix(&place.key)
+            .encoding_type(EncodingType::Url)
+            .max_keys(1)
+            .send()
+            .await;
+        let request = Request {
+            field,
+            place,
+            doing: "list",
+            permissions: &permissions,
+            region: Some(&aws.region),
+            user: User::TrainingJobs,
+        };
+        listed.map_err(|error| request.refused(&error))?;
+        Ok(())
+    }
+
+    /// Today's prices of these types, as far as the price list may be read and tells them.
+    pub(super) async fn read_prices(
+        &self,
+        kinds: &BTreeSet<&InstanceType>,
+    ) -> BTreeMap<InstanceType, Price> {
+        let aws = self.backend.aws();
+        let today = format!("{:.10}", jiff::Timestamp::now().to_string());
+        let mut prices = BTreeMap::new();
+        for kind in kinds {
+            let mut pages = aws
+                .pricing
+                .get_products()
+                .service_code(price::SERVICE)
+                .set_filters(Some(price::filters(kind, &aws.region)))
+                .into_paginator()
+                .send();
+            let mut list = Vec::new();
+            while let Some(page) = pages.next().await {
+                match page {
+                    Ok(page) => list.extend(page.price_list.unwrap_or_default()),
+                    Err(error) => {
+                        let error = CallError::of(PRODUCTS, &error);
+                        self.note(format!("today's prices could not be read, so those built into the program count ({error})"),
+                        );
+                        return prices;
+                    }
+                }
+            }
+            if let Some(price) = price::parse(&list, kind, &aws.region, &today) {
+                prices.insert((*kind).clone(), price);
+            }
+        }
+        prices
+    }
+}

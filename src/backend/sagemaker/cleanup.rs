@@ -1,0 +1,175 @@
+//! Nothing billable is left behind by a run of the gate: stopping what is its own, and removing what it put into S3.
+
+use std::time::Duration;
+
+use super::SagemakerBackend;
+use super::find::Found;
+use super::name::JobName;
+use super::placing::output;
+use super::ready::ReadyJob;
+use super::staging::{self, Stage};
+use super::sweep::Sweep;
+use crate::aws::call::{Call, CallError};
+use crate::backend::{BackendError, Cancellation, Watcher};
+use crate::spec::{Channel, InputMode};
+
+/// From the signal to the end of the gate.
+const TIME_TO_STOP: Duration = Duration::from_secs(5);
+/// For the last look at what is left; after a signal somebody waits for it.
+const TIME_TO_FINISH: Duration = Duration::from_secs(30);
+
+const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
+
+impl SagemakerBackend {
+    /// Stops the job if it is this process's to stop; what cannot be stopped stays among those that may be running, and is
+    /// said.
+    pub(super) async fn stop_if_ours(&self, found: &Found) {
+        if !found.may_stop {
+            return;
+        }
+        let name = found.name.to_string();
+        let why = match tokio::time::timeout(TIME_TO_STOP, self.stop(&name)).await {
+            Ok(Ok(())) => return self.forget(&name),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "AWS did not answer in time".to_owned(),
+        };
+        tracing::error!(
+            "the training job {name} could not be stopped ({why}); it ends at its time limit, or stop it with `canary-gate sweep`"
+        );
+    }
+
+    /// Stops a training job; one that is over already is as good as stopped.
+    pub(super) async fn stop(&self, name: &str) -> Result<(), CallError> {
+        let stopped = self
+            .aws()
+            .sagemaker
+            .stop_training_job()
+            .training_job_name(name)
+            .send()
+            .await;
+        match stopped {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let error = CallError::of(STOP, &error);
+                // Of a job in its last status SageMaker says that it cannot be stopped.
+                if error.is_not_found() || error.has_code("ValidationException") {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
+            }
+        }
+    }
+
+    /// At the end of a run of the gate: stops every job of this run that is left, such as one that a killed gate started and
+    /// that this one did not ask for again. Gives back how many there were.
+    ///
+    /// # Errors
+    ///
+    /// Where one may be left running; it is named.
+    pub(super) async fn stop_the_rest(
+        &self,
+        cancellation: &Cancellation,
+    ) -> Result<usize, BackendError> {
+        let names: Vec<String> = self.own.borrow().iter().cloned().collect();
+        if names.is_empty() && !self.has_access.get() && !self.tags.is_resumed {
+            return Ok(0);
+        }
+        let finishing = async {
+            let mut stopped = 0;
+            for name in names {
+                self.stop(&name)
+                    .await
+                    .map_err(|error| error.to_error(&format!("stop {name}")))?;
+                self.forget(&name);
+                stopped += 1;
+            }
+            if self.tags.is_exclusive {
+                let sweep = Sweep::Run {
+                    id: &self.tags.run,
+                    jobs: &[],
+                };
+                let mut left = self.running().await?;
+                left.retain(|leftover| sweep.takes(leftover));
+                for swept in self.stop_all(left).await {
+                    swept.result?;
+                    stopped += 1;
+                }
+            }
+            Ok(stopped)
+        };
+        let limit = async {
+            tokio::select! {
+                () = tokio::time::sleep(TIME_TO_FINISH) => {}
+                () = async {
+                    cancellation.cancelled().await;
+                    tokio::time::sleep(TIME_TO_STOP).await;
+                } => {}
+            }
+        };
+        tokio::select! {
+            finished = finishing => finished,
+            () = limit => Err(BackendError::passing(
+                "AWS did not tell in time whether training jobs of this run are left",
+                "look with `canary-gate sweep --dry-run`; each ends at its time limit",
+            )),
+        }
+    }
+}
+
+impl ReadyJob<'_> {
+    /// Removes what a canary that is over, or is being stopped, left in S3: its manifests, its staged sample, its model.
+    pub(super) async fn tidy(&self, found: &Found, watcher: &Watcher<'_>) {
+        let is_running = self.backend.own.borrow().contains(&found.name.to_string());
+        if found.may_stop && !is_running {
+            let limit = async {
+                watcher.cancellation.cancelled().await;
+                tokio::time::sleep(TIME_TO_STOP).await;
+            };
+            tokio::select! {
+                () = self.remove_all_of(&found.name) => {}
+                () = limit => say_left(&found.name),
+            }
+        }
+    }
+
+    /// Removes what was placed for a canary that was not started; if there is a job of its name by now, somebody else needs
+    /// it.
+    pub(super) async fn unplace(&self, name: &JobName) {
+        if let Ok(None) = self.backend.describe(&name.to_string()).await {
+            let removed = self.remove_all_of(name);
+            if tokio::time::timeout(TIME_TO_STOP, removed).await.is_err() {
+                say_left(name);
+            }
+        }
+    }
+
+    async fn remove_all_of(&self, name: &JobName) {
+        let job = self.job;
+        let Ok(output) = output(job) else {
+            return;
+        };
+        let mut places = vec![output.below(&format!("{name}/"))];
+        if job.training.channels.iter().any(is_staged) {
+            places.push(Stage::of(&output, &name.to_string()).folder());
+        }
+        for place in places {
+            if let Err(error) = staging::remove(&self.backend.aws().s3, &place).await {
+                tracing::warn!("{}; {}", error.what, error.help);
+                self.note(format!("what canaries wrote below {output} could not all be removed; canary-gate sweep tries again"),
+                );
+            }
+        }
+    }
+}
+
+fn say_left(name: &JobName) {
+    tracing::warn!(
+        "what was placed in S3 for {name} could not be removed in time; `canary-gate sweep` does it"
+    );
+}
+
+/// Whether canaries get copies of a channel's objects.
+fn is_staged(channel: &Channel) -> bool {
+    channel.sample && channel.mode == InputMode::FastFile
+}

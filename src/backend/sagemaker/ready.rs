@@ -1,0 +1,143 @@
+//! A job that is ready: its canaries run as training jobs.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::SagemakerBackend;
+use super::launch::Launched;
+use super::prepared::Prepared;
+use super::retries::Retries;
+use super::session::Notes;
+use super::watch::Ended;
+use crate::aws::s3_uri::S3Uri;
+use crate::backend::{Answer, BackendError, CanaryResult, Keys, Ready, Told, Watcher};
+use crate::canary::{CanaryRun, Dataset, Key, canary_key};
+use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
+use crate::spec::{Channel, Job};
+
+/// A job whose source is in S3 and whose quota is known.
+#[derive(Debug)]
+pub(super) struct ReadyJob<'a> {
+    pub(super) backend: &'a SagemakerBackend,
+    pub(super) job: &'a Job,
+    pub(super) prepared: Prepared,
+    /// The folder that the keys of a channel are relative to, by channel.
+    bases: BTreeMap<String, S3Uri>,
+    notes: Notes,
+    /// Training jobs that are waited for at this moment.
+    pub(super) watched: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> ReadyJob<'a> {
+    pub(super) fn new(
+        backend: &'a SagemakerBackend,
+        job: &'a Job,
+        bases: BTreeMap<String, S3Uri>,
+        notes: Notes,
+        prepared: Prepared,
+    ) -> Self {
+        Self {
+            backend,
+            job,
+            prepared,
+            bases,
+            notes,
+            watched: RefCell::default(),
+        }
+    }
+
+    /// Notes something for the job's report, once.
+    pub(super) fn note(&self, text: impl Into<String>) {
+        self.notes.add(text);
+    }
+
+    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, BackendError> {
+        match self.bases.get(&channel.name) {
+            Some(base) => Ok(base.clone()),
+            None => Ok(S3Uri::read(
+                &channel.uri,
+                &format!(
+                    "jobs.{}.training.channels.{}.uri",
+                    self.job.name, channel.name
+                ),
+            )?),
+        }
+    }
+
+    async fn run_canary(
+        &self,
+        run: &CanaryRun,
+        watcher: &Watcher<'_>,
+    ) -> Result<Option<CanaryResult>, BackendError> {
+        let key: Key = canary_key(&self.prepared.code, &self.prepared.data, run);
+        let mut retries = Retries::of(run);
+        loop {
+            let launched = self.launch(run, &key, &retries, watcher).await?;
+            let Launched::Job(found) = launched else {
+                return Ok(None);
+            };
+            let ended = match self.watch(&found, watcher).await {
+                Ended::Lost { error, is_left } => {
+                    if !is_left {
+                        self.backend.stop_if_ours(&found).await;
+                    }
+                    self.tidy(&found, watcher).await;
+                    return Err(error);
+                }
+                Ended::Cancelled => None,
+                Ended::Description(description) => Some(description),
+            };
+            if let Some(description) = &ended {
+                if retries.try_again(&found, description) {
+                    watcher.tell(Told::Fact("an error of SageMaker's own; trying again"));
+                    self.tidy(&found, watcher).await;
+                    continue;
+                }
+                // Somebody else's canary may have been stopped by them.
+                if !found.is_new && !self.still_stands(run, &found, description) {
+                    continue;
+                }
+            }
+            let result = self.result(run, &found, ended, &retries, watcher).await;
+            self.tidy(&found, watcher).await;
+            return result.map(Some);
+        }
+    }
+}
+
+impl Ready for ReadyJob<'_> {
+    /// Those that its training jobs are named by: without git the packed source stands for the code.
+    fn keys<'k>(&'k self, _: &'k Dataset) -> Answer<'k, Keys> {
+        let keys = Keys {
+            code: Some(self.prepared.code),
+            data: Some(self.prepared.data),
+            machine: None,
+        };
+        Box::pin(async { Ok(keys) })
+    }
+
+    fn capacity(&self, kind: &InstanceType) -> Option<Capacity> {
+        tables::capacity(kind)
+    }
+
+    fn at_once(&self, instance: &InstanceConfiguration) -> u32 {
+        self.prepared.at_once(instance, self.job.canary.parallel)
+    }
+
+    /// Role, image and network are proved by a job alone.
+    fn tries_one_first(&self) -> bool {
+        true
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.all()
+    }
+
+    fn run<'r>(
+        &'r self,
+        run: &'r CanaryRun,
+        watcher: &'r Watcher<'r>,
+    ) -> Answer<'r, Option<CanaryResult>> {
+        Box::pin(self.run_canary(run, watcher))
+    }
+}
