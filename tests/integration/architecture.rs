@@ -380,3 +380,29 @@ fn a_type_name_is_defined_once() {
         assert!(!reason.is_empty());
     }
 }
+
+/// What a backend is like its traits say, so that a new one is a file in `spec/training`, one in `backend` and a line in each
+/// register.
+#[test]
+fn a_kind_of_backend_is_named_in_the_registers_and_by_the_backend_itself() {
+    let registers = ["spec/training/mod.rs", "gate/backend.rs"];
+    for (file, text) in source_files() {
+        let is_test = file.contains("tests") || file == "report/samples.rs";
+        if is_test || registers.contains(&file.as_str()) {
+            continue;
+        }
+        for line in code(&text) {
+            for named in line.split("BackendKind::").skip(1) {
+                let kind: String = named
+                    .chars()
+                    .take_while(char::is_ascii_alphabetic)
+                    .collect();
+                let own = format!("backend/{}", kind.to_lowercase());
+                assert!(
+                    kind.starts_with(char::is_lowercase) || file.starts_with(&own),
+                    "src/{file} asks for a kind of backend, where its traits should answer: {line}"
+                );
+            }
+        }
+    }
+}
