@@ -1,6 +1,7 @@
 //! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process, a training job or a look into a
 //! recording, and returns a [`Measurement`].
 
+mod files;
 pub mod local;
 pub mod place;
 pub mod replay;

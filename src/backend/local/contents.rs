@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
 
-use super::{LocalBackend, listing};
+use super::LocalBackend;
 use crate::backend::BackendError;
+use crate::backend::files;
 use crate::canary::{Dataset, Key, Objects, data_key};
 use crate::spec::Job;
 
@@ -48,7 +49,7 @@ impl LocalBackend {
             .map(|(data, channel)| {
                 Ok(ContentChannel {
                     name: data.name.clone(),
-                    path: listing::channel_path(&self.place, job, channel)?,
+                    path: files::channel_path(&self.place, job, channel)?,
                     objects: data.objects.clone(),
                 })
             })

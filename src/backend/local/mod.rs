@@ -6,7 +6,6 @@
 mod container;
 mod contents;
 mod failure;
-mod listing;
 mod process;
 mod usage;
 mod workspace;
@@ -25,7 +24,7 @@ use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::place::Place;
 use super::{
     Answer, Backend, BackendError, CanaryResult, Cancellation, Keys, Listing, Planned, Ready,
-    Session, Watcher, source,
+    Session, Watcher, files, source,
 };
 use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
@@ -113,7 +112,7 @@ impl LocalBackend {
         let placing = Instant::now();
         let mut linked = Vec::new();
         for (channel, data) in container.job.training.channels.iter().zip(shard) {
-            let from = listing::channel_path(&self.place, container.job, channel)?;
+            let from = files::channel_path(&self.place, container.job, channel)?;
             linked.extend(workspace::place_objects(
                 &from,
                 &data.objects,
@@ -292,7 +291,7 @@ impl<'a> Session<'a> for LocalJob<'a> {
         Box::pin(async move {
             let channels = job.training.channels.iter();
             let channels = channels
-                .map(|channel| listing::list_channel(&backend.place, job, channel))
+                .map(|channel| files::list_channel(&backend.place, job, channel))
                 .collect::<Result<_, _>>()?;
             Ok(Listing {
                 dataset: Dataset { channels },

@@ -190,10 +190,11 @@ impl SpecReader<'_> {
     fn probe(&mut self, probe: Located<raw::Probe>) -> ProbePolicy {
         match self.rules().probe {
             ProbeRule::Served => {}
-            ProbeRule::Always => self.findings.warn(
-                &probe.at,
-                "has no effect on the local backend, which always samples",
-            ),
+            ProbeRule::Always => {
+                let backend = self.backend_words();
+                let message = format!("has no effect on {backend}, which always samples");
+                self.findings.warn(&probe.at, message);
+            }
             ProbeRule::Ignored => self.no_effect(&probe.at),
         }
         match probe.value {

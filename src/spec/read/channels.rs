@@ -64,7 +64,10 @@ impl SpecReader<'_> {
                 self.findings.wrong_with_help(
                     &uri.at,
                     format!("{} is not a path", quoted(&uri.value.0)),
-                    "the local backend reads files: write a folder's path, or choose `backend: sagemaker`",
+                    format!(
+                        "{} reads files: write a folder's path, or choose `backend: sagemaker`",
+                        self.backend_words()
+                    ),
                 );
             } else {
                 self.path(uri);
@@ -88,13 +91,13 @@ impl SpecReader<'_> {
             match mode {
                 InputMode::File => {}
                 InputMode::FastFile => {
-                    self.findings
-                        .warn(&written.at, "the local backend reads it as `File`");
+                    let message = format!("{} reads it as `File`", self.backend_words());
+                    self.findings.warn(&written.at, message);
                 }
                 InputMode::Pipe => {
-                    let what = "pipe mode on the local backend";
+                    let what = format!("pipe mode on {}", self.backend_words());
                     self.findings
-                        .not_yet(&written.at, what, NotYetEffect::Refuse);
+                        .not_yet(&written.at, &what, NotYetEffect::Refuse);
                 }
             }
         }

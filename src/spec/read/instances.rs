@@ -144,7 +144,7 @@ impl SpecReader<'_> {
         if self.rules().groups == GroupRule::None {
             self.findings.wrong_with_help(
                 at,
-                "the local backend has no instance groups",
+                format!("{} has no instance groups", self.backend_words()),
                 "write `local` or `2x local`",
             );
             return None;
@@ -217,7 +217,7 @@ impl SpecReader<'_> {
         if machines == MachineRule::This && !instance_type.is_local() {
             self.findings.wrong_with_help(
                 at,
-                format!("the local backend has no `{instance_type}`"),
+                format!("{} has no `{instance_type}`", self.backend_words()),
                 "write `local` or `2x local`, or choose `backend: sagemaker`",
             );
             return;

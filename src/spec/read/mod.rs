@@ -291,6 +291,14 @@ impl<'a> SpecReader<'a> {
         self.findings.wrong_with_help(at, message, help);
     }
 
+    /// The backend in an error's words: `the local backend`.
+    pub(super) fn backend_words(&self) -> String {
+        match self.backend {
+            Some(backend) => format!("the {backend} backend"),
+            None => "the backend".to_owned(),
+        }
+    }
+
     /// Says that a key does nothing under the chosen backend.
     pub(super) fn no_effect(&mut self, at: &At) {
         if let Some(backend) = self.backend {

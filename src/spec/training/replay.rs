@@ -45,7 +45,10 @@ impl SpecReader<'_> {
             RecordingRule::Needed => {}
             RecordingRule::Refused => self.findings.wrong_with_help(
                 &recording.at,
-                "the local backend runs canaries and reads no recording",
+                format!(
+                    "{} runs canaries and reads no recording",
+                    self.backend_words()
+                ),
                 "remove the key, or choose `backend: replay`",
             ),
             RecordingRule::Ignored => self.no_effect(&recording.at),

@@ -68,7 +68,7 @@ impl Data {
     fn list(&self) -> Dataset {
         let (job, backend) = (self.job(), self.backend());
         let listed = job.training.channels.iter();
-        let listed = listed.map(|channel| listing::list_channel(&backend.place, &job, channel));
+        let listed = listed.map(|channel| files::list_channel(&backend.place, &job, channel));
         Dataset {
             channels: listed.collect::<Result<Vec<ChannelData>, _>>().unwrap(),
         }

@@ -1,4 +1,4 @@
-//! What lies in a channel: the files below its path, none of them outside the checkout.
+//! What lies in a channel on this machine: the files below its path, none of them outside the checkout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::canary::{ChannelData, ObjectsBuilder};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Bytes;
 
-use super::super::place::{Place, Unresolved};
+use super::place::{Place, Unresolved};
 
 /// Where a channel's `uri` lies: below the spec's folder, or below the checkout root with a leading `/`.
 ///
