@@ -21,7 +21,7 @@ use crate::spec::Job;
 use crate::units::Fraction;
 
 /// What a backend answers in the end. A box, since which backend it is shows only when the program runs.
-pub type Answer<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
+pub type BackendFuture<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
 
 /// Something that runs canaries: it opens jobs. A job is listed, then prepared, then run, each by what the step before gave.
 ///
@@ -30,7 +30,7 @@ pub type Answer<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
 /// That the training code failed is a result, an `Ok` with its outcome; that we could not run it is an `Err`.
 pub trait Backend {
     /// Opens a job; fails where it may not be run. Reads only.
-    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>>;
+    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>>;
 
     /// At the end of a run of the gate: leaves nothing of it running. Gives back what it had to stop, as a sentence
     /// without a capital.
@@ -38,7 +38,7 @@ pub trait Backend {
     /// # Errors
     ///
     /// Where something may be left running; it is named.
-    fn finish<'a>(&'a self, _: &'a Cancellation) -> Answer<'a, Option<String>> {
+    fn finish<'a>(&'a self, _: &'a Cancellation) -> BackendFuture<'a, Option<String>> {
         Box::pin(async { Ok(None) })
     }
 }
@@ -56,7 +56,7 @@ pub trait Session<'a> {
     /// Every object of every channel of the job. Reads only.
     ///
     /// Fails when a channel is missing, empty or cannot be read.
-    fn list(&mut self) -> Answer<'_, Listing>;
+    fn list(&mut self) -> BackendFuture<'_, ListedData>;
 
     /// Fails where the backend has too few runs for the plan on `instance`. Gives up alternatives that it has too few for,
     /// and gives back why.
@@ -72,14 +72,14 @@ pub trait Session<'a> {
     /// Makes the job ready to run, and gives up alternatives that it cannot run.
     ///
     /// Fails where the job itself cannot be run. Nothing was spent then.
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> Answer<'p, Box<dyn Ready + 'a>>
+    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
     where
         'a: 'p;
 }
 
 /// What a job's data are.
 #[derive(Debug)]
-pub struct Listing {
+pub struct ListedData {
     /// Sorted by key.
     pub dataset: Dataset,
     /// Whether the sizes of the objects are real.
@@ -98,7 +98,7 @@ pub struct Planned<'p> {
 
 /// What tells a job's canaries from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keys {
+pub struct BackendKeys {
     /// `None` where neither git nor the backend knows the code.
     pub code: Option<Key>,
     pub data: Option<Key>,
@@ -109,7 +109,7 @@ pub struct Keys {
 /// A job whose canaries may run.
 pub trait Ready {
     /// The keys of the job. Local data are read for it, every byte, until the answer is dropped.
-    fn keys<'k>(&'k self, dataset: &'k Dataset) -> Answer<'k, Keys>;
+    fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys>;
 
     /// What one machine of a type has; `None` where this backend does not know the type.
     fn capacity(&self, kind: &InstanceType) -> Option<Capacity>;
@@ -139,14 +139,14 @@ pub trait Ready {
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> Answer<'r, Option<CanaryResult>>;
+    ) -> BackendFuture<'r, Option<CanaryResult>>;
 }
 
 /// Whoever waits for a canary.
 #[derive(Clone, Copy)]
 pub struct Watcher<'a> {
     /// Hears how far it is.
-    pub tell: &'a dyn Fn(Told<'_>),
+    pub tell: &'a dyn Fn(CanaryProgress<'_>),
     /// Whether it may still be started: not after another one of the same code has failed.
     pub may_start: &'a dyn Fn() -> bool,
     /// Ends it.
@@ -154,7 +154,7 @@ pub struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    pub fn tell(&self, told: Told<'_>) {
+    pub fn tell(&self, told: CanaryProgress<'_>) {
         (self.tell)(told);
     }
 
@@ -166,7 +166,7 @@ impl Watcher<'_> {
 
 /// What a backend tells of a canary under way, in a few words.
 #[derive(Debug, Clone, Copy)]
-pub enum Told<'a> {
+pub enum CanaryProgress<'a> {
     /// Worth a line of a log.
     Fact(&'a str),
     /// For who watches: the next one takes its place.

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::fmt::Write;
 
 use super::{
-    Answer, Backend, BackendError, CanaryResult, Keys, Listing, Planned, Ready, Session, Watcher,
+    Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, ListedData, Planned, Ready,
+    Session, Watcher,
 };
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
@@ -338,7 +339,7 @@ impl ReplayBackend {
 }
 
 impl Backend for ReplayBackend {
-    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>> {
+    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
         let job = ReplayJob {
             backend: self,
             job,
@@ -358,8 +359,8 @@ struct ReplayJob<'a> {
 }
 
 impl<'a> Session<'a> for ReplayJob<'a> {
-    fn list(&mut self) -> Answer<'_, Listing> {
-        let listing = self.backend.list(self.job).map(|dataset| Listing {
+    fn list(&mut self) -> BackendFuture<'_, ListedData> {
+        let listing = self.backend.list(self.job).map(|dataset| ListedData {
             dataset,
             knows_bytes: self.backend.knows_bytes(self.job),
         });
@@ -392,7 +393,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
         self.backend.notes(self.job)
     }
 
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> Answer<'p, Box<dyn Ready + 'a>>
+    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
     where
         'a: 'p,
     {
@@ -404,13 +405,13 @@ impl<'a> Session<'a> for ReplayJob<'a> {
 impl Ready for ReplayJob<'_> {
     /// The data of a recording are what it lists, so two recordings of the same sizes are of the same data, whatever times
     /// they hold.
-    fn keys<'k>(&'k self, dataset: &'k Dataset) -> Answer<'k, Keys> {
+    fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
         let data = data_key(channels.map(|(data, channel)| {
             let digest = listing_digest(&channel.uri, &data.objects);
             (data.name.as_str(), digest)
         }));
-        let keys = Keys {
+        let keys = BackendKeys {
             code: self.code,
             data: Some(data),
             machine: None,
@@ -445,7 +446,7 @@ impl Ready for ReplayJob<'_> {
         &'r self,
         run: &'r CanaryRun,
         _: &'r Watcher<'r>,
-    ) -> Answer<'r, Option<CanaryResult>> {
+    ) -> BackendFuture<'r, Option<CanaryResult>> {
         let result = self.backend.replay(self.job, run);
         Box::pin(async { result.map(Some) })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::backend::Listing;
+use crate::backend::ListedData;
 use crate::backend::sagemaker::RunTags;
 use crate::canary::{CanaryRun, WorkLevel};
 use crate::change::AffectedJob;
@@ -67,7 +67,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     for affected in &affected {
         let job = affected.job;
         let mut session = backend::open(&*backend, &project, job).await?;
-        let Listing {
+        let ListedData {
             dataset,
             knows_bytes,
         } = session.list().await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::backend::Told;
+use crate::backend::CanaryProgress;
 use crate::canary::CanaryRun;
 use crate::console::{Loudness, printable, say};
 use crate::measurement::Measurement;
@@ -137,12 +137,12 @@ impl Canaries<'_> {
     }
 
     /// Shows a run's progress as the backend reports it.
-    pub(crate) fn tell(&self, index: usize, run: &CanaryRun, told: Told<'_>) {
-        let (Told::Fact(text) | Told::Phase(text)) = told;
+    pub(crate) fn tell(&self, index: usize, run: &CanaryRun, told: CanaryProgress<'_>) {
+        let (CanaryProgress::Fact(text) | CanaryProgress::Phase(text)) = told;
         let text = printable(text);
         match &self.progress.shown {
             Shown::Bars(_) => {
-                if let Told::Fact(text) = told {
+                if let CanaryProgress::Fact(text) = told {
                     let text = printable(text);
                     self.progress
                         .say(&format!("  {}  {text}", printable(&run.label())));
@@ -156,7 +156,7 @@ impl Canaries<'_> {
                     ));
                 }
             }
-            Shown::Lines if matches!(told, Told::Fact(_)) => {
+            Shown::Lines if matches!(told, CanaryProgress::Fact(_)) => {
                 say(&format!(
                     "{}  {}  {text}",
                     self.title,

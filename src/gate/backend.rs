@@ -47,7 +47,7 @@ pub(crate) async fn backend_of(
 }
 
 /// All that the gate knows of a backend.
-struct Entry {
+struct RegisteredBackend {
     make: fn(Setup<'_>) -> Making<'_>,
     check_source: fn(&Place, &Job) -> Result<(), BackendError>,
 }
@@ -62,19 +62,19 @@ struct Setup<'a> {
 type Making<'a> = LocalBoxFuture<'a, Result<Box<dyn Backend>, AppError>>;
 
 /// The register of backends; what the spec knows of each is in `spec/training`.
-fn entry(kind: BackendKind) -> Entry {
+fn entry(kind: BackendKind) -> RegisteredBackend {
     match kind {
-        BackendKind::Local => Entry {
+        BackendKind::Local => RegisteredBackend {
             make: |setup| {
                 Box::pin(async move { boxed(local_backend(setup.project, setup.pass_env)?) })
             },
             check_source: local::check_source,
         },
-        BackendKind::Replay => Entry {
+        BackendKind::Replay => RegisteredBackend {
             make: |setup| Box::pin(async move { boxed(replay_backend(setup.project)?) }),
             check_source: |_, _| Ok(()),
         },
-        BackendKind::Sagemaker => Entry {
+        BackendKind::Sagemaker => RegisteredBackend {
             make: |setup| {
                 Box::pin(async move { boxed(sagemaker_backend(setup.project, setup.tags).await?) })
             },

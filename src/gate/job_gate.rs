@@ -5,7 +5,7 @@ use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
-use crate::backend::{Backend, Listing, Ready, Session};
+use crate::backend::{Backend, ListedData, Ready, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::AppError;
@@ -38,7 +38,7 @@ pub(crate) async fn gate<'a>(
     let job = affected.job;
     let looking = look(project, affected, request, history, backend);
     let (session, listing, checks) = unless_cancelled(looking, runner.cancellation).await??;
-    let Listing {
+    let ListedData {
         dataset,
         knows_bytes,
     } = listing;
@@ -118,7 +118,7 @@ async fn look<'a>(
     request: &GateRequest<'_>,
     history: &RunHistory,
     backend: &'a dyn Backend,
-) -> Result<(Box<dyn Session<'a> + 'a>, Listing, Vec<RecordedForecast>), AppError> {
+) -> Result<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>), AppError> {
     let job = affected.job;
     let opened = backend::open(backend, project, job).await;
     let mut session = opened

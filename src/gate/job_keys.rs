@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::backend::Keys;
+use crate::backend::BackendKeys;
 use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine};
 
 /// What tells a job's canaries from others.
@@ -19,8 +19,8 @@ pub(crate) struct JobKeys {
 
 impl JobKeys {
     /// The keys of a job that is ready. On this machine they hold for the values that canaries are handed, too.
-    pub(crate) fn of(keys: Keys, pass_env: &[String]) -> Self {
-        let Keys {
+    pub(crate) fn of(keys: BackendKeys, pass_env: &[String]) -> Self {
+        let BackendKeys {
             code,
             data,
             machine,

@@ -282,23 +282,12 @@ fn foreign_types_stop_at_the_door() {
 }
 
 /// Type names that are defined in several files of src, each with its reason.
-const SHARED_TYPE_NAMES: [(&str, &str); 10] = [
-    (
-        "Ended",
-        "a watch of a training job, and a run without a verdict",
-    ),
-    ("Launched", "by SageMaker's API, and by the gate"),
+const SHARED_TYPE_NAMES: [(&str, &str); 5] = [
     ("Outputs", "of the action's step, and of a command"),
-    ("Prepared", "a job after its preflight, and an event's run"),
     ("Quantity", "forecast, printed, and written in the spec"),
     ("Recommendation", "of the verdict, and as published"),
     ("Row", "of two tables"),
     ("Shown", "of progress, and of a shortened report"),
-    (
-        "Stage",
-        "a folder of staged samples, and a step of the action",
-    ),
-    ("Told", "of a canary under way, and by the action"),
 ];
 
 /// The source files without those that only tests compile.

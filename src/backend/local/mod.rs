@@ -23,8 +23,8 @@ use self::process::{HostCommand, HostResult, Probes};
 use self::workspace::{LinkedFile, Sandbox, Workspace};
 use super::place::Place;
 use super::{
-    Answer, Backend, BackendError, CanaryResult, Cancellation, Keys, Listing, Planned, Ready,
-    Session, Watcher, files, source,
+    Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, Cancellation, ListedData,
+    Planned, Ready, Session, Watcher, files, source,
 };
 use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
@@ -267,7 +267,7 @@ impl LocalBackend {
 }
 
 impl Backend for LocalBackend {
-    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>> {
+    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
         let job = LocalJob { backend: self, job };
         Box::pin(async move { Ok(Box::new(job) as Box<dyn Session<'a> + 'a>) })
     }
@@ -286,21 +286,21 @@ struct LocalJob<'a> {
 }
 
 impl<'a> Session<'a> for LocalJob<'a> {
-    fn list(&mut self) -> Answer<'_, Listing> {
+    fn list(&mut self) -> BackendFuture<'_, ListedData> {
         let Self { backend, job } = *self;
         Box::pin(async move {
             let channels = job.training.channels.iter();
             let channels = channels
                 .map(|channel| files::list_channel(&backend.place, job, channel))
                 .collect::<Result<_, _>>()?;
-            Ok(Listing {
+            Ok(ListedData {
                 dataset: Dataset { channels },
                 knows_bytes: true,
             })
         })
     }
 
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> Answer<'p, Box<dyn Ready + 'a>>
+    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
     where
         'a: 'p,
     {
@@ -320,10 +320,10 @@ struct ReadyLocalJob<'a> {
 }
 
 impl Ready for ReadyLocalJob<'_> {
-    fn keys<'k>(&'k self, dataset: &'k Dataset) -> Answer<'k, Keys> {
+    fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
         let LocalJob { backend, job } = self.opened;
         Box::pin(async move {
-            Ok(Keys {
+            Ok(BackendKeys {
                 code: self.code,
                 data: Some(backend.data_key(job, dataset).await?),
                 machine: Some(probe::host_kind(backend.host())),
@@ -343,7 +343,7 @@ impl Ready for ReadyLocalJob<'_> {
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> Answer<'r, Option<CanaryResult>> {
+    ) -> BackendFuture<'r, Option<CanaryResult>> {
         let LocalJob { backend, job } = self.opened;
         Box::pin(backend.run_canary(job, run, watcher))
     }

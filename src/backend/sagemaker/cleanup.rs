@@ -7,7 +7,7 @@ use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
 use super::ready::ReadyJob;
-use super::staging::{self, Stage};
+use super::staging::{self, StagedSample};
 use super::sweep::Sweep;
 use crate::aws::call::{Call, CallError};
 use crate::backend::{BackendError, Cancellation, Watcher};
@@ -151,7 +151,7 @@ impl ReadyJob<'_> {
         };
         let mut places = vec![output.below(&format!("{name}/"))];
         if job.training.channels.iter().any(is_staged) {
-            places.push(Stage::of(&output, &name.to_string()).folder());
+            places.push(StagedSample::of(&output, &name.to_string()).folder());
         }
         for place in places {
             if let Err(error) = staging::remove(&self.backend.aws().s3, &place).await {

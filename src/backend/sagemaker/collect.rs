@@ -13,7 +13,7 @@ use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready::ReadyJob;
 use crate::aws::call::{Call, CallError};
-use crate::backend::{Told, Watcher};
+use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::tables;
 use crate::measurement::steps::{self, StepReader, StepTimes};
@@ -162,7 +162,7 @@ impl ReadyJob<'_> {
         let mut arrived = Arrived::default();
         for look in 0..=looks {
             if look == 1 {
-                watcher.tell(Told::Phase("waiting for its metrics"));
+                watcher.tell(CanaryProgress::Phase("waiting for its metrics"));
             }
             if look > 0 {
                 tokio::select! {

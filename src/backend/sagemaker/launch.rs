@@ -12,7 +12,7 @@ use super::ready::ReadyJob;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, Told, Watcher};
+use crate::backend::{BackendError, CanaryProgress, Watcher};
 use crate::canary::{CanaryRun, Key};
 
 /// How often a request to create a job is sent, and the waits in between; each may be cut off by a signal.
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 
 /// What became of a launch.
-pub(super) enum Launched {
+pub(super) enum LaunchOutcome {
     Job(Found),
     /// Nothing was started: a signal came first, or another canary failed.
     HeldBack,
@@ -55,7 +55,7 @@ impl ReadyJob<'_> {
         key: &Key,
         retries: &Retries,
         watcher: &Watcher<'_>,
-    ) -> Result<Launched, BackendError> {
+    ) -> Result<LaunchOutcome, BackendError> {
         let run = retries.shortened(run);
         let first = JobName::new(&self.job.name, &key.short(), 0);
         for round in 0..MOST_ROUNDS {
@@ -69,17 +69,17 @@ impl ReadyJob<'_> {
                 known = finding => known?,
                 () = watcher.cancellation.cancelled() => {
                     self.stop_unwatched(&first).await;
-                    return Ok(Launched::HeldBack);
+                    return Ok(LaunchOutcome::HeldBack);
                 }
             };
             let name = match known {
                 Known::Free(name) => name,
                 Known::Job(found) => {
-                    watcher.tell(Told::Fact(&format!(
+                    watcher.tell(CanaryProgress::Fact(&format!(
                         "training job {}, there already",
                         found.name
                     )));
-                    return Ok(Launched::Job(found));
+                    return Ok(LaunchOutcome::Job(found));
                 }
             };
             let placed = tokio::select! {
@@ -93,15 +93,15 @@ impl ReadyJob<'_> {
             };
             match created {
                 Ok(Created::Yes) => {
-                    watcher.tell(Told::Fact(&format!("training job {name}")));
-                    return Ok(Launched::Job(Found::created(name)));
+                    watcher.tell(CanaryProgress::Fact(&format!("training job {name}")));
+                    return Ok(LaunchOutcome::Job(Found::created(name)));
                 }
                 // Whose it is shows a look.
                 Ok(Created::Taken) => {}
                 Ok(_) => {
                     self.stop_unwatched(&name).await;
                     self.unplace(&name).await;
-                    return Ok(Launched::HeldBack);
+                    return Ok(LaunchOutcome::HeldBack);
                 }
                 Err(error) => {
                     self.stop_unwatched(&name).await;
@@ -177,7 +177,7 @@ impl ReadyJob<'_> {
                     if self.watched.borrow().is_empty() && !is_worth_it {
                         return Err(no_quota(&error, run));
                     }
-                    watcher.tell(Told::Phase(
+                    watcher.tell(CanaryProgress::Phase(
                         "waiting for a canary to end: the quota is used up",
                     ));
                     LONGEST_WAIT

@@ -52,7 +52,7 @@ use std::path::PathBuf;
 use self::pace::Pace;
 use self::session::JobSession;
 use super::place::Place;
-use super::{Answer, Backend, BackendError, Cancellation, Session};
+use super::{Backend, BackendError, BackendFuture, Cancellation, Session};
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
 
@@ -135,7 +135,7 @@ impl SagemakerBackend {
 }
 
 impl Backend for SagemakerBackend {
-    fn open<'a>(&'a self, job: &'a Job) -> Answer<'a, Box<dyn Session<'a> + 'a>> {
+    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
         Box::pin(async move {
             check_source(&self.place, job)?;
             let session = JobSession::new(self, job);
@@ -144,7 +144,7 @@ impl Backend for SagemakerBackend {
         })
     }
 
-    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> Answer<'a, Option<String>> {
+    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, Option<String>> {
         Box::pin(async move {
             let stopped = self.stop_the_rest(cancellation).await?;
             let jobs = if stopped == 1 { "job" } else { "jobs" };

@@ -4,7 +4,7 @@ use super::manifest;
 use super::name::JobName;
 use super::ready::ReadyJob;
 use super::request::Input;
-use super::staging::{self, Existing, Stage};
+use super::staging::{self, Existing, StagedSample};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::canary::{CanaryRun, Objects};
@@ -49,7 +49,7 @@ impl<'a> ReadyJob<'a> {
         let output = output(job)?;
         let key = job.training.sagemaker.output_kms_key.as_deref();
         if channel.mode == InputMode::FastFile && !self.prepared.is_too_large_to_copy(channel) {
-            let stage = Stage::of(&output, &name.to_string());
+            let stage = StagedSample::of(&output, &name.to_string());
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
             stage
                 .place(&s3, &field, &channel.name, &base, objects, key)

@@ -11,7 +11,7 @@ use crate::spec::Channel;
 
 /// A job whose preflight is over.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared {
+pub(super) struct PreparedJob {
     pub(super) code: Key,
     pub(super) data: Key,
     /// In script mode.
@@ -38,7 +38,7 @@ pub(super) enum ProbeWay {
     },
 }
 
-impl Prepared {
+impl PreparedJob {
     /// How many canaries of a configuration run at a time; at least 1.
     pub(super) fn at_once(&self, instance: &InstanceConfiguration, parallel: u32) -> u32 {
         instance

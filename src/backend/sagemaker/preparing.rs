@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::prepared::Prepared;
+use super::prepared::PreparedJob;
 use super::quota;
 use super::session::JobSession;
 use super::staging;
@@ -18,7 +18,10 @@ const SERVICE: &str = "sagemaker";
 impl JobSession<'_> {
     /// Makes the job ready. Where no key of its code is known the packed source stands for it, with the job as the commit
     /// itself has it.
-    pub(super) async fn make_ready(&self, planned: &Planned<'_>) -> Result<Prepared, BackendError> {
+    pub(super) async fn make_ready(
+        &self,
+        planned: &Planned<'_>,
+    ) -> Result<PreparedJob, BackendError> {
         let (job, dataset) = (self.job, planned.dataset);
         let quotas = self.quotas().await?;
         let (script, probe) = self.place_code().await?;
@@ -34,7 +37,7 @@ impl JobSession<'_> {
             });
             code_key(planned.as_written, packed.as_slice())
         });
-        Ok(Prepared {
+        Ok(PreparedJob {
             code,
             too_large_to_copy: self.too_large_to_copy(dataset),
             data,

@@ -4,13 +4,15 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SagemakerBackend;
-use super::launch::Launched;
-use super::prepared::Prepared;
+use super::launch::LaunchOutcome;
+use super::prepared::PreparedJob;
 use super::retries::Retries;
 use super::session::Notes;
-use super::watch::Ended;
+use super::watch::WatchEnd;
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{Answer, BackendError, CanaryResult, Keys, Ready, Told, Watcher};
+use crate::backend::{
+    BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Ready, Watcher,
+};
 use crate::canary::{CanaryRun, Dataset, Key, canary_key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::spec::{Channel, Job};
@@ -20,7 +22,7 @@ use crate::spec::{Channel, Job};
 pub(super) struct ReadyJob<'a> {
     pub(super) backend: &'a SagemakerBackend,
     pub(super) job: &'a Job,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedJob,
     /// The folder that the keys of a channel are relative to, by channel.
     bases: BTreeMap<String, S3Uri>,
     notes: Notes,
@@ -34,7 +36,7 @@ impl<'a> ReadyJob<'a> {
         job: &'a Job,
         bases: BTreeMap<String, S3Uri>,
         notes: Notes,
-        prepared: Prepared,
+        prepared: PreparedJob,
     ) -> Self {
         Self {
             backend,
@@ -73,23 +75,25 @@ impl<'a> ReadyJob<'a> {
         let mut retries = Retries::of(run);
         loop {
             let launched = self.launch(run, &key, &retries, watcher).await?;
-            let Launched::Job(found) = launched else {
+            let LaunchOutcome::Job(found) = launched else {
                 return Ok(None);
             };
             let ended = match self.watch(&found, watcher).await {
-                Ended::Lost { error, is_left } => {
+                WatchEnd::Lost { error, is_left } => {
                     if !is_left {
                         self.backend.stop_if_ours(&found).await;
                     }
                     self.tidy(&found, watcher).await;
                     return Err(error);
                 }
-                Ended::Cancelled => None,
-                Ended::Description(description) => Some(description),
+                WatchEnd::Cancelled => None,
+                WatchEnd::Description(description) => Some(description),
             };
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
-                    watcher.tell(Told::Fact("an error of SageMaker's own; trying again"));
+                    watcher.tell(CanaryProgress::Fact(
+                        "an error of SageMaker's own; trying again",
+                    ));
                     self.tidy(&found, watcher).await;
                     continue;
                 }
@@ -107,8 +111,8 @@ impl<'a> ReadyJob<'a> {
 
 impl Ready for ReadyJob<'_> {
     /// Those that its training jobs are named by: without git the packed source stands for the code.
-    fn keys<'k>(&'k self, _: &'k Dataset) -> Answer<'k, Keys> {
-        let keys = Keys {
+    fn keys<'k>(&'k self, _: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
+        let keys = BackendKeys {
             code: Some(self.prepared.code),
             data: Some(self.prepared.data),
             machine: None,
@@ -137,7 +141,7 @@ impl Ready for ReadyJob<'_> {
         &'r self,
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
-    ) -> Answer<'r, Option<CanaryResult>> {
+    ) -> BackendFuture<'r, Option<CanaryResult>> {
         Box::pin(self.run_canary(run, watcher))
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ready::ReadyJob;
 use super::{SagemakerBackend, listing};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{Answer, BackendError, Listing, Planned, Ready, Session};
+use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelData, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
 use crate::plan::NotMeasured;
@@ -56,7 +56,7 @@ impl<'a> JobSession<'a> {
         self.notes.add(text);
     }
 
-    async fn list_channels(&mut self) -> Result<Listing, BackendError> {
+    async fn list_channels(&mut self) -> Result<ListedData, BackendError> {
         let aws = self.backend.aws();
         let job = self.job;
         let mut channels = Vec::with_capacity(job.training.channels.len());
@@ -75,7 +75,7 @@ impl<'a> JobSession<'a> {
                 objects,
             });
         }
-        Ok(Listing {
+        Ok(ListedData {
             dataset: Dataset { channels },
             knows_bytes: true,
         })
@@ -90,7 +90,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         Box::pin(self.read_prices(kinds))
     }
 
-    fn list(&mut self) -> Answer<'_, Listing> {
+    fn list(&mut self) -> BackendFuture<'_, ListedData> {
         Box::pin(self.list_channels())
     }
 
@@ -98,7 +98,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         self.notes.all()
     }
 
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> Answer<'p, Box<dyn Ready + 'a>>
+    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
     where
         'a: 'p,
     {

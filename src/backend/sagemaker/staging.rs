@@ -29,9 +29,9 @@ pub(super) const STAGES: &str = "cg-stage/";
 
 /// Where the samples of one canary are put: `<output>/cg-stage/<canary's job>/`. Nobody else writes below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stage(S3Uri);
+pub(super) struct StagedSample(S3Uri);
 
-impl Stage {
+impl StagedSample {
     /// `name` is the canary's job name, which has neither slash nor dot.
     pub(super) fn of(output: &S3Uri, name: &str) -> Self {
         Self(output.below(&format!("{STAGES}{name}/")))
@@ -44,7 +44,7 @@ impl Stage {
 
     /// Copies a sample of the objects below `base` to a channel's folder here, with their names, inside S3.
     ///
-    /// On an error nothing stays behind. The future must be driven to its end, or [`Stage::remove`] called after it: a copy
+    /// On an error nothing stays behind. The future must be driven to its end, or [`StagedSample::remove`] called after it: a copy
     /// that S3 has begun is not stopped by forgetting it. `field` is where the spec names the channel.
     pub(super) async fn place(
         &self,

@@ -7,7 +7,7 @@ use super::SagemakerBackend;
 use super::adoption;
 use super::name::JobName;
 use super::placing::output;
-use super::staging::{self, Stage};
+use super::staging::{self, StagedSample};
 use super::tags::{EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
@@ -89,7 +89,7 @@ impl SagemakerBackend {
             for name in names {
                 for place in [
                     output.below(&format!("{name}/")),
-                    Stage::of(&output, name).folder(),
+                    StagedSample::of(&output, name).folder(),
                 ] {
                     if !places.contains(&place) {
                         places.push(place);

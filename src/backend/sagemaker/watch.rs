@@ -10,7 +10,7 @@ use super::find::Found;
 use super::ready::ReadyJob;
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, Told, Watcher};
+use crate::backend::{BackendError, CanaryProgress, Watcher};
 use crate::units::Seconds;
 
 /// Looks in a row that may fail before the gate gives up; each is tried several times. Some minutes in all.
@@ -29,7 +29,7 @@ const LONGEST_WAIT: Seconds = Seconds(3600.0);
 pub(super) const DESCRIBE: Call<'_> = Call("sagemaker:DescribeTrainingJob");
 
 /// How the watch ended.
-pub(super) enum Ended {
+pub(super) enum WatchEnd {
     /// Out of sight, or beyond hope.
     Lost {
         error: BackendError,
@@ -45,7 +45,7 @@ pub(super) enum Ended {
 
 impl ReadyJob<'_> {
     /// Waits until the job is over; tells each change of its status.
-    pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> Ended {
+    pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> WatchEnd {
         let name = found.name.to_string();
         let _watched = Watched::begin(&self.watched, &name);
         let mut troubles = Troubles::default();
@@ -64,12 +64,12 @@ impl ReadyJob<'_> {
                 biased;
                 () = watcher.cancellation.cancelled() => {
                     if !found.may_stop {
-                        watcher.tell(Told::Fact(&format!(
+                        watcher.tell(CanaryProgress::Fact(&format!(
                             "training job {name} goes on: another process may wait for it"
                         )));
                     }
                     self.backend.stop_if_ours(found).await;
-                    return Ended::Cancelled;
+                    return WatchEnd::Cancelled;
                 }
                 described = self.backend.describe(&name) => described,
             };
@@ -89,14 +89,14 @@ impl ReadyJob<'_> {
                         format!("the training job {name} was deleted while it ran"),
                         "start the check again; leave jobs whose name begins with `cg-` to the gate",
                     );
-                    return Ended::Lost {
+                    return WatchEnd::Lost {
                         error,
                         is_left: true,
                     };
                 }
                 Err(error) => {
                     if !troubles.goes_on(&error) {
-                        return Ended::Lost {
+                        return WatchEnd::Lost {
                             is_left: error.kind == FailureKind::Expired,
                             error: self.backend.lost(&error, &name),
                         };
@@ -109,7 +109,7 @@ impl ReadyJob<'_> {
             };
             let now = jiff::Timestamp::now();
             if !description.state.is_final() && should_be_over(&description, now) {
-                return Ended::Lost {
+                return WatchEnd::Lost {
                     is_left: false,
                     error: BackendError::passing(
                         format!("the training job {name} is not over long after its time limit"),
@@ -120,12 +120,12 @@ impl ReadyJob<'_> {
             match &description.state {
                 JobState::Running { phase } => {
                     if *phase != told {
-                        watcher.tell(Told::Phase(phase));
+                        watcher.tell(CanaryProgress::Phase(phase));
                         told.clone_from(phase);
                     }
                     if has_waited_too_long(&description, now) {
                         self.backend.stop_if_ours(found).await;
-                        return Ended::Description(Box::new(JobDescription {
+                        return WatchEnd::Description(Box::new(JobDescription {
                             state: JobState::Failed {
                                 reason: Some(format!(
                                     "CapacityError: no machine came within {LONGEST_WAIT}"
@@ -151,7 +151,7 @@ impl ReadyJob<'_> {
                         continue;
                     }
                     self.backend.forget(&name);
-                    return Ended::Description(Box::new(description));
+                    return WatchEnd::Description(Box::new(description));
                 }
             }
         }

@@ -71,7 +71,7 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
 }
 
 /// All that is known before the first canary.
-struct Ready {
+struct ReadyStep {
     project: Project,
     inputs: Inputs,
     change: Change,
@@ -83,7 +83,7 @@ struct Ready {
 
 /// The result of the preparation.
 enum Prepared {
-    Ready(Box<Ready>),
+    Ready(Box<ReadyStep>),
     /// There is nothing to run.
     Told(Box<Checked>),
 }
@@ -96,7 +96,7 @@ async fn check(
     loudness: Loudness,
 ) -> Result<Checked, GateFailure> {
     let prepared = interruption.unless_interrupted(prepare(publisher, variable));
-    let Ready {
+    let ReadyStep {
         project,
         inputs,
         change,
@@ -225,7 +225,7 @@ async fn prepare(
     let base = trigger.base(&github, &project, &spec).await?;
     base_policy::apply(&mut project, base, inputs.max_spend)?;
     publisher.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
-    Ok(Prepared::Ready(Box::new(Ready {
+    Ok(Prepared::Ready(Box::new(ReadyStep {
         origin: origin(&trigger, &project, &inputs, variable),
         base: base_commit,
         project,

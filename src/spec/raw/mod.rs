@@ -13,7 +13,7 @@ pub(super) use job::{
     Canary, DesignKind, Groups, Instance, Machines, Probe, RawChannel, RawJob, RawWork,
 };
 pub(super) use reader::{
-    Either, Entries, FromNode, Keys, List, Map, Need, described, description, mapping, need,
+    Either, Entries, FromNode, List, Map, MappingKeys, Need, described, description, mapping, need,
 };
 pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text, Words};
 

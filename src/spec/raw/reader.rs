@@ -60,7 +60,7 @@ pub(in crate::spec) enum Need {
 }
 
 /// Keys of a mapping that are known: all of them, or a part that has a type of its own.
-pub(in crate::spec) trait Keys: Sized {
+pub(in crate::spec) trait MappingKeys: Sized {
     fn names() -> Vec<&'static str>;
 
     /// Reads the values of these keys.
@@ -361,7 +361,7 @@ macro_rules! mapping {
             $(pub(in crate::spec) $part: $keys,)*
         }
 
-        impl $crate::spec::raw::Keys for $name {
+        impl $crate::spec::raw::MappingKeys for $name {
             fn names() -> Vec<&'static str> {
                 let names = [[$(stringify!($field)),+].to_vec() $(, <$keys>::names())*];
                 names.concat()
@@ -410,9 +410,9 @@ macro_rules! mapping {
                 at: &$crate::spec::problems::At,
                 findings: &mut $crate::spec::problems::Findings,
             ) -> Option<Self> {
-                let known = <Self as $crate::spec::raw::Keys>::names();
+                let known = <Self as $crate::spec::raw::MappingKeys>::names();
                 let mut entries = $crate::spec::raw::Entries::open(node, at, &known, findings)?;
-                Some(<Self as $crate::spec::raw::Keys>::take(&mut entries, findings))
+                Some(<Self as $crate::spec::raw::MappingKeys>::take(&mut entries, findings))
             }
         }
 
@@ -425,7 +425,7 @@ macro_rules! mapping {
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let mut properties = serde_json::Map::new();
                 let mut required = Vec::new();
-                <Self as $crate::spec::raw::Keys>::describe(generator, &mut properties, &mut required);
+                <Self as $crate::spec::raw::MappingKeys>::describe(generator, &mut properties, &mut required);
                 let mut schema = schemars::json_schema!({
                     "description": $crate::spec::raw::description(&[$($doc),+]),
                     "type": "object",

@@ -1,13 +1,14 @@
 //! What the local backend makes of a spec: its keys of `training`, and their checks.
 
 use super::{
-    DataRule, Entry, GroupRule, MachineRule, ProbeRule, RawTraining, RecordingRule, Rules, Traits,
+    BackendEntry, DataRule, GroupRule, MachineRule, ProbeRule, RawTraining, RecordingRule, Rules,
+    Traits,
 };
 use crate::spec::problems::{At, Located, quoted};
-use crate::spec::raw::{AnyText, Keys, List, Text, mapping};
+use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
 use crate::spec::read::SpecReader;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         runs_here: true,
         ..Traits::NONE

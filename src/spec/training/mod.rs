@@ -43,7 +43,7 @@ impl Words for BackendKind {
 
 impl BackendKind {
     /// The register: what the spec knows of each backend.
-    fn entry(self) -> &'static Entry {
+    fn entry(self) -> &'static BackendEntry {
         match self {
             Self::Sagemaker => &sagemaker::ENTRY,
             Self::Local => &local::ENTRY,
@@ -70,7 +70,7 @@ impl fmt::Display for BackendKind {
 }
 
 /// All that the spec knows of a backend.
-struct Entry {
+struct BackendEntry {
     traits: Traits,
     rules: Rules,
 }

@@ -1,11 +1,13 @@
 //! What the replay backend makes of a spec: nothing is run, so a job that is written for another backend stands as it is.
 
-use super::{Entry, GroupRule, LimitRule, MachineRule, RecordingRule, Rules, Traits, sagemaker};
+use super::{
+    BackendEntry, GroupRule, LimitRule, MachineRule, RecordingRule, Rules, Traits, sagemaker,
+};
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::Text;
 use crate::spec::read::SpecReader;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         replays: true,
         runs_groups: true,

@@ -1,6 +1,8 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
-use super::{DataRule, Entry, LimitRule, MachineRule, ProbeRule, RawTraining, Rules, Traits};
+use super::{
+    BackendEntry, DataRule, LimitRule, MachineRule, ProbeRule, RawTraining, Rules, Traits,
+};
 use crate::spec::Channel;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
@@ -11,7 +13,7 @@ const DEFAULT_VOLUME_GB: u32 = 30;
 /// SageMaker's own default.
 pub(super) const MAX_RUNTIME: Seconds = Seconds(86_400.0);
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         outlives_the_gate: true,
         needs_price: true,

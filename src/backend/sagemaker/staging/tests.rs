@@ -14,8 +14,8 @@ fn sample(objects: &[(&str, u64)]) -> Objects {
     objects.iter().map(object).collect()
 }
 
-fn stage() -> Stage {
-    Stage::of(&uri("s3://out/canaries"), "cg-churn-1")
+fn stage() -> StagedSample {
+    StagedSample::of(&uri("s3://out/canaries"), "cg-churn-1")
 }
 
 async fn place(s3: &FakeS3, objects: &Objects) -> Result<(), BackendError> {
