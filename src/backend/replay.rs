@@ -9,6 +9,7 @@ use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
+use crate::plan::LadderSize;
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Fraction, Percent, Seconds};
 
@@ -131,14 +132,15 @@ impl ReplayBackend {
     }
 
     /// Fails unless the recording has enough runs of the ladder's sizes for a forecast at all.
-    pub fn check_ladder(&self, job: &Job, ladder: &[CanaryRun]) -> Result<(), BackendError> {
-        let Some(first) = ladder.first() else {
-            return Ok(());
-        };
-        let instance = &first.instance;
+    pub fn check_ladder(
+        &self,
+        job: &Job,
+        instance: &InstanceConfiguration,
+        ladder: &[LadderSize],
+    ) -> Result<(), BackendError> {
         let left: Vec<u32> = ladder
             .iter()
-            .map(|run| self.left(job, instance, run.fraction, None))
+            .map(|size| self.left(job, instance, size.fraction, None))
             .filter(|left| *left > 0)
             .collect();
         if left.len() >= FEWEST_SIZES && left.iter().sum::<u32>() as usize >= FEWEST_RUNS {
@@ -151,7 +153,7 @@ impl ReplayBackend {
             left.iter().sum::<u32>(),
             left.len(),
         );
-        let fractions: Vec<Fraction> = ladder.iter().map(|run| run.fraction).collect();
+        let fractions: Vec<Fraction> = ladder.iter().map(|size| size.fraction).collect();
         Err(BackendError::new(
             what,
             self.way_out(job, instance, &fractions),

@@ -4,14 +4,13 @@ use std::fmt::Write;
 
 use crate::backend::Backend;
 use crate::backend::sagemaker::RunTags;
-use crate::canary::{CanaryRun, WorkLevel};
+use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
 use crate::console::{AppError, print, printable};
 use crate::gate::backend::AnyBackend;
-use crate::plan::{self, Alternatives, Plan, PlanError};
-use crate::spec::Job;
-use crate::units::Bytes;
+use crate::plan::{self, Alternatives, LadderSize, Plan, PlanError, PlannedRuns};
+use crate::units::{Bytes, Fraction};
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::{base_policy, changed_files};
@@ -78,7 +77,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                 plan.notes.extend(backend.notes(job));
                 let of_policy = project.policy.notes_of(&job.name).iter();
                 plan.notes.extend(of_policy.map(|note| printable(note)));
-                describe(&mut text, job, &affected.by, &plan, &backend);
+                describe(&mut text, affected, &dataset, &plan, &backend);
             }
             Err(PlanError::Unknown(reason)) => {
                 let _ = writeln!(
@@ -95,19 +94,25 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
 }
 
 /// One job's plan, as text.
-fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &AnyBackend) {
+fn describe(
+    text: &mut String,
+    affected: &AffectedJob<'_>,
+    dataset: &Dataset,
+    plan: &Plan,
+    backend: &AnyBackend,
+) {
+    let job = affected.job;
     let knows_bytes = backend.knows_bytes(job);
     let _ = writeln!(
         text,
         "{} · {} on {}{}",
         job.name,
-        if plan.is_adaptive {
-            "canaries chosen one by one".to_owned()
-        } else {
-            runs(plan.runs.len())
+        match &plan.runs {
+            PlannedRuns::Ladder(_) => "canaries chosen one by one".to_owned(),
+            PlannedRuns::Fixed(list) => runs(list.len()),
         },
         job.instance,
-        match by {
+        match affected.by.as_slice() {
             [] => String::new(),
             [one] => format!(", because {} changed", printable(one)),
             [first, rest @ ..] => format!(
@@ -117,49 +122,20 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
             ),
         }
     );
-    // Replicates of one size and work level differ only in the objects drawn.
-    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
-    for run in &plan.runs {
-        match sizes
-            .iter_mut()
-            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
-        {
-            Some((_, count)) => *count += 1,
-            None => sizes.push((run, 1)),
-        }
-    }
-    for (index, (run, count)) in sizes.into_iter().enumerate() {
+    let total = dataset.objects_total().unwrap_or(0);
+    for (fraction, objects, bytes, rest) in sizes(&plan.runs) {
+        let bytes = match knows_bytes {
+            true => format!(", about {bytes}"),
+            false => String::new(),
+        };
+        let fraction = fraction.to_string();
         let _ = writeln!(
             text,
-            "  {:>5}  {} of {} objects{}{}{}",
-            run.fraction.to_string(),
-            run.objects,
-            run.objects_total,
-            if knows_bytes {
-                format!(", about {}", run.bytes)
-            } else {
-                String::new()
-            },
-            if plan.is_adaptive {
-                String::new()
-            } else {
-                level(run.work.as_ref())
-            },
-            match count {
-                _ if plan.is_adaptive && index == 0 => ", first".to_owned(),
-                _ if plan.is_adaptive => String::new(),
-                1 => ", once".to_owned(),
-                2 => ", twice".to_owned(),
-                count => format!(", {count} times"),
-            }
+            "  {fraction:>5}  {objects} of {total} objects{bytes}{rest}"
         );
     }
-    let total: Bytes = plan
-        .runs
-        .first()
-        .map(|run| run.bytes_total)
-        .unwrap_or_default();
-    if plan.is_adaptive
+    let total = dataset.bytes_total();
+    if plan.is_adaptive()
         && let Some(work) = &job.work
     {
         let levels: Vec<String> = WorkLevel::of_canaries(work)
@@ -180,7 +156,7 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         text,
         "  worst case      {}",
         match plan.worst_case {
-            Some(worst) if plan.is_adaptive => format!(
+            Some(worst) if plan.is_adaptive() => format!(
                 "{worst} of {}; no canary is started that could pass the limit, and each is ended after {}, or sooner where what is left asks for it",
                 job.canary.spend_limit, job.canary.max_runtime
             ),
@@ -214,7 +190,7 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
                 AnyBackend::Sagemaker(_) => " and the start-up of each canary",
                 _ => "",
             },
-            if plan.is_adaptive {
+            if plan.is_adaptive() {
                 1
             } else {
                 job.canary.parallel
@@ -223,8 +199,8 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
     };
     for alternative in &plan.alternatives {
         let what = match &alternative.runs {
-            Ok(_) if plan.is_adaptive => "canaries chosen one by one from what is left".to_owned(),
-            Ok(list) => format!(
+            Ok(PlannedRuns::Ladder(_)) => "canaries chosen one by one from what is left".to_owned(),
+            Ok(PlannedRuns::Fixed(list)) => format!(
                 "{}{}",
                 runs(list.len()),
                 alternative
@@ -240,6 +216,43 @@ fn describe(text: &mut String, job: &Job, by: &[String], plan: &Plan, backend: &
         let _ = writeln!(text, "  note            {note}");
     }
     text.push('\n');
+}
+
+/// Fraction, objects and bytes of each size, and a word on its runs.
+fn sizes(runs: &PlannedRuns) -> Vec<(Fraction, u64, Bytes, String)> {
+    let runs = match runs {
+        PlannedRuns::Ladder(sizes) => {
+            let word = |index| if index == 0 { ", first" } else { "" };
+            let sizes = sizes.iter().enumerate();
+            let row = |(index, size): (usize, &LadderSize)| {
+                let word = word(index).to_owned();
+                (size.fraction, size.objects, size.bytes, word)
+            };
+            return sizes.map(row).collect();
+        }
+        PlannedRuns::Fixed(runs) => runs,
+    };
+    // Replicates of one size and work level differ only in the objects drawn.
+    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
+    for run in runs {
+        match sizes
+            .iter_mut()
+            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
+        {
+            Some((_, count)) => *count += 1,
+            None => sizes.push((run, 1)),
+        }
+    }
+    let row = |(run, count): (&CanaryRun, usize)| {
+        let times = match count {
+            1 => "once".to_owned(),
+            2 => "twice".to_owned(),
+            count => format!("{count} times"),
+        };
+        let word = format!("{}, {times}", level(run.work.as_ref()));
+        (run.fraction, run.objects, run.bytes, word)
+    };
+    sizes.into_iter().map(row).collect()
 }
 
 /// `, num_round 5` behind a size; nothing where there is no work level.

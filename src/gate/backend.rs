@@ -12,7 +12,7 @@ use crate::backend::{Backend, BackendError, CanaryResult, Cancellation, Watcher}
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::{AppError, say, warn};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
-use crate::plan::{NotMeasured, Plan};
+use crate::plan::{NotMeasured, Plan, PlannedRuns};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Fraction};
 use crate::workspace::project::Project;
@@ -154,18 +154,14 @@ impl AnyBackend {
         let Self::Replay(replay) = self else {
             return Ok(());
         };
-        let is_adaptive = plan.is_adaptive;
-        let check = |runs: &[CanaryRun]| {
-            if is_adaptive {
-                replay.check_ladder(job, runs)
-            } else {
-                replay.check(job, runs)
-            }
+        let check = |instance: &InstanceConfiguration, runs: &PlannedRuns| match runs {
+            PlannedRuns::Fixed(runs) => replay.check(job, runs),
+            PlannedRuns::Ladder(sizes) => replay.check_ladder(job, instance, sizes),
         };
-        check(&plan.runs)?;
+        check(&job.instance, &plan.runs)?;
         for alternative in &mut plan.alternatives {
             if let Ok(runs) = &alternative.runs
-                && let Err(error) = check(runs)
+                && let Err(error) = check(&alternative.instance, runs)
             {
                 say(AppError::from(error).in_a_line().as_str());
                 alternative.runs = Err(NotMeasured::CouldNotRun);

@@ -11,7 +11,8 @@ use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::plan::{
-    self, Aim, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, SpendingRule, StopReason,
+    self, Aim, LadderSize, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung, Situation,
+    SpendingRule, StopReason,
 };
 use crate::spec::{Job, LineOrigin};
 use crate::units::{Fraction, Seconds, Usd};
@@ -46,13 +47,12 @@ pub(crate) async fn measure(
         job,
         dataset,
         purpose,
-        is_adaptive: plan.is_adaptive,
         measurements: Vec::new(),
         broke_off: None,
         failure: None,
         notes: Vec::new(),
     };
-    let done = session.run(&plan.runs, runner).await;
+    let done = session.run(&job.instance, &plan.runs, runner).await;
     let ending = done.map(|done| session.ending(done));
     let too_expensive = ending
         .clone()
@@ -67,17 +67,18 @@ pub(crate) async fn measure(
     if session.measurements.iter().any(Measurement::has_failed) {
         plan.leave_out_alternatives(&NotMeasured::CodeFailed);
     }
+    let is_adaptive = plan.is_adaptive();
     let mut money_is_known = true;
     for alternative in &mut plan.alternatives {
         let Ok(runs) = &alternative.runs else {
             continue;
         };
-        if plan.is_adaptive && !money_is_known {
+        if is_adaptive && !money_is_known {
             alternative.runs = Err(NotMeasured::CouldNotRun);
             continue;
         }
         let before = session.measurements.len();
-        match session.run(runs, runner).await {
+        match session.run(&alternative.instance, runs, runner).await {
             Some(StopReason::TooExpensive) if session.measurements.len() == before => {
                 alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
             }
@@ -107,7 +108,6 @@ struct Session<'a> {
     job: &'a Job,
     dataset: &'a Dataset,
     purpose: Purpose,
-    is_adaptive: bool,
     measurements: Vec<Measurement>,
     /// Why nothing more can be run today.
     broke_off: Option<String>,
@@ -117,17 +117,30 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the design on the configuration of `runs`; tells why the adaptive design ended.
+    /// Runs the design on one configuration; returns why the adaptive design ended.
     async fn run(
         &mut self,
-        runs: &[CanaryRun],
+        instance: &InstanceConfiguration,
+        runs: &PlannedRuns,
         runner: &mut Runner<'_, AnyBackend>,
     ) -> Option<StopReason> {
-        let first = runs.first()?;
-        if self.is_adaptive {
-            return self.climb(&first.instance, runs, runner).await;
+        match runs {
+            PlannedRuns::Ladder(sizes) => self.climb(instance, sizes, runner).await,
+            PlannedRuns::Fixed(runs) => {
+                self.run_all(instance, runs, runner).await;
+                None
+            }
         }
-        let price = self.project.price(&first.instance);
+    }
+
+    /// The fixed design: every run that fits into the spend limit.
+    async fn run_all(
+        &mut self,
+        instance: &InstanceConfiguration,
+        runs: &[CanaryRun],
+        runner: &mut Runner<'_, AnyBackend>,
+    ) {
+        let price = self.project.price(instance);
         let earlier = Earlier {
             spent: self.spent(),
             counted: self.counted(),
@@ -137,14 +150,12 @@ impl Session<'_> {
         let ran = runner::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
-                "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
+                "{} of {} canaries on {instance} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
                 ran.too_expensive,
                 runs.len(),
-                first.instance,
             ));
         }
         self.keep(ran, runner);
-        None
     }
 
     /// Keeps what was measured, and what broke the batch off.
@@ -167,7 +178,7 @@ impl Session<'_> {
     async fn climb(
         &mut self,
         instance: &InstanceConfiguration,
-        ladder: &[CanaryRun],
+        ladder: &[LadderSize],
         runner: &mut Runner<'_, AnyBackend>,
     ) -> Option<StopReason> {
         let price = self.project.price(instance);
@@ -188,12 +199,7 @@ impl Session<'_> {
                 Next::Run { rung, limit } => (rung, limit),
                 Next::Done(done) => return Some(done),
             };
-            let Some(like) = ladder.iter().find(|run| run.fraction == rung.fraction) else {
-                unreachable!("the design chooses a rung of the ladder");
-            };
-            let replicate = here.iter().filter(|run| run.fraction == rung.fraction);
-            let replicate = u32::try_from(replicate.count()).unwrap_or(u32::MAX);
-            let run = plan::canary(self.job, self.dataset, like, here.len(), replicate, limit);
+            let run = plan::canary(self.job, self.dataset, instance, &rung.size, &here, limit);
             let earlier = Earlier {
                 runs: here.len(),
                 spent: self.spent(),
@@ -220,21 +226,20 @@ impl Session<'_> {
     fn rungs(
         &self,
         instance: &InstanceConfiguration,
-        ladder: &[CanaryRun],
+        ladder: &[LadderSize],
         earlier: usize,
         backend: &AnyBackend,
     ) -> Vec<Rung> {
         let work = plan::level(self.job, earlier);
         ladder
             .iter()
-            .map(|run| Rung {
-                fraction: run.fraction,
-                share: run.data_share(),
+            .map(|size| Rung {
+                size: *size,
                 work: work.as_ref().map_or(1.0, |work| work.level / work.full),
                 supply: backend.supply(
                     self.job,
                     instance,
-                    run.fraction,
+                    size.fraction,
                     work.as_ref().map(|work| work.level),
                 ),
             })

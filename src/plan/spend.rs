@@ -10,14 +10,18 @@ pub const TIME_TO_STOP: Seconds = Seconds(120.0);
 /// The most that `runs` can cost; `None` without a price, in which case the spend limit does not apply.
 pub fn worst_case(runs: &[CanaryRun], price: Option<&Price>) -> Option<Usd> {
     let price = price?;
-    Some(
-        runs.iter()
-            .map(|run| {
-                let longest = run.max_runtime.unwrap_or_default() + TIME_TO_STOP;
-                price.usd_per_hour.cost(longest, run.instance.total_count())
-            })
-            .sum(),
-    )
+    let of_run = |run: &CanaryRun| {
+        let longest = run.max_runtime.unwrap_or_default();
+        worst_case_of(longest, run.instance.total_count(), price)
+    };
+    Some(runs.iter().map(of_run).sum())
+}
+
+/// The most that one run of at most `max_runtime` can cost.
+pub(super) fn worst_case_of(max_runtime: Seconds, machines: u32, price: &Price) -> Usd {
+    price
+        .usd_per_hour
+        .cost(max_runtime + TIME_TO_STOP, machines)
 }
 
 /// The remaining part of a spend limit.

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::*;
 use crate::backend::sagemaker::RunTags;
 use crate::cli::{ChangeArguments, SpecArguments};
-use crate::plan::{self, Alternatives};
+use crate::plan::{self, Alternatives, PlannedRuns};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy;
@@ -110,7 +110,10 @@ impl Checkout {
                 .unwrap();
             let price_of = |_: &_| None;
             let plan = plan::plan(job, &dataset, &price_of, Alternatives::Skip).unwrap();
-            let canaries = plan.runs.iter().map(|run| keys.canary(run)).collect();
+            let PlannedRuns::Fixed(runs) = plan.runs else {
+                panic!("the spec asks for the fixed design");
+            };
+            let canaries = runs.iter().map(|run| keys.canary(run)).collect();
             (keys, canaries)
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
