@@ -1,24 +1,26 @@
 //! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 
 use crate::backend::Backend;
 use crate::cli::ActualsArguments;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, Loudness, print, printable, signals};
+use crate::exit;
 use crate::forecast::Estimate;
 use crate::gate::backend;
 use crate::gate::last_report;
 use crate::gate::runner::{self, Runner};
 use crate::gate::store::{OwnFile, Store};
 use crate::measurement::Measurement;
+use crate::plan::{self, Ledger};
 use crate::report::{InstanceForecast, Report, words};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Percent, Seconds, Usd};
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
 use crate::workspace::stored_report;
-use crate::{exit, plan};
 
 pub(crate) async fn actuals(
     arguments: &ActualsArguments,
@@ -70,8 +72,9 @@ pub(crate) async fn actuals(
             let dataset = backend.list(job).await?;
             let full = plan::full_run(job, &dataset);
             let price = project.price(&job.instance);
-            let (price, none) = (price.as_ref(), Earlier::none());
-            let ran = runner::run(&mut runner, job, &[full], price, None, none).await;
+            let ledger = RefCell::new(Ledger::without_limit());
+            let (price, earlier) = (price.as_ref(), Earlier::default());
+            let ran = runner::run(&mut runner, job, &[full], price, &ledger, earlier).await;
             if let Some(error) = ran.failure {
                 return Err(error);
             }

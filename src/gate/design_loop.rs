@@ -1,5 +1,7 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
+use std::cell::RefCell;
+
 use crate::backend::Backend;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
@@ -11,11 +13,11 @@ use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::plan::{
-    self, Aim, LadderSize, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung, Situation,
-    SpendingRule, StopReason,
+    self, Aim, LadderSize, Ledger, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
+    Situation, SpendingRule, StopReason,
 };
 use crate::spec::{Job, LineOrigin};
-use crate::units::{Fraction, Seconds, Usd};
+use crate::units::Fraction;
 use crate::verdict::{self, JudgedLine, LineVerdict};
 use crate::workspace::project::Project;
 
@@ -40,10 +42,12 @@ pub(crate) async fn measure(
     job: &Job,
     dataset: &Dataset,
     purpose: Purpose,
+    ledger: &RefCell<Ledger>,
     runner: &mut Runner<'_, AnyBackend>,
 ) -> JobMeasurements {
     let mut session = Session {
         project,
+        ledger,
         job,
         dataset,
         purpose,
@@ -105,6 +109,7 @@ pub(crate) async fn measure(
 /// One job's canaries, and what they gave so far.
 struct Session<'a> {
     project: &'a Project,
+    ledger: &'a RefCell<Ledger>,
     job: &'a Job,
     dataset: &'a Dataset,
     purpose: Purpose,
@@ -141,13 +146,8 @@ impl Session<'_> {
         runner: &mut Runner<'_, AnyBackend>,
     ) {
         let price = self.project.price(instance);
-        let earlier = Earlier {
-            spent: self.spent(),
-            counted: self.counted(),
-            ..Earlier::none()
-        };
-        let limit = Some(self.job.canary.spend_limit);
-        let ran = runner::run(runner, self.job, runs, price.as_ref(), limit, earlier).await;
+        let (price, earlier) = (price.as_ref(), Earlier::default());
+        let ran = runner::run(runner, self.job, runs, price, self.ledger, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {instance} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
@@ -186,10 +186,11 @@ impl Session<'_> {
             let here = self.on(instance);
             let rungs = self.rungs(instance, ladder, here.len(), runner.backend);
             let spent = here.iter().filter_map(Measurement::time).sum();
+            let left = self.ledger.borrow().seconds_left(instance, price.as_ref());
             let next = plan::next(&Situation {
                 ladder: &rungs,
                 measurements: &here,
-                budget: self.seconds_left(instance).map(|left| spent + left),
+                budget: left.map(|left| spent + left),
                 spent,
                 max_runtime: self.job.canary.max_runtime,
                 aim: self.aim(instance, &here, runner.backend),
@@ -202,12 +203,10 @@ impl Session<'_> {
             let run = plan::canary(self.job, self.dataset, instance, &rung.size, &here, limit);
             let earlier = Earlier {
                 runs: here.len(),
-                spent: self.spent(),
-                counted: self.counted(),
                 is_open: true,
             };
-            let limit = Some(self.job.canary.spend_limit);
-            let ran = runner::run(runner, self.job, &[run], price.as_ref(), limit, earlier).await;
+            let price = price.as_ref();
+            let ran = runner::run(runner, self.job, &[run], price, self.ledger, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
@@ -244,33 +243,6 @@ impl Session<'_> {
                 ),
             })
             .collect()
-    }
-
-    /// What this run of the gate has cost; `None` without a price.
-    fn spent(&self) -> Option<Usd> {
-        self.measurements
-            .iter()
-            .filter_map(|run| run.cost)
-            .reduce(|sum, cost| sum + cost)
-    }
-
-    /// The same with what the canaries of earlier runs would cost, so that a check of unchanged inputs ends where the first
-    /// one did, and costs nothing.
-    fn counted(&self) -> Option<Usd> {
-        let cost = |run: &Measurement| run.cost.or_else(|| run.reused?.saved_usd);
-        let costs = self.measurements.iter().filter_map(cost);
-        costs.reduce(|sum, cost| sum + cost)
-    }
-
-    /// How long canaries on `instance` may still run within the spend limit, the time to stop the last one set aside; `None`
-    /// without a price.
-    fn seconds_left(&self, instance: &InstanceConfiguration) -> Option<Seconds> {
-        let price = self.project.price(instance)?;
-        let a_second = price
-            .usd_per_hour
-            .cost(Seconds(1.0), instance.total_count());
-        let left = self.job.canary.spend_limit - self.counted().unwrap_or_default();
-        (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - plan::TIME_TO_STOP.0).max(0.0)))
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of

@@ -1,5 +1,7 @@
 //! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
 
+use std::cell::RefCell;
+
 use crate::assess::base_result::BaseResult;
 use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
@@ -18,7 +20,7 @@ use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner};
-use crate::plan::{self, Plan, PlanError};
+use crate::plan::{self, Ledger, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BackendKind, BudgetLine, Job, LineKind};
 use crate::verdict::Verdict;
@@ -30,6 +32,7 @@ pub(crate) async fn gate<'a>(
     affected: &AffectedJob<'a>,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
+    ledger: &RefCell<Ledger>,
     runner: &mut Runner<'a, AnyBackend>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
@@ -63,8 +66,16 @@ pub(crate) async fn gate<'a>(
         keys: keys.clone(),
         reuse: request.reuse,
     });
-    let mut measured =
-        design_loop::measure(project, &mut plan, job, &dataset, request.purpose, runner).await;
+    let mut measured = design_loop::measure(
+        project,
+        &mut plan,
+        job,
+        &dataset,
+        request.purpose,
+        ledger,
+        runner,
+    )
+    .await;
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()

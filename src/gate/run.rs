@@ -1,6 +1,6 @@
 //! The gate itself: one straight function over the affected jobs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use crate::assess::whole_report;
 use crate::backend::sagemaker::ReusePolicy;
@@ -16,6 +16,8 @@ use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::store::{OwnFile, Store};
 use crate::gate::{job_gate, last_report};
+use crate::plan::Ledger;
+use crate::spec::Job;
 use crate::workspace::project::Project;
 
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
@@ -45,10 +47,14 @@ pub(crate) async fn run(
         cancellation: &cancellation,
         records: None,
     };
+    let new_ledger = |job: &Job| RefCell::new(Ledger::new(job.canary.spend_limit));
+    let ledgers: Vec<RefCell<Ledger>> = (request.affected.iter())
+        .map(|affected| new_ledger(affected.job))
+        .collect();
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, request, &history, &mut runner).await;
+        let gated = gate_all(project, request, &history, &ledgers, &mut runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
             Ok(()) => {
@@ -63,7 +69,9 @@ pub(crate) async fn run(
     };
     let gated = interruption.unless_impatient(work, &progress).await;
     let written = store.finish();
-    let spent = store.spent();
+    let spent = (ledgers.iter())
+        .filter_map(|ledger| ledger.borrow().billed())
+        .reduce(|sum, billed| sum + billed);
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
     written.map_err(broken)?;
@@ -87,12 +95,13 @@ async fn gate_all<'a>(
     project: &'a Project,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
+    ledgers: &[RefCell<Ledger>],
     runner: &mut Runner<'a, AnyBackend>,
 ) -> Result<GateOutcome, AppError> {
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
-    for affected in request.affected {
-        match job_gate::gate(project, affected, request, history, runner).await {
+    for (affected, ledger) in request.affected.iter().zip(ledgers) {
+        match job_gate::gate(project, affected, request, history, ledger, runner).await {
             Ok((report, failure)) => {
                 jobs.push(report);
                 failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));

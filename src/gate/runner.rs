@@ -1,6 +1,6 @@
 //! Running canaries: bounded, in plan order, each measurement kept as it comes, nothing launched after one failed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use futures_util::stream::{self, StreamExt};
 
@@ -14,9 +14,8 @@ use crate::gate::run_history::RunHistory;
 use crate::gate::store::Store;
 use crate::instance::Price;
 use crate::measurement::{Measurement, Reused};
-use crate::plan;
+use crate::plan::{self, Ledger, Reservation};
 use crate::spec::{BackendKind, Job};
-use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// What running needs.
@@ -85,18 +84,18 @@ pub(crate) struct Ran {
 
 /// Runs the canaries of one configuration, so many at a time as the backend runs of it.
 ///
-/// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one that
-/// could pass `limit`; a full run that a person asks for has none.
+/// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
+/// worst case the ledger refuses.
 pub(crate) async fn run<B: Backend>(
     runner: &mut Runner<'_, B>,
     job: &Job,
     runs: &[CanaryRun],
     price: Option<&Price>,
-    limit: Option<Usd>,
+    ledger: &RefCell<Ledger>,
     earlier: Earlier,
 ) -> Ran {
     let launching = Cell::new(true);
-    let money = Money::new(limit, price, earlier.counted);
+    let too_expensive = Cell::new(0);
     let bars = runner.progress.canaries(job, runs, earlier);
     let (backend, cancellation) = (runner.backend, runner.cancellation);
     let records = runner.records.clone();
@@ -104,7 +103,7 @@ pub(crate) async fn run<B: Backend>(
     let run_id = runner.store.run().to_owned();
     let run_id = run_id.as_str();
     let launches = runs.iter().enumerate().map(|(index, run)| {
-        let (launching, bars, money) = (&launching, &bars, &money);
+        let (launching, bars, too_expensive) = (&launching, &bars, &too_expensive);
         async move {
             if !launching.get() || cancellation.is_cancelled() {
                 return None;
@@ -121,16 +120,22 @@ pub(crate) async fn run<B: Backend>(
                     }
                 }
             }
-            if !money.set_aside(run) {
+            let worst = plan::worst_case(std::slice::from_ref(run), price);
+            let reserved = ledger.borrow_mut().reserve(worst.unwrap_or_default());
+            let Some(reservation) = reserved else {
+                too_expensive.set(too_expensive.get() + 1);
                 return None;
-            }
+            };
             bars.start(index, run);
             let watcher = Watcher {
                 tell: &|told| bars.tell(index, run, told),
                 may_start: &|| launching.get(),
                 cancellation,
             };
-            let result = backend.run(job, run, &watcher).await.transpose()?;
+            let Some(result) = backend.run(job, run, &watcher).await.transpose() else {
+                ledger.borrow_mut().settle(reservation, None);
+                return None;
+            };
             if !result
                 .as_ref()
                 .is_ok_and(|result| result.measurement.is_completed())
@@ -153,8 +158,10 @@ pub(crate) async fn run<B: Backend>(
                     Ok(Launched::Now {
                         measurement,
                         log_tail,
+                        reservation,
                     })
                 }
+                // What it cost is not known, so it stays reserved.
                 Err(error) => Err(error.into()),
             };
             Some((index, launched))
@@ -182,18 +189,22 @@ pub(crate) async fn run<B: Backend>(
                 let (measurement, log_tail) = match launched {
                     Launched::Before(measurement) => {
                         let measurement = priced(measurement, price);
-                        money.count(measurement.reused.and_then(|reused| reused.saved_usd));
+                        let saved = measurement.reused.and_then(|reused| reused.saved_usd);
+                        ledger.borrow_mut().reuse(saved);
                         (measurement, Vec::new())
                     }
                     Launched::Now {
                         measurement,
                         log_tail,
+                        reservation,
                     } => {
-                        money.settle(run, measurement.cost);
+                        let billed = measurement.cost;
+                        ledger.borrow_mut().settle(reservation, billed);
                         (measurement, log_tail)
                     }
                 };
-                bars.finish(index, run, &measurement);
+                let spent = ledger.borrow().billed();
+                bars.finish(index, run, &measurement, spent);
                 for line in &log_tail {
                     runner.progress.say(&format!("  | {}", indented(line)));
                 }
@@ -217,7 +228,7 @@ pub(crate) async fn run<B: Backend>(
             .map(|(_, measurement)| measurement)
             .collect(),
         failure,
-        too_expensive: money.refused.get(),
+        too_expensive: too_expensive.get(),
     }
 }
 
@@ -229,58 +240,8 @@ enum Launched {
         measurement: Measurement,
         /// The last lines that a failed run printed; hostile text.
         log_tail: Vec<String>,
+        reservation: Reservation,
     },
-}
-
-/// The spend limit of a job, kept run by run: what was billed, and what the running ones may cost at worst.
-struct Money<'a> {
-    limit: Option<Usd>,
-    /// Without one there is nothing to count.
-    price: Option<&'a Price>,
-    committed: Cell<Usd>,
-    refused: Cell<usize>,
-}
-
-impl<'a> Money<'a> {
-    fn new(limit: Option<Usd>, price: Option<&'a Price>, spent: Option<Usd>) -> Self {
-        Self {
-            limit,
-            price,
-            committed: Cell::new(spent.unwrap_or_default()),
-            refused: Cell::new(0),
-        }
-    }
-
-    fn worst(&self, run: &CanaryRun) -> Usd {
-        plan::worst_case(std::slice::from_ref(run), self.price).unwrap_or_default()
-    }
-
-    /// Whether the run may be launched; what it may cost counts from now on.
-    fn set_aside(&self, run: &CanaryRun) -> bool {
-        let committed = self.committed.get() + self.worst(run);
-        // Sums of cents are not exact.
-        if self
-            .limit
-            .is_some_and(|limit| committed.0 > limit.0 * (1.0 + 1e-9))
-        {
-            self.refused.set(self.refused.get() + 1);
-            return false;
-        }
-        self.committed.set(committed);
-        true
-    }
-
-    /// What an earlier run paid for counts as if this one had.
-    fn count(&self, cost: Option<Usd>) {
-        self.committed
-            .set(self.committed.get() + cost.unwrap_or_default());
-    }
-
-    /// The run is over: what it really cost takes the place of the worst.
-    fn settle(&self, run: &CanaryRun, cost: Option<Usd>) {
-        let over = self.committed.get() - self.worst(run);
-        self.committed.set(over + cost.unwrap_or_default());
-    }
 }
 
 /// The measurement with what it cost.

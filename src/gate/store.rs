@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use crate::console::{AppError, files};
 use crate::measurement::{Measurement, table};
-use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// A file of measurements in the gate's own folder.
@@ -142,14 +141,6 @@ impl Store {
         }
         self.measurements.push(measurement.clone());
         (measurement, kept)
-    }
-
-    /// What the canaries cost until now; `None` where none has ended, or without a price.
-    pub(crate) fn spent(&self) -> Option<Usd> {
-        self.measurements
-            .iter()
-            .filter_map(|measurement| measurement.cost)
-            .reduce(|sum, cost| sum + cost)
     }
 
     /// Writes the table, of what was measured until now.

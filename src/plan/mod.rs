@@ -6,16 +6,16 @@
 
 mod adaptive;
 mod design;
+mod ledger;
 mod sampling;
-mod spend;
 
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
     next,
 };
 pub use design::{canary, level};
-use spend::worst_case_of;
-pub use spend::{Headroom, TIME_TO_STOP, worst_case};
+use ledger::worst_case_of;
+pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::forecast::FEWEST_RUNS;
@@ -174,14 +174,15 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
-    let mut headroom = Headroom::new(job.canary.spend_limit);
+    // Nothing is spent yet: this tells what would fit.
+    let mut ledger = Ledger::new(job.canary.spend_limit);
     let price = price_of(&job.instance);
     let worst = match &runs {
         PlannedRuns::Fixed(runs) => worst_case(runs, price.as_ref()),
         PlannedRuns::Ladder(sizes) => worst_of_ladder(job, sizes, price.as_ref()),
     };
     if let Some(worst) = worst
-        && !headroom.take(worst)
+        && ledger.reserve(worst).is_none()
     {
         return Err(PlanError::Unknown(format!(
             "the canaries may cost up to {worst}, above the spend limit of {}; raise canary.spend_limit, lower canary.max_runtime or request fewer runs",
@@ -193,7 +194,7 @@ pub fn plan(
         .iter()
         .map(|instance| {
             let alternative = plan_alternative(instance, &runs, alternatives);
-            alternative.within(&mut headroom, price_of)
+            alternative.within(&mut ledger, price_of)
         })
         .collect();
     let hosts = u64::from(job.instance.total_count());
@@ -235,8 +236,7 @@ pub fn plan(
 /// Every size once; the adaptive design repeats a size only for levels of work, or if there are too few sizes.
 fn worst_of_ladder(job: &Job, sizes: &[LadderSize], price: Option<&Price>) -> Option<Usd> {
     let canary = &job.canary;
-    let machines = job.instance.total_count();
-    let once = worst_case_of(canary.max_runtime, machines, price?);
+    let once = worst_case_of(canary.max_runtime, &job.instance, price?);
     let once: Usd = sizes.iter().map(|_| once).sum();
     let is_enough = sizes.len() >= FEWEST_RUNS && job.work.is_none() && once < canary.spend_limit;
     Some(if is_enough { once } else { canary.spend_limit })
@@ -290,11 +290,11 @@ fn plan_alternative(
 impl PlannedAlternative {
     /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit. The runs of a ladder are
     /// reserved one by one, as they are chosen.
-    fn within(mut self, headroom: &mut Headroom, price_of: PriceOf<'_>) -> Self {
+    fn within(mut self, ledger: &mut Ledger, price_of: PriceOf<'_>) -> Self {
         if let Ok(PlannedRuns::Fixed(runs)) = &self.runs {
             self.worst_case = worst_case(runs, price_of(&self.instance).as_ref());
             if let Some(worst) = self.worst_case
-                && !headroom.take(worst)
+                && ledger.reserve(worst).is_none()
             {
                 self.runs = Err(NotMeasured::TooExpensive(worst));
             }
