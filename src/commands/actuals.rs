@@ -10,6 +10,7 @@ use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::exit;
 use crate::forecast::Estimate;
 use crate::gate::backend;
+use crate::gate::gate_run::GateRun;
 use crate::gate::last_report;
 use crate::gate::runner::{self, Runner};
 use crate::gate::store::{OwnFile, Store};
@@ -53,6 +54,7 @@ pub(crate) async fn actuals(
         .map(|job| Ok((*job, forecast_of(&forecasts, job)?)))
         .collect::<Result<Vec<_>, AppError>>()?;
 
+    let gate_run = GateRun::begin(&project)?;
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let mut store = Store::open(&project, OwnFile::Actuals, None)?;
@@ -63,6 +65,7 @@ pub(crate) async fn actuals(
         let mut code = 0;
         for (job, forecast) in forecast_jobs {
             let mut runner = Runner {
+                run_id: &gate_run.id,
                 backend: &backend,
                 store: &mut store,
                 progress: &progress,

@@ -84,7 +84,7 @@ async fn from_history(
     origin: &RunOrigin,
     strictness: Strictness,
 ) -> Result<Report, AppError> {
-    let history = RunHistory::open(project, origin).await?;
+    let history = RunHistory::open(project, origin, None).await?;
     let mut reports = Vec::new();
     let mut notes = Vec::new();
     for one in jobs {
@@ -149,7 +149,7 @@ pub(crate) async fn accept(
     jobs: &[AffectedJob<'_>],
     origin: &RunOrigin,
 ) -> Result<Vec<String>, AppError> {
-    let history = RunHistory::open(project, origin).await?;
+    let history = RunHistory::open(project, origin, None).await?;
     let mut newest = Vec::new();
     for one in jobs {
         history.look_up(&one.job.name).await?;

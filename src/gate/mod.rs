@@ -2,7 +2,7 @@
 
 pub(crate) mod backend;
 mod design_loop;
-mod gate_run;
+pub(crate) mod gate_run;
 mod job_gate;
 pub(crate) mod job_keys;
 pub(crate) mod last_report;

@@ -28,7 +28,8 @@ pub(crate) async fn run(
     loudness: Loudness,
 ) -> Result<GateOutcome, GateFailure> {
     let gate_run = GateRun::begin(project)?;
-    let history = RunHistory::open(project, &request.origin).await?;
+    let run_id = gate_run.id.clone();
+    let history = RunHistory::open(project, &request.origin, Some(&run_id)).await?;
     let tags = gate_run.tags(match request.reuse {
         Reuse::Young => ReusePolicy::Young,
         Reuse::Never => ReusePolicy::Own,
@@ -41,6 +42,7 @@ pub(crate) async fn run(
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
     let mut runner = Runner {
+        run_id: &run_id,
         backend: &backend,
         store: &mut store,
         progress: &progress,

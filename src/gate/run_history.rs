@@ -60,10 +60,19 @@ pub(crate) fn check_of((record, found): &RecordedForecast) -> StoredCheck {
 
 impl RunHistory {
     /// The history that the spec names, for a run of `origin`.
-    pub(crate) async fn open(project: &Project, origin: &RunOrigin) -> Result<Self, AppError> {
+    ///
+    /// Records name it by `run_id`; `None` for who runs no gate.
+    pub(crate) async fn open(
+        project: &Project,
+        origin: &RunOrigin,
+        run_id: Option<&str>,
+    ) -> Result<Self, AppError> {
         Ok(Self {
             history: open_history::open(project, origin.scope).await?,
-            writer: origin.writer.clone(),
+            writer: Writer {
+                run: run_id.map(str::to_owned),
+                ..origin.writer.clone()
+            },
             commit: project.checkout.as_ref().and_then(Checkout::commit),
             entries: RefCell::default(),
             damaged: RefCell::default(),

@@ -20,6 +20,8 @@ use crate::workspace::project::Project;
 
 /// What running needs.
 pub(crate) struct Runner<'a, B> {
+    /// The id of this run of the gate, which every measurement names.
+    pub(crate) run_id: &'a str,
     pub(crate) backend: &'a B,
     pub(crate) store: &'a mut Store,
     pub(crate) progress: &'a Progress,
@@ -100,8 +102,7 @@ pub(crate) async fn run<B: Backend>(
     let (backend, cancellation) = (runner.backend, runner.cancellation);
     let records = runner.records.clone();
     let records = records.as_ref();
-    let run_id = runner.store.run().to_owned();
-    let run_id = run_id.as_str();
+    let run_id = runner.run_id;
     let launches = runs.iter().enumerate().map(|(index, run)| {
         let (launching, bars, too_expensive) = (&launching, &bars, &too_expensive);
         async move {
@@ -147,10 +148,7 @@ pub(crate) async fn run<B: Backend>(
                     measurement,
                     log_tail,
                 }) => {
-                    let measurement = Measurement {
-                        run: Some(run_id.to_owned()),
-                        ..priced(measurement, price)
-                    };
+                    let measurement = of_run(run_id, priced(measurement, price));
                     // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
                     if let Some(records) = records {
                         records.keep(run, &measurement).await;
@@ -188,7 +186,7 @@ pub(crate) async fn run<B: Backend>(
                 let run = &runs[index];
                 let (measurement, log_tail) = match launched {
                     Launched::Before(measurement) => {
-                        let measurement = priced(measurement, price);
+                        let measurement = of_run(run_id, priced(measurement, price));
                         let saved = measurement.reused.and_then(|reused| reused.saved_usd);
                         ledger.borrow_mut().reuse(saved);
                         (measurement, Vec::new())
@@ -208,8 +206,7 @@ pub(crate) async fn run<B: Backend>(
                 for line in &log_tail {
                     runner.progress.say(&format!("  | {}", indented(line)));
                 }
-                let (measurement, kept) = runner.store.append(measurement);
-                if let Err(error) = kept {
+                if let Err(error) = runner.store.append(&measurement) {
                     launching.set(false);
                     failure.get_or_insert(error);
                 }
@@ -242,6 +239,14 @@ enum Launched {
         log_tail: Vec<String>,
         reservation: Reservation,
     },
+}
+
+/// The measurement as one of a run of the gate.
+fn of_run(run_id: &str, measurement: Measurement) -> Measurement {
+    Measurement {
+        run: Some(run_id.to_owned()),
+        ..measurement
+    }
 }
 
 /// The measurement with what it cost.

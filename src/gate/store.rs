@@ -45,8 +45,6 @@ pub(crate) struct Store {
     csv: Option<PathBuf>,
     root: PathBuf,
     measurements: Vec<Measurement>,
-    /// The id of this run of the gate.
-    run: String,
 }
 
 impl Store {
@@ -61,7 +59,6 @@ impl Store {
             csv: None,
             root: project.root.clone(),
             measurements: Vec::new(),
-            run: format!("{:.0}/{}", jiff::Timestamp::now(), std::process::id()),
         };
         match also.map(|path| {
             (
@@ -116,21 +113,9 @@ impl Store {
         Ok(())
     }
 
-    /// The id of this run of the gate.
-    pub(crate) fn run(&self) -> &str {
-        &self.run
-    }
-
-    /// Keeps one measurement, whole or not at all: a line is one write. Gives it back as it was to be kept, and whether it was.
-    pub(crate) fn append(
-        &mut self,
-        measurement: Measurement,
-    ) -> (Measurement, Result<(), AppError>) {
-        let measurement = Measurement {
-            run: Some(self.run.clone()),
-            ..measurement
-        };
-        let line = table::to_json_line(&measurement);
+    /// Keeps one measurement, whole or not at all: a line is one write.
+    pub(crate) fn append(&mut self, measurement: &Measurement) -> Result<(), AppError> {
+        let line = table::to_json_line(measurement);
         let mut kept = Ok(());
         for lines in &mut self.lines {
             let written = lines
@@ -140,7 +125,7 @@ impl Store {
             kept = kept.and(written);
         }
         self.measurements.push(measurement.clone());
-        (measurement, kept)
+        kept
     }
 
     /// Writes the table, of what was measured until now.

@@ -94,6 +94,10 @@ pub struct Writer {
     pub pull_request: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<String>,
+    /// The id of the run of the gate, as its measurements and its training jobs have it; absent in old records, and where a
+    /// person accepted a check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// What started the run.

@@ -50,6 +50,7 @@ fn record(minutes: i64, code: u64, content: Content) -> Record {
             branch: Some("main".to_owned()),
             pull_request: None,
             run_url: None,
+            run: None,
         },
         commit: None,
         code_key: Some(key(code)),
