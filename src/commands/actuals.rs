@@ -3,25 +3,31 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 
+use jiff::Timestamp;
+
 use crate::backend::Backend;
+use crate::backend::sagemaker::RunTags;
+use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, Loudness, print, printable, signals};
 use crate::exit;
 use crate::forecast::Estimate;
-use crate::gate::backend;
+use crate::gate::backend::AnyBackend;
 use crate::gate::gate_run::GateRun;
-use crate::gate::last_report;
+use crate::gate::job_keys::JobKeys;
+use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{self, Runner};
 use crate::gate::store::{OwnFile, Store};
+use crate::history::record::Command;
 use crate::measurement::Measurement;
 use crate::plan::{self, Ledger};
-use crate::report::{InstanceForecast, Report, words};
+use crate::report::{InstanceForecast, words};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Percent, Seconds, Usd};
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
-use crate::workspace::stored_report;
+use crate::workspace::run_origin::RunOrigin;
 
 pub(crate) async fn actuals(
     arguments: &ActualsArguments,
@@ -41,7 +47,6 @@ pub(crate) async fn actuals(
     if let Some(refusal) = refusal {
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
-    let forecasts = last_report(&project)?;
     let jobs: Vec<&Job> = project
         .spec
         .jobs
@@ -49,21 +54,25 @@ pub(crate) async fn actuals(
         .filter(|job| arguments.jobs.is_empty() || arguments.jobs.contains(&job.name))
         .collect();
     project.refuse_not_yet(&jobs)?;
-    let forecast_jobs = jobs
-        .iter()
-        .map(|job| Ok((*job, forecast_of(&forecasts, job)?)))
-        .collect::<Result<Vec<_>, AppError>>()?;
-
     let gate_run = GateRun::begin(&project)?;
+    let origin = RunOrigin::of_environment(&project, Command::Actuals);
+    let history = RunHistory::open(&project, &origin, Some(&gate_run.id)).await?;
+    let pass_env = arguments.pass_env.as_slice();
+    let backend = AnyBackend::of(&project, pass_env, RunTags::of_nobody()).await?;
+    let mut forecast_jobs = Vec::new();
+    for job in jobs {
+        forecast_jobs.push(forecast_job(&project, job, &backend, &history, pass_env).await?);
+    }
+
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let mut store = Store::open(&project, OwnFile::Actuals, None)?;
-    let backend = backend::local(&project, &arguments.pass_env)?;
     let progress = Progress::new(loudness);
-    let mut text = format!("forecast of {:.0}\n\n", forecasts.generated_at);
+    let mut text = String::new();
     let work = async {
         let mut code = 0;
-        for (job, forecast) in forecast_jobs {
+        for one in &forecast_jobs {
+            let job = one.job;
             let mut runner = Runner {
                 run_id: &gate_run.id,
                 backend: &backend,
@@ -72,12 +81,14 @@ pub(crate) async fn actuals(
                 cancellation: &cancellation,
                 records: None,
             };
-            let dataset = backend.list(job).await?;
-            let full = plan::full_run(job, &dataset);
+            let full = plan::full_run(job, &one.dataset);
             let price = project.price(&job.instance);
             let ledger = RefCell::new(Ledger::without_limit());
             let (price, earlier) = (price.as_ref(), Earlier::default());
             let ran = runner::run(&mut runner, job, &[full], price, &ledger, earlier).await;
+            for actual in &ran.measurements {
+                history.keep_full_run(&one.keys, actual).await;
+            }
             if let Some(error) = ran.failure {
                 return Err(error);
             }
@@ -85,7 +96,7 @@ pub(crate) async fn actuals(
                 break;
             }
             for actual in &ran.measurements {
-                compare(&mut text, job, forecast, actual);
+                compare(&mut text, one, actual);
                 if !actual.is_completed() {
                     code = exit::FAILED;
                 }
@@ -96,52 +107,64 @@ pub(crate) async fn actuals(
     let code = interruption.unless_impatient(work, &progress).await?;
     store.finish()?;
     print(&text)?;
-    Ok(code)
+    match history.take_failure() {
+        Some(error) => Err(error.during("keeping the full run in the history")),
+        None => Ok(code),
+    }
 }
 
-/// The report of the last `run` of this spec.
-fn last_report(project: &Project) -> Result<Report, AppError> {
-    let file = last_report::path(project);
-    let advice = "forecast first: `canary-gate run --all`, with the same `--spec`";
-    if !file.exists() {
-        return Err(
-            AppError::usage("there is no forecast to hold a full run against").help(advice),
-        );
-    }
-    let report = stored_report::read(&file)?;
-    if report.spec_hash.as_deref() != Some(project.spec.hash.as_str()) {
-        return Err(
-            AppError::usage("the last forecast was made from another version of the spec")
-                .help(advice),
-        );
-    }
-    Ok(report)
+/// A job, ready for its full run, and the forecast that it is held against.
+struct ForecastJob<'a> {
+    job: &'a Job,
+    dataset: Dataset,
+    keys: JobKeys,
+    made_at: Timestamp,
+    forecast: InstanceForecast,
 }
 
-fn forecast_of<'a>(report: &'a Report, job: &Job) -> Result<&'a InstanceForecast, AppError> {
-    report
-        .jobs
-        .iter()
-        .find(|part| part.name == job.name)
-        .and_then(|part| part.forecasts.first())
-        .ok_or_else(|| {
-            AppError::usage(format!(
-                "the last run made no forecast for job `{}`",
-                job.name
-            ))
-            .help(format!(
-                "forecast first: `canary-gate run --all --job {}`",
-                job.name
-            ))
-        })
+/// What the history has of a job. Runs nothing.
+async fn forecast_job<'a>(
+    project: &Project,
+    job: &'a Job,
+    backend: &AnyBackend,
+    history: &RunHistory,
+    pass_env: &[String],
+) -> Result<ForecastJob<'a>, AppError> {
+    history.look_up(&job.name).await?;
+    history.check_writable(&job.name)?;
+    let dataset = backend.list(job).await?;
+    let keys = JobKeys::of(project, backend, job, &dataset, pass_env).await?;
+    let newest = history.newest_forecast(job, &keys).await?;
+    let found = newest.and_then(|(record, forecast)| {
+        let row = forecast.forecasts.into_iter().next()?;
+        Some((record.recorded_at, row))
+    });
+    let Some((made_at, forecast)) = found else {
+        return Err(AppError::usage(format!(
+            "there is no forecast of job `{}` to hold a full run against: the history has none of this code and data on {}",
+            job.name, job.instance
+        ))
+        .help(format!(
+            "forecast first: `canary-gate run --all --job {}`, with the same `--spec`",
+            job.name
+        )));
+    };
+    Ok(ForecastJob {
+        job,
+        dataset,
+        keys,
+        made_at,
+        forecast,
+    })
 }
 
 /// Forecast and actual of one job, side by side.
-fn compare(text: &mut String, job: &Job, forecast: &InstanceForecast, actual: &Measurement) {
+fn compare(text: &mut String, one: &ForecastJob<'_>, actual: &Measurement) {
+    let (job, forecast) = (one.job, &one.forecast);
     let _ = writeln!(
         text,
-        "{} · full run on {}: {}",
-        job.name, job.instance, actual.outcome
+        "{} · full run on {}: {} · forecast of {:.0}",
+        job.name, job.instance, actual.outcome, one.made_at
     );
     if let Some(line) = actual.outcome.last_line() {
         let _ = writeln!(text, "  last line  {}", printable(line));

@@ -62,7 +62,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
     };
     let gated = gate::run(&project, &request, signals::watch()?, loudness).await?;
     let found = gated.report(&project, Vec::new(), strictness);
-    publish::publish_and_keep(found, &project, arguments.output.format, &outputs)
+    publish::publish_found(found, arguments.output.format, &outputs)
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.

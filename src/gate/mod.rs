@@ -5,7 +5,6 @@ mod design_loop;
 pub(crate) mod gate_run;
 mod job_gate;
 pub(crate) mod job_keys;
-pub(crate) mod last_report;
 pub(crate) mod open_history;
 mod outcome;
 pub(crate) mod pass_env;

@@ -4,18 +4,17 @@ use std::cell::{Cell, RefCell};
 
 use crate::assess::whole_report;
 use crate::backend::sagemaker::ReusePolicy;
-use crate::console::files;
 use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend::AnyBackend;
 use crate::gate::gate_run::GateRun;
+use crate::gate::job_gate;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::store::{OwnFile, Store};
-use crate::gate::{job_gate, last_report};
 use crate::plan::Ledger;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -36,7 +35,6 @@ pub(crate) async fn run(
     });
     let backend = AnyBackend::of(project, request.pass_env, tags).await?;
     let mut store = Store::open(project, OwnFile::Canaries, request.measurements)?;
-    files::check_target(&last_report::path(project), &project.root)?;
     project.warn(loudness);
 
     let cancellation = interruption.cancellation.clone();

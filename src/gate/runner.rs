@@ -55,21 +55,24 @@ impl Records<'_> {
         }
     }
 
-    /// Keeps a measurement for runs to come, unless the code was edited meanwhile: then nobody knows what was measured.
+    /// Keeps a measurement. A canary without a key is never reused: one of unknown code, or of code that was edited while it
+    /// ran.
     async fn keep(&self, run: &CanaryRun, measurement: &Measurement) {
-        let Some(key) = self.keys.canary(run) else {
-            return;
-        };
         // A training job has its own copy of the code from the beginning.
         let is_local = self.project.spec.backend == BackendKind::Local;
-        if is_local && self.project.code_key(self.job).ok().flatten() != self.keys.code {
+        let is_edited =
+            is_local && self.project.code_key(self.job).ok().flatten() != self.keys.code;
+        let keys = if is_edited {
             say(
                 "warning: the code was changed while a canary ran; what it measured is kept for no other run",
             );
-            return;
-        }
+            self.keys.without_code()
+        } else {
+            self.keys.clone()
+        };
+        let key = keys.canary(run);
         self.history
-            .keep_canary(&self.keys, &key, measurement)
+            .keep_canary(&keys, key.as_ref(), measurement)
             .await;
     }
 }

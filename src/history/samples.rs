@@ -62,7 +62,7 @@ fn record(minutes: i64, code: u64, content: Content) -> Record {
 
 pub(super) fn canary(minutes: i64, canary: u64) -> Record {
     let content = Content::Canary {
-        canary_key: key(canary),
+        canary_key: Some(key(canary)),
         measurement: Box::new(measurement(JOB)),
     };
     record(minutes, 1, content)

@@ -5,7 +5,7 @@ use crate::instance::{InstanceConfiguration, Price};
 use crate::measurement::Measurement;
 use crate::units::{Seconds, Usd};
 
-/// A run is billed until it has stopped; ending it takes up to two minutes beyond its limit.
+/// A run is billed until it has stopped, which takes up to two minutes beyond its limit.
 pub const TIME_TO_STOP: Seconds = Seconds(120.0);
 
 /// Sums of cents are not exact: this part of the limit may be rounding.
@@ -119,7 +119,7 @@ fn sum(one: Option<Usd>, other: Option<Usd>) -> Option<Usd> {
     one.into_iter().chain(other).reduce(|sum, usd| sum + usd)
 }
 
-/// The most that `runs` can cost; `None` without a price, and then the spend limit does not apply.
+/// The most that `runs` can cost; `None` without a price, in which case the spend limit does not apply.
 pub fn worst_case(runs: &[CanaryRun], price: Option<&Price>) -> Option<Usd> {
     let price = price?;
     let of_run = |run: &CanaryRun| {

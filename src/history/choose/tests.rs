@@ -107,7 +107,7 @@ async fn a_key_is_the_same_in_all_its_digits() {
     let mut other = canary(2, 5);
     let same_start = format!("{}{}", &key(5)[..16], "f".repeat(48));
     if let Content::Canary { canary_key, .. } = &mut other.content {
-        canary_key.clone_from(&same_start);
+        *canary_key = Some(same_start.clone());
     }
     let mut other_code = forecast(2, 5);
     other_code.code_key = Some(same_start.clone());

@@ -5,7 +5,7 @@ use crate::units::UsdPerHour;
 
 /// What happens to an account, in cents.
 #[derive(Debug, Clone, Copy)]
-enum Event {
+enum LedgerEvent {
     /// A run is launched that may cost so much; whether it fits.
     Launch(u32, bool),
     /// The oldest run that is under way has ended: billed so much, or without a price.
@@ -21,12 +21,12 @@ fn cents(amount: u32) -> Usd {
 }
 
 /// The account after `events`, with a limit of a dollar.
-fn after(events: &[Event]) -> Ledger {
+fn after(events: &[LedgerEvent]) -> Ledger {
     let mut ledger = Ledger::new(Usd(1.0));
     let mut under_way = std::collections::VecDeque::new();
     for event in events {
         match *event {
-            Event::Launch(worst, fits) => {
+            LedgerEvent::Launch(worst, fits) => {
                 let before = ledger;
                 let reservation = ledger.reserve(cents(worst));
                 assert_eq!(reservation.is_some(), fits, "{event:?} of {events:?}");
@@ -35,12 +35,12 @@ fn after(events: &[Event]) -> Ledger {
                 }
                 under_way.extend(reservation);
             }
-            Event::End(billed) => {
+            LedgerEvent::End(billed) => {
                 let reservation = under_way.pop_front().expect("a run is under way");
                 ledger.settle(reservation, billed.map(cents));
             }
-            Event::Lose => drop(under_way.pop_front()),
-            Event::Reuse(saved) => ledger.reuse(saved.map(cents)),
+            LedgerEvent::Lose => drop(under_way.pop_front()),
+            LedgerEvent::Reuse(saved) => ledger.reuse(saved.map(cents)),
         }
     }
     ledger
@@ -48,10 +48,10 @@ fn after(events: &[Event]) -> Ledger {
 
 #[test]
 fn what_was_billed_takes_the_place_of_what_was_reserved() {
-    use Event::{End, Launch, Lose, Reuse};
+    use LedgerEvent::{End, Launch, Lose, Reuse};
 
     // Events; billed, saved and committed, in cents.
-    type Row<'a> = (&'a [Event], Option<u32>, Option<u32>, u32);
+    type Row<'a> = (&'a [LedgerEvent], Option<u32>, Option<u32>, u32);
     let table: [Row; 11] = [
         (&[], None, None, 0),
         (&[Launch(100, true)], None, None, 100),
