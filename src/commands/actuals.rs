@@ -10,15 +10,15 @@ use crate::backend::sagemaker::RunTags;
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::progress::{Earlier, Progress};
-use crate::console::{AppError, Loudness, print, printable, signals};
+use crate::console::{AppError, Loudness, files, print, printable, signals};
 use crate::exit;
 use crate::forecast::Estimate;
 use crate::gate::backend::AnyBackend;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
+use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{self, Runner};
-use crate::gate::store::{OwnFile, Store};
 use crate::history::record::Command;
 use crate::measurement::Measurement;
 use crate::plan::{self, Ledger};
@@ -66,7 +66,7 @@ pub(crate) async fn actuals(
 
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
-    let mut store = Store::open(&project, OwnFile::Actuals, None)?;
+    files::make_state_folder(&project.state_folder())?;
     let progress = Progress::new(loudness);
     let mut text = String::new();
     let work = async {
@@ -76,7 +76,7 @@ pub(crate) async fn actuals(
             let mut runner = Runner {
                 run_id: &gate_run.id,
                 backend: &backend,
-                store: &mut store,
+                file: &mut MeasurementsFile::Nowhere,
                 progress: &progress,
                 cancellation: &cancellation,
                 records: None,
@@ -105,7 +105,6 @@ pub(crate) async fn actuals(
         Ok(code)
     };
     let code = interruption.unless_impatient(work, &progress).await?;
-    store.finish()?;
     print(&text)?;
     match history.take_failure() {
         Some(error) => Err(error.during("keeping the full run in the history")),

@@ -4,17 +4,18 @@ use std::cell::{Cell, RefCell};
 
 use crate::assess::whole_report;
 use crate::backend::sagemaker::ReusePolicy;
+use crate::console::files;
 use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend::AnyBackend;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_gate;
+use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
-use crate::gate::store::{OwnFile, Store};
 use crate::plan::Ledger;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -34,7 +35,8 @@ pub(crate) async fn run(
         Reuse::Never => ReusePolicy::Own,
     });
     let backend = AnyBackend::of(project, request.pass_env, tags).await?;
-    let mut store = Store::open(project, OwnFile::Canaries, request.measurements)?;
+    let mut file = MeasurementsFile::open(request.measurements, &project.root)?;
+    files::make_state_folder(&project.state_folder())?;
     project.warn(loudness);
 
     let cancellation = interruption.cancellation.clone();
@@ -42,7 +44,7 @@ pub(crate) async fn run(
     let mut runner = Runner {
         run_id: &run_id,
         backend: &backend,
-        store: &mut store,
+        file: &mut file,
         progress: &progress,
         cancellation: &cancellation,
         records: None,
@@ -68,7 +70,7 @@ pub(crate) async fn run(
         gated.map(|gated| (gated, finished))
     };
     let gated = interruption.unless_impatient(work, &progress).await;
-    let written = store.finish();
+    let written = file.finish();
     let spent = (ledgers.iter())
         .filter_map(|ledger| ledger.borrow().billed())
         .reduce(|sum, billed| sum + billed);

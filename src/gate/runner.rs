@@ -9,9 +9,9 @@ use crate::canary::CanaryRun;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, indented, say};
 use crate::gate::job_keys::JobKeys;
+use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
-use crate::gate::store::Store;
 use crate::instance::Price;
 use crate::measurement::{Measurement, Reused};
 use crate::plan::{self, Ledger, Reservation};
@@ -23,7 +23,7 @@ pub(crate) struct Runner<'a, B> {
     /// The id of this run of the gate, which every measurement names.
     pub(crate) run_id: &'a str,
     pub(crate) backend: &'a B,
-    pub(crate) store: &'a mut Store,
+    pub(crate) file: &'a mut MeasurementsFile,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
     /// `None` where nothing is kept of the job's runs, and none is taken over.
@@ -209,7 +209,7 @@ pub(crate) async fn run<B: Backend>(
                 for line in &log_tail {
                     runner.progress.say(&format!("  | {}", indented(line)));
                 }
-                if let Err(error) = runner.store.append(&measurement) {
+                if let Err(error) = runner.file.append(&measurement) {
                     launching.set(false);
                     failure.get_or_insert(error);
                 }

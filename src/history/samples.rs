@@ -68,6 +68,26 @@ pub(super) fn canary(minutes: i64, canary: u64) -> Record {
     record(minutes, 1, content)
 }
 
+/// A canary of unknown code.
+pub(super) fn canary_without_key(minutes: i64) -> Record {
+    let content = Content::Canary {
+        canary_key: None,
+        measurement: Box::new(measurement(JOB)),
+    };
+    Record {
+        code_key: None,
+        ..record(minutes, 1, content)
+    }
+}
+
+pub(super) fn full_run(minutes: i64, code: u64) -> Record {
+    let measurement = Box::new(Measurement {
+        fraction: Fraction(1.0),
+        ..measurement(JOB)
+    });
+    record(minutes, code, Content::FullRun { measurement })
+}
+
 pub(super) fn forecast(minutes: i64, code: u64) -> Record {
     let instance = InstanceForecast {
         instance: "ml.m5.2xlarge".parse().unwrap(),

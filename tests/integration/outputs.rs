@@ -84,7 +84,7 @@ fn nothing_is_written_through_a_link() {
         .complained("reports is a link");
     assert_eq!(project.read("precious"), "keep me");
     // Refused before anything ran.
-    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+    assert!(project.recorded("canary").is_empty());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_runs() {
         .run(&["run", "--all", "--measurements", "runs.txt"])
         .ended_with(2)
         .complained("name it .jsonl or .csv");
-    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+    assert!(project.recorded("canary").is_empty());
 }
 
 #[test]
@@ -163,9 +163,11 @@ fn stored_reports_are_rendered_again_and_merged() {
 
 #[test]
 fn half_a_line_of_a_killed_gate_spoils_nothing() {
-    let project = quick().file(".canary-gate/measurements.jsonl", "{\"schema_ver");
-    project.run(&["run", "--all", "--quiet"]).ended_with(0);
-    let lines = project.read(".canary-gate/measurements.jsonl");
+    let project = quick().file("kept.jsonl", "{\"schema_ver");
+    project
+        .run(&["run", "--all", "--quiet", "--measurements", "kept.jsonl"])
+        .ended_with(0);
+    let lines = project.read("kept.jsonl");
     assert_eq!(lines.lines().count(), 7, "{lines}");
     for line in lines.lines().skip(1) {
         serde_json::from_str::<serde_json::Value>(line).unwrap();

@@ -2,7 +2,9 @@ use std::fs;
 
 use super::*;
 use crate::history::record::Content;
-use crate::history::samples::{JOB, Sample, at, baseline, canary, forecast, key};
+use crate::history::samples::{
+    JOB, Sample, at, baseline, canary, canary_without_key, forecast, full_run, key,
+};
 
 const LATER: i64 = 24 * 60;
 
@@ -99,6 +101,23 @@ async fn another_pull_request_is_no_baseline() {
         .baseline(&entries, JOB, &of(Some(&key(7)), "main"))
         .await;
     assert!(found.unwrap().record.is_none());
+}
+
+#[tokio::test]
+async fn a_canary_without_a_key_and_a_full_run_are_never_found() {
+    let sample = Sample::new(Scope::Main);
+    for record in [canary_without_key(1), full_run(2, 5)] {
+        sample.keep(&record).await;
+    }
+    let entries = entries(&sample.history).await;
+    for wanted in [key(5), "0".repeat(64)] {
+        let canary = sample
+            .history
+            .newest_canary(&entries, JOB, &wanted, |_| true)
+            .await;
+        assert!(canary.unwrap().record.is_none());
+    }
+    assert_eq!(forecasts(&entries, JOB).count(), 0);
 }
 
 #[tokio::test]

@@ -51,8 +51,8 @@ fn what_was_billed_takes_the_place_of_what_was_reserved() {
     use LedgerEvent::{End, Launch, Lose, Reuse};
 
     // Events; billed, saved and committed, in cents.
-    type Row<'a> = (&'a [LedgerEvent], Option<u32>, Option<u32>, u32);
-    let table: [Row; 11] = [
+    type Example<'a> = (&'a [LedgerEvent], Option<u32>, Option<u32>, u32);
+    let table: [Example; 11] = [
         (&[], None, None, 0),
         (&[Launch(100, true)], None, None, 100),
         (&[Launch(101, false)], None, None, 0),
