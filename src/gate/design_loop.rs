@@ -25,17 +25,17 @@ use crate::workspace::project::Project;
 /// of what certainty allows: two small runs cannot tell a law, and the third one may lie far out.
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
 
-/// What the canaries of a job gave.
+/// The results of a job's canaries.
 pub(crate) struct JobMeasurements {
     /// On `instance` and on the alternatives.
     pub(crate) measurements: Vec<Measurement>,
-    /// Why there are fewer on `instance` than a forecast needs: they could not be afforded, or be run today.
+    /// Why there are fewer on `instance` than a forecast needs: they were not affordable, or could not be run today.
     pub(crate) broke_off: Option<String>,
-    /// What a person must mend; it ended the canaries on `instance`.
+    /// The error that ended the canaries on `instance`, if a person must fix it.
     pub(crate) failure: Option<AppError>,
 }
 
-/// Measures what the plan asks for. An alternative never fails the job: one that cannot be run is given up in the plan.
+/// Runs the plan's canaries. An alternative never fails the job: one that cannot be run is marked so in the plan.
 pub(crate) async fn measure(
     project: &Project,
     plan: &mut Plan,

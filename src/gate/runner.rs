@@ -1,4 +1,5 @@
-//! Running canaries: bounded, in plan order, each measurement kept as it comes, nothing launched after one failed.
+//! Runs canaries: a bounded number at a time, results in plan order, each measurement kept as its run ends, nothing launched
+//! after a failure.
 
 use std::cell::{Cell, RefCell};
 
@@ -26,23 +27,23 @@ pub(crate) struct Runner<'a, B> {
     pub(crate) file: &'a mut MeasurementsFile,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
-    /// `None` where nothing is kept of the job's runs, and none is taken over.
+    /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<Records<'a>>,
 }
 
-/// Where canaries of one job are looked for before they are run, and kept after.
+/// The records of one job's canaries: read before a canary is run, written after.
 #[derive(Clone)]
 pub(crate) struct Records<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
     pub(crate) history: &'a RunHistory,
     pub(crate) keys: JobKeys,
-    /// Whether canaries of earlier runs may stand for those of this one.
+    /// Whether this run may reuse canaries of earlier runs.
     pub(crate) reuse: Reuse,
 }
 
 impl Records<'_> {
-    /// The canary of an earlier run that stands for this one.
+    /// The canary of an earlier run that replaces this one.
     async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
@@ -58,7 +59,7 @@ impl Records<'_> {
     /// Keeps a measurement. A canary without a key is never reused: one of unknown code, or of code that was edited while it
     /// ran.
     async fn keep(&self, run: &CanaryRun, measurement: &Measurement) {
-        // A training job has its own copy of the code from the beginning.
+        // A training job has its own copy of the code from its start.
         let is_local = self.project.spec.backend == BackendKind::Local;
         let is_edited =
             is_local && self.project.code_key(self.job).ok().flatten() != self.keys.code;
@@ -83,7 +84,7 @@ pub(crate) struct Ran {
     pub(crate) measurements: Vec<Measurement>,
     /// Why it broke off.
     pub(crate) failure: Option<AppError>,
-    /// How many were not launched, since earlier ones cost more than they were to.
+    /// How many were not launched, since earlier ones cost more than expected.
     pub(crate) too_expensive: usize,
 }
 
