@@ -21,7 +21,7 @@ use canary_gate::aws::Aws;
 use canary_gate::backend::sagemaker::listing;
 use canary_gate::canary::{ChannelData, Dataset};
 use canary_gate::instance::Offer;
-use canary_gate::plan::{self, Alternatives};
+use canary_gate::plan::{self, Alternatives, PlannedRuns};
 use canary_gate::spec::{self, SpecSource};
 
 const OBJECTS: usize = 1_000_000;
@@ -177,12 +177,13 @@ fn list() {
     };
     let plan = plan::plan(job, &dataset, &Offer::unknown, Alternatives::Measure);
     let plan = plan.expect("a million objects can be planned");
-    let drawn: usize = (plan.runs.iter())
-        .map(|run| run.channels[0].objects.len())
-        .sum();
+    let PlannedRuns::Fixed(runs) = &plan.runs else {
+        panic!("the spec asks for the fixed design");
+    };
+    let drawn: usize = (runs.iter()).map(|run| run.channels[0].objects.len()).sum();
     step(&format!(
         "{} canaries with {drawn} objects and {} alternatives planned",
-        plan.runs.len(),
+        runs.len(),
         plan.alternatives.len()
     ));
 }

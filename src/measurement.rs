@@ -23,8 +23,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     pub schema_version: u32,
-    /// Which run of the gate it belongs to: `2026-11-21T05:30:00Z/4711`, so that ids sort by time. Absent where the table
-    /// it was read from does not say.
+    /// The id of the run of the gate: `2026-11-21T05:30:00Z/4711/0a1b2c3d`, in GitHub Actions the workflow run's number. Absent
+    /// where the table it was read from does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     pub job: String,

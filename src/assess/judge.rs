@@ -10,6 +10,7 @@ use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
+use crate::plan::Ledger;
 use crate::report::{
     ClosestFit, Delta, InstanceForecast, JobReport, LimitNeeded, Recommendation, Spend,
 };
@@ -301,11 +302,9 @@ fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
 
 /// The time and money of one run's canaries.
 fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
+    let ledger = Ledger::of(measurements);
     Spend {
-        canary_usd: measurements
-            .iter()
-            .filter_map(|measurement| measurement.cost)
-            .reduce(|sum, cost| sum + cost),
+        canary_usd: ledger.billed(),
         canary_seconds: measurements
             .iter()
             .filter(|measurement| measurement.reused.is_none())
@@ -316,10 +315,7 @@ fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option
             })
             // The sum of no numbers is a negative zero.
             .fold(Seconds(0.0), |sum, time| sum + time),
-        saved_usd: measurements
-            .iter()
-            .filter_map(|measurement| measurement.reused?.saved_usd)
-            .reduce(|sum, saved| sum + saved),
+        saved_usd: ledger.saved(),
         worst_case_usd: worst_case,
         full_run_usd: full_run,
     }

@@ -12,7 +12,7 @@ use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::plan::{NotMeasured, Plan};
+use crate::plan::{LadderSize, NotMeasured, Plan, PlannedRuns};
 use crate::spec::{BackendKind, Job};
 use crate::units::{Bytes, Fraction, Percent, Seconds};
 
@@ -135,14 +135,15 @@ impl ReplayBackend {
     }
 
     /// Fails unless the recording has enough runs of the ladder's sizes for a forecast at all.
-    fn check_ladder(&self, job: &Job, ladder: &[CanaryRun]) -> Result<(), BackendError> {
-        let Some(first) = ladder.first() else {
-            return Ok(());
-        };
-        let instance = &first.instance;
+    fn check_ladder(
+        &self,
+        job: &Job,
+        instance: &InstanceConfiguration,
+        ladder: &[LadderSize],
+    ) -> Result<(), BackendError> {
         let left: Vec<u32> = ladder
             .iter()
-            .map(|run| self.left(job, instance, run.fraction, None))
+            .map(|size| self.left(job, instance, size.fraction, None))
             .filter(|left| *left > 0)
             .collect();
         if left.len() >= FEWEST_SIZES && left.iter().sum::<u32>() as usize >= FEWEST_RUNS {
@@ -155,7 +156,7 @@ impl ReplayBackend {
             left.iter().sum::<u32>(),
             left.len(),
         );
-        let fractions: Vec<Fraction> = ladder.iter().map(|run| run.fraction).collect();
+        let fractions: Vec<Fraction> = ladder.iter().map(|size| size.fraction).collect();
         Err(BackendError::new(
             what,
             self.way_out(job, instance, &fractions),
@@ -368,19 +369,15 @@ impl<'a> Session<'a> for ReplayJob<'a> {
     }
 
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
-        let is_adaptive = plan.is_adaptive;
-        let check = |runs: &[CanaryRun]| {
-            if is_adaptive {
-                self.backend.check_ladder(self.job, runs)
-            } else {
-                self.backend.check(self.job, runs)
-            }
+        let check = |instance: &InstanceConfiguration, runs: &PlannedRuns| match runs {
+            PlannedRuns::Fixed(runs) => self.backend.check(self.job, runs),
+            PlannedRuns::Ladder(sizes) => self.backend.check_ladder(self.job, instance, sizes),
         };
-        check(&plan.runs)?;
+        check(&self.job.instance, &plan.runs)?;
         let mut given_up = Vec::new();
         for alternative in &mut plan.alternatives {
             if let Ok(runs) = &alternative.runs
-                && let Err(error) = check(runs)
+                && let Err(error) = check(&alternative.instance, runs)
             {
                 given_up.push(error);
                 alternative.runs = Err(NotMeasured::CouldNotRun);

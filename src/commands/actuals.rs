@@ -1,26 +1,35 @@
 //! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 
+use jiff::Timestamp;
+
 use crate::backend::sagemaker::RunTags;
+use crate::backend::{Backend, Ready};
+use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::progress::{Earlier, Progress};
-use crate::console::{AppError, Loudness, print, printable, signals};
+use crate::console::{AppError, Loudness, files, print, printable, signals};
+use crate::exit;
 use crate::forecast::Estimate;
 use crate::gate::backend;
-use crate::gate::last_report;
+use crate::gate::gate_run::GateRun;
+use crate::gate::job_keys::JobKeys;
+use crate::gate::measurements_file::MeasurementsFile;
+use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{self, Runner};
-use crate::gate::store::{OwnFile, Store};
+use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
 use crate::metric::Metric;
-use crate::report::{InstanceForecast, Report, words};
+use crate::plan::{self, Ledger};
+use crate::report::{InstanceForecast, words};
 use crate::spec::Job;
 use crate::units::{Bytes, Percent, Seconds, Usd};
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
-use crate::workspace::stored_report;
-use crate::{exit, plan};
+use crate::workspace::run_origin::RunOrigin;
 
 pub(crate) async fn actuals(
     arguments: &ActualsArguments,
@@ -36,7 +45,6 @@ pub(crate) async fn actuals(
         };
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
-    let forecasts = last_report(&project)?;
     let jobs: Vec<&Job> = project
         .spec
         .jobs
@@ -44,35 +52,48 @@ pub(crate) async fn actuals(
         .filter(|job| arguments.jobs.is_empty() || arguments.jobs.contains(&job.name))
         .collect();
     project.refuse_not_yet(&jobs)?;
-    let forecast_jobs = jobs
-        .iter()
-        .map(|job| Ok((*job, forecast_of(&forecasts, job)?)))
-        .collect::<Result<Vec<_>, AppError>>()?;
+    let gate_run = GateRun::begin(&project)?;
+    let origin = RunOrigin::of_environment(&project, Command::Actuals);
+    let history = RunHistory::open(&project, &origin, Some(&gate_run.id)).await?;
+    let pass_env = arguments.pass_env.as_slice();
+    let backend = backend::backend_of(&project, pass_env, RunTags::of_nobody()).await?;
+    let mut forecast_jobs = Vec::new();
+    for job in jobs {
+        forecast_jobs.push(forecast_job(&project, job, &*backend, &history, pass_env).await?);
+    }
 
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
-    let mut store = Store::open(&project, OwnFile::Actuals, None)?;
-    let tags = RunTags::of_nobody();
-    let backend = backend::backend_of(&project, &arguments.pass_env, tags).await?;
+    files::make_state_folder(&project.state_folder())?;
     let progress = Progress::new(loudness);
-    let mut text = format!("forecast of {:.0}\n\n", forecasts.generated_at);
+    let mut text = String::new();
     let work = async {
         let mut code = 0;
-        for (job, forecast) in forecast_jobs {
+        for one in &forecast_jobs {
+            let job = one.job;
             let mut runner = Runner {
-                store: &mut store,
+                run_id: &gate_run.id,
+                file: &mut MeasurementsFile::Nowhere,
                 progress: &progress,
                 cancellation: &cancellation,
                 records: None,
             };
-            let mut session = backend::open(&*backend, &project, job).await?;
-            let dataset = session.list().await?.dataset;
-            let full = plan::full_run(job, &dataset);
-            let planned = backend::planned(&project, job, &dataset, &mut [])?;
-            let ready = session.prepare(planned).await?;
-            let offer = project.offer(&job.instance, &|kind| ready.capacity(kind));
-            let none = Earlier::none();
-            let ran = runner::run(&mut runner, &*ready, job, &[full], &offer, None, none).await;
+            let full = plan::full_run(job, &one.dataset);
+            let ledger = RefCell::new(Ledger::without_limit());
+            let (ready, earlier) = (&*one.ready, Earlier::default());
+            let ran = runner::run(
+                &mut runner,
+                ready,
+                job,
+                &[full],
+                &one.offer,
+                &ledger,
+                earlier,
+            )
+            .await;
+            for actual in &ran.measurements {
+                history.keep_full_run(&one.keys, actual).await;
+            }
             if let Some(error) = ran.failure {
                 return Err(error);
             }
@@ -80,7 +101,7 @@ pub(crate) async fn actuals(
                 break;
             }
             for actual in &ran.measurements {
-                compare(&mut text, job, forecast, actual, &offer);
+                compare(&mut text, one, actual);
                 if !actual.is_completed() {
                     code = exit::FAILED;
                 }
@@ -89,60 +110,74 @@ pub(crate) async fn actuals(
         Ok(code)
     };
     let code = interruption.unless_impatient(work, &progress).await?;
-    store.finish()?;
     print(&text)?;
-    Ok(code)
+    match history.take_failure() {
+        Some(error) => Err(error.during("keeping the full run in the history")),
+        None => Ok(code),
+    }
 }
 
-/// The report of the last `run` of this spec.
-fn last_report(project: &Project) -> Result<Report, AppError> {
-    let file = last_report::path(project);
-    let advice = "forecast first: `canary-gate run --all`, with the same `--spec`";
-    if !file.exists() {
-        return Err(
-            AppError::usage("there is no forecast to hold a full run against").help(advice),
-        );
-    }
-    let report = stored_report::read(&file)?;
-    if report.spec_hash.as_deref() != Some(project.spec.hash.as_str()) {
-        return Err(
-            AppError::usage("the last forecast was made from another version of the spec")
-                .help(advice),
-        );
-    }
-    Ok(report)
+/// A job, ready for its full run, and the forecast that it is held against.
+struct ForecastJob<'a> {
+    job: &'a Job,
+    dataset: Dataset,
+    ready: Box<dyn Ready + 'a>,
+    /// The job's instance, with its price.
+    offer: Offer,
+    keys: JobKeys,
+    made_at: Timestamp,
+    forecast: InstanceForecast,
 }
 
-fn forecast_of<'a>(report: &'a Report, job: &Job) -> Result<&'a InstanceForecast, AppError> {
-    report
-        .jobs
-        .iter()
-        .find(|part| part.name == job.name)
-        .and_then(|part| part.forecasts.first())
-        .ok_or_else(|| {
-            AppError::usage(format!(
-                "the last run made no forecast for job `{}`",
-                job.name
-            ))
-            .help(format!(
-                "forecast first: `canary-gate run --all --job {}`",
-                job.name
-            ))
-        })
+/// What the history has of a job. Runs nothing.
+async fn forecast_job<'a>(
+    project: &'a Project,
+    job: &'a Job,
+    backend: &'a dyn Backend,
+    history: &RunHistory,
+    pass_env: &[String],
+) -> Result<ForecastJob<'a>, AppError> {
+    history.look_up(&job.name).await?;
+    history.check_writable(&job.name)?;
+    let mut session = backend::open(backend, project, job).await?;
+    let dataset = session.list().await?.dataset;
+    let planned = backend::planned(project, job, &dataset, &mut [])?;
+    let ready = session.prepare(planned).await?;
+    let keys = JobKeys::of(ready.keys(&dataset).await?, pass_env);
+    let newest = history.newest_forecast(job, &keys).await?;
+    let found = newest.and_then(|(record, forecast)| {
+        let row = forecast.forecasts.into_iter().next()?;
+        Some((record.recorded_at, row))
+    });
+    let Some((made_at, forecast)) = found else {
+        return Err(AppError::usage(format!(
+            "there is no forecast of job `{}` to hold a full run against: the history has none of this code and data on {}",
+            job.name, job.instance
+        ))
+        .help(format!(
+            "forecast first: `canary-gate run --all --job {}`, with the same `--spec`",
+            job.name
+        )));
+    };
+    let offer = project.offer(&job.instance, &|kind| ready.capacity(kind));
+    Ok(ForecastJob {
+        job,
+        dataset,
+        ready,
+        offer,
+        keys,
+        made_at,
+        forecast,
+    })
 }
 
 /// Forecast and actual of one job, side by side.
-fn compare(
-    text: &mut String,
-    job: &Job,
-    forecast: &InstanceForecast,
-    actual: &Measurement,
-    offer: &Offer,
-) {
+fn compare(text: &mut String, one: &ForecastJob<'_>, actual: &Measurement) {
+    let (job, forecast) = (one.job, &one.forecast);
     let _ = writeln!(
         text,
-        "{} · full run on {}: {}",
-        job.name, job.instance, actual.outcome
+        "{} · full run on {}: {} · forecast of {:.0}",
+        job.name, job.instance, actual.outcome, one.made_at
     );
     if let Some(line) = actual.outcome.last_line() {
         let _ = writeln!(text, "  last line  {}", printable(line));
@@ -153,7 +188,7 @@ fn compare(
     }
     let usage = &actual.usage;
     let memory = usage.memory.as_ref();
-    let cost_per_step = actual.step_seconds.and_then(|time| offer.cost(time));
+    let cost_per_step = actual.step_seconds.and_then(|time| one.offer.cost(time));
     let rows: [Row<'_>; 6] = [
         (
             "time",

@@ -62,7 +62,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
     };
     let gated = gate::run(&project, &request, signals::watch()?, loudness).await?;
     let found = gated.report(&project, Vec::new(), strictness);
-    publish::publish_and_keep(found, &project, arguments.output.format, &outputs)
+    publish::publish_found(found, arguments.output.format, &outputs)
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.
@@ -84,7 +84,7 @@ async fn from_history(
     origin: &RunOrigin,
     strictness: Strictness,
 ) -> Result<Report, AppError> {
-    let history = RunHistory::open(project, origin).await?;
+    let history = RunHistory::open(project, origin, None).await?;
     let mut reports = Vec::new();
     let mut notes = Vec::new();
     for one in jobs {
@@ -148,7 +148,7 @@ pub(crate) async fn accept(
     jobs: &[AffectedJob<'_>],
     origin: &RunOrigin,
 ) -> Result<Vec<String>, AppError> {
-    let history = RunHistory::open(project, origin).await?;
+    let history = RunHistory::open(project, origin, None).await?;
     let mut newest = Vec::new();
     for one in jobs {
         history.look_up(&one.job.name).await?;

@@ -122,10 +122,11 @@ fn newest_run(measurements: &[Measurement], job: &str) -> (Vec<Measurement>, Opt
             .iter()
             .filter(|measurement| measurement.job == job)
     };
-    // Ids begin with the time, so they sort by it.
+    // GitHub's ids are numbers, so time alone tells which is newest; of one time, the last in the file.
     let newest = of_job()
-        .filter_map(|measurement| measurement.run.as_ref())
-        .max();
+        .filter_map(|measurement| Some((measurement.ended_at, measurement.run.as_ref()?)))
+        .max_by_key(|(ended_at, _)| *ended_at)
+        .map(|(_, run)| run);
     let kept: Vec<Measurement> = of_job()
         .filter(|measurement| measurement.run.as_ref() == newest)
         .cloned()

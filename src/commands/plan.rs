@@ -10,9 +10,9 @@ use crate::cli::PlanArguments;
 use crate::console::{AppError, print, printable};
 use crate::gate::backend;
 use crate::instance::tables;
-use crate::plan::{self, Alternatives, Plan, PlanError};
-use crate::spec::{Job, Traits};
-use crate::units::Bytes;
+use crate::plan::{self, Alternatives, LadderSize, Plan, PlanError, PlannedRuns};
+use crate::spec::Traits;
+use crate::units::{Bytes, Fraction};
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::{base_policy, changed_files};
@@ -67,13 +67,10 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     for affected in &affected {
         let job = affected.job;
         let mut session = backend::open(&*backend, &project, job).await?;
-        let ListedData {
-            dataset,
-            knows_bytes,
-        } = session.list().await?;
+        let listed = session.list().await?;
         match plan::plan(
             job,
-            &dataset,
+            &listed.dataset,
             &|instance| project.offer(instance, &tables::capacity),
             alternatives,
         ) {
@@ -83,7 +80,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                 let of_policy = project.policy.notes_of(&job.name).iter();
                 plan.notes.extend(of_policy.map(|note| printable(note)));
                 let traits = project.traits();
-                describe(&mut text, job, &affected.by, &plan, knows_bytes, traits);
+                describe(&mut text, affected, &listed, &plan, traits);
             }
             Err(PlanError::Unknown(reason)) => {
                 let _ = writeln!(
@@ -102,23 +99,27 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
 /// One job's plan, as text.
 fn describe(
     text: &mut String,
-    job: &Job,
-    by: &[String],
+    affected: &AffectedJob<'_>,
+    listed: &ListedData,
     plan: &Plan,
-    knows_bytes: bool,
     traits: &Traits,
 ) {
+    let job = affected.job;
+    let ListedData {
+        dataset,
+        knows_bytes,
+    } = listed;
+    let knows_bytes = *knows_bytes;
     let _ = writeln!(
         text,
         "{} · {} on {}{}",
         job.name,
-        if plan.is_adaptive {
-            "canaries chosen one by one".to_owned()
-        } else {
-            runs(plan.runs.len())
+        match &plan.runs {
+            PlannedRuns::Ladder(_) => "canaries chosen one by one".to_owned(),
+            PlannedRuns::Fixed(list) => runs(list.len()),
         },
         job.instance,
-        match by {
+        match affected.by.as_slice() {
             [] => String::new(),
             [one] => format!(", because {} changed", printable(one)),
             [first, rest @ ..] => format!(
@@ -128,49 +129,20 @@ fn describe(
             ),
         }
     );
-    // Replicates of one size and work level differ only in the objects drawn.
-    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
-    for run in &plan.runs {
-        match sizes
-            .iter_mut()
-            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
-        {
-            Some((_, count)) => *count += 1,
-            None => sizes.push((run, 1)),
-        }
-    }
-    for (index, (run, count)) in sizes.into_iter().enumerate() {
+    let total = dataset.objects_total().unwrap_or(0);
+    for (fraction, objects, bytes, rest) in sizes(&plan.runs) {
+        let bytes = match knows_bytes {
+            true => format!(", about {bytes}"),
+            false => String::new(),
+        };
+        let fraction = fraction.to_string();
         let _ = writeln!(
             text,
-            "  {:>5}  {} of {} objects{}{}{}",
-            run.fraction.to_string(),
-            run.objects,
-            run.objects_total,
-            if knows_bytes {
-                format!(", about {}", run.bytes)
-            } else {
-                String::new()
-            },
-            if plan.is_adaptive {
-                String::new()
-            } else {
-                level(run.work.as_ref())
-            },
-            match count {
-                _ if plan.is_adaptive && index == 0 => ", first".to_owned(),
-                _ if plan.is_adaptive => String::new(),
-                1 => ", once".to_owned(),
-                2 => ", twice".to_owned(),
-                count => format!(", {count} times"),
-            }
+            "  {fraction:>5}  {objects} of {total} objects{bytes}{rest}"
         );
     }
-    let total: Bytes = plan
-        .runs
-        .first()
-        .map(|run| run.bytes_total)
-        .unwrap_or_default();
-    if plan.is_adaptive
+    let total = dataset.bytes_total();
+    if plan.is_adaptive()
         && let Some(work) = &job.work
     {
         let levels: Vec<String> = WorkLevel::of_canaries(work)
@@ -191,7 +163,7 @@ fn describe(
         text,
         "  worst case      {}",
         match plan.worst_case {
-            Some(worst) if plan.is_adaptive => format!(
+            Some(worst) if plan.is_adaptive() => format!(
                 "{worst} of {}; no canary is started that could pass the limit, and each is ended after {}, or sooner where what is left asks for it",
                 job.canary.spend_limit, job.canary.max_runtime
             ),
@@ -225,7 +197,7 @@ fn describe(
                 true => " and the start-up of each canary",
                 false => "",
             },
-            if plan.is_adaptive {
+            if plan.is_adaptive() {
                 1
             } else {
                 job.canary.parallel
@@ -234,8 +206,8 @@ fn describe(
     };
     for alternative in &plan.alternatives {
         let what = match &alternative.runs {
-            Ok(_) if plan.is_adaptive => "canaries chosen one by one from what is left".to_owned(),
-            Ok(list) => format!(
+            Ok(PlannedRuns::Ladder(_)) => "canaries chosen one by one from what is left".to_owned(),
+            Ok(PlannedRuns::Fixed(list)) => format!(
                 "{}{}",
                 runs(list.len()),
                 alternative
@@ -251,6 +223,43 @@ fn describe(
         let _ = writeln!(text, "  note            {note}");
     }
     text.push('\n');
+}
+
+/// Fraction, objects and bytes of each size, and a word on its runs.
+fn sizes(runs: &PlannedRuns) -> Vec<(Fraction, u64, Bytes, String)> {
+    let runs = match runs {
+        PlannedRuns::Ladder(sizes) => {
+            let word = |index| if index == 0 { ", first" } else { "" };
+            let sizes = sizes.iter().enumerate();
+            let row = |(index, size): (usize, &LadderSize)| {
+                let word = word(index).to_owned();
+                (size.fraction, size.objects, size.bytes, word)
+            };
+            return sizes.map(row).collect();
+        }
+        PlannedRuns::Fixed(runs) => runs,
+    };
+    // Replicates of one size and work level differ only in the objects drawn.
+    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
+    for run in runs {
+        match sizes
+            .iter_mut()
+            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
+        {
+            Some((_, count)) => *count += 1,
+            None => sizes.push((run, 1)),
+        }
+    }
+    let row = |(run, count): (&CanaryRun, usize)| {
+        let times = match count {
+            1 => "once".to_owned(),
+            2 => "twice".to_owned(),
+            count => format!("{count} times"),
+        };
+        let word = format!("{}, {times}", level(run.work.as_ref()));
+        (run.fraction, run.objects, run.bytes, word)
+    };
+    sizes.into_iter().map(row).collect()
 }
 
 /// `, num_round 5` behind a size; nothing where there is no work level.

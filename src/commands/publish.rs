@@ -4,22 +4,18 @@ use std::io::IsTerminal;
 
 use crate::console::files::{self, Outputs};
 use crate::console::{AppError, print, say, terminal};
-use crate::gate::last_report;
 use crate::report::Report;
 use crate::report::format::ReportFormat;
 use crate::report::terminal::TerminalStyle;
-use crate::workspace::project::Project;
 
-/// Publishes a report and keeps it. Returns the exit code, or the command's error with that code. The report is printed even
+/// Publishes what a command found. Returns the exit code, or the command's error with that code. The report is printed even
 /// if a file cannot be written.
-pub(crate) fn publish_and_keep(
+pub(crate) fn publish_found(
     (report, failed): (Report, Option<AppError>),
-    project: &Project,
     format: ReportFormat,
     outputs: &Outputs,
 ) -> Result<u8, AppError> {
-    let published = publish(&report, format, outputs);
-    let written = published.and(last_report::keep(&report, project));
+    let written = publish(&report, format, outputs);
     let Some(error) = failed else {
         return written.map(|()| report.exit_code);
     };

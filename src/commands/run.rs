@@ -75,5 +75,5 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         ));
     }
     let found = gated.report(&project, notes, strictness);
-    publish::publish_and_keep(found, &project, arguments.output.format, &outputs)
+    publish::publish_found(found, arguments.output.format, &outputs)
 }

@@ -79,33 +79,17 @@ impl Progress {
                 all,
                 running: vec![None; runs.len()],
                 done: earlier.runs,
-                spent: earlier.spent,
             }),
         }
     }
 }
 
 /// The canaries that ran before on the same configuration.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Earlier {
     pub(crate) runs: usize,
-    /// By all canaries of the job; `None` without a price.
-    pub(crate) spent: Option<Usd>,
-    /// The same, with reused canaries at their price: a run that reuses canaries measures no more than one that pays.
-    pub(crate) counted: Option<Usd>,
     /// Whether the number of canaries to come is unknown.
     pub(crate) is_open: bool,
-}
-
-impl Earlier {
-    pub(crate) fn none() -> Self {
-        Self {
-            runs: 0,
-            spent: None,
-            counted: None,
-            is_open: false,
-        }
-    }
 }
 
 /// Progress of the canaries of one configuration.
@@ -122,7 +106,6 @@ struct State {
     all: Option<ProgressBar>,
     running: Vec<Option<ProgressBar>>,
     done: usize,
-    spent: Option<Usd>,
 }
 
 impl Canaries<'_> {
@@ -167,14 +150,17 @@ impl Canaries<'_> {
         }
     }
 
-    pub(crate) fn finish(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
+    /// A run has ended; `spent` is what all canaries of the job were billed until now, `None` without a price.
+    pub(crate) fn finish(
+        &self,
+        index: usize,
+        run: &CanaryRun,
+        measurement: &Measurement,
+        spent: Option<Usd>,
+    ) {
         let mut state = self.state.borrow_mut();
         state.done += 1;
-        if let Some(cost) = measurement.cost {
-            state.spent = Some(state.spent.unwrap_or_default() + cost);
-        }
-        let spent = state
-            .spent
+        let spent = spent
             .map(|spent| format!("  spent {spent} of {}", self.limit))
             .unwrap_or_default();
         match &self.progress.shown {

@@ -99,5 +99,5 @@ impl Signals {
 
 fn interrupted(code: u8) -> AppError {
     AppError::interrupted("interrupted; the canaries were told to stop, and what was measured is kept", code)
-        .help("see it with `canary-gate forecast .canary-gate/measurements.jsonl`, from the spec's folder; on SageMaker a new start reuses the canaries that completed")
+        .help("see it with `canary-gate history list`; with git, and on SageMaker, a new start reuses the canaries that completed")
 }

@@ -1,5 +1,7 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
+use std::cell::RefCell;
+
 use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
@@ -11,10 +13,11 @@ use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::{
-    self, Aim, NARROW, Next, NotMeasured, Plan, Reached, Rung, Situation, SpendingRule, StopReason,
+    self, Aim, LadderSize, Ledger, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
+    Situation, SpendingRule, StopReason,
 };
 use crate::spec::{Job, LineOrigin};
-use crate::units::{Fraction, Seconds, Usd};
+use crate::units::Fraction;
 use crate::verdict::{self, JudgedLine, LineVerdict};
 use crate::workspace::project::Project;
 
@@ -22,39 +25,41 @@ use crate::workspace::project::Project;
 /// of what certainty allows: two small runs cannot tell a law, and the third one may lie far out.
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
 
-/// What the canaries of a job gave.
+/// A job that is ready to run.
+pub(crate) struct DesignInput<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) job: &'a Job,
+    pub(crate) dataset: &'a Dataset,
+    pub(crate) purpose: Purpose,
+    pub(crate) ready: &'a dyn Ready,
+    pub(crate) ledger: &'a RefCell<Ledger>,
+}
+
+/// The results of a job's canaries.
 pub(crate) struct JobMeasurements {
     /// On `instance` and on the alternatives.
     pub(crate) measurements: Vec<Measurement>,
-    /// Why there are fewer on `instance` than a forecast needs: they could not be afforded, or be run today.
+    /// Why there are fewer on `instance` than a forecast needs: they were not affordable, or could not be run today.
     pub(crate) broke_off: Option<String>,
-    /// What a person must mend; it ended the canaries on `instance`.
+    /// The error that ended the canaries on `instance`, if a person must fix it.
     pub(crate) failure: Option<AppError>,
 }
 
-/// Measures what the plan asks for. An alternative never fails the job: one that cannot be run is given up in the plan.
+/// Runs the plan's canaries. An alternative never fails the job: one that cannot be run is marked so in the plan.
 pub(crate) async fn measure(
-    project: &Project,
+    input: DesignInput<'_>,
     plan: &mut Plan,
-    job: &Job,
-    dataset: &Dataset,
-    purpose: Purpose,
-    ready: &dyn Ready,
     runner: &mut Runner<'_>,
 ) -> JobMeasurements {
+    let job = input.job;
     let mut design = DesignLoop {
-        project,
-        job,
-        dataset,
-        purpose,
-        ready,
-        is_adaptive: plan.is_adaptive,
+        input,
         measurements: Vec::new(),
         broke_off: None,
         failure: None,
         notes: Vec::new(),
     };
-    let done = design.run(&plan.runs, runner).await;
+    let done = design.run(&job.instance, &plan.runs, runner).await;
     let ending = done.map(|done| design.ending(done));
     let too_expensive = ending
         .clone()
@@ -69,17 +74,18 @@ pub(crate) async fn measure(
     if design.measurements.iter().any(Measurement::has_failed) {
         plan.leave_out_alternatives(&NotMeasured::CodeFailed);
     }
+    let is_adaptive = plan.is_adaptive();
     let mut money_is_known = true;
     for alternative in &mut plan.alternatives {
         let Ok(runs) = &alternative.runs else {
             continue;
         };
-        if plan.is_adaptive && !money_is_known {
+        if is_adaptive && !money_is_known {
             alternative.runs = Err(NotMeasured::CouldNotRun);
             continue;
         }
         let before = design.measurements.len();
-        match design.run(runs, runner).await {
+        match design.run(&alternative.instance, runs, runner).await {
             Some(StopReason::TooExpensive) if design.measurements.len() == before => {
                 alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
             }
@@ -105,12 +111,7 @@ pub(crate) async fn measure(
 
 /// One job's canaries, and what they gave so far.
 struct DesignLoop<'a> {
-    project: &'a Project,
-    job: &'a Job,
-    dataset: &'a Dataset,
-    purpose: Purpose,
-    ready: &'a dyn Ready,
-    is_adaptive: bool,
+    input: DesignInput<'a>,
     measurements: Vec<Measurement>,
     /// Why nothing more can be run today.
     broke_off: Option<String>,
@@ -120,30 +121,40 @@ struct DesignLoop<'a> {
 }
 
 impl DesignLoop<'_> {
-    /// Runs the design on the configuration of `runs`; tells why the adaptive design ended.
-    async fn run(&mut self, runs: &[CanaryRun], runner: &mut Runner<'_>) -> Option<StopReason> {
-        let first = runs.first()?;
-        if self.is_adaptive {
-            return self.climb(&first.instance, runs, runner).await;
+    /// Runs the design on one configuration; returns why the adaptive design ended.
+    async fn run(
+        &mut self,
+        instance: &InstanceConfiguration,
+        runs: &PlannedRuns,
+        runner: &mut Runner<'_>,
+    ) -> Option<StopReason> {
+        match runs {
+            PlannedRuns::Ladder(sizes) => self.climb(instance, sizes, runner).await,
+            PlannedRuns::Fixed(runs) => {
+                self.run_all(instance, runs, runner).await;
+                None
+            }
         }
-        let offer = self.offer(&first.instance);
-        let earlier = Earlier {
-            spent: self.spent(),
-            counted: self.counted(),
-            ..Earlier::none()
-        };
-        let limit = Some(self.job.canary.spend_limit);
-        let ran = runner::run(runner, self.ready, self.job, runs, &offer, limit, earlier).await;
+    }
+
+    /// The fixed design: every run that fits into the spend limit.
+    async fn run_all(
+        &mut self,
+        instance: &InstanceConfiguration,
+        runs: &[CanaryRun],
+        runner: &mut Runner<'_>,
+    ) {
+        let offer = self.offer(instance);
+        let earlier = Earlier::default();
+        let ran = self.run_canaries(runner, runs, &offer, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
-                "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
+                "{} of {} canaries on {instance} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
                 ran.too_expensive,
                 runs.len(),
-                first.instance,
             ));
         }
         self.keep(ran, runner);
-        None
     }
 
     /// Keeps what was measured, and what broke the batch off.
@@ -166,7 +177,7 @@ impl DesignLoop<'_> {
     async fn climb(
         &mut self,
         instance: &InstanceConfiguration,
-        ladder: &[CanaryRun],
+        ladder: &[LadderSize],
         runner: &mut Runner<'_>,
     ) -> Option<StopReason> {
         let offer = self.offer(instance);
@@ -174,12 +185,13 @@ impl DesignLoop<'_> {
             let here = self.on(instance);
             let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
+            let left = self.input.ledger.borrow().seconds_left(&offer);
             let next = plan::next(&Situation {
                 ladder: &rungs,
                 measurements: &here,
-                budget: self.seconds_left(&offer).map(|left| spent + left),
+                budget: left.map(|left| spent + left),
                 spent,
-                max_runtime: self.job.canary.max_runtime,
+                max_runtime: self.input.job.canary.max_runtime,
                 aim: self.aim(&offer, &here),
                 spending: SpendingRule::UpToAFullRun,
             });
@@ -187,21 +199,19 @@ impl DesignLoop<'_> {
                 Next::Run { rung, limit } => (rung, limit),
                 Next::Done(done) => return Some(done),
             };
-            let Some(like) = ladder.iter().find(|run| run.fraction == rung.fraction) else {
-                unreachable!("the design chooses a rung of the ladder");
-            };
-            let replicate = here.iter().filter(|run| run.fraction == rung.fraction);
-            let replicate = u32::try_from(replicate.count()).unwrap_or(u32::MAX);
-            let run = plan::canary(self.job, self.dataset, like, here.len(), replicate, limit);
+            let run = plan::canary(
+                self.input.job,
+                self.input.dataset,
+                instance,
+                &rung.size,
+                &here,
+                limit,
+            );
             let earlier = Earlier {
                 runs: here.len(),
-                spent: self.spent(),
-                counted: self.counted(),
                 is_open: true,
             };
-            let limit = Some(self.job.canary.spend_limit);
-            let ran =
-                runner::run(runner, self.ready, self.job, &[run], &offer, limit, earlier).await;
+            let ran = self.run_canaries(runner, &[run], &offer, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
@@ -220,52 +230,41 @@ impl DesignLoop<'_> {
     fn rungs(
         &self,
         instance: &InstanceConfiguration,
-        ladder: &[CanaryRun],
+        ladder: &[LadderSize],
         earlier: usize,
     ) -> Vec<Rung> {
-        let work = plan::level(self.job, earlier);
+        let work = plan::level(self.input.job, earlier);
         ladder
             .iter()
-            .map(|run| Rung {
-                fraction: run.fraction,
-                share: run.data_share(),
+            .map(|size| Rung {
+                size: *size,
                 work: work.as_ref().map_or(1.0, |work| work.level / work.full),
-                supply: self.ready.supply(
+                supply: self.input.ready.supply(
                     instance,
-                    run.fraction,
+                    size.fraction,
                     work.as_ref().map(|work| work.level),
                 ),
             })
             .collect()
     }
 
-    /// What this run of the gate has cost; `None` without a price.
-    fn spent(&self) -> Option<Usd> {
-        self.measurements
-            .iter()
-            .filter_map(|run| run.cost)
-            .reduce(|sum, cost| sum + cost)
-    }
-
-    /// The same with what the canaries of earlier runs would cost, so that a check of unchanged inputs ends where the first
-    /// one did, and costs nothing.
-    fn counted(&self) -> Option<Usd> {
-        let cost = |run: &Measurement| run.cost.or_else(|| run.reused?.saved_usd);
-        let costs = self.measurements.iter().filter_map(cost);
-        costs.reduce(|sum, cost| sum + cost)
-    }
-
-    /// How long canaries on these machines may still run within the spend limit, the time to stop the last one set aside; `None`
-    /// without a price.
-    fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
-        let a_second = offer.cost(Seconds(1.0))?;
-        let left = self.job.canary.spend_limit - self.counted().unwrap_or_default();
-        (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - plan::TIME_TO_STOP.0).max(0.0)))
-    }
-
     fn offer(&self, instance: &InstanceConfiguration) -> Offer {
-        self.project
-            .offer(instance, &|kind| self.ready.capacity(kind))
+        let ready = self.input.ready;
+        let project = self.input.project;
+        project.offer(instance, &|kind| ready.capacity(kind))
+    }
+
+    async fn run_canaries(
+        &self,
+        runner: &mut Runner<'_>,
+        runs: &[CanaryRun],
+        offer: &Offer,
+        earlier: Earlier,
+    ) -> Ran {
+        let DesignInput {
+            job, ready, ledger, ..
+        } = self.input;
+        runner::run(runner, ready, job, runs, offer, ledger, earlier).await
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
@@ -277,11 +276,11 @@ impl DesignLoop<'_> {
             offer,
             measurements: &comparable,
         });
-        let budget = &self.job.budget;
+        let budget = &self.input.job.budget;
         let lines = verdict::judge(budget, &forecast, offer, None);
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
         let is_written = |line: &&JudgedLine| line.line.origin == LineOrigin::Written;
-        if self.purpose == Purpose::Budget && counting.iter().any(is_written) {
+        if self.input.purpose == Purpose::Budget && counting.iter().any(is_written) {
             // What stays unknown with the fewest runs is not measured, and more runs would not tell it.
             let has_enough = plan::has_enough(measurements);
             let certainty = if has_enough {
@@ -313,7 +312,7 @@ impl DesignLoop<'_> {
 
     /// Why the adaptive design ended on `instance`, for the report.
     fn ending(&self, done: StopReason) -> String {
-        let limit = self.job.canary.spend_limit;
+        let limit = self.input.job.canary.spend_limit;
         match done {
             StopReason::Reached(Reached::Decided) => {
                 "No more canaries were run: the budget is decided as far as canaries can.".to_owned()
@@ -326,7 +325,7 @@ impl DesignLoop<'_> {
             StopReason::NoTimes => "no canary measured a time, which the adaptive design plans with".to_owned(),
             StopReason::TooExpensive => format!(
                 "the canaries that a forecast needs do not fit into canary.spend_limit ({limit}) and canary.max_runtime ({})",
-                self.job.canary.max_runtime
+                self.input.job.canary.max_runtime
             ),
             StopReason::Ended => "No more canaries were run after one that did not complete.".to_owned(),
         }

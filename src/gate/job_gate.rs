@@ -1,5 +1,7 @@
 //! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
 
+use std::cell::RefCell;
+
 use crate::assess::base_result::BaseResult;
 use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
@@ -12,7 +14,7 @@ use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
-use crate::gate::design_loop::{self, JobMeasurements};
+use crate::gate::design_loop::{self, DesignInput, JobMeasurements};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
@@ -20,7 +22,7 @@ use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner};
 use crate::instance::tables;
 use crate::metric::Metric;
-use crate::plan::{self, Plan, PlanError};
+use crate::plan::{self, Ledger, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
@@ -33,6 +35,7 @@ pub(crate) async fn gate<'a>(
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
+    ledger: &RefCell<Ledger>,
     runner: &mut Runner<'a>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
@@ -65,16 +68,15 @@ pub(crate) async fn gate<'a>(
         keys: keys.clone(),
         reuse: request.reuse,
     });
-    let mut measured = design_loop::measure(
+    let design = DesignInput {
         project,
-        &mut plan,
         job,
-        &dataset,
-        request.purpose,
-        &*ready,
-        runner,
-    )
-    .await;
+        dataset: &dataset,
+        purpose: request.purpose,
+        ready: &*ready,
+        ledger,
+    };
+    let mut measured = design_loop::measure(design, &mut plan, runner).await;
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()

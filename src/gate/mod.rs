@@ -2,10 +2,10 @@
 
 pub(crate) mod backend;
 mod design_loop;
-mod gate_run;
+pub(crate) mod gate_run;
 mod job_gate;
 pub(crate) mod job_keys;
-pub(crate) mod last_report;
+pub(crate) mod measurements_file;
 pub(crate) mod open_history;
 mod outcome;
 pub(crate) mod pass_env;
@@ -14,7 +14,6 @@ mod run;
 pub(crate) mod run_history;
 pub(crate) mod run_report;
 pub(crate) mod runner;
-pub(crate) mod store;
 
 pub(crate) use outcome::{GateFailure, Left};
 pub(crate) use request::{GateRequest, Purpose, Reuse};

@@ -1,6 +1,6 @@
 //! The gate itself: one straight function over the affected jobs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use crate::assess::whole_report;
 use crate::backend::Backend;
@@ -10,12 +10,14 @@ use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::gate_run::GateRun;
+use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
-use crate::gate::store::{OwnFile, Store};
-use crate::gate::{backend, job_gate, last_report};
+use crate::gate::{backend, job_gate};
+use crate::plan::Ledger;
+use crate::spec::Job;
 use crate::workspace::project::Project;
 
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
@@ -26,28 +28,34 @@ pub(crate) async fn run(
     loudness: Loudness,
 ) -> Result<GateOutcome, GateFailure> {
     let gate_run = GateRun::begin(project)?;
-    let history = RunHistory::open(project, &request.origin).await?;
+    let run_id = gate_run.id.clone();
+    let history = RunHistory::open(project, &request.origin, Some(&run_id)).await?;
     let tags = gate_run.tags(match request.reuse {
         Reuse::Young => ReusePolicy::Young,
         Reuse::Never => ReusePolicy::Own,
     });
     let backend = backend::backend_of(project, request.pass_env, tags).await?;
-    let mut store = Store::open(project, OwnFile::Canaries, request.measurements)?;
-    files::check_target(&last_report::path(project), &project.root)?;
+    let mut file = MeasurementsFile::open(request.measurements, &project.root)?;
+    files::make_state_folder(&project.state_folder())?;
     project.warn(loudness);
 
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
     let mut runner = Runner {
-        store: &mut store,
+        run_id: &run_id,
+        file: &mut file,
         progress: &progress,
         cancellation: &cancellation,
         records: None,
     };
+    let new_ledger = |job: &Job| RefCell::new(Ledger::new(job.canary.spend_limit));
+    let ledgers: Vec<RefCell<Ledger>> = (request.affected.iter())
+        .map(|affected| new_ledger(affected.job))
+        .collect();
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, request, &history, &*backend, &mut runner).await;
+        let gated = gate_all(project, request, &history, &*backend, &ledgers, &mut runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
             Ok(stopped) => {
@@ -64,8 +72,10 @@ pub(crate) async fn run(
         gated.map(|gated| (gated, finished))
     };
     let gated = interruption.unless_impatient(work, &progress).await;
-    let written = store.finish();
-    let spent = store.spent();
+    let written = file.finish();
+    let spent = (ledgers.iter())
+        .filter_map(|ledger| ledger.borrow().billed())
+        .reduce(|sum, billed| sum + billed);
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
     written.map_err(broken)?;
@@ -90,12 +100,13 @@ async fn gate_all<'a>(
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
+    ledgers: &[RefCell<Ledger>],
     runner: &mut Runner<'a>,
 ) -> Result<GateOutcome, AppError> {
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
-    for affected in request.affected {
-        match job_gate::gate(project, affected, request, history, backend, runner).await {
+    for (affected, ledger) in request.affected.iter().zip(ledgers) {
+        match job_gate::gate(project, affected, request, history, backend, ledger, runner).await {
             Ok((report, failure)) => {
                 jobs.push(report);
                 failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));

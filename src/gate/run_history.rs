@@ -13,7 +13,7 @@ use crate::console::{AppError, printable, say};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
-use crate::history::{BaseWanted, Damaged, Entry, History};
+use crate::history::{self, BaseWanted, Damaged, Entry, History};
 use crate::measurement::{Measurement, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
@@ -61,10 +61,19 @@ pub(crate) fn check_of((record, found): &RecordedForecast) -> StoredCheck {
 
 impl RunHistory {
     /// The history that the spec names, for a run of `origin`.
-    pub(crate) async fn open(project: &Project, origin: &RunOrigin) -> Result<Self, AppError> {
+    ///
+    /// Records name it by `run_id`; `None` for who runs no gate.
+    pub(crate) async fn open(
+        project: &Project,
+        origin: &RunOrigin,
+        run_id: Option<&str>,
+    ) -> Result<Self, AppError> {
         Ok(Self {
             history: open_history::open(project, origin.scope).await?,
-            writer: origin.writer.clone(),
+            writer: Writer {
+                run: run_id.map(str::to_owned),
+                ..origin.writer.clone()
+            },
             commit: project.checkout.as_ref().and_then(Checkout::commit),
             entries: RefCell::default(),
             damaged: RefCell::default(),
@@ -158,15 +167,51 @@ impl RunHistory {
 
     /// Keeps what a canary of this run measured. A record that cannot be written loses nothing: the measurement is in the
     /// report, and the run ends with the error.
-    pub(crate) async fn keep_canary(&self, keys: &JobKeys, key: &Key, measurement: &Measurement) {
+    pub(crate) async fn keep_canary(
+        &self,
+        keys: &JobKeys,
+        key: Option<&Key>,
+        measurement: &Measurement,
+    ) {
         if measurement.reused.is_some() {
             return;
         }
         let content = Content::Canary {
-            canary_key: key.to_string(),
+            canary_key: key.map(Key::to_string),
             measurement: Box::new(measurement.clone()),
         };
         self.keep(&measurement.job, keys, content).await;
+    }
+
+    /// Keeps what a full run measured.
+    pub(crate) async fn keep_full_run(&self, keys: &JobKeys, measurement: &Measurement) {
+        let content = Content::FullRun {
+            measurement: Box::new(measurement.clone()),
+        };
+        self.keep(&measurement.job, keys, content).await;
+    }
+
+    /// The newest forecast of a job on its instance, from the same code and data; `None` where there is none.
+    pub(crate) async fn newest_forecast(
+        &self,
+        job: &Job,
+        keys: &JobKeys,
+    ) -> Result<Option<RecordedForecast>, AppError> {
+        let [code, data] = [keys.code, keys.data].map(|key| key.map(|key| key.to_string()));
+        let is_same = |record: &Record| {
+            let row = record.forecast().and_then(|found| found.forecasts.first());
+            record.code_key == code
+                && record.data_key == data
+                && row.is_some_and(|row| row.instance == job.instance)
+        };
+        let entries = self.of_job(&job.name);
+        let forecasts = history::forecasts(&entries, &job.name);
+        let found = self.history.first(forecasts, is_same).await?;
+        self.warn_of(found.damaged);
+        Ok(found.record.and_then(|(_, record)| {
+            let forecast = record.forecast()?.clone();
+            Some((record, forecast))
+        }))
     }
 
     /// Keeps what this run found about a job.

@@ -1,6 +1,7 @@
-//! Running canaries: bounded, in plan order, each measurement kept as it comes, nothing launched after one failed.
+//! Runs canaries: a bounded number at a time, results in plan order, each measurement kept as its run ends, nothing launched
+//! after a failure.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use futures_util::stream::{self, StreamExt};
 
@@ -9,38 +10,39 @@ use crate::canary::CanaryRun;
 use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, indented, say};
 use crate::gate::job_keys::JobKeys;
+use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
-use crate::gate::store::Store;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
-use crate::plan;
+use crate::plan::{self, Ledger, Reservation};
 use crate::spec::Job;
-use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// What running needs.
 pub(crate) struct Runner<'a> {
-    pub(crate) store: &'a mut Store,
+    /// The id of this run of the gate, which every measurement names.
+    pub(crate) run_id: &'a str,
+    pub(crate) file: &'a mut MeasurementsFile,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
-    /// `None` where nothing is kept of the job's runs, and none is taken over.
+    /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<Records<'a>>,
 }
 
-/// Where canaries of one job are looked for before they are run, and kept after.
+/// The records of one job's canaries: read before a canary is run, written after.
 #[derive(Clone)]
 pub(crate) struct Records<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
     pub(crate) history: &'a RunHistory,
     pub(crate) keys: JobKeys,
-    /// Whether canaries of earlier runs may stand for those of this one.
+    /// Whether this run may reuse canaries of earlier runs.
     pub(crate) reuse: Reuse,
 }
 
 impl Records<'_> {
-    /// The canary of an earlier run that stands for this one.
+    /// The canary of an earlier run that replaces this one.
     async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
@@ -53,21 +55,24 @@ impl Records<'_> {
         }
     }
 
-    /// Keeps a measurement for runs to come, unless the code was edited meanwhile: then nobody knows what was measured.
+    /// Keeps a measurement. A canary without a key is never reused: one of unknown code, or of code that was edited while it
+    /// ran.
     async fn keep(&self, run: &CanaryRun, measurement: &Measurement) {
-        let Some(key) = self.keys.canary(run) else {
-            return;
-        };
-        // Elsewhere a canary has its own copy of the code from the beginning.
+        // Elsewhere a canary has its own copy of the code from its start.
         let runs_here = self.project.traits().runs_here;
-        if runs_here && self.project.code_key(self.job).ok().flatten() != self.keys.code {
+        let is_edited =
+            runs_here && self.project.code_key(self.job).ok().flatten() != self.keys.code;
+        let keys = if is_edited {
             say(
                 "warning: the code was changed while a canary ran; what it measured is kept for no other run",
             );
-            return;
-        }
+            self.keys.without_code()
+        } else {
+            self.keys.clone()
+        };
+        let key = keys.canary(run);
         self.history
-            .keep_canary(&self.keys, &key, measurement)
+            .keep_canary(&keys, key.as_ref(), measurement)
             .await;
     }
 }
@@ -78,33 +83,32 @@ pub(crate) struct Ran {
     pub(crate) measurements: Vec<Measurement>,
     /// Why it broke off.
     pub(crate) failure: Option<AppError>,
-    /// How many were not launched, since earlier ones cost more than they were to.
+    /// How many were not launched, since earlier ones cost more than expected.
     pub(crate) too_expensive: usize,
 }
 
 /// Runs the canaries of one configuration, so many at a time as the backend runs of it.
 ///
-/// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one that
-/// could pass `limit`; a full run that a person asks for has none.
+/// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
+/// worst case the ledger refuses.
 pub(crate) async fn run(
     runner: &mut Runner<'_>,
     ready: &dyn Ready,
     job: &Job,
     runs: &[CanaryRun],
     offer: &Offer,
-    limit: Option<Usd>,
+    ledger: &RefCell<Ledger>,
     earlier: Earlier,
 ) -> Ran {
     let launching = Cell::new(true);
-    let money = Money::new(limit, offer, earlier.counted);
+    let too_expensive = Cell::new(0);
     let bars = runner.progress.canaries(job, runs, earlier);
     let cancellation = runner.cancellation;
     let records = runner.records.clone();
     let records = records.as_ref();
-    let run_id = runner.store.run().to_owned();
-    let run_id = run_id.as_str();
+    let run_id = runner.run_id;
     let launches = runs.iter().enumerate().map(|(index, run)| {
-        let (launching, bars, money) = (&launching, &bars, &money);
+        let (launching, bars, too_expensive) = (&launching, &bars, &too_expensive);
         async move {
             if !launching.get() || cancellation.is_cancelled() {
                 return None;
@@ -121,16 +125,22 @@ pub(crate) async fn run(
                     }
                 }
             }
-            if !money.set_aside(run) {
+            let worst = plan::worst_case(std::slice::from_ref(run), offer);
+            let reserved = ledger.borrow_mut().reserve(worst.unwrap_or_default());
+            let Some(reservation) = reserved else {
+                too_expensive.set(too_expensive.get() + 1);
                 return None;
-            }
+            };
             bars.start(index, run);
             let watcher = Watcher {
                 tell: &|told| bars.tell(index, run, told),
                 may_start: &|| launching.get(),
                 cancellation,
             };
-            let result = ready.run(run, &watcher).await.transpose()?;
+            let Some(result) = ready.run(run, &watcher).await.transpose() else {
+                ledger.borrow_mut().settle(reservation, None);
+                return None;
+            };
             if !result
                 .as_ref()
                 .is_ok_and(|result| result.measurement.is_completed())
@@ -142,10 +152,7 @@ pub(crate) async fn run(
                     measurement,
                     log_tail,
                 }) => {
-                    let measurement = Measurement {
-                        run: Some(run_id.to_owned()),
-                        ..priced(measurement, offer)
-                    };
+                    let measurement = of_run(run_id, priced(measurement, offer));
                     // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
                     if let Some(records) = records {
                         records.keep(run, &measurement).await;
@@ -153,8 +160,10 @@ pub(crate) async fn run(
                     Ok(Launched::Now {
                         measurement,
                         log_tail,
+                        reservation,
                     })
                 }
+                // What it cost is not known, so it stays reserved.
                 Err(error) => Err(error.into()),
             };
             Some((index, launched))
@@ -181,24 +190,27 @@ pub(crate) async fn run(
                 let run = &runs[index];
                 let (measurement, log_tail) = match launched {
                     Launched::Before(measurement) => {
-                        let measurement = priced(measurement, offer);
-                        money.count(measurement.reused.and_then(|reused| reused.saved_usd));
+                        let measurement = of_run(run_id, priced(measurement, offer));
+                        let saved = measurement.reused.and_then(|reused| reused.saved_usd);
+                        ledger.borrow_mut().reuse(saved);
                         (measurement, Vec::new())
                     }
                     Launched::Now {
                         measurement,
                         log_tail,
+                        reservation,
                     } => {
-                        money.settle(run, measurement.cost);
+                        let billed = measurement.cost;
+                        ledger.borrow_mut().settle(reservation, billed);
                         (measurement, log_tail)
                     }
                 };
-                bars.finish(index, run, &measurement);
+                let spent = ledger.borrow().billed();
+                bars.finish(index, run, &measurement, spent);
                 for line in &log_tail {
                     runner.progress.say(&format!("  | {}", indented(line)));
                 }
-                let (measurement, kept) = runner.store.append(measurement);
-                if let Err(error) = kept {
+                if let Err(error) = runner.file.append(&measurement) {
                     launching.set(false);
                     failure.get_or_insert(error);
                 }
@@ -217,7 +229,7 @@ pub(crate) async fn run(
             .map(|(_, measurement)| measurement)
             .collect(),
         failure,
-        too_expensive: money.refused.get(),
+        too_expensive: too_expensive.get(),
     }
 }
 
@@ -229,57 +241,15 @@ enum Launched {
         measurement: Measurement,
         /// The last lines that a failed run printed; hostile text.
         log_tail: Vec<String>,
+        reservation: Reservation,
     },
 }
 
-/// The spend limit of a job, kept run by run: what was billed, and what the running ones may cost at worst.
-struct Money<'a> {
-    limit: Option<Usd>,
-    /// Without a price there is nothing to count.
-    offer: &'a Offer,
-    committed: Cell<Usd>,
-    refused: Cell<usize>,
-}
-
-impl<'a> Money<'a> {
-    fn new(limit: Option<Usd>, offer: &'a Offer, spent: Option<Usd>) -> Self {
-        Self {
-            limit,
-            offer,
-            committed: Cell::new(spent.unwrap_or_default()),
-            refused: Cell::new(0),
-        }
-    }
-
-    fn worst(&self, run: &CanaryRun) -> Usd {
-        plan::worst_case(std::slice::from_ref(run), self.offer).unwrap_or_default()
-    }
-
-    /// Whether the run may be launched; what it may cost counts from now on.
-    fn set_aside(&self, run: &CanaryRun) -> bool {
-        let committed = self.committed.get() + self.worst(run);
-        // Sums of cents are not exact.
-        if self
-            .limit
-            .is_some_and(|limit| committed.0 > limit.0 * (1.0 + 1e-9))
-        {
-            self.refused.set(self.refused.get() + 1);
-            return false;
-        }
-        self.committed.set(committed);
-        true
-    }
-
-    /// What an earlier run paid for counts as if this one had.
-    fn count(&self, cost: Option<Usd>) {
-        self.committed
-            .set(self.committed.get() + cost.unwrap_or_default());
-    }
-
-    /// The run is over: what it really cost takes the place of the worst.
-    fn settle(&self, run: &CanaryRun, cost: Option<Usd>) {
-        let over = self.committed.get() - self.worst(run);
-        self.committed.set(over + cost.unwrap_or_default());
+/// The measurement as one of a run of the gate.
+fn of_run(run_id: &str, measurement: Measurement) -> Measurement {
+    Measurement {
+        run: Some(run_id.to_owned()),
+        ..measurement
     }
 }
 

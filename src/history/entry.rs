@@ -28,7 +28,7 @@ pub struct Entry {
     pub scope: Scope,
     pub job: String,
     pub kind: RecordKind,
-    /// The first 16 hex digits of a canary's canary key or a forecast's code key; zeros if unknown.
+    /// The first 16 hex digits of a canary's canary key, else of the code key; zeros if unknown.
     pub key: String,
     /// Distinguishes records of the same instant; 16 hex digits.
     pub unique: String,
@@ -97,9 +97,13 @@ impl Entry {
         let mut parts = file_name.strip_suffix(EXTENSION)?.split('-');
         let recorded_at = time(parts.next()?)?;
         let word = parts.next()?;
-        let kind = [RecordKind::Canary, RecordKind::Forecast]
-            .into_iter()
-            .find(|kind| kind.word() == word)?;
+        let kind = [
+            RecordKind::Canary,
+            RecordKind::FullRun,
+            RecordKind::Forecast,
+        ]
+        .into_iter()
+        .find(|kind| kind.word() == word)?;
         let mut digits = || parts.next().filter(|text| is_hex(text, DIGITS));
         let (key, unique) = (digits()?.to_owned(), digits()?.to_owned());
         parts.next().is_none().then_some(Self {

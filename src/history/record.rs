@@ -1,4 +1,4 @@
-//! [`Record`]: one canary or one forecast, as immutable, versioned JSON.
+//! [`Record`]: one canary, one full run or one forecast, as immutable, versioned JSON.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 /// The version that this program writes. A reader skips a newer one and reports it.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// One canary, or one forecast of a job.
+/// One canary, one full run, or one forecast of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub schema_version: u32,
@@ -42,10 +42,13 @@ pub struct Record {
 pub enum Content {
     /// A canary run, written when it ended.
     Canary {
-        /// 64 hex digits.
-        canary_key: String,
+        /// 64 hex digits; absent if the code or the data are unknown. Such a canary is never reused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        canary_key: Option<String>,
         measurement: Box<Measurement>,
     },
+    /// A full run, which is compared with a forecast. No forecast uses it.
+    FullRun { measurement: Box<Measurement> },
     /// What one run of the gate found about a job.
     Forecast(Box<ForecastRecord>),
 }
@@ -95,6 +98,10 @@ pub struct Writer {
     pub pull_request: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<String>,
+    /// The id of the run of the gate, also that of its measurements and training jobs; absent in old records, and if a person
+    /// accepted a check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// What started the run.
@@ -115,37 +122,41 @@ pub enum Event {
 pub enum Command {
     Run,
     Drift,
+    Actuals,
 }
 
 impl Record {
     pub(super) fn kind(&self) -> RecordKind {
         match self.content {
             Content::Canary { .. } => RecordKind::Canary,
+            Content::FullRun { .. } => RecordKind::FullRun,
             Content::Forecast(_) => RecordKind::Forecast,
         }
     }
 
-    /// The key in its name: the canary key, or a forecast's code key; `None` if unknown.
+    /// The key in its name: the canary key of a canary, else the code key; `None` if unknown.
     pub(super) fn key(&self) -> Option<&str> {
         match &self.content {
-            Content::Canary { canary_key, .. } => Some(canary_key),
-            Content::Forecast(_) => self.code_key.as_deref(),
+            Content::Canary { canary_key, .. } => canary_key.as_deref(),
+            Content::FullRun { .. } | Content::Forecast(_) => self.code_key.as_deref(),
         }
     }
 
-    /// Every canary run in it.
+    /// Every run in it.
     pub fn measurements(&self) -> &[Measurement] {
         match &self.content {
-            Content::Canary { measurement, .. } => std::slice::from_ref(measurement),
+            Content::Canary { measurement, .. } | Content::FullRun { measurement } => {
+                std::slice::from_ref(measurement)
+            }
             Content::Forecast(forecast) => &forecast.measurements,
         }
     }
 
-    /// The forecast; `None` for a canary's record.
+    /// The forecast; `None` for the record of a run.
     pub fn forecast(&self) -> Option<&ForecastRecord> {
         match &self.content {
             Content::Forecast(forecast) => Some(forecast),
-            Content::Canary { .. } => None,
+            Content::Canary { .. } | Content::FullRun { .. } => None,
         }
     }
 }
@@ -154,6 +165,7 @@ impl Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordKind {
     Canary,
+    FullRun,
     Forecast,
 }
 
@@ -161,6 +173,7 @@ impl RecordKind {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Canary => "canary",
+            Self::FullRun => "fullrun",
             Self::Forecast => "forecast",
         }
     }

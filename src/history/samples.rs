@@ -51,6 +51,7 @@ fn record(minutes: i64, code: u64, content: Content) -> Record {
             branch: Some("main".to_owned()),
             pull_request: None,
             run_url: None,
+            run: None,
         },
         commit: None,
         code_key: Some(key(code)),
@@ -62,10 +63,30 @@ fn record(minutes: i64, code: u64, content: Content) -> Record {
 
 pub(super) fn canary(minutes: i64, canary: u64) -> Record {
     let content = Content::Canary {
-        canary_key: key(canary),
+        canary_key: Some(key(canary)),
         measurement: Box::new(measurement(JOB)),
     };
     record(minutes, 1, content)
+}
+
+/// A canary of unknown code.
+pub(super) fn canary_without_key(minutes: i64) -> Record {
+    let content = Content::Canary {
+        canary_key: None,
+        measurement: Box::new(measurement(JOB)),
+    };
+    Record {
+        code_key: None,
+        ..record(minutes, 1, content)
+    }
+}
+
+pub(super) fn full_run(minutes: i64, code: u64) -> Record {
+    let measurement = Box::new(Measurement {
+        fraction: Fraction(1.0),
+        ..measurement(JOB)
+    });
+    record(minutes, code, Content::FullRun { measurement })
 }
 
 pub(super) fn forecast(minutes: i64, code: u64) -> Record {

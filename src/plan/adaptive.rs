@@ -11,7 +11,7 @@ pub use situation::has_enough;
 
 use crate::forecast::CanaryTime;
 use crate::measurement::{Measurement, Outcome};
-use crate::units::{Fraction, Seconds};
+use crate::units::{Bytes, Fraction, Seconds};
 
 /// A rung fits if it takes no more than the remaining budget with this probability.
 const LIKELY: f64 = 0.8;
@@ -32,17 +32,27 @@ const KEPT_BESIDES: f64 = 2.0;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
 pub const NARROW: f64 = 1.5;
 
-/// One size of the ladder.
+/// One size of the ladder, as the next run would have it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rung {
-    /// As the spec lists it.
-    pub fraction: Fraction,
-    /// Of the data, in (0, 1].
-    pub share: f64,
+    pub size: LadderSize,
     /// Of the full run's work, in (0, 1].
     pub work: f64,
     /// How often it can still be run; `None`: without limit.
     pub supply: Option<u32>,
+}
+
+/// A size that the adaptive design may run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LadderSize {
+    /// As the spec lists it.
+    pub fraction: Fraction,
+    /// That a run draws from the sampled channel with the fewest objects.
+    pub objects: u64,
+    /// Of the sampled channels, in the first run of this size; later ones draw other objects.
+    pub bytes: Bytes,
+    /// Of the data, in (0, 1], in the first run of this size.
+    pub share: f64,
 }
 
 /// What the design knows before its next run.
@@ -212,7 +222,7 @@ fn likely_below_the_limit(situation: &Situation, time: &CanaryTime) -> Vec<NextR
 }
 
 fn candidate(rung: &Rung, time: &CanaryTime) -> NextRung {
-    let predicted = time.at(rung.share, rung.work);
+    let predicted = time.at(rung.size.share, rung.work);
     NextRung {
         rung: *rung,
         median: predicted.median(),
@@ -239,19 +249,19 @@ fn choose(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let fits = |one: &&NextRung| one.likely + kept <= room;
     let farthest = open
         .iter()
-        .rfind(|one| one.rung.fraction.0 > largest && one.median + kept <= room);
+        .rfind(|one| one.rung.size.fraction.0 > largest && one.median + kept <= room);
     if let Some(farthest) = farthest {
-        if fits(&farthest) && farthest.rung.fraction.0 <= LONGEST_JUMP * largest {
+        if fits(&farthest) && farthest.rung.size.fraction.0 <= LONGEST_JUMP * largest {
             return Some(farthest.rung);
         }
         let middle =
-            largest.powf(1.0 - STEP_POSITION) * farthest.rung.fraction.0.powf(STEP_POSITION);
-        let distance = |one: &NextRung| (one.rung.fraction.0 / middle).ln().abs();
+            largest.powf(1.0 - STEP_POSITION) * farthest.rung.size.fraction.0.powf(STEP_POSITION);
+        let distance = |one: &NextRung| (one.rung.size.fraction.0 / middle).ln().abs();
         let step = open
             .iter()
             .filter(fits)
-            .filter(|one| one.rung.fraction.0 > largest)
-            .filter(|one| one.rung.fraction.0 <= farthest.rung.fraction.0)
+            .filter(|one| one.rung.size.fraction.0 > largest)
+            .filter(|one| one.rung.size.fraction.0 <= farthest.rung.size.fraction.0)
             .filter(|one| one.median <= SHARE_FOR_A_STEP * room)
             .min_by(|a, b| distance(a).total_cmp(&distance(b)));
         if let Some(step) = step {

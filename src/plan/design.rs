@@ -1,12 +1,15 @@
-//! The canary runs of a design: all runs of the fixed design, or one run of each size for the adaptive design.
+//! What a design may run: every canary of the fixed design, the sizes of the adaptive one. A run of the adaptive design is
+//! drawn when it is chosen.
 
 use crate::canary::{CanaryRun, ChannelData, Dataset, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
+use crate::instance::InstanceConfiguration;
+use crate::measurement::Measurement;
 use crate::spec::{Design, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 
-use super::sampling::{self, Size};
-use super::{PlanError, count};
+use super::sampling::{self, DrawSize};
+use super::{LadderSize, PlanError, PlannedRuns, count};
 
 /// With fewer objects a canary of a few per cent cannot be drawn.
 const FEW_OBJECTS: usize = 10;
@@ -15,36 +18,61 @@ const SOME_OBJECTS: usize = 100;
 /// The share that at least one size must reach if there are few objects.
 const LARGE_SHARE: f64 = 0.2;
 
-/// The runs of the job's design on its `instance`, with notes on what is coarse or left out.
+/// What the job's design may run on its `instance`, with notes on what is coarse or left out.
 pub(super) fn runs(
     job: &Job,
     dataset: &Dataset,
     notes: &mut Vec<String>,
-) -> Result<Vec<CanaryRun>, PlanError> {
+) -> Result<PlannedRuns, PlanError> {
     let total = sampled_objects(job, dataset)?;
-    let (sizes, replicates) = match &job.canary.design {
+    match &job.canary.design {
         Design::Fixed {
             fractions,
             replicates,
-        } => (sizes(fractions, total, notes)?, *replicates),
-        Design::Adaptive { fractions } => (ladder(sizes(fractions, total, notes)?, total), 1),
-    };
-    let is_adaptive = matches!(job.canary.design, Design::Adaptive { .. });
-    // The adaptive design uses the levels in turn.
-    let levels = levels(job)
-        .into_iter()
-        .take(if is_adaptive { 1 } else { usize::MAX })
-        .collect::<Vec<_>>();
-    let runs = sizes.len() * levels.len() * replicates as usize;
-    if sizes.len() < FEWEST_SIZES || (runs < FEWEST_RUNS && !is_adaptive) {
-        return Err(PlanError::Unknown(format!(
-            "the design gives {} on {}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes",
-            count(runs, "run"),
-            count(sizes.len(), "size"),
-        )));
+        } => {
+            let sizes = sizes(fractions, total, notes)?;
+            let levels = levels(job);
+            let runs = sizes.len() * levels.len() * *replicates as usize;
+            check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)?;
+            Ok(PlannedRuns::Fixed(fixed(
+                job,
+                dataset,
+                &sizes,
+                &levels,
+                *replicates,
+            )))
+        }
+        Design::Adaptive { fractions } => {
+            let sizes = ladder(sizes(fractions, total, notes)?, total);
+            // A size may be run again, so too few of them are no lack of runs.
+            check_enough(sizes.len(), sizes.len(), true)?;
+            let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
+            Ok(PlannedRuns::Ladder(sizes.iter().map(of_size).collect()))
+        }
     }
-    let of_size = |size: &Size| -> Vec<CanaryRun> {
-        // The level does not affect the sample: the same replicate of a size has the same objects at each level.
+}
+
+fn check_enough(sizes: usize, runs: usize, are_runs_enough: bool) -> Result<(), PlanError> {
+    if sizes >= FEWEST_SIZES && are_runs_enough {
+        return Ok(());
+    }
+    Err(PlanError::Unknown(format!(
+        "the design gives {} on {}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes",
+        count(runs, "run"),
+        count(sizes, "size"),
+    )))
+}
+
+/// Every run of the fixed design: each size at each level, as often as replicates are asked for.
+fn fixed(
+    job: &Job,
+    dataset: &Dataset,
+    sizes: &[DrawSize],
+    levels: &[Option<WorkLevel>],
+    replicates: u32,
+) -> Vec<CanaryRun> {
+    let of_size = |size: &DrawSize| -> Vec<CanaryRun> {
+        // The level has no part in the drawing: the same replicate of a size has the same objects at each.
         let replicates: Vec<CanaryRun> = (0..replicates)
             .map(|replicate| draw(job, dataset, *size, None, replicate))
             .collect();
@@ -57,27 +85,39 @@ pub(super) fn runs(
         };
         levels.iter().flat_map(at).collect()
     };
-    Ok(sizes.iter().flat_map(of_size).collect())
+    sizes.iter().flat_map(of_size).collect()
 }
 
-/// The next run of a size that the adaptive design chose. `like` is that size's run in the plan, `earlier` the number of
-/// canaries before it, which determines its work level, and `replicate` the number of those with this size.
+/// Draws the run that the adaptive design chose. `earlier` are the canaries of `instance` so far: their number gives the work
+/// level, and how many had this size the replicate.
 pub fn canary(
     job: &Job,
     dataset: &Dataset,
-    like: &CanaryRun,
-    earlier: usize,
-    replicate: u32,
+    instance: &InstanceConfiguration,
+    size: &LadderSize,
+    earlier: &[Measurement],
     max_runtime: Seconds,
 ) -> CanaryRun {
-    let size = Size {
-        fraction: like.fraction,
-        objects: usize::try_from(like.objects).unwrap_or(usize::MAX),
+    let replicate = (earlier.iter()).filter(|run| run.fraction == size.fraction);
+    let replicate = u32::try_from(replicate.count()).unwrap_or(u32::MAX);
+    let size = DrawSize {
+        fraction: size.fraction,
+        objects: usize::try_from(size.objects).unwrap_or(usize::MAX),
     };
     CanaryRun {
-        instance: like.instance.clone(),
+        instance: instance.clone(),
         max_runtime: Some(max_runtime),
-        ..draw(job, dataset, size, level(job, earlier), replicate)
+        ..draw(job, dataset, size, level(job, earlier.len()), replicate)
+    }
+}
+
+/// The size of a run.
+fn ladder_size(run: &CanaryRun) -> LadderSize {
+    LadderSize {
+        fraction: run.fraction,
+        objects: run.objects,
+        bytes: run.bytes,
+        share: run.data_share(),
     }
 }
 
@@ -117,7 +157,7 @@ fn sizes(
     fractions: &[Fraction],
     total: usize,
     notes: &mut Vec<String>,
-) -> Result<Vec<Size>, PlanError> {
+) -> Result<Vec<DrawSize>, PlanError> {
     let sizes = sampling::sizes(fractions, total);
     let largest = sizes.last().map_or(0.0, |size| share(size.objects, total));
     if total < FEW_OBJECTS && largest < LARGE_SHARE {
@@ -141,8 +181,8 @@ fn sizes(
     Ok(sizes)
 }
 
-/// The sizes that the adaptive design may choose: without the full data, unless there are too few others.
-fn ladder(mut sizes: Vec<Size>, total: usize) -> Vec<Size> {
+/// The sizes that the adaptive design may climb: the full data is no canary, unless there are too few others.
+fn ladder(mut sizes: Vec<DrawSize>, total: usize) -> Vec<DrawSize> {
     if sizes.len() > FEWEST_SIZES {
         sizes.retain(|size| size.objects < total);
     }
@@ -153,7 +193,7 @@ fn ladder(mut sizes: Vec<Size>, total: usize) -> Vec<Size> {
 fn draw(
     job: &Job,
     dataset: &Dataset,
-    size: Size,
+    size: DrawSize,
     work: Option<WorkLevel>,
     replicate: u32,
 ) -> CanaryRun {

@@ -6,28 +6,29 @@
 
 mod adaptive;
 mod design;
+mod ledger;
 mod sampling;
-mod spend;
 
 pub use adaptive::{
-    Aim, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough, next,
+    Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
+    next,
 };
 pub use design::{canary, level};
-pub use spend::{Headroom, TIME_TO_STOP, worst_case};
+use ledger::worst_case_of;
+pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::forecast::FEWEST_RUNS;
 use crate::grammar::count;
-use crate::instance::{InstanceConfiguration, OfferOf};
-use crate::spec::{BackendKind, Design, Distribution, Job};
+use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::spec::{BackendKind, Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd, count_as_float};
 
 /// The canary runs of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// On `instance`. The fixed design runs all of them in this order; the adaptive design chooses one at a time.
-    pub runs: Vec<CanaryRun>,
-    pub is_adaptive: bool,
+    /// On `instance`.
+    pub runs: PlannedRuns,
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
     /// The longest that all runs can take, those of alternatives included: `parallel` at a time in the fixed design, one
@@ -39,7 +40,39 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+/// What a design runs on one configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlannedRuns {
+    /// The fixed design: all of them, in this order.
+    Fixed(Vec<CanaryRun>),
+    /// The adaptive design: sizes to choose from, rising; each run is drawn when it is chosen ([`canary`]).
+    Ladder(Vec<LadderSize>),
+}
+
+impl PlannedRuns {
+    /// Of the smallest run.
+    fn fewest_objects(&self) -> Option<u64> {
+        match self {
+            Self::Fixed(runs) => runs.first().map(|run| run.objects),
+            Self::Ladder(sizes) => sizes.first().map(|size| size.objects),
+        }
+    }
+
+    /// The longest that they can take, `parallel` at a time; each size of a ladder once, one after the other.
+    fn longest(&self, job: &Job) -> Seconds {
+        let (runs, at_a_time) = match self {
+            Self::Fixed(runs) => (runs.len(), job.canary.parallel.max(1) as usize),
+            Self::Ladder(sizes) => (sizes.len(), 1),
+        };
+        job.canary.max_runtime * count_as_float(runs.div_ceil(at_a_time))
+    }
+}
+
 impl Plan {
+    pub fn is_adaptive(&self) -> bool {
+        matches!(self.runs, PlannedRuns::Ladder(_))
+    }
+
     /// Each alternative, with the reason if it is not measured.
     pub fn outcomes(&self) -> Vec<(&InstanceConfiguration, Option<String>)> {
         self.alternatives
@@ -62,7 +95,7 @@ impl Plan {
 
     /// The worst-case cost of all planned runs, including those of measured alternatives; `None` without a price.
     pub fn total_worst_case(&self) -> Option<Usd> {
-        if self.is_adaptive {
+        if self.is_adaptive() {
             return self.worst_case;
         }
         self.alternatives
@@ -78,7 +111,7 @@ impl Plan {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedAlternative {
     pub instance: InstanceConfiguration,
-    pub runs: Result<Vec<CanaryRun>, NotMeasured>,
+    pub runs: Result<PlannedRuns, NotMeasured>,
     pub worst_case: Option<Usd>,
 }
 
@@ -150,24 +183,15 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
-    let is_adaptive = matches!(job.canary.design, Design::Adaptive { .. });
-    let mut headroom = Headroom::new(job.canary.spend_limit);
+    // Nothing is spent yet: this tells what would fit.
+    let mut ledger = Ledger::new(job.canary.spend_limit);
     let offer = offer_of(&job.instance);
-    let worst = if is_adaptive {
-        // Every size once; it repeats a size only for levels of work, or if there are too few sizes.
-        let once = worst_case(&runs, &offer);
-        once.map(|once| {
-            if runs.len() >= FEWEST_RUNS && job.work.is_none() && once < job.canary.spend_limit {
-                once
-            } else {
-                job.canary.spend_limit
-            }
-        })
-    } else {
-        worst_case(&runs, &offer)
+    let worst = match &runs {
+        PlannedRuns::Fixed(runs) => worst_case(runs, &offer),
+        PlannedRuns::Ladder(sizes) => worst_of_ladder(job, sizes, &offer),
     };
     if let Some(worst) = worst
-        && !headroom.take(worst)
+        && ledger.reserve(worst).is_none()
     {
         return Err(PlanError::Unknown(format!(
             "the canaries may cost up to {worst}, above the spend limit of {}; raise canary.spend_limit, lower canary.max_runtime or request fewer runs",
@@ -179,10 +203,7 @@ pub fn plan(
         .iter()
         .map(|instance| {
             let alternative = plan_alternative(instance, &runs, alternatives);
-            if is_adaptive {
-                return alternative;
-            }
-            alternative.within(&mut headroom, offer_of)
+            alternative.within(&mut ledger, offer_of)
         })
         .collect();
     let hosts = u64::from(job.instance.total_count());
@@ -191,35 +212,43 @@ pub fn plan(
         .channels
         .iter()
         .any(|channel| channel.sample && channel.distribution == Distribution::ShardedByS3Key);
-    if let Some(smallest) = runs.first()
+    if let Some(objects) = runs.fewest_objects()
         && is_sharded
-        && smallest.objects < hosts
+        && objects < hosts
     {
         notes.push(format!(
             "The smallest canary has {} for {hosts} machines, so some of them get no sharded data; larger fractions give better forecasts.",
-            count(usize::try_from(smallest.objects).unwrap_or(usize::MAX), "object"),
+            count(usize::try_from(objects).unwrap_or(usize::MAX), "object"),
         ));
     }
-    if job.canary.parallel > 1 && job.instance.is_local() && !is_adaptive {
+    let is_fixed = matches!(runs, PlannedRuns::Fixed(_));
+    if job.canary.parallel > 1 && job.instance.is_local() && is_fixed {
         notes.push(format!(
             "{} canaries share this machine at a time, which inflates their times.",
             job.canary.parallel
         ));
     }
-    let at_a_time = if is_adaptive { 1 } else { job.canary.parallel };
     Ok(Plan {
         wall_clock: alternatives
             .iter()
             .filter_map(|alternative| alternative.runs.as_ref().ok())
-            .map(|runs| longest(runs, at_a_time))
-            .chain([longest(&runs, at_a_time)])
+            .map(|runs| runs.longest(job))
+            .chain([runs.longest(job)])
             .sum(),
         runs,
-        is_adaptive,
         worst_case: worst,
         alternatives,
         notes,
     })
+}
+
+/// Every size once; the adaptive design repeats a size only for levels of work, or if there are too few sizes.
+fn worst_of_ladder(job: &Job, sizes: &[LadderSize], offer: &Offer) -> Option<Usd> {
+    let canary = &job.canary;
+    let once = worst_case_of(canary.max_runtime, offer)?;
+    let once: Usd = sizes.iter().map(|_| once).sum();
+    let is_enough = sizes.len() >= FEWEST_RUNS && job.work.is_none() && once < canary.spend_limit;
+    Some(if is_enough { once } else { canary.spend_limit })
 }
 
 /// The full run as one run: every object of every channel.
@@ -243,9 +272,13 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
 /// The same runs on another configuration, unless that is not measured.
 fn plan_alternative(
     instance: &InstanceConfiguration,
-    runs: &[CanaryRun],
+    runs: &PlannedRuns,
     alternatives: Alternatives,
 ) -> PlannedAlternative {
+    let elsewhere = |run: &CanaryRun| CanaryRun {
+        instance: instance.clone(),
+        ..run.clone()
+    };
     let runs = if alternatives == Alternatives::Skip {
         Err(NotMeasured::Skipped)
     } else if alternatives == Alternatives::MeasureAllButGroups
@@ -253,13 +286,10 @@ fn plan_alternative(
     {
         Err(NotMeasured::NotYet)
     } else {
-        Ok(runs
-            .iter()
-            .map(|run| CanaryRun {
-                instance: instance.clone(),
-                ..run.clone()
-            })
-            .collect())
+        Ok(match runs {
+            PlannedRuns::Fixed(runs) => PlannedRuns::Fixed(runs.iter().map(elsewhere).collect()),
+            PlannedRuns::Ladder(sizes) => PlannedRuns::Ladder(sizes.clone()),
+        })
     };
     PlannedAlternative {
         instance: instance.clone(),
@@ -269,28 +299,19 @@ fn plan_alternative(
 }
 
 impl PlannedAlternative {
-    /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit.
-    fn within(mut self, headroom: &mut Headroom, offer_of: OfferOf<'_>) -> Self {
-        if let Ok(runs) = &self.runs {
+    /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit. The runs of a ladder are
+    /// reserved one by one, as they are chosen.
+    fn within(mut self, ledger: &mut Ledger, offer_of: OfferOf<'_>) -> Self {
+        if let Ok(PlannedRuns::Fixed(runs)) = &self.runs {
             self.worst_case = worst_case(runs, &offer_of(&self.instance));
             if let Some(worst) = self.worst_case
-                && !headroom.take(worst)
+                && ledger.reserve(worst).is_none()
             {
                 self.runs = Err(NotMeasured::TooExpensive(worst));
             }
         }
         self
     }
-}
-
-/// The longest that `runs` can take, `parallel` at a time.
-fn longest(runs: &[CanaryRun], parallel: u32) -> Seconds {
-    let rounds = runs.len().div_ceil(parallel.max(1) as usize);
-    let slowest = runs
-        .iter()
-        .filter_map(|run| run.max_runtime)
-        .fold(0.0, |longest: f64, limit| longest.max(limit.0));
-    Seconds(slowest) * count_as_float(rounds)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::units::{Fraction, count_as_float};
 
 /// A fraction of the design and the objects it draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Size {
+pub(super) struct DrawSize {
     pub(super) fraction: Fraction,
     pub(super) objects: usize,
 }
@@ -15,14 +15,14 @@ pub(super) struct Size {
 /// The number of objects of each fraction: min(N, max(rank in the list, round(fraction x N))), without equal sizes.
 ///
 /// The rank makes the sizes differ if the data has few objects: 1, 2, 3 % of 10 objects are 1, 2 and 3 objects.
-pub(super) fn sizes(fractions: &[Fraction], total: usize) -> Vec<Size> {
-    let mut sizes: Vec<Size> = Vec::with_capacity(fractions.len());
+pub(super) fn sizes(fractions: &[Fraction], total: usize) -> Vec<DrawSize> {
+    let mut sizes: Vec<DrawSize> = Vec::with_capacity(fractions.len());
     for (index, fraction) in fractions.iter().enumerate() {
         let objects = rounded(fraction.0 * count_as_float(total))
             .max(index + 1)
             .min(total);
         if sizes.last().is_none_or(|last| last.objects < objects) {
-            sizes.push(Size {
+            sizes.push(DrawSize {
                 fraction: *fraction,
                 objects,
             });

@@ -6,7 +6,7 @@ use crate::canary::{ChannelData, DataObject, Objects};
 use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
 use crate::spec::{
-    Budget, CanaryPolicy, DriftPolicy, Level, LocalTraining, ProbePolicy, Training, Work,
+    Budget, CanaryPolicy, Design, DriftPolicy, Level, LocalTraining, ProbePolicy, Training, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
 
@@ -86,8 +86,16 @@ fn a_dollar_an_hour(instance: &InstanceConfiguration) -> Offer {
     Offer::of(instance, &|_| None, &|_| Some(price.clone()))
 }
 
+/// Of the fixed design.
+fn runs_of(plan: &Plan) -> &[CanaryRun] {
+    match &plan.runs {
+        PlannedRuns::Fixed(runs) => runs,
+        PlannedRuns::Ladder(_) => panic!("the design is adaptive"),
+    }
+}
+
 fn objects_of(plan: &Plan) -> Vec<u64> {
-    plan.runs.iter().map(|run| run.objects).collect()
+    runs_of(plan).iter().map(|run| run.objects).collect()
 }
 
 #[test]
@@ -104,7 +112,7 @@ fn one_two_three_per_cent_of_a_hundred_objects_three_times() {
     assert_eq!(plan.wall_clock, Seconds(9.0 * 3600.0));
     // Whole channels come whole.
     assert!(
-        plan.runs
+        runs_of(&plan)
             .iter()
             .all(|run| run.channels[1].objects.len() == 2)
     );
@@ -119,7 +127,7 @@ fn every_fraction_is_run_at_every_work_level_on_the_same_objects() {
         canary: vec![5.0, 10.0],
     });
     let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
-    let labels: Vec<String> = plan.runs.iter().map(CanaryRun::label).collect();
+    let labels: Vec<String> = runs_of(&plan).iter().map(CanaryRun::label).collect();
     assert_eq!(
         labels,
         [
@@ -133,13 +141,14 @@ fn every_fraction_is_run_at_every_work_level_on_the_same_objects() {
             "2% #2, num_round 10",
         ]
     );
+    let runs = runs_of(&plan);
     for (less, more) in [(0, 2), (1, 3), (4, 6), (5, 7)] {
-        assert_eq!(plan.runs[less].channels, plan.runs[more].channels);
+        assert_eq!(runs[less].channels, runs[more].channels);
     }
-    assert_ne!(plan.runs[0].channels, plan.runs[1].channels);
+    assert_ne!(runs[0].channels, runs[1].channels);
     let full = full_run(&job, &dataset(100));
     assert_eq!(full.label(), "100% #1, num_round 50");
-    assert!(full.is_full() && !plan.runs[0].is_full());
+    assert!(full.is_full() && !runs[0].is_full());
 }
 
 #[test]
@@ -218,7 +227,7 @@ fn alternatives_are_measured_while_they_fit_and_never_refuse_the_job() {
         plan.alternatives[0].runs,
         Err(NotMeasured::TooExpensive(Usd(4.0)))
     );
-    assert_eq!(plan.alternatives[1].runs.as_ref().unwrap().len(), 4);
+    assert!(matches!(&plan.alternatives[1].runs, Ok(PlannedRuns::Fixed(runs)) if runs.len() == 4));
 }
 
 #[test]
@@ -226,9 +235,8 @@ fn replicates_draw_different_objects_and_the_same_seed_draws_the_same() {
     let plan_with = |seed| {
         let mut job = job(&[1.0, 2.0, 3.0], 3);
         job.canary.seed = seed;
-        plan(&job, &dataset(100), &free, Alternatives::Measure)
-            .unwrap()
-            .runs
+        let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+        runs_of(&plan).to_vec()
     };
     let runs = plan_with(1);
     assert_eq!(runs, plan_with(1));
@@ -318,7 +326,8 @@ proptest! {
         let data = Dataset {
             channels: vec![channel("train", true, small), channel("weights", true, small * factor)],
         };
-        for run in plan(&job(&[10.0, 20.0], 2), &data, &free, Alternatives::Measure).unwrap().runs {
+        let plan = plan(&job(&[10.0, 20.0], 2), &data, &free, Alternatives::Measure).unwrap();
+        for run in runs_of(&plan) {
             prop_assert_eq!(run.channels[1].objects.len(), run.channels[0].objects.len() * factor);
             prop_assert_eq!(run.bytes, run.channels.iter().map(ChannelData::bytes).sum());
         }

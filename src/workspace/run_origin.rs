@@ -48,6 +48,7 @@ impl RunOrigin {
                 branch: None,
                 pull_request: None,
                 run_url: None,
+                run: None,
             },
         }
     }
@@ -66,6 +67,7 @@ impl RunOrigin {
                 branch,
                 pull_request,
                 run_url: run_url(variable),
+                run: None,
             },
         };
         let reference = variable("GITHUB_REF").unwrap_or_default();

@@ -4,11 +4,12 @@ use crate::project::Project;
 
 #[test]
 fn a_full_run_beside_its_forecast() {
-    let project = Project::with_script("cat \"$SM_CHANNEL_TRAIN\"/* | wc -c\nsleep 0.1\n");
+    let script = "cat \"$SM_CHANNEL_TRAIN\"/* | wc -c\nsleep 0.1\n";
+    let project = Project::with_script(script).committed();
     project
         .run(&["actuals", "--run"])
         .ended_with(2)
-        .complained("there is no forecast to hold a full run against")
+        .complained("there is no forecast of job `sums` to hold a full run against")
         .complained("canary-gate run --all");
     project.run(&["run", "--all", "--quiet"]).ended_with(0);
     let actuals = project.run(&["actuals", "--run"]).ended_with(0);
@@ -23,11 +24,24 @@ fn a_full_run_beside_its_forecast() {
             actuals.seen()
         );
     }
-    project.write("canary-gate.yml", &format!("{}# changed\n", Project::SPEC));
+    // The full run is a record beside those of the canaries, and no canary itself.
+    let [full_run] = &project.recorded("fullrun")[..] else {
+        panic!("one full run was measured");
+    };
+    assert_eq!(full_run["fraction"], 1.0);
+    assert_eq!(project.recorded("canary").len(), 6);
+    project
+        .run(&["history", "list"])
+        .ended_with(0)
+        .reported("full run");
+    let exported = project.run(&["history", "export", "--format", "jsonl"]);
+    assert_eq!(exported.stdout.lines().count(), 6);
+
+    project.write("train.sh", &format!("{script}sleep 0.1\n"));
     project
         .run(&["actuals", "--run"])
         .ended_with(2)
-        .complained("made from another version of the spec");
+        .complained("the history has none of this code and data on local");
 }
 
 #[test]

@@ -26,13 +26,7 @@ fn a_failing_script_is_a_result_with_its_last_line() {
     assert!(run.stdout.contains("no such column: age"), "{}", run.seen());
     // The tail goes to the job log, and nothing more is launched after a failure.
     assert!(run.stderr.contains("| stdout: loading"), "{}", run.seen());
-    assert_eq!(
-        project
-            .read(".canary-gate/measurements.jsonl")
-            .lines()
-            .count(),
-        1
-    );
+    assert_eq!(project.recorded("canary").len(), 1);
 }
 
 #[test]

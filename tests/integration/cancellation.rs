@@ -68,8 +68,8 @@ fn signals_end_every_tree_and_keep_what_was_measured() {
         let project = Project::with_script(&second_hangs("4179"));
         assert_eq!(signalled(&project, signal), Some(code));
         assert!(!still_running("4179"));
-        let kept = project.read(".canary-gate/measurements.jsonl");
-        assert!(kept.lines().next().unwrap().contains("completed"), "{kept}");
+        let kept = project.recorded("canary");
+        assert_eq!(kept[0]["outcome"]["kind"], "completed", "{kept:?}");
         assert_eq!(
             std::fs::read_dir(project.path(".canary-gate/work"))
                 .unwrap()

@@ -46,7 +46,10 @@ fn at_risk_fails_only_under_strict() {
     let time = &report["jobs"][0]["forecasts"][0]["estimates"]["time_seconds"];
     let limit = (time["point"].as_f64().unwrap() + time["upper"].as_f64().unwrap()) / 2.0;
     let project = project.spec(&format!("    budget: {{time: {limit:.6}s}}\n"));
-    let file = ".canary-gate/measurements.jsonl";
+    let file = "canaries.jsonl";
+    project
+        .run(&["history", "export", "--output", file])
+        .ended_with(0);
     project
         .run(&["forecast", file])
         .ended_with(0)
@@ -110,5 +113,5 @@ jobs:
             .ended_with(2)
             .complained("not served yet: jobs.sums.instance");
     }
-    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+    assert!(project.recorded("canary").is_empty());
 }

@@ -84,7 +84,7 @@ fn nothing_is_written_through_a_link() {
         .complained("reports is a link");
     assert_eq!(project.read("precious"), "keep me");
     // Refused before anything ran.
-    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+    assert!(project.recorded("canary").is_empty());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_runs() {
         .run(&["run", "--all", "--measurements", "runs.txt"])
         .ended_with(2)
         .complained("name it .jsonl or .csv");
-    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+    assert!(project.recorded("canary").is_empty());
 }
 
 #[test]
@@ -163,9 +163,11 @@ fn stored_reports_are_rendered_again_and_merged() {
 
 #[test]
 fn half_a_line_of_a_killed_gate_spoils_nothing() {
-    let project = quick().file(".canary-gate/measurements.jsonl", "{\"schema_ver");
-    project.run(&["run", "--all", "--quiet"]).ended_with(0);
-    let lines = project.read(".canary-gate/measurements.jsonl");
+    let project = quick().file("kept.jsonl", "{\"schema_ver");
+    project
+        .run(&["run", "--all", "--quiet", "--measurements", "kept.jsonl"])
+        .ended_with(0);
+    let lines = project.read("kept.jsonl");
     assert_eq!(lines.lines().count(), 7, "{lines}");
     for line in lines.lines().skip(1) {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -221,32 +223,45 @@ fn a_report_that_cannot_be_written_is_printed_all_the_same() {
 }
 
 #[test]
-fn a_forecast_from_the_kept_measurements_is_that_of_the_newest_run() {
+fn a_forecast_from_kept_measurements_is_that_of_the_newest_run() {
     let project = quick();
-    project.run(&["run", "--all", "--quiet"]).ended_with(0);
-    project.write("train.sh", "sleep 0.2\n");
-    let run = project
-        .run(&["run", "--all", "--quiet", "--format", "json"])
-        .ended_with(0)
-        .json();
-    let again = project
-        .run(&[
-            "forecast",
-            ".canary-gate/measurements.jsonl",
+    // GitHub's numbers of its runs: as texts they sort otherwise than by time.
+    let run = |id: &str| {
+        let arguments = [
+            "run",
+            "--all",
+            "--quiet",
             "--format",
             "json",
-        ])
+            "--measurements",
+            "kept.jsonl",
+        ];
+        let run = project.run_with(&arguments, |command| {
+            command.env("GITHUB_RUN_ID", id);
+        });
+        run.ended_with(0).json()
+    };
+    run("9");
+    project.write("train.sh", "sleep 0.2\n");
+    let newest = run("10");
+    let again = project
+        .run(&["forecast", "kept.jsonl", "--format", "json"])
         .ended_with(0)
         .json();
     let time = |report: &serde_json::Value| {
         report["jobs"][0]["forecasts"][0]["estimates"]["time_seconds"].clone()
     };
-    assert_eq!(time(&run), time(&again));
+    assert_eq!(time(&newest), time(&again));
     assert!(
         again["jobs"][0]["notes"]
             .to_string()
-            .contains("6 measurements of earlier runs are left out")
+            .contains("6 measurements of earlier runs are left out; the newest run is 10")
     );
+    // The records name the same run.
+    let listed = project
+        .run(&["history", "list", "--limit", "1", "--format", "json"])
+        .json();
+    assert_eq!(listed["records"][0]["writer"]["run"], "10");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn a_plan_names_sizes_worst_case_and_wall_clock() {
         ),
     );
     insta::assert_snapshot!(project.run(&["plan", "--all"]).seen());
-    assert!(!project.path(".canary-gate/measurements.jsonl").exists());
+    assert!(project.recorded("canary").is_empty());
 }
 
 #[test]

@@ -122,6 +122,26 @@ jobs:
         fs::read_to_string(self.path(path)).unwrap()
     }
 
+    /// What the records of a kind in `.canary-gate/` measured, of all jobs, oldest first.
+    pub(crate) fn recorded(&self, kind: &str) -> Vec<serde_json::Value> {
+        let Ok(jobs) = fs::read_dir(self.path(".canary-gate/local")) else {
+            return Vec::new();
+        };
+        let files = jobs.flat_map(|job| fs::read_dir(job.unwrap().path()).unwrap());
+        let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+        paths.retain(|path| name(path).contains(&format!("-{kind}-")));
+        paths.sort_by_key(|path| name(path));
+        let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
+        let records = paths.iter().map(read);
+        let record = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
+        let mut records: Vec<_> = records.map(record).collect();
+        let measurements = records.iter_mut();
+        measurements
+            .map(|record| record["content"]["measurement"].take())
+            .collect()
+    }
+
     /// Runs `canary-gate ARGUMENTS` in the project's folder.
     pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
         self.run_with(arguments, |_| {})

@@ -160,7 +160,7 @@ fn a_design_that_asks_for_more_is_refused_before_the_first_run() {
     let project = sums(FEW, "fractions: [1%, 2%, 5%], replicates: 3");
     let refused = gate(&project).ended_with(1);
     insta::assert_snapshot!(refused.seen());
-    assert_eq!(project.read(".canary-gate/measurements.jsonl"), "");
+    assert!(project.recorded("canary").is_empty());
     project
         .run(&["plan", "--all"])
         .ended_with(1)
@@ -237,13 +237,18 @@ fn measurements_of_a_run_are_a_recording() {
 #[test]
 fn a_gate_is_not_fed_its_own_echo() {
     let project = Project::with_script("sleep 0.01\n");
-    gate(&project).ended_with(0);
-    let replayed = project.read("canary-gate.yml").replace(
-        "backend: local",
-        "backend: replay\nrecording: .canary-gate/measurements.jsonl",
-    );
+    let keep = |file: &str| {
+        let arguments = ["run", "--all", "--measurements", file];
+        project.run(&arguments).ended_with(0)
+    };
+    keep("runs.jsonl");
+    let replayed = project
+        .read("canary-gate.yml")
+        .replace("backend: local", "backend: replay\nrecording: runs.jsonl");
     project.write("canary-gate.yml", &replayed);
-    gate(&project).ended_with(0);
+    keep("echo.jsonl");
+    let both = project.read("runs.jsonl") + &project.read("echo.jsonl");
+    project.write("runs.jsonl", &both);
     gate(&project)
         .ended_with(0)
         .reported("6 runs of the recording were themselves replayed and are left out");

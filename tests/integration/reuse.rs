@@ -335,3 +335,18 @@ fn what_was_measured_while_the_code_changed_stands_for_nothing() {
     counted.run(&[]);
     assert_eq!(counted.started(), 6);
 }
+
+#[test]
+fn without_git_canaries_are_kept_shown_and_exported_and_never_reused() {
+    let project = Project::with_script("sleep 0.01\n");
+    for kept in [6, 12] {
+        project.run(&["run", "--all", "--quiet"]).ended_with(0);
+        assert_eq!(project.recorded("canary").len(), kept);
+    }
+    project
+        .run(&["history", "list"])
+        .ended_with(0)
+        .reported("canary 1%");
+    let exported = project.run(&["history", "export", "--format", "jsonl"]);
+    assert_eq!(exported.stdout.lines().count(), 12, "{}", exported.seen());
+}

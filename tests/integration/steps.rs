@@ -25,11 +25,8 @@ fn project(script: &str, budget: &str) -> Project {
 
 /// The step times of the runs that `run` measured.
 fn step_times(project: &Project) -> Vec<Value> {
-    let text = project.read(".canary-gate/measurements.jsonl");
-    let lines = text.lines();
-    lines
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["step_seconds"].clone())
-        .collect()
+    let runs = project.recorded("canary");
+    runs.iter().map(|run| run["step_seconds"].clone()).collect()
 }
 
 /// A cold first step, then steps of a quarter of a second, as one would print them.
@@ -80,8 +77,9 @@ fn the_cost_of_a_step_is_forecast_and_judged() {
         .reported("over budget: cost per step is 0.25 USD");
     // The same offline, and beside a full run.
     project
-        .run(&["forecast", ".canary-gate/measurements.jsonl"])
-        .ended_with(10);
+        .run(&["history", "export", "--output", "canaries.jsonl"])
+        .ended_with(0);
+    project.run(&["forecast", "canaries.jsonl"]).ended_with(10);
     project
         .run(&["actuals", "--run", "--quiet"])
         .ended_with(0)

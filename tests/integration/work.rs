@@ -114,7 +114,7 @@ fn the_full_run_does_the_full_work() {
         "{}",
         actuals.seen()
     );
-    let full = measurements(&project, ".canary-gate/actuals.jsonl");
+    let full = project.recorded("fullrun");
     assert_eq!(
         (&full[0]["work"], &full[0]["work_total"]),
         (&Value::from(8.0), &Value::from(8.0))

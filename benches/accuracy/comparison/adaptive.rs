@@ -1,8 +1,8 @@
 //! Which recorded runs an adaptive gate takes as its canaries.
 
 use canary_gate::measurement::{Measurement, Outcome, Usage};
-use canary_gate::plan::{Aim, Next, Rung, Situation, SpendingRule, next};
-use canary_gate::units::{Fraction, Seconds};
+use canary_gate::plan::{Aim, LadderSize, Next, Rung, Situation, SpendingRule, next};
+use canary_gate::units::{Bytes, Fraction, Seconds};
 
 use super::workload::{Run, Workload};
 
@@ -38,8 +38,12 @@ pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResu
         let ladder: Vec<Rung> = recorded
             .iter()
             .map(|(fraction, runs)| Rung {
-                fraction: *fraction,
-                share: fraction.0,
+                size: LadderSize {
+                    fraction: *fraction,
+                    objects: 1,
+                    bytes: Bytes(1),
+                    share: fraction.0,
+                },
                 work: 1.0,
                 supply: u32::try_from(runs.len()).ok(),
             })
@@ -59,7 +63,7 @@ pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResu
         };
         let run = recorded
             .iter_mut()
-            .find(|(fraction, _)| *fraction == rung.fraction)
+            .find(|(fraction, _)| *fraction == rung.size.fraction)
             .and_then(|(_, runs)| runs.pop())
             .expect("the design asks only for what the ladder can supply");
         let took = run.seconds.min(limit.0);

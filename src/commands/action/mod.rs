@@ -115,7 +115,7 @@ async fn check(
         return Ok(Checked::without_canaries(report, Some(project)));
     }
     if !inputs.report_from.is_empty() || inputs.command == ActionCommand::Report {
-        let history = RunHistory::open(&project, &origin).await?;
+        let history = RunHistory::open(&project, &origin, None).await?;
         let versus = ComparedWith {
             history: &history,
             commit: base.as_ref(),

@@ -3,7 +3,6 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::console::{AppError, files, say};
-use crate::gate::last_report;
 use crate::github::environment::Environment;
 use crate::github::outputs;
 use crate::metric::Metric;
@@ -106,9 +105,6 @@ fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<String, App
         None => (workspace.join(STATE_FOLDER), workspace.clone()),
     };
     files::make_state_folder(&folder)?;
-    if let Some(project) = project {
-        last_report::keep(report, project)?;
-    }
     let path = folder.join(REPORT_FILE);
     files::write_new(&path, report::to_json(report).as_bytes(), &root)?;
     let shown = path.strip_prefix(&workspace).unwrap_or(&path);

@@ -7,7 +7,7 @@ use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppError, files, print, printable};
 use crate::forecast::Estimate;
 use crate::history::record::{ForecastRecord, Record};
-use crate::history::{Entry, History};
+use crate::history::{Entry, History, RecordKind};
 use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
 use crate::metric::Metric;
@@ -157,6 +157,8 @@ impl Export {
                     writer.write_record(row).expect(IN_MEMORY);
                 }
             }
+            // No forecast is made from a full run.
+            Self::Canaries { .. } if entry.kind == RecordKind::FullRun => {}
             Self::Canaries { seen, runs, .. } => {
                 for run in record.measurements() {
                     if seen.insert(identity(run)) {

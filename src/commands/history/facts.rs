@@ -14,10 +14,11 @@ const SHORT_COMMIT: usize = 7;
 pub(super) fn what(record: &Record) -> String {
     let forecast = match &record.content {
         Content::Canary { measurement, .. } => return format!("canary {}", measurement.fraction),
+        Content::FullRun { .. } => return "full run".to_owned(),
         Content::Forecast(forecast) => forecast,
     };
     let mut what = match record.writer.command {
-        Command::Run => "forecast",
+        Command::Run | Command::Actuals => "forecast",
         Command::Drift => "check for drift",
     }
     .to_owned();
@@ -42,7 +43,7 @@ pub(super) fn time_and_cost(record: &Record) -> [String; 2] {
         [time, cost].map(|figure| figure.unwrap_or_else(|| UNKNOWN.to_owned()))
     };
     match &record.content {
-        Content::Canary { measurement, .. } => figures(
+        Content::Canary { measurement, .. } | Content::FullRun { measurement } => figures(
             measurement.time().map(|time| Quantity::Time.figure(time.0)),
             measurement.cost.map(|cost| Quantity::Money.figure(cost.0)),
         ),
@@ -59,10 +60,12 @@ pub(super) fn time_and_cost(record: &Record) -> [String; 2] {
     }
 }
 
-/// A forecast's verdict, or a canary's outcome.
+/// A forecast's verdict, or a run's outcome.
 pub(super) fn ended(record: &Record) -> &'static str {
     match &record.content {
-        Content::Canary { measurement, .. } => measurement.outcome.words(),
+        Content::Canary { measurement, .. } | Content::FullRun { measurement } => {
+            measurement.outcome.words()
+        }
         Content::Forecast(forecast) => words::phrase(forecast.verdict),
     }
 }

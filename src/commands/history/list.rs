@@ -158,6 +158,12 @@ fn json(loaded: &Loaded, count: usize) -> String {
                 "time_seconds": measurement.time(),
                 "cost_usd": measurement.cost,
             }),
+            Content::FullRun { measurement } => json!({
+                "instance": measurement.instance,
+                "outcome": measurement.outcome,
+                "time_seconds": measurement.time(),
+                "cost_usd": measurement.cost,
+            }),
             Content::Forecast(forecast) => {
                 let first = forecast.forecasts.first();
                 json!({

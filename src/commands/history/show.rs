@@ -167,7 +167,12 @@ fn page(entry: &Entry, record: &Record) -> String {
             canary_key,
             measurement,
         } => {
-            line("canary key", canary_key);
+            line("canary key", canary_key.as_deref().unwrap_or(UNKNOWN));
+            if let Some(said) = measurement.outcome.last_line() {
+                line("last line", said);
+            }
+        }
+        Content::FullRun { measurement } => {
             if let Some(said) = measurement.outcome.last_line() {
                 line("last line", said);
             }

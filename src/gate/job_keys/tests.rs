@@ -9,7 +9,7 @@ use crate::backend::sagemaker::RunTags;
 use crate::cli::{ChangeArguments, SpecArguments};
 use crate::gate::backend;
 use crate::instance::Offer;
-use crate::plan::{self, Alternatives};
+use crate::plan::{self, Alternatives, PlannedRuns};
 use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy;
@@ -113,7 +113,10 @@ impl Checkout {
                 .await
                 .unwrap();
             let keys = JobKeys::of(ready.keys(&dataset).await.unwrap(), &[]);
-            let canaries = plan.runs.iter().map(|run| keys.canary(run)).collect();
+            let PlannedRuns::Fixed(runs) = plan.runs else {
+                panic!("the spec asks for the fixed design");
+            };
+            let canaries = runs.iter().map(|run| keys.canary(run)).collect();
             (keys, canaries)
         };
         let runtime = tokio::runtime::Builder::new_current_thread()

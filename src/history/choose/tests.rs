@@ -2,7 +2,9 @@ use std::fs;
 
 use super::*;
 use crate::history::record::Content;
-use crate::history::samples::{JOB, Sample, at, baseline, canary, forecast, key};
+use crate::history::samples::{
+    JOB, Sample, at, baseline, canary, canary_without_key, forecast, full_run, key,
+};
 
 const LATER: i64 = 24 * 60;
 
@@ -102,12 +104,29 @@ async fn another_pull_request_is_no_baseline() {
 }
 
 #[tokio::test]
+async fn a_canary_without_a_key_and_a_full_run_are_never_found() {
+    let sample = Sample::new(Scope::Main);
+    for record in [canary_without_key(1), full_run(2, 5)] {
+        sample.keep(&record).await;
+    }
+    let entries = entries(&sample.history).await;
+    for wanted in [key(5), "0".repeat(64)] {
+        let canary = sample
+            .history
+            .newest_canary(&entries, JOB, &wanted, |_| true)
+            .await;
+        assert!(canary.unwrap().record.is_none());
+    }
+    assert_eq!(forecasts(&entries, JOB).count(), 0);
+}
+
+#[tokio::test]
 async fn a_key_is_the_same_in_all_its_digits() {
     let sample = Sample::new(Scope::Main);
     let mut other = canary(2, 5);
     let same_start = format!("{}{}", &key(5)[..16], "f".repeat(48));
     if let Content::Canary { canary_key, .. } = &mut other.content {
-        canary_key.clone_from(&same_start);
+        *canary_key = Some(same_start.clone());
     }
     let mut other_code = forecast(2, 5);
     other_code.code_key = Some(same_start.clone());

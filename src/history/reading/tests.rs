@@ -1,6 +1,6 @@
 use super::*;
 use crate::history::Scope;
-use crate::history::samples::{canary, forecast};
+use crate::history::samples::{canary, canary_without_key, forecast, full_run};
 use crate::metric::Metric;
 
 fn entry_of(record: &Record) -> Entry {
@@ -16,11 +16,25 @@ fn complaint(record: &Record, from: &str, to: &str) -> String {
 
 #[test]
 fn a_record_is_read_as_it_was_written() {
-    for record in [canary(0, 5), forecast(0, 7)] {
+    for record in [
+        canary(0, 5),
+        canary_without_key(0),
+        full_run(0, 7),
+        forecast(0, 7),
+    ] {
         let text = write(&record);
         assert_eq!(read(&text, &entry_of(&record)), Ok(record.clone()));
         assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 1);
     }
+}
+
+#[test]
+fn a_record_from_before_runs_were_named_is_read() {
+    let record = canary(0, 5);
+    let text = String::from_utf8(write(&record)).unwrap();
+    assert!(!text.contains("\"run\":"), "{text}");
+    let read = read(text.as_bytes(), &entry_of(&record)).unwrap();
+    assert_eq!(read.writer.run, None);
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Situation<'_> {
     /// Whether its size was not measured yet at its level of work.
     pub(super) fn is_new(&self, candidate: &NextRung) -> bool {
         !self.completed().any(|run| {
-            run.fraction == candidate.rung.fraction && run.work_share() == candidate.rung.work
+            run.fraction == candidate.rung.size.fraction && run.work_share() == candidate.rung.work
         })
     }
 
@@ -57,7 +57,7 @@ impl Situation<'_> {
             .fold(f64::INFINITY, f64::min);
         self.ladder
             .iter()
-            .filter(move |rung| rung.fraction.0 < bound && rung.supply != Some(0))
+            .filter(move |rung| rung.size.fraction.0 < bound && rung.supply != Some(0))
     }
 
     pub(super) fn largest_fraction(&self) -> f64 {
@@ -92,7 +92,7 @@ impl Situation<'_> {
         }
         let smallest = self
             .open_rungs()
-            .filter(|other| other.fraction.0 < rung.fraction.0)
+            .filter(|other| other.size.fraction.0 < rung.size.fraction.0)
             .map(|other| candidate(other, time))
             .filter(|other| self.is_new(other))
             .take(self.missing_runs());

@@ -9,8 +9,12 @@ fn ladder(percentages: &[f64]) -> Vec<Rung> {
     percentages
         .iter()
         .map(|percent| Rung {
-            fraction: Fraction(percent / 100.0),
-            share: percent / 100.0,
+            size: LadderSize {
+                fraction: Fraction(percent / 100.0),
+                objects: 1,
+                bytes: Bytes(1),
+                share: percent / 100.0,
+            },
             work: 1.0,
             supply: None,
         })
@@ -54,7 +58,7 @@ fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situati
 
 fn percent_of(next: Next) -> f64 {
     match next {
-        Next::Run { rung, .. } => (rung.fraction.0 * 1000.0).round() / 10.0,
+        Next::Run { rung, .. } => (rung.size.fraction.0 * 1000.0).round() / 10.0,
         Next::Done(done) => panic!("nothing more to run: {done:?}"),
     }
 }
@@ -88,7 +92,7 @@ fn simulate(
         };
         let percent = percent_of(next);
         order.push(percent);
-        let time = seconds(rung.share);
+        let time = seconds(rung.size.share);
         measurements.push(if time <= limit.0 {
             run(percent, time)
         } else {
