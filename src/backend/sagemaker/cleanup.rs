@@ -6,7 +6,7 @@ use super::SagemakerBackend;
 use super::find::Found;
 use super::name::JobName;
 use super::placing::output;
-use super::ready::ReadyJob;
+use super::ready_job::ReadyJob;
 use super::staging::{self, StagedSample};
 use super::sweep::Sweep;
 use crate::aws::call::{Call, CallError};

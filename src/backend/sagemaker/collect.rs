@@ -11,7 +11,7 @@ use super::description::JobDescription;
 use super::find::Found;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
-use super::ready::ReadyJob;
+use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError};
 use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;

@@ -3,7 +3,7 @@
 use super::adoption::{self, Adoption};
 use super::description::JobDescription;
 use super::name::JobName;
-use super::ready::ReadyJob;
+use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError};
 use crate::backend::BackendError;
 use crate::canary::CanaryRun;

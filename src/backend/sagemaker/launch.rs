@@ -8,7 +8,7 @@ use super::find::{Found, Known};
 use super::name::JobName;
 use super::placing::output;
 use super::quota;
-use super::ready::ReadyJob;
+use super::ready_job::ReadyJob;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
 use crate::aws::call::{Call, CallError, FailureKind};

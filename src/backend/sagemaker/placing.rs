@@ -2,7 +2,7 @@
 
 use super::manifest;
 use super::name::JobName;
-use super::ready::ReadyJob;
+use super::ready_job::ReadyJob;
 use super::request::Input;
 use super::staging::{self, Existing, StagedSample};
 use crate::aws::s3_uri::S3Uri;

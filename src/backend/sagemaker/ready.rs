@@ -1,71 +1,16 @@
-//! A job that is ready: its canaries run as training jobs.
+//! Runs the canaries of a ready job as training jobs.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::SagemakerBackend;
 use super::launch::LaunchOutcome;
-use super::prepared::PreparedJob;
+use super::ready_job::ReadyJob;
 use super::retries::Retries;
-use super::session::Notes;
 use super::watch::WatchEnd;
-use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
     BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Ready, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
-use crate::spec::{Channel, Job};
 
-/// A job whose source is in S3 and whose quota is known.
-#[derive(Debug)]
-pub(super) struct ReadyJob<'a> {
-    pub(super) backend: &'a SagemakerBackend,
-    pub(super) job: &'a Job,
-    pub(super) prepared: PreparedJob,
-    /// The folder that the keys of a channel are relative to, by channel.
-    bases: BTreeMap<String, S3Uri>,
-    notes: Notes,
-    /// Training jobs that are waited for at this moment.
-    pub(super) watched: RefCell<BTreeSet<String>>,
-}
-
-impl<'a> ReadyJob<'a> {
-    pub(super) fn new(
-        backend: &'a SagemakerBackend,
-        job: &'a Job,
-        bases: BTreeMap<String, S3Uri>,
-        notes: Notes,
-        prepared: PreparedJob,
-    ) -> Self {
-        Self {
-            backend,
-            job,
-            prepared,
-            bases,
-            notes,
-            watched: RefCell::default(),
-        }
-    }
-
-    /// Notes something for the job's report, once.
-    pub(super) fn note(&self, text: impl Into<String>) {
-        self.notes.add(text);
-    }
-
-    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, BackendError> {
-        match self.bases.get(&channel.name) {
-            Some(base) => Ok(base.clone()),
-            None => Ok(S3Uri::read(
-                &channel.uri,
-                &format!(
-                    "jobs.{}.training.channels.{}.uri",
-                    self.job.name, channel.name
-                ),
-            )?),
-        }
-    }
-
+impl ReadyJob<'_> {
     async fn run_canary(
         &self,
         run: &CanaryRun,

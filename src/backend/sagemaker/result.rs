@@ -5,7 +5,7 @@ use super::collect::Collected;
 use super::description::{JobDescription, JobState};
 use super::failure::{self, FailureClass};
 use super::find::Found;
-use super::ready::ReadyJob;
+use super::ready_job::ReadyJob;
 use super::retries::Retries;
 use crate::backend::{BackendError, CanaryResult, Watcher};
 use crate::canary::CanaryRun;

@@ -1,9 +1,9 @@
 //! A job that was opened: its data may be listed, and it may be made ready.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ready::ReadyJob;
+use super::notes::Notes;
+use super::ready_job::ReadyJob;
 use super::{SagemakerBackend, listing};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
@@ -21,24 +21,6 @@ pub(super) struct JobSession<'a> {
     /// The folder that the keys of a listed channel are relative to, by channel.
     bases: BTreeMap<String, S3Uri>,
     notes: Notes,
-}
-
-/// What a reader of a job's report should know, as sentences without a capital; each once.
-#[derive(Debug, Default)]
-pub(super) struct Notes(RefCell<Vec<String>>);
-
-impl Notes {
-    pub(super) fn add(&self, text: impl Into<String>) {
-        let text = text.into();
-        let mut notes = self.0.borrow_mut();
-        if !notes.contains(&text) {
-            notes.push(text);
-        }
-    }
-
-    pub(super) fn all(&self) -> Vec<String> {
-        self.0.borrow().clone()
-    }
 }
 
 impl<'a> JobSession<'a> {

@@ -7,7 +7,7 @@ use super::SagemakerBackend;
 use super::adoption;
 use super::description::{JobDescription, JobState};
 use super::find::Found;
-use super::ready::ReadyJob;
+use super::ready_job::ReadyJob;
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, Watcher};
