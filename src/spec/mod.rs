@@ -4,6 +4,7 @@
 //! `read` is the one way from the first to the second. It makes all complaints at once (`SpecErrors`); what no code
 //! serves yet is accepted and listed in [`Spec::not_yet`], never silently ignored.
 
+mod backend_kind;
 mod errors;
 mod excerpt;
 mod file_system;
@@ -13,15 +14,17 @@ pub mod policy;
 mod problems;
 mod raw;
 mod read;
+mod rules;
 mod training;
 mod words;
 mod yaml;
 
+pub use backend_kind::{BackendKind, Traits};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, StepMetric};
 pub use read::{SpecSource, read};
-pub use training::{BackendKind, LocalTraining, SagemakerTraining, Training, Traits};
+pub use training::{LocalTraining, SagemakerTraining, Training};
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;

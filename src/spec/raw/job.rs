@@ -6,7 +6,6 @@ use super::budget::{RawBudget, RawDrift};
 use super::reader::{Either, List, Map, mapping};
 use super::scalar::{AnyText, Choice, Count, Quantity, Text, Words};
 use crate::spec::training::RawTraining;
-use crate::spec::{Distribution, InputMode};
 use crate::units::{Fraction, Seconds, Usd};
 
 mapping! {
@@ -29,25 +28,6 @@ mapping! {
         optional budget: RawBudget,
         /// When a scheduled check calls a change drift.
         optional drift: RawDrift,
-    }
-}
-
-mapping! {
-    /// One input channel.
-    pub(in crate::spec) struct RawChannel {
-        /// An `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of SageMaker's,
-        /// `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
-        required uri: Text,
-        /// How objects reach the script. Default: File.
-        optional mode: Choice<InputMode>,
-        /// The MIME type handed to the script, for instance `text/csv`.
-        optional content_type: Text,
-        /// How objects are divided among several machines. Default: FullyReplicated.
-        optional distribution: Choice<Distribution>,
-        /// Whether canaries take a sample; if not, the channel is whole in every canary. Default: true.
-        optional sample: bool,
-        /// The instance groups that get the channel. Default: all.
-        optional groups: List<Text>,
     }
 }
 

@@ -4,14 +4,14 @@
 //! about when it is `None`, so that reading goes on and all problems are told at once.
 
 mod budget;
+mod channel;
 mod job;
 mod reader;
 mod scalar;
 
 pub(super) use budget::{RawBudget, RawDrift, RawLine, RawOverride};
-pub(super) use job::{
-    Canary, DesignKind, Groups, Instance, Machines, Probe, RawChannel, RawJob, RawWork,
-};
+pub(super) use channel::RawChannel;
+pub(super) use job::{Canary, DesignKind, Groups, Instance, Machines, Probe, RawJob, RawWork};
 pub(super) use reader::{
     Either, Entries, FromNode, List, Map, MappingKeys, Need, described, description, mapping, need,
 };

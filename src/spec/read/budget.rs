@@ -4,7 +4,7 @@ use super::{Instances, SpecReader, level};
 use crate::metric::{Amount, LineForm, LineKind, Metric};
 use crate::spec::problems::{At, Located};
 use crate::spec::raw;
-use crate::spec::training::{MachineRule, RecordingRule};
+use crate::spec::rules::{MachineRule, RecordingRule};
 use crate::spec::{Bound, Budget, BudgetLine, DriftPolicy, Level, LineOrigin, Training};
 use crate::units::{Fraction, Percent, Usd};
 

@@ -3,7 +3,7 @@
 use super::{SpecReader, limits};
 use crate::spec::problems::Located;
 use crate::spec::raw::{self, DesignKind, Either};
-use crate::spec::training::{MachineRule, ProbeRule};
+use crate::spec::rules::{MachineRule, ProbeRule};
 use crate::spec::{CanaryPolicy, Design, NotYetEffect, ProbePolicy};
 use crate::units::{Fraction, Seconds, Usd};
 

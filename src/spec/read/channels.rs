@@ -6,7 +6,7 @@ use super::{Instances, SpecReader, limits};
 use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
-use crate::spec::training::DataRule;
+use crate::spec::rules::DataRule;
 use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect};
 
 impl SpecReader<'_> {

@@ -6,7 +6,7 @@ use super::{Instances, SpecReader, limits};
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, Either};
-use crate::spec::training::{GroupRule, MachineRule};
+use crate::spec::rules::{GroupRule, MachineRule};
 use crate::spec::{NotYetEffect, Spec};
 
 /// More host processes than any one machine trains with.

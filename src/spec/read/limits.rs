@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::SpecReader;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
-use crate::spec::training::LimitRule;
+use crate::spec::rules::LimitRule;
 use crate::units::Seconds;
 
 pub(in crate::spec) const CHANNELS: RangeInclusive<usize> = 1..=20;

@@ -10,7 +10,10 @@ mod instances;
 pub(super) mod limits;
 mod overrides;
 mod paths;
+mod reader;
 mod work;
+
+pub(super) use reader::{Instances, SpecReader};
 
 use std::collections::BTreeMap;
 
@@ -20,10 +23,10 @@ use super::errors::SpecErrors;
 use super::excerpt::NumberedLines;
 use super::problems::{At, Findings, Located, Problem, quoted};
 use super::raw::{self, FromNode};
-use super::training::Rules;
+use super::rules::Rules;
 use super::yaml;
 use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, Spec};
-use crate::instance::{InstanceConfiguration, InstanceError, InstanceType};
+use crate::instance::{InstanceError, InstanceType};
 use crate::units::UsdPerHour;
 
 /// A spec as it was found.
@@ -84,42 +87,23 @@ fn hash(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// What a job trains on: `instance`, then its alternatives.
-pub(super) type Instances = (InstanceConfiguration, Vec<InstanceConfiguration>);
-
-/// What all checks need to know, and where they leave what they find.
-pub(super) struct SpecReader<'a> {
-    pub(super) findings: &'a mut Findings,
-    known_types: &'a [&'a str],
-    /// Absent when it could not be read; then nothing that depends on it is checked.
-    backend: Option<BackendKind>,
-    /// Patterns that compile; absent when the spec allows all.
-    allowed_instances: Option<Vec<globset::GlobMatcher>>,
-    has_local_price: bool,
-    /// Offsets of jobs, instances and budget lines, by field path.
-    places: Vec<(String, usize)>,
-}
-
 /// What lies in a history, beside which a prefix may hold something else.
 const HISTORY_FOLDERS: [&str; 4] = ["main", "pr", "queue", "local"];
 
 impl<'a> SpecReader<'a> {
     fn new(raw: &raw::RawSpec, known_types: &'a [&'a str], findings: &'a mut Findings) -> Self {
         let prices = raw.prices.as_ref();
+        let backend = raw.backend.as_ref().map(|backend| backend.value.0);
         Self {
             findings,
             known_types,
-            backend: raw.backend.as_ref().map(|backend| backend.value.0),
+            backend,
+            rules: backend.map_or(&Rules::ANY, BackendKind::rules),
             allowed_instances: None,
             has_local_price: prices
                 .is_some_and(|prices| prices.value.names.iter().any(|name| name.trim() == "local")),
             places: Vec::new(),
         }
-    }
-
-    /// What the backend makes of the spec.
-    pub(super) fn rules(&self) -> &'static Rules {
-        self.backend.map_or(&Rules::ANY, BackendKind::rules)
     }
 
     fn spec(mut self, raw: raw::RawSpec, root: &At) -> Option<(Spec, Vec<(String, usize)>)> {
@@ -289,22 +273,6 @@ impl<'a> SpecReader<'a> {
         };
         let message = format!("{} is not an instance", quoted(&error.found));
         self.findings.wrong_with_help(at, message, help);
-    }
-
-    /// The backend in an error's words: `the local backend`.
-    pub(super) fn backend_words(&self) -> String {
-        match self.backend {
-            Some(backend) => format!("the {backend} backend"),
-            None => "the backend".to_owned(),
-        }
-    }
-
-    /// Says that a key does nothing under the chosen backend.
-    pub(super) fn no_effect(&mut self, at: &At) {
-        if let Some(backend) = self.backend {
-            self.findings
-                .warn(at, format!("has no effect on the {backend} backend"));
-        }
     }
 
     fn jobs(&mut self, jobs: Located<raw::Map<raw::RawJob>>) -> Vec<Job> {

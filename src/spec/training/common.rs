@@ -1,11 +1,11 @@
 //! What every backend understands of the full run.
 
-use super::LimitRule;
 use super::local::{LocalKeys, LocalTraining};
 use super::sagemaker::{SagemakerKeys, SagemakerTraining};
 use crate::spec::problems::{Located, near_miss, quoted};
 use crate::spec::raw::{AnyText, Map, Quantity, RawChannel, Text, mapping};
 use crate::spec::read::{Instances, SpecReader, limits};
+use crate::spec::rules::LimitRule;
 use crate::spec::{Channel, PatternError, StepMetric};
 use crate::units::Seconds;
 
@@ -65,10 +65,11 @@ impl SpecReader<'_> {
     ) -> Option<Training> {
         let at = training.at;
         let raw = training.value;
-        (self.rules().check)(self, &raw, &at);
+        let entry = super::entry_of(self.backend);
+        (entry.check)(self, &raw, &at);
         let max_runtime = match &raw.max_runtime {
             Some(runtime) => Some(self.runtime(runtime)),
-            None => (self.rules().max_runtime)(&raw),
+            None => (entry.max_runtime)(&raw),
         };
         let metrics = self.metrics(raw.metrics);
         let step_metric = self.step_metric(raw.step_metric, &metrics);

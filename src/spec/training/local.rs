@@ -1,12 +1,11 @@
 //! What the local backend makes of a spec: its keys of `training`, and their checks.
 
-use super::{
-    BackendEntry, DataRule, GroupRule, MachineRule, ProbeRule, RawTraining, RecordingRule, Rules,
-    Traits,
-};
+use super::{BackendEntry, RawTraining};
+use crate::spec::Traits;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
 use crate::spec::read::SpecReader;
+use crate::spec::rules::{DataRule, GroupRule, MachineRule, ProbeRule, RecordingRule, Rules};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
@@ -14,7 +13,6 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
         ..Traits::NONE
     },
     rules: Rules {
-        check,
         data: DataRule::Files,
         machines: MachineRule::This,
         groups: GroupRule::None,
@@ -22,6 +20,8 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
         probe: ProbeRule::Always,
         ..Rules::ANY
     },
+    check,
+    ..BackendEntry::ANY
 };
 
 mapping! {

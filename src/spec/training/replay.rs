@@ -1,11 +1,11 @@
 //! What the replay backend makes of a spec: nothing is run, so a job that is written for another backend stands as it is.
 
-use super::{
-    BackendEntry, GroupRule, LimitRule, MachineRule, RecordingRule, Rules, Traits, sagemaker,
-};
+use super::{BackendEntry, sagemaker};
+use crate::spec::Traits;
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::Text;
 use crate::spec::read::SpecReader;
+use crate::spec::rules::{GroupRule, LimitRule, MachineRule, RecordingRule, Rules};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
@@ -18,12 +18,13 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
         recording: RecordingRule::Needed,
         // A recording may be of any program's jobs.
         names_have_underscores: true,
-        // The default of the backend that the job is written for.
-        max_runtime: |raw| (raw.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
         machines: MachineRule::Any,
         limits: LimitRule::None,
         ..Rules::ANY
     },
+    // The default of the backend that the job is written for.
+    max_runtime: |raw| (raw.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
+    ..BackendEntry::ANY
 };
 
 impl SpecReader<'_> {

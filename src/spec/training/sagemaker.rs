@@ -1,12 +1,11 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
-use super::{
-    BackendEntry, DataRule, LimitRule, MachineRule, ProbeRule, RawTraining, Rules, Traits,
-};
-use crate::spec::Channel;
+use super::{BackendEntry, RawTraining};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
+use crate::spec::rules::{DataRule, LimitRule, MachineRule, ProbeRule, Rules};
+use crate::spec::{Channel, Traits};
 use crate::units::{Bytes, Seconds};
 
 const DEFAULT_VOLUME_GB: u32 = 30;
@@ -23,16 +22,16 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
         ..Traits::NONE
     },
     rules: Rules {
-        check,
         data: DataRule::Cloud,
         machines: MachineRule::Cloud,
         probe: ProbeRule::Served,
         parallel: 3,
-        max_runtime: |_| Some(MAX_RUNTIME),
         limits: LimitRule::Sagemaker,
         has_warm_pools: true,
         ..Rules::ANY
     },
+    check,
+    max_runtime: |_| Some(MAX_RUNTIME),
 };
 
 mapping! {

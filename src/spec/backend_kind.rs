@@ -1,0 +1,71 @@
+//! The backends that a spec can choose.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::raw::Words;
+
+/// Where canaries run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendKind {
+    Sagemaker,
+    Local,
+    Replay,
+}
+
+impl Words for BackendKind {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("sagemaker", Self::Sagemaker),
+        ("local", Self::Local),
+        ("replay", Self::Replay),
+    ];
+}
+
+impl fmt::Display for BackendKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = Self::WORDS.iter().find(|(_, kind)| kind == self);
+        f.write_str(word.map_or("unknown", |(word, _)| word))
+    }
+}
+
+/// What the program asks of a backend before one is made.
+#[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each asked for by itself"
+)]
+pub struct Traits {
+    /// Canaries go on when the gate is gone, so a run keeps an id by which they are found and swept.
+    pub outlives_the_gate: bool,
+    /// Canaries are processes of this machine: they see its environment, and run the code as it lies here.
+    pub runs_here: bool,
+    /// Recorded runs are handed out. Nothing is run, so nothing is kept for later runs either.
+    pub replays: bool,
+    /// No canary is launched on machines without a price.
+    pub needs_price: bool,
+    /// A canary's time to start comes on top of its time limit.
+    pub start_up_unknown: bool,
+    /// A service is asked, so that `validate`, which calls nothing, does not open a job.
+    pub is_remote: bool,
+    /// A job without `source_dir` runs what its image brings along, which the spec names.
+    pub image_brings_code: bool,
+    /// Canaries can be measured on instance groups.
+    pub runs_groups: bool,
+}
+
+impl Traits {
+    /// For backends to start from.
+    pub(super) const NONE: Self = Self {
+        outlives_the_gate: false,
+        runs_here: false,
+        replays: false,
+        needs_price: false,
+        start_up_unknown: false,
+        is_remote: false,
+        image_brings_code: false,
+        runs_groups: false,
+    };
+}

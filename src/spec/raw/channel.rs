@@ -1,0 +1,24 @@
+//! One input channel as written.
+
+use super::reader::{List, mapping};
+use super::scalar::{Choice, Text};
+use crate::spec::{Distribution, InputMode};
+
+mapping! {
+    /// One input channel.
+    pub(in crate::spec) struct RawChannel {
+        /// An `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of SageMaker's,
+        /// `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
+        required uri: Text,
+        /// How objects reach the script. Default: File.
+        optional mode: Choice<InputMode>,
+        /// The MIME type handed to the script, for instance `text/csv`.
+        optional content_type: Text,
+        /// How objects are divided among several machines. Default: FullyReplicated.
+        optional distribution: Choice<Distribution>,
+        /// Whether canaries take a sample; if not, the channel is whole in every canary. Default: true.
+        optional sample: bool,
+        /// The instance groups that get the channel. Default: all.
+        optional groups: List<Text>,
+    }
+}
