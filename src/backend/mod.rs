@@ -184,10 +184,10 @@ pub struct CanaryResult {
 /// Who or what can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// A person must mend something: credentials, a permission, a path.
-    Mend,
-    /// What may be different tomorrow: a quota, a throttled service, a session that expired.
-    Wait,
+    /// A person must fix something: credentials, a permission, a path.
+    Permanent,
+    /// It may be gone tomorrow: a quota, a throttled service, an expired session.
+    Transient,
 }
 
 /// Why a backend could not do what it was asked.
@@ -206,17 +206,17 @@ pub struct BackendError {
 impl BackendError {
     pub fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            remedy: Remedy::Mend,
+            remedy: Remedy::Permanent,
             what: what.into(),
             help: help.into(),
             source: None,
         }
     }
 
-    /// One that may be gone tomorrow; it leaves the outcome unknown.
-    pub fn passing(what: impl Into<String>, help: impl Into<String>) -> Self {
+    /// A transient error; it leaves the outcome unknown.
+    pub fn transient(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            remedy: Remedy::Wait,
+            remedy: Remedy::Transient,
             ..Self::new(what, help)
         }
     }

@@ -1,6 +1,6 @@
 //! `iam-policy`: the least privileges for the spec, as JSON; calls nothing.
 
-use crate::backend::sagemaker::policy::{self, Grantee};
+use crate::backend::sagemaker::iam_policy::{self, Grantee};
 use crate::cli::{IamPolicyArguments, PolicyGrantee};
 use crate::console::{AppError, print};
 use crate::workspace::project::{Project, environment_region};
@@ -11,12 +11,11 @@ pub(crate) fn iam_policy(arguments: &IamPolicyArguments) -> Result<u8, AppError>
         PolicyGrantee::Ci => Grantee::Ci,
         PolicyGrantee::Job => Grantee::Job,
     };
-    let policy = policy::policy(&project.spec, environment_region().as_deref(), grantee).map_err(
-        |error| {
+    let policy = iam_policy::policy(&project.spec, environment_region().as_deref(), grantee)
+        .map_err(|error| {
             AppError::usage(error.to_string())
                 .help("name a spec with `backend: sagemaker` with `--spec FILE`")
-        },
-    )?;
+        })?;
     print(&format!("{policy:#}\n"))?;
     Ok(0)
 }

@@ -152,7 +152,7 @@ impl AppError {
     }
 
     /// Whether it may be gone tomorrow, and so leaves an outcome unknown.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         self.code == exit::UNKNOWN
     }
 
@@ -243,8 +243,8 @@ impl From<SpecErrors> for AppError {
 impl From<BackendError> for AppError {
     fn from(error: BackendError) -> Self {
         let code = match error.remedy {
-            Remedy::Mend => exit::TOOL_FAILED,
-            Remedy::Wait => exit::UNKNOWN,
+            Remedy::Permanent => exit::TOOL_FAILED,
+            Remedy::Transient => exit::UNKNOWN,
         };
         let mut mapped = Self::message(error.what, code).help(error.help);
         if let Some(source) = error.source {

@@ -41,7 +41,7 @@ pub struct ChartPoint {
 
 impl ChartPoint {
     /// The logarithm of a level, and its standard error from canary noise alone. `None` unless both are finite and the error is
-    /// at most [`LARGEST_STANDARD_ERROR`].
+    /// at most `LARGEST_STANDARD_ERROR`.
     pub fn new(ln_level: f64, standard_error: f64) -> Option<Self> {
         let is_told =
             ln_level.is_finite() && (0.0..=LARGEST_STANDARD_ERROR).contains(&standard_error);

@@ -158,7 +158,7 @@ fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), Bac
     let unpriced = |instance: &_| project.offer(instance, &tables::capacity).unpriced();
     if let Some(unpriced) = unpriced(&job.instance) {
         let kind = job.instance.single_type();
-        return Err(BackendError::passing(
+        return Err(BackendError::transient(
             format!("no price is known for {unpriced}, so no canary is launched"),
             format!(
                 "write one: `prices: {{{}: 1.20 USD/h}}`",

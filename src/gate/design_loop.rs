@@ -162,7 +162,7 @@ impl DesignLoop<'_> {
         self.measurements.extend(ran.measurements);
         match ran.failure {
             None => {}
-            Some(error) if error.is_passing() => {
+            Some(error) if error.is_transient() => {
                 runner.progress.say(error.render(false).trim_end());
                 self.broke_off = Some(error.in_a_line());
             }

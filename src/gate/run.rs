@@ -112,7 +112,7 @@ async fn gate_all<'a>(
                 failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));
             }
             // A transient failure is the job's outcome.
-            Err(error) if error.is_passing() => {
+            Err(error) if error.is_transient() => {
                 say(error.render(false).trim_end());
                 let notes = project.ignored_not_yet(affected.job);
                 let reason = error.in_a_line();

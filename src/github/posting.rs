@@ -1,4 +1,4 @@
-//! The comment on a pull request: one for each spec, kept by [`keeper`](super::keeper).
+//! The comment on a pull request: one for each spec, kept by [`keeper`].
 
 use jiff::Timestamp;
 use serde_json::json;

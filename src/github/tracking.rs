@@ -1,5 +1,5 @@
 //! The tracking issue of a drift: one open issue for each spec while it lasts, closed when it is over, kept by
-//! [`keeper`](super::keeper).
+//! [`keeper`].
 //!
 //! A closed issue is never opened again, and never a new one for a word that is older than a closing.
 

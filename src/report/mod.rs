@@ -3,7 +3,7 @@
 //! The JSON form of [`Report`] is published and versioned; other programs rely on its names. An absent value is an
 //! omitted key.
 //!
-//! What a reader sees is first a [`Document`](document::Document), which `compose` makes of the report: texts, tables, charts
+//! What a reader sees is first a `Document`, which `compose` makes of the report: texts, tables, charts
 //! and folded parts, each as what it is. [`markdown`] and [`terminal`] lay it out and escape. [`to_json`] and [`csv::render`]
 //! need no page.
 

@@ -130,7 +130,7 @@ pub(crate) fn files_at(
 /// Applies the base's policy, if there is a base, and today's overrides. To be called once, before jobs are chosen. Canaries of
 /// jobs that the base does not know may cost at most `cap` together.
 ///
-/// If the base's spec cannot be read or has another backend, [`ProjectPolicy::undecidable`] says why nothing can be judged.
+/// If the base's spec cannot be read or has another backend, [`undecidable`](crate::workspace::project_policy::ProjectPolicy::undecidable) says why nothing can be judged.
 ///
 /// # Errors
 ///

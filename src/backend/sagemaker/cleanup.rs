@@ -109,7 +109,7 @@ impl SagemakerBackend {
         };
         tokio::select! {
             finished = finishing => finished,
-            () = limit => Err(BackendError::passing(
+            () = limit => Err(BackendError::transient(
                 "AWS did not tell in time whether training jobs of this run are left",
                 "look with `canary-gate sweep --dry-run`; each ends at its time limit",
             )),

@@ -110,7 +110,7 @@ impl ReadyJob<'_> {
                 }
             }
         }
-        Err(BackendError::passing(
+        Err(BackendError::transient(
             format!(
                 "training jobs named {}… are taken and yet not found",
                 first.stem()
@@ -283,7 +283,7 @@ impl ReadyJob<'_> {
 /// The account may not run even one.
 fn no_quota(error: &CallError, run: &CanaryRun) -> BackendError {
     match quota::Refused::parse(&error.message) {
-        Some(refused) => BackendError::passing(
+        Some(refused) => BackendError::transient(
             format!(
                 "no quota for a canary on {}: `{}` is {}, {} in use, {} more asked for",
                 run.instance, refused.quota, refused.limit, refused.used, refused.delta

@@ -2,7 +2,7 @@
 //!
 //! Requests are built and answers are read by pure functions; the rest sends, waits and cleans up. AWS types stay in here.
 //!
-//! A canary is found before it is made: the name of its job is made from its [`Key`], so that a second start of the gate, or
+//! A canary is found before it is made: the name of its job is made from its [`Key`](crate::canary::Key), so that a second start of the gate, or
 //! another pull request with the same code and data, finds what is there. Whatever way a run ends, its own jobs are
 //! stopped, but for those that expired credentials keep it from stopping; what it or a killed gate left is found by the next
 //! start, and by [`Sweep`], and ends at its time limit.
@@ -19,6 +19,7 @@ mod exchange;
 mod failure;
 mod find;
 pub mod from_job;
+pub mod iam_policy;
 mod launch;
 pub mod listing;
 mod logs;
@@ -28,7 +29,6 @@ mod name;
 mod notes;
 mod pace;
 mod placing;
-pub mod policy;
 mod prepared;
 mod preparing;
 mod price;
@@ -160,7 +160,7 @@ impl Backend for SagemakerBackend {
 impl From<AwsError> for BackendError {
     fn from(error: AwsError) -> Self {
         let of_kind = if error.is_transient {
-            Self::passing
+            Self::transient
         } else {
             Self::new
         };

@@ -118,7 +118,7 @@ impl JobSession<'_> {
             let at_once = quota::at_once(*limit, count, job.canary.parallel);
             let name = quota::training_quota(kind.name());
             if at_once == 0 {
-                return Err(BackendError::passing(
+                return Err(BackendError::transient(
                     format!(
                         "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {count}",
                         job.instance

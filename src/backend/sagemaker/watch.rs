@@ -85,7 +85,7 @@ impl ReadyJob<'_> {
                 }
                 Ok(None) => {
                     self.backend.forget(&name);
-                    let error = BackendError::passing(
+                    let error = BackendError::transient(
                         format!("the training job {name} was deleted while it ran"),
                         "start the check again; leave jobs whose name begins with `cg-` to the gate",
                     );
@@ -111,7 +111,7 @@ impl ReadyJob<'_> {
             if !description.state.is_final() && should_be_over(&description, now) {
                 return WatchEnd::Lost {
                     is_left: false,
-                    error: BackendError::passing(
+                    error: BackendError::transient(
                         format!("the training job {name} is not over long after its time limit"),
                         "look at it in SageMaker, then start the check again",
                     ),

@@ -294,7 +294,7 @@ impl Publisher {
             let spent = spent.exact();
             format!("Canaries have cost {spent} until then.")
         }));
-        if error.is_passing() {
+        if error.is_transient() {
             report.verdict = Verdict::Unknown;
         }
         report.exit_code = exit::code_of_run([], [error.code()], strictness);
