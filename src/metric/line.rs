@@ -17,21 +17,25 @@ pub enum LineKind {
     Increase(Metric),
 }
 
-/// How a budget line is written. The keys of each long form are in the spec's schema.
+/// How a budget line is written: a bare amount is its upper limit, and a mapping says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineForm {
-    /// An upper limit in US dollars.
-    Cost,
-    /// An upper limit in time.
-    Time,
+    /// An upper limit in the metric's unit.
+    Max(LongForm),
     /// An upper limit as a share of the machine.
-    Share,
+    Share(LongForm),
     /// An upper or a lower limit on a load; it has no short form.
     Load,
-    /// An upper limit as a share of the base, and an amount in US dollars that the increase must pass too.
-    CostIncrease,
-    /// The same with an amount of time.
-    TimeIncrease,
+    /// An upper limit as a share of the base, and an amount in the metric's unit that the increase must pass too.
+    Increase(LongForm),
+}
+
+/// The mapping that a line may be written as, for the spec's schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongForm {
+    /// Lines of one name are of one unit.
+    pub name: &'static str,
+    pub description: &'static str,
 }
 
 /// What is known of a budget line beside its metric.
@@ -51,20 +55,6 @@ impl From<Metric> for LineKind {
 }
 
 impl LineKind {
-    /// In the order of a budget.
-    pub const ALL: [Self; 10] = [
-        Self::Absolute(Metric::Cost),
-        Self::Absolute(Metric::Time),
-        Self::Absolute(Metric::Memory),
-        Self::Absolute(Metric::GpuMemory),
-        Self::Absolute(Metric::CostPerStep),
-        Self::Increase(Metric::Cost),
-        Self::Increase(Metric::Time),
-        Self::Absolute(Metric::CpuUtilization),
-        Self::Absolute(Metric::GpuUtilization),
-        Self::Absolute(Metric::IoWait),
-    ];
-
     /// The keys of all, in the same order.
     const KEYS: [&'static str; Self::ALL.len()] = {
         let mut keys = [""; Self::ALL.len()];

@@ -8,8 +8,8 @@ mod unit;
 
 use std::ops::{Index, IndexMut};
 
-pub use line::{LineForm, LineKind};
-pub use unit::{Amount, Unit};
+pub use line::{LineForm, LineKind, LongForm};
+pub use unit::{Amount, Unit, WrittenForm};
 
 use line::LineRow;
 
@@ -49,6 +49,27 @@ struct MetricRow {
     increase: Option<LineRow>,
 }
 
+const COST: LongForm = LongForm {
+    name: "CostLine",
+    description: "A limit in US dollars.",
+};
+const TIME: LongForm = LongForm {
+    name: "TimeLine",
+    description: "A limit in time.",
+};
+const SHARE: LongForm = LongForm {
+    name: "ShareLine",
+    description: "A limit as a share of the machine.",
+};
+const COST_INCREASE: LongForm = LongForm {
+    name: "CostIncreaseLine",
+    description: "A limit against the base, in cost.",
+};
+const TIME_INCREASE: LongForm = LongForm {
+    name: "TimeIncreaseLine",
+    description: "A limit against the base, in time.",
+};
+
 impl Metric {
     /// In the order of a report's estimates and columns.
     pub const ALL: [Self; 10] = [
@@ -73,12 +94,12 @@ impl Metric {
                 title: Some("Time"),
                 line: Some(LineRow {
                     key: "time",
-                    form: LineForm::Time,
+                    form: LineForm::Max(TIME),
                     description: "How long the full run may take.",
                 }),
                 increase: Some(LineRow {
                     key: "time_increase",
-                    form: LineForm::TimeIncrease,
+                    form: LineForm::Increase(TIME_INCREASE),
                     description: "How much longer than the base the full run may take.",
                 }),
             },
@@ -89,12 +110,12 @@ impl Metric {
                 title: Some("Cost"),
                 line: Some(LineRow {
                     key: "cost",
-                    form: LineForm::Cost,
+                    form: LineForm::Max(COST),
                     description: "What the full run may cost.",
                 }),
                 increase: Some(LineRow {
                     key: "cost_increase",
-                    form: LineForm::CostIncrease,
+                    form: LineForm::Increase(COST_INCREASE),
                     description: "How much more than the base the full run may cost.",
                 }),
             },
@@ -105,7 +126,7 @@ impl Metric {
                 title: Some("Memory"),
                 line: Some(LineRow {
                     key: "memory",
-                    form: LineForm::Share,
+                    form: LineForm::Share(SHARE),
                     description: "Peak memory as a share of the machine's.",
                 }),
                 increase: None,
@@ -149,7 +170,7 @@ impl Metric {
                 title: Some("GPU mem"),
                 line: Some(LineRow {
                     key: "gpu_memory",
-                    form: LineForm::Share,
+                    form: LineForm::Share(SHARE),
                     description: "Peak GPU memory as a share of the machine's.",
                 }),
                 increase: None,
@@ -181,7 +202,7 @@ impl Metric {
                 title: Some("Cost/step"),
                 line: Some(LineRow {
                     key: "cost_per_step",
-                    form: LineForm::Cost,
+                    form: LineForm::Max(COST),
                     description: "What one training step may cost; needs `training.step_metric`.",
                 }),
                 increase: None,
@@ -217,6 +238,22 @@ impl Metric {
     pub fn needs_gpu(self) -> bool {
         matches!(self, Self::GpuUtilization | Self::GpuMemory)
     }
+}
+
+impl LineKind {
+    /// In the order of a budget.
+    pub const ALL: [Self; 10] = [
+        Self::Absolute(Metric::Cost),
+        Self::Absolute(Metric::Time),
+        Self::Absolute(Metric::Memory),
+        Self::Absolute(Metric::GpuMemory),
+        Self::Absolute(Metric::CostPerStep),
+        Self::Increase(Metric::Cost),
+        Self::Increase(Metric::Time),
+        Self::Absolute(Metric::CpuUtilization),
+        Self::Absolute(Metric::GpuUtilization),
+        Self::Absolute(Metric::IoWait),
+    ];
 }
 
 /// A value for each metric.

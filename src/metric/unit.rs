@@ -17,6 +17,14 @@ pub enum Unit {
     Bytes,
 }
 
+/// How a person writes an amount.
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenForm {
+    /// Matches all that is read (ECMA 262).
+    pub pattern: &'static str,
+    pub examples: [&'static str; 2],
+}
+
 /// A number with its unit, such as the limit of a budget line. Amounts of different units have no order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amount {
@@ -27,6 +35,28 @@ pub struct Amount {
 impl Unit {
     pub fn amount(self, number: f64) -> Amount {
         Amount { number, unit: self }
+    }
+
+    /// How its amounts are written in a spec.
+    pub const fn written(self) -> WrittenForm {
+        match self {
+            Self::Time | Self::StepTime => WrittenForm {
+                pattern: r"^\s*([0-9.]+\s*(s|sec|seconds|m|min|minutes|h|hours|d|days)\s*)+$",
+                examples: ["8h", "1h 30m"],
+            },
+            Self::Money => WrittenForm {
+                pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*USD\s*$",
+                examples: ["50 USD", "0.10 USD"],
+            },
+            Self::Percent => WrittenForm {
+                pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*%\s*$",
+                examples: ["90%", "2.5%"],
+            },
+            Self::Bytes => WrittenForm {
+                pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*([KMGT]i?|k)?B\s*$",
+                examples: ["2 GiB", "500 MB"],
+            },
+        }
     }
 
     /// An amount as a person writes it: `36h 30m`, `12.50 USD`, `56.4%`.

@@ -159,7 +159,7 @@ fn raises(contender: &Contender<'_>) -> Option<Vec<Raise>> {
                 (_, Bound::Max) => estimate.upper,
                 (_, Bound::Min) => estimate.lower,
             };
-            let is_share_of_a_machine = line.kind.form() == LineForm::Share;
+            let is_share_of_a_machine = matches!(line.kind.form(), LineForm::Share(_));
             let is_possible = limit.is_finite()
                 && limit > 0.0
                 && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY.0)

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::reader::{Either, Entries, FromNode, Need, described, mapping, wrong_kind};
-use super::scalar::{AnyQuantity, Choice, Day, Quantity, Text, Words, WrittenUnit};
-use crate::metric::{Amount, LineForm, LineKind};
+use super::reader::{Entries, FromNode, Need, described, mapping, wrong_kind};
+use super::scalar::{AnyQuantity, Choice, Day, Quantity, Text, Words, amount, quantity_schema};
+use crate::metric::{Amount, LineForm, LineKind, LongForm, Unit};
 use crate::spec::Level;
 use crate::spec::problems::{At, Findings, Located, quoted};
 use crate::spec::yaml::{Node, Value};
-use crate::units::{Fraction, Percent, Seconds, Usd};
+use crate::units::{Fraction, Percent, Usd};
 
 /// What the full run may take: the lines of [`LineKind::ALL`], each under its key, and what holds for all of them.
 #[derive(Debug)]
@@ -30,8 +30,12 @@ impl FromNode for RawBudget {
         let known = [&keys[..], &[CERTAINTY, EXISTING_BREACH]].concat();
         let mut entries = Entries::open(node, at, &known, findings)?;
         let lines = LineKind::ALL.into_iter().filter_map(|kind| {
-            let read = FormOfLine::of(kind.form()).read;
-            Some((kind, read(&mut entries, kind.key(), findings)?))
+            let read = |node: &Node, at: &At, findings: &mut Findings| match UpperLimit::of(kind) {
+                Some(limit) => limit.read(node, at, findings),
+                None => RawUtilization::from_node(node, at, findings).map(RawLine::from),
+            };
+            let line = entries.take_with(kind.key(), Need::Optional, findings, read)?;
+            Some((kind, line))
         });
         Some(Self {
             lines: lines.collect(),
@@ -49,7 +53,11 @@ impl JsonSchema for RawBudget {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut properties = serde_json::Map::new();
         for kind in LineKind::ALL {
-            let line = (FormOfLine::of(kind.form()).schema)(generator, &[kind.description()]);
+            let mut line = match UpperLimit::of(kind) {
+                Some(limit) => limit.schema(generator),
+                None => generator.subschema_for::<RawUtilization>(),
+            };
+            line.insert("description".to_owned(), kind.description().into());
             properties.insert(kind.key().to_owned(), line.to_value());
         }
         let certainty = described::<Quantity<Fraction>>(
@@ -80,177 +88,119 @@ pub(in crate::spec) struct RawLine {
     pub(in crate::spec) level: Option<Located<Choice<Level>>>,
 }
 
-impl RawLine {
-    fn with_upper_limit(
-        max: Option<Located<Amount>>,
-        level: Option<Located<Choice<Level>>>,
-    ) -> Self {
-        Self {
+const MAX: &str = "max";
+const AT_LEAST: &str = "at_least";
+const LEVEL: &str = "level";
+
+/// A budget line with an upper limit. A bare amount is the limit; the long form says more.
+#[derive(Clone, Copy)]
+struct UpperLimit {
+    unit: Unit,
+    /// Of the amount that an increase must pass too.
+    at_least: Option<Unit>,
+    long: LongForm,
+}
+
+impl UpperLimit {
+    /// `None` of a line on a load.
+    fn of(kind: LineKind) -> Option<Self> {
+        let (at_least, long) = match kind.form() {
+            LineForm::Load => return None,
+            LineForm::Max(long) | LineForm::Share(long) => (None, long),
+            LineForm::Increase(long) => (Some(kind.metric().unit()), long),
+        };
+        Some(Self {
+            unit: kind.unit(),
+            at_least,
+            long,
+        })
+    }
+
+    fn read(self, node: &Node, at: &At, findings: &mut Findings) -> Option<RawLine> {
+        let in_unit = |unit| {
+            move |node: &Node, at: &At, findings: &mut Findings| amount(unit, node, at, findings)
+        };
+        if !matches!(node.value, Value::Mapping(_)) {
+            let value = amount(self.unit, node, at, findings)?;
+            let at = at.clone();
+            return Some(RawLine {
+                max: Some(Located { value, at }),
+                min: None,
+                at_least: None,
+                level: None,
+            });
+        }
+        let keys: &[&str] = match self.at_least {
+            Some(_) => &[MAX, AT_LEAST, LEVEL],
+            None => &[MAX, LEVEL],
+        };
+        let mut entries = Entries::open(node, at, keys, findings)?;
+        let max = entries.take_with(MAX, Need::Required, findings, in_unit(self.unit));
+        let at_least = self
+            .at_least
+            .and_then(|unit| entries.take_with(AT_LEAST, Need::Optional, findings, in_unit(unit)));
+        Some(RawLine {
             max,
             min: None,
+            at_least: at_least.map(|amount| amount.value),
+            level: entries.take(LEVEL, Need::Optional, findings),
+        })
+    }
+
+    fn schema(self, generator: &mut SchemaGenerator) -> Schema {
+        let short = quantity_schema(self.unit.written());
+        let long = self.long_schema(generator);
+        let name = self.long.name;
+        generator
+            .definitions_mut()
+            .insert(name.to_owned(), long.to_value());
+        json_schema!({ "anyOf": [short, { "$ref": format!("#/$defs/{name}") }] })
+    }
+
+    fn long_schema(self, generator: &mut SchemaGenerator) -> Schema {
+        let field = |unit: Unit, words: String| {
+            let mut schema = quantity_schema(unit.written());
+            schema.insert("description".to_owned(), words.into());
+            schema.to_value()
+        };
+        let max = match self.at_least {
+            Some(_) => "The upper limit, as a share of the base.",
+            None => "The upper limit.",
+        };
+        let mut properties = serde_json::Map::new();
+        properties.insert(MAX.to_owned(), field(self.unit, max.to_owned()));
+        if let Some(unit) = self.at_least {
+            let nothing = unit.exact(0.0);
+            let words = format!("An increase of less is never a breach. Default: {nothing}.");
+            properties.insert(AT_LEAST.to_owned(), field(unit, words));
+        }
+        let level = described::<Choice<Level>>(
+            generator,
+            &["Whether a breach fails the check. Default: fail."],
+        );
+        properties.insert(LEVEL.to_owned(), level.to_value());
+        json_schema!({
+            "description": self.long.description,
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": false,
+            "required": [MAX],
+        })
+    }
+}
+
+impl From<RawUtilization> for RawLine {
+    fn from(RawUtilization(written): RawUtilization) -> Self {
+        let in_percent = |limit: Located<Quantity<Percent>>| Located {
+            value: limit.value.0.into(),
+            at: limit.at,
+        };
+        Self {
+            max: written.max.map(in_percent),
+            min: written.min.map(in_percent),
             at_least: None,
-            level,
+            level: written.level,
         }
-    }
-}
-
-fn amount<U: Into<Amount>>(limit: Option<Located<Quantity<U>>>) -> Option<Located<Amount>> {
-    limit.map(|limit| Located {
-        value: limit.value.0.into(),
-        at: limit.at,
-    })
-}
-
-/// What a form of budget line is made of.
-struct FormOfLine {
-    read: fn(&mut Entries<'_>, &'static str, &mut Findings) -> Option<Located<RawLine>>,
-    schema: fn(&mut SchemaGenerator, &[&str]) -> Schema,
-}
-
-impl FormOfLine {
-    fn of(form: LineForm) -> Self {
-        match form {
-            LineForm::Cost => Self::made_of::<BareOr<Usd, CostLine>>(),
-            LineForm::Time => Self::made_of::<BareOr<Seconds, TimeLine>>(),
-            LineForm::Share => Self::made_of::<BareOr<Percent, ShareLine>>(),
-            LineForm::Load => Self::made_of::<RawUtilization>(),
-            LineForm::CostIncrease => Self::made_of::<BareOr<Percent, CostIncreaseLine>>(),
-            LineForm::TimeIncrease => Self::made_of::<BareOr<Percent, TimeIncreaseLine>>(),
-        }
-    }
-
-    fn made_of<W: WrittenLine>() -> Self {
-        Self {
-            read: |entries, key, findings| {
-                let Located { value, at } = entries.take::<W>(key, Need::Optional, findings)?;
-                let value = value.line(&at);
-                Some(Located { value, at })
-            },
-            schema: described::<W>,
-        }
-    }
-}
-
-/// A budget line as it is written.
-trait WrittenLine: FromNode + JsonSchema {
-    fn line(self, at: &At) -> RawLine;
-}
-
-/// A bare quantity is the upper limit; the long form says more.
-type BareOr<U, L> = Either<Quantity<U>, L>;
-
-impl<U: WrittenUnit + Into<Amount>, L: FromNode + JsonSchema + Into<RawLine>> WrittenLine
-    for BareOr<U, L>
-{
-    fn line(self, at: &At) -> RawLine {
-        match self {
-            Either::Short(Quantity(limit)) => {
-                let at = at.clone();
-                let value = limit.into();
-                RawLine::with_upper_limit(Some(Located { value, at }), None)
-            }
-            Either::Long(long) => long.into(),
-        }
-    }
-}
-
-impl WrittenLine for RawUtilization {
-    fn line(self, _: &At) -> RawLine {
-        let Self(written) = self;
-        RawLine {
-            min: amount(written.min),
-            ..RawLine::with_upper_limit(amount(written.max), written.level)
-        }
-    }
-}
-
-impl From<CostLine> for RawLine {
-    fn from(written: CostLine) -> Self {
-        Self::with_upper_limit(amount(written.max), written.level)
-    }
-}
-
-impl From<TimeLine> for RawLine {
-    fn from(written: TimeLine) -> Self {
-        Self::with_upper_limit(amount(written.max), written.level)
-    }
-}
-
-impl From<ShareLine> for RawLine {
-    fn from(written: ShareLine) -> Self {
-        Self::with_upper_limit(amount(written.max), written.level)
-    }
-}
-
-impl From<CostIncreaseLine> for RawLine {
-    fn from(written: CostIncreaseLine) -> Self {
-        Self {
-            at_least: amount(written.at_least).map(|amount| amount.value),
-            ..Self::with_upper_limit(amount(written.max), written.level)
-        }
-    }
-}
-
-impl From<TimeIncreaseLine> for RawLine {
-    fn from(written: TimeIncreaseLine) -> Self {
-        Self {
-            at_least: amount(written.at_least).map(|amount| amount.value),
-            ..Self::with_upper_limit(amount(written.max), written.level)
-        }
-    }
-}
-
-mapping! {
-    /// A limit in US dollars.
-    pub(in crate::spec) struct CostLine {
-        /// The upper limit.
-        required max: Quantity<Usd>,
-        /// Whether a breach fails the check. Default: fail.
-        optional level: Choice<Level>,
-    }
-}
-
-mapping! {
-    /// A limit in time.
-    pub(in crate::spec) struct TimeLine {
-        /// The upper limit.
-        required max: Quantity<Seconds>,
-        /// Whether a breach fails the check. Default: fail.
-        optional level: Choice<Level>,
-    }
-}
-
-mapping! {
-    /// A limit as a share of the machine.
-    pub(in crate::spec) struct ShareLine {
-        /// The upper limit.
-        required max: Quantity<Percent>,
-        /// Whether a breach fails the check. Default: fail.
-        optional level: Choice<Level>,
-    }
-}
-
-mapping! {
-    /// A limit against the base, in cost.
-    pub(in crate::spec) struct CostIncreaseLine {
-        /// The upper limit, as a share of the base.
-        required max: Quantity<Percent>,
-        /// An increase of less is never a breach. Default: 0 USD.
-        optional at_least: Quantity<Usd>,
-        /// Whether a breach fails the check. Default: fail.
-        optional level: Choice<Level>,
-    }
-}
-
-mapping! {
-    /// A limit against the base, in time.
-    pub(in crate::spec) struct TimeIncreaseLine {
-        /// The upper limit, as a share of the base.
-        required max: Quantity<Percent>,
-        /// An increase of less is never a breach. Default: 0s.
-        optional at_least: Quantity<Seconds>,
-        /// Whether a breach fails the check. Default: fail.
-        optional level: Choice<Level>,
     }
 }
 

@@ -123,8 +123,22 @@ impl<'a> Entries<'a> {
         need: Need,
         findings: &mut Findings,
     ) -> Option<Located<T>> {
+        self.take_with(name, need, findings, T::from_node)
+    }
+
+    /// The same of a value that `read` reads.
+    pub(in crate::spec) fn take_with<T>(
+        &mut self,
+        name: &'static str,
+        need: Need,
+        findings: &mut Findings,
+        read: impl Fn(&Node, &At, &mut Findings) -> Option<T>,
+    ) -> Option<Located<T>> {
         match self.entries.remove(name) {
-            Some((key, node)) => locate(node, self.at.key(name, underline(key, node)), findings),
+            Some((key, node)) => {
+                let at = self.at.key(name, underline(key, node));
+                read(node, &at, findings).map(|value| Located { value, at })
+            }
             None => {
                 if need == Need::Required {
                     findings.wrong(self.at, format!("the key `{name}` is missing"));

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::reader::{FromNode, wrong_kind};
+use crate::metric::{Amount, Unit, WrittenForm};
 use crate::spec::problems::{At, Findings, either, near_miss, quoted, write_one_of};
 use crate::spec::yaml::{Node, Value};
 use crate::spec::{Distribution, InputMode, Level, OnInconclusive};
@@ -232,35 +233,33 @@ inline_schema!(FormatVersion, "Version", { "const": 1 });
 
 /// A unit and how a person writes it.
 pub(in crate::spec) trait WrittenUnit: FromStr<Err = UnitError> {
-    /// Matches all that is read (ECMA 262).
-    const PATTERN: &'static str;
-    const EXAMPLES: [&'static str; 2];
+    const WRITTEN: WrittenForm;
 }
 
 impl WrittenUnit for Seconds {
-    const PATTERN: &'static str =
-        r"^\s*([0-9.]+\s*(s|sec|seconds|m|min|minutes|h|hours|d|days)\s*)+$";
-    const EXAMPLES: [&'static str; 2] = ["8h", "1h 30m"];
+    const WRITTEN: WrittenForm = Unit::Time.written();
 }
 
 impl WrittenUnit for Usd {
-    const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*USD\s*$";
-    const EXAMPLES: [&'static str; 2] = ["50 USD", "0.10 USD"];
+    const WRITTEN: WrittenForm = Unit::Money.written();
 }
 
 impl WrittenUnit for UsdPerHour {
-    const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*USD/h\s*$";
-    const EXAMPLES: [&'static str; 2] = ["1.20 USD/h", "0.461 USD/h"];
+    const WRITTEN: WrittenForm = WrittenForm {
+        pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*USD/h\s*$",
+        examples: ["1.20 USD/h", "0.461 USD/h"],
+    };
 }
 
 impl WrittenUnit for Percent {
-    const PATTERN: &'static str = r"^\s*[0-9_]*\.?[0-9_]*\s*%\s*$";
-    const EXAMPLES: [&'static str; 2] = ["90%", "2.5%"];
+    const WRITTEN: WrittenForm = Unit::Percent.written();
 }
 
 impl WrittenUnit for Fraction {
-    const PATTERN: &'static str = Percent::PATTERN;
-    const EXAMPLES: [&'static str; 2] = ["1%", "2.5%"];
+    const WRITTEN: WrittenForm = WrittenForm {
+        examples: ["1%", "2.5%"],
+        ..Percent::WRITTEN
+    };
 }
 
 /// A number with its unit.
@@ -269,27 +268,48 @@ pub(in crate::spec) struct Quantity<U>(pub(in crate::spec) U);
 
 impl<U: WrittenUnit> FromNode for Quantity<U> {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        let (Value::Text(text) | Value::Number(text)) = &node.value else {
-            wrong_kind(
-                node,
-                &format!("a quantity such as `{}`", U::EXAMPLES[0]),
-                at,
-                findings,
-            );
-            return None;
-        };
-        match text.parse() {
-            Ok(quantity) => Some(Self(quantity)),
-            Err(UnitError {
-                problem,
-                suggestions,
-            }) => {
-                let help = write_one_of(&suggestions);
-                findings.push(at, problem, help);
-                None
-            }
+        quantity(node, U::WRITTEN, str::parse, at, findings).map(Self)
+    }
+}
+
+/// An amount of a unit that the budget line decides.
+pub(super) fn amount(unit: Unit, node: &Node, at: &At, findings: &mut Findings) -> Option<Amount> {
+    let parse = |text: &str| unit.parse(text);
+    quantity(node, unit.written(), parse, at, findings)
+}
+
+fn quantity<T>(
+    node: &Node,
+    written: WrittenForm,
+    parse: impl Fn(&str) -> Result<T, UnitError>,
+    at: &At,
+    findings: &mut Findings,
+) -> Option<T> {
+    let (Value::Text(text) | Value::Number(text)) = &node.value else {
+        let [example, _] = written.examples;
+        wrong_kind(
+            node,
+            &format!("a quantity such as `{example}`"),
+            at,
+            findings,
+        );
+        return None;
+    };
+    match parse(text) {
+        Ok(quantity) => Some(quantity),
+        Err(UnitError {
+            problem,
+            suggestions,
+        }) => {
+            let help = write_one_of(&suggestions);
+            findings.push(at, problem, help);
+            None
         }
     }
+}
+
+pub(super) fn quantity_schema(written: WrittenForm) -> Schema {
+    json_schema!({ "type": "string", "pattern": written.pattern, "examples": written.examples })
 }
 
 impl<U: WrittenUnit> JsonSchema for Quantity<U> {
@@ -302,7 +322,7 @@ impl<U: WrittenUnit> JsonSchema for Quantity<U> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": U::PATTERN, "examples": U::EXAMPLES })
+        quantity_schema(U::WRITTEN)
     }
 }
 

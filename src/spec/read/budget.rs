@@ -84,7 +84,7 @@ impl SpecReader<'_> {
         let Located { value, at } = limit;
         if value.number <= 0.0 {
             self.findings.wrong(&at, "a limit is more than 0");
-        } else if kind.form() == LineForm::Share && value.number > 100.0 {
+        } else if matches!(kind.form(), LineForm::Share(_)) && value.number > 100.0 {
             self.findings.warn(&at, "is more than a machine has");
         }
         value
