@@ -11,12 +11,10 @@ use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::Ledger;
-use crate::report::{
-    ClosestFit, Delta, InstanceForecast, JobReport, LimitNeeded, Recommendation, Spend,
-};
+use crate::report::{Delta, InstanceForecast, JobReport, Spend};
 use crate::spec::LineKind;
 use crate::units::{Seconds, Usd};
-use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Pick, Verdict};
+use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Recommendation, Verdict};
 
 /// One configuration, forecast and judged.
 struct Judged {
@@ -129,46 +127,18 @@ fn recommendation<'a>(
     input: &JobInput<'_>,
 ) -> Option<Recommendation> {
     let has_runs = |judged: &&Judged| !judged.measurements.is_empty();
-    let judged: Vec<&Judged> = [main]
+    let contenders: Vec<Contender<'_>> = [main]
         .into_iter()
         .chain(alternatives)
         .filter(has_runs)
-        .collect();
-    let contenders: Vec<Contender<'_>> = judged
-        .iter()
         .map(|judged| Contender {
+            instance: &judged.row.instance,
             verdict: judged.row.verdict,
             lines: &judged.lines,
             forecast: &judged.forecast,
         })
         .collect();
-    let found = verdict::recommend(&contenders, input.budget.certainty)?;
-    let name = |place: usize| judged[place].row.instance.to_string();
-    let best = |pick: &Option<Pick>| pick.as_ref().map(|pick| name(pick.best));
-    let ties = |pick: &Option<Pick>| {
-        let ties = pick.iter().flat_map(|pick| &pick.ties);
-        ties.map(|&place| name(place)).collect()
-    };
-    let closest = found.closest.as_ref().map(|closest| ClosestFit {
-        instance: name(closest.place),
-        if_limits: closest
-            .raises
-            .iter()
-            .map(|raise| LimitNeeded {
-                line: raise.line.kind,
-                bound: raise.line.bound,
-                limit: raise.limit.number,
-            })
-            .collect(),
-    });
-    Some(Recommendation {
-        cheapest: best(&found.cheapest),
-        cheapest_ties: ties(&found.cheapest),
-        fastest: best(&found.fastest),
-        fastest_ties: ties(&found.fastest),
-        closest,
-        certainty: Some(input.budget.certainty.0),
-    })
+    verdict::recommend(&contenders, input.budget.certainty)
 }
 
 /// Forecasts one configuration from its measurements and judges it by the budget.

@@ -58,7 +58,7 @@ use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
 use crate::spec::{Bound, Level, LineKind};
 use crate::units::{Seconds, Usd, UsdPerHour};
-use crate::verdict::{ExistingBreach, LineVerdict, Verdict};
+use crate::verdict::{ExistingBreach, LineVerdict, Recommendation, Verdict};
 
 /// The version written by this program. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -187,44 +187,6 @@ pub struct Baseline {
     /// What the base trains on, where that is another configuration than the job's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceConfiguration>,
-}
-
-/// What would fit, of the configurations that were measured; each is named as written.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Recommendation {
-    /// The cheapest within budget; absent where none is, or no cost is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cheapest: Option<String>,
-    /// Others within budget that may be as cheap: the chance that they are dearer does not reach `certainty`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cheapest_ties: Vec<String>,
-    /// The fastest within budget; absent where none is, or no time is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fastest: Option<String>,
-    /// Others within budget that may be as fast.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fastest_ties: Vec<String>,
-    /// Where none is within budget, the one that misses it by least; absent where no other limit would do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closest: Option<ClosestFit>,
-    /// The job's, 0-1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certainty: Option<f64>,
-}
-
-/// A configuration that would be within if some of its limits were others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ClosestFit {
-    pub instance: String,
-    pub if_limits: Vec<LimitNeeded>,
-}
-
-/// The limit with which a budget line would be within, in the unit of the line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LimitNeeded {
-    pub line: LineKind,
-    pub bound: Bound,
-    pub limit: f64,
 }
 
 /// The forecast for one instance configuration, or why there is none.

@@ -3,10 +3,10 @@
 use super::comparison::Column;
 use super::text::Prose;
 use super::words;
-use super::{InstanceForecast, JobReport, LimitNeeded, Recommendation};
+use super::{InstanceForecast, JobReport};
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
-use crate::verdict::{self, Verdict};
+use crate::verdict::{self, LimitNeeded, Recommendation, Verdict};
 
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(
             said(Recommendation {
                 certainty: Some(0.9),
-                closest: Some(super::super::ClosestFit {
+                closest: Some(verdict::ClosestFit {
                     instance: "6x ml.m5.4xlarge".to_owned(),
                     if_limits: vec![
                         needed(LineKind::Absolute(Metric::Cost), 64.2),

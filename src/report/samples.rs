@@ -1,8 +1,8 @@
 //! Reports to test with: made-up figures in every shape that a reader may meet.
 
 use super::{
-    Baseline, BudgetRow, ClosestFit, Delta, Estimates, Failure, InstanceForecast, JobReport,
-    LimitNeeded, PhaseEstimates, Policy, Recommendation, Report, SCHEMA_VERSION, Spend,
+    Baseline, BudgetRow, Delta, Estimates, Failure, InstanceForecast, JobReport, PhaseEstimates,
+    Policy, Report, SCHEMA_VERSION, Spend,
 };
 use crate::drift::{Cause, CauseShare, Check, Drift, DriftChange, Shift};
 use crate::forecast::{Estimate, Law, Laws};
@@ -13,7 +13,9 @@ use crate::measurement::{
 use crate::metric::Metric;
 use crate::spec::{BackendKind, Bound, Level, LineKind};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
-use crate::verdict::{ExistingBreach, LineVerdict, Verdict};
+use crate::verdict::{
+    ClosestFit, ExistingBreach, LimitNeeded, LineVerdict, Recommendation, Verdict,
+};
 
 const FULL_DATA: f64 = 40.5 * 1_073_741_824.0;
 

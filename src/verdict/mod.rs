@@ -14,7 +14,7 @@ pub use against::{Against, ExistingBreach};
 pub use fitting::{Candidate, Fit, smallest_fit};
 pub use reason::{deciding, reason};
 use recommendation::chance_below;
-pub use recommendation::{Closest, Contender, Pick, Raise, Recommendation, recommend};
+pub use recommendation::{ClosestFit, Contender, LimitNeeded, Recommendation, recommend};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

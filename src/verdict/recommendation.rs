@@ -1,9 +1,13 @@
 //! What would fit: of the configurations that were measured, the cheapest and the fastest within budget, or, where none
 //! is, the one that misses it by least.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
 use crate::forecast::{Forecast, Predictive};
-use crate::metric::{Amount, LineForm, LineKind, Metric};
+use crate::instance::InstanceConfiguration;
+use crate::metric::{LineForm, LineKind, Metric};
 use crate::spec::{Bound, BudgetLine, LineOrigin};
 use crate::units::Fraction;
 
@@ -13,44 +17,49 @@ const PARTS: u32 = 200;
 /// A configuration that was measured and forecast.
 #[derive(Debug, Clone, Copy)]
 pub struct Contender<'a> {
+    pub instance: &'a InstanceConfiguration,
     /// With what its canaries say: one whose training code failed is not within.
     pub verdict: Verdict,
     pub lines: &'a [JudgedLine],
     pub forecast: &'a Forecast,
 }
 
-/// What is to be said of several contenders, each named by its place.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// What would fit, of the configurations that were measured; each is named as written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
-    /// Of those within budget whose cost is known.
-    pub cheapest: Option<Pick>,
-    /// Of those within budget whose time is known.
-    pub fastest: Option<Pick>,
-    /// Where none is within: what misses its budget by least. Absent where no raise would do.
-    pub closest: Option<Closest>,
+    /// The cheapest within budget; absent where none is, or no cost is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cheapest: Option<String>,
+    /// Others within budget that may be as cheap: the chance that they are dearer does not reach `certainty`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cheapest_ties: Vec<String>,
+    /// The fastest within budget; absent where none is, or no time is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fastest: Option<String>,
+    /// Others within budget that may be as fast.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fastest_ties: Vec<String>,
+    /// Where none is within budget, the one that misses it by least; absent where no other limit would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closest: Option<ClosestFit>,
+    /// The job's, 0-1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<f64>,
 }
 
-/// The best by one quantity.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pick {
-    pub best: usize,
-    /// Others that may be as good.
-    pub ties: Vec<usize>,
+/// A configuration that would be within if some of its limits were others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClosestFit {
+    pub instance: String,
+    pub if_limits: Vec<LimitNeeded>,
 }
 
-/// What would be within if its limits were others.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Closest {
-    pub place: usize,
-    /// At least one.
-    pub raises: Vec<Raise>,
-}
-
-/// The limit with which a line would be within.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Raise {
-    pub line: BudgetLine,
-    pub limit: Amount,
+/// The limit with which a budget line would be within, in the unit of the line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitNeeded {
+    pub line: LineKind,
+    pub bound: Bound,
+    pub limit: f64,
 }
 
 /// Compares the contenders, of which the first is the job's own instance and the others follow in the order of the spec.
@@ -64,9 +73,11 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
     if contenders.len() < 2 {
         return None;
     }
-    let within: Vec<usize> = (0..contenders.len())
-        .filter(|&place| fits(&contenders[place]))
-        .collect();
+    let unanswered = Recommendation {
+        certainty: Some(certainty.0),
+        ..Recommendation::default()
+    };
+    let within: Vec<&Contender<'_>> = contenders.iter().filter(|one| fits(one)).collect();
     if within.is_empty() {
         // Nobody asked for anything that counts.
         let is_judged = |contender: &Contender<'_>| contender.verdict != Verdict::NotJudged;
@@ -75,20 +86,17 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
         }
         return Some(Recommendation {
             closest: closest(contenders),
-            ..Recommendation::default()
+            ..unanswered
         });
     }
-    let best = |metric: Metric| {
-        let known: Vec<(usize, &Predictive)> = within
-            .iter()
-            .filter_map(|&place| Some((place, contenders[place].forecast[metric].as_ref().ok()?)))
-            .collect();
-        pick(&known, certainty)
-    };
+    let (cheapest, cheapest_ties) = best(Metric::Cost, &within, certainty).unzip();
+    let (fastest, fastest_ties) = best(Metric::Time, &within, certainty).unzip();
     Some(Recommendation {
-        cheapest: best(Metric::Cost),
-        fastest: best(Metric::Time),
-        closest: None,
+        cheapest,
+        cheapest_ties: cheapest_ties.unwrap_or_default(),
+        fastest,
+        fastest_ties: fastest_ties.unwrap_or_default(),
+        ..unanswered
     })
 }
 
@@ -102,7 +110,21 @@ fn fits(contender: &Contender<'_>) -> bool {
     }
 }
 
-fn pick(known: &[(usize, &Predictive)], certainty: Fraction) -> Option<Pick> {
+/// The best by one quantity, and the others that may be as good; `None` where the quantity is known of none.
+fn best(
+    metric: Metric,
+    contenders: &[&Contender<'_>],
+    certainty: Fraction,
+) -> Option<(String, Vec<String>)> {
+    let known: Vec<(String, &Predictive)> = contenders
+        .iter()
+        .filter_map(|one| {
+            Some((
+                one.instance.to_string(),
+                one.forecast[metric].as_ref().ok()?,
+            ))
+        })
+        .collect();
     let (_, least) = known
         .iter()
         .min_by(|(_, a), (_, b)| a.median().total_cmp(&b.median()))?;
@@ -110,10 +132,8 @@ fn pick(known: &[(usize, &Predictive)], certainty: Fraction) -> Option<Pick> {
         std::ptr::eq(*other, *least) || chance_below(least, other) < certainty.0 - CHANCE_ROUNDING
     });
     let (best, _) = as_good.next()?;
-    Some(Pick {
-        best: *best,
-        ties: as_good.map(|(place, _)| *place).collect(),
-    })
+    let ties = as_good.map(|(instance, _)| instance.clone()).collect();
+    Some((best.clone(), ties))
 }
 
 /// P(one < other) of two independent quantities: the mean, over equally likely values of `one`, of P(other > value). Where
@@ -128,25 +148,34 @@ pub(super) fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
 }
 
 /// The contender whose furthest line has to be moved by the smallest factor.
-fn closest(contenders: &[Contender<'_>]) -> Option<Closest> {
-    (0..contenders.len())
-        .filter_map(|place| {
-            let raises = raises(&contenders[place])?;
-            let furthest = raises.iter().map(Raise::factor).fold(1.0, f64::max);
-            Some((furthest, Closest { place, raises }))
+fn closest(contenders: &[Contender<'_>]) -> Option<ClosestFit> {
+    contenders
+        .iter()
+        .filter_map(|contender| {
+            let (factors, if_limits): (Vec<f64>, Vec<LimitNeeded>) =
+                limits_needed(contender)?.into_iter().unzip();
+            let furthest = factors.into_iter().fold(1.0, f64::max);
+            let instance = contender.instance.to_string();
+            Some((
+                furthest,
+                ClosestFit {
+                    instance,
+                    if_limits,
+                },
+            ))
         })
         // Of equal ones the first.
         .min_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, closest)| closest)
 }
 
-/// What would have to change; `None` where the training code failed, where a line is unknown, and where no limit would
-/// do: a machine has no more than all of its memory.
-fn raises(contender: &Contender<'_>) -> Option<Vec<Raise>> {
+/// What would have to change, each limit after the factor of 1 or more by which it moves; at least one. `None` where the
+/// training code failed, where a line is unknown, and where no limit would do: a machine has no more than all of its memory.
+fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
     if !matches!(contender.verdict, Verdict::Exceeded | Verdict::AtRisk) {
         return None;
     }
-    let raises = contender
+    let needed = contender
         .lines
         .iter()
         .filter(|line| line.counts() && line.verdict != LineVerdict::Within)
@@ -166,23 +195,17 @@ fn raises(contender: &Contender<'_>) -> Option<Vec<Raise>> {
                 // A canary that has settled a line says more than its distribution.
                 && judged.chance_of_breach.is_some_and(|chance| chance < 1.0)
                 && line.limit.number > 0.0;
-            is_possible.then(|| Raise {
-                line: line.clone(),
-                limit: line.limit.unit.amount(limit),
+            let factor = match line.bound {
+                Bound::Max => limit / line.limit.number,
+                Bound::Min => line.limit.number / limit,
+            };
+            is_possible.then(|| {
+                let (line, bound) = (line.kind, line.bound);
+                (factor, LimitNeeded { line, bound, limit })
             })
         })
-        .collect::<Option<Vec<Raise>>>()?;
-    (!raises.is_empty()).then_some(raises)
-}
-
-impl Raise {
-    /// How far the limit moves, as a factor of 1 or more.
-    fn factor(&self) -> f64 {
-        match self.line.bound {
-            Bound::Max => self.limit.number / self.line.limit.number,
-            Bound::Min => self.line.limit.number / self.limit.number,
-        }
-    }
+        .collect::<Option<Vec<_>>>()?;
+    (!needed.is_empty()).then_some(needed)
 }
 
 #[cfg(test)]
@@ -194,6 +217,9 @@ mod tests {
     use crate::metric::Metric::{Cost, CpuUtilization, Memory, Time};
 
     const CERTAINTY: Fraction = Fraction(0.95);
+
+    /// Of the contenders, in their order.
+    const INSTANCES: [&str; 4] = ["local", "2x local", "3x local", "4x local"];
 
     /// 2 % of noise.
     fn near(median: f64) -> Quantity {
@@ -212,10 +238,13 @@ mod tests {
             .iter()
             .map(|forecast| judged(forecast, budget))
             .collect();
+        let instances = INSTANCES.map(|name| name.parse().unwrap());
         let contenders: Vec<Contender<'_>> = lines
             .iter()
             .zip(forecasts)
-            .map(|(lines, forecast)| Contender {
+            .zip(&instances)
+            .map(|((lines, forecast), instance)| Contender {
+                instance,
                 verdict: job_verdict(lines),
                 lines,
                 forecast,
@@ -224,11 +253,20 @@ mod tests {
         recommend(&contenders, CERTAINTY)
     }
 
-    fn only(best: usize) -> Option<Pick> {
-        Some(Pick {
-            best,
-            ties: Vec::new(),
+    /// The cheapest and the fastest, where nothing is as good.
+    fn only(cheapest: &str, fastest: &str) -> Option<Recommendation> {
+        Some(Recommendation {
+            cheapest: Some(cheapest.to_owned()),
+            fastest: Some(fastest.to_owned()),
+            ..unanswered()
         })
+    }
+
+    fn unanswered() -> Recommendation {
+        Recommendation {
+            certainty: Some(CERTAINTY.0),
+            ..Recommendation::default()
+        }
     }
 
     #[test]
@@ -243,12 +281,7 @@ mod tests {
                 of(20.0, 5_000.0, 95.0), // the best, and its memory is too much
             ],
         );
-        let expected = Recommendation {
-            cheapest: only(2),
-            fastest: only(1),
-            closest: None,
-        };
-        assert_eq!(found, Some(expected));
+        assert_eq!(found, only("3x local", "2x local"));
     }
 
     #[test]
@@ -264,20 +297,10 @@ mod tests {
             ],
         )
         .unwrap();
-        assert_eq!(
-            found.cheapest,
-            Some(Pick {
-                best: 0,
-                ties: vec![1, 2]
-            })
-        );
-        assert_eq!(
-            found.fastest,
-            Some(Pick {
-                best: 1,
-                ties: vec![2]
-            })
-        );
+        assert_eq!(found.cheapest.as_deref(), Some("local"));
+        assert_eq!(found.cheapest_ties, ["2x local", "3x local"]);
+        assert_eq!(found.fastest.as_deref(), Some("2x local"));
+        assert_eq!(found.fastest_ties, ["3x local"]);
     }
 
     /// P(A < B) of two normals in ln: Phi(ln(b / a) / (s sqrt 2)), here Phi(1.645) = 0.95 at a ratio of 1.04763.
@@ -298,7 +321,7 @@ mod tests {
         let ties = |ratio: f64| {
             let forecasts = [of(100.0 * ratio, 1.0, 1.0), of(100.0, 1.0, 1.0)];
             let found = recommended(&budget, &forecasts).unwrap();
-            found.cheapest.unwrap().ties.len()
+            found.cheapest_ties.len()
         };
         assert_eq!(ties(1.046), 1);
         assert_eq!(ties(1.050), 0);
@@ -318,11 +341,11 @@ mod tests {
         .unwrap();
         assert_eq!((&found.cheapest, &found.fastest), (&None, &None));
         let closest = found.closest.unwrap();
-        assert_eq!(closest.place, 1);
-        assert_eq!(closest.raises.len(), 1);
-        assert_eq!(closest.raises[0].line.kind, Memory.into());
+        assert_eq!(closest.instance, "2x local");
+        assert_eq!(closest.if_limits.len(), 1);
+        assert_eq!(closest.if_limits[0].line, Memory.into());
         // 88 x exp(0.02 x 1.645)
-        assert!((closest.raises[0].limit.number - 90.94).abs() < 0.01);
+        assert!((closest.if_limits[0].limit - 90.94).abs() < 0.01);
     }
 
     #[test]
@@ -336,8 +359,8 @@ mod tests {
             .unwrap()
             .closest
             .unwrap();
-        assert_eq!(closest.place, 0);
-        assert!((closest.raises[0].limit.number - (30.0 - 2.0 * 1.645)).abs() < 0.01);
+        assert_eq!(closest.instance, "local");
+        assert!((closest.if_limits[0].limit - (30.0 - 2.0 * 1.645)).abs() < 0.01);
     }
 
     #[test]
@@ -345,21 +368,21 @@ mod tests {
         let budget = [at_most(Cost, 50.0), implicit(at_most(Memory, 100.0))];
         let unknown = of(1.0, 1.0, 1.0).with(Metric::Cost, Err(Unknown("no price".to_owned())));
         let found = recommended(&budget, &[of(1.0, 1.0, 140.0), unknown]);
-        assert_eq!(found, Some(Recommendation::default()));
+        assert_eq!(found, Some(unanswered()));
     }
 
     #[test]
     fn a_line_of_level_warn_keeps_nothing_out() {
         let budget = [at_most(Time, 100.0), warn(at_most(Cost, 1.0))];
-        let found = recommended(&budget, &[of(9.0, 50.0, 1.0), of(5.0, 60.0, 1.0)]).unwrap();
-        assert_eq!((found.cheapest, found.fastest), (only(1), only(0)));
+        let found = recommended(&budget, &[of(9.0, 50.0, 1.0), of(5.0, 60.0, 1.0)]);
+        assert_eq!(found, only("2x local", "local"));
     }
 
     #[test]
     fn without_a_budget_all_may_be_recommended_and_with_one_that_does_not_count_none() {
         let forecasts = [of(9.0, 50.0, 1.0), of(5.0, 60.0, 1.0)];
-        let found = recommended(&[implicit(at_most(Memory, 100.0))], &forecasts).unwrap();
-        assert_eq!(found.cheapest, only(1));
+        let found = recommended(&[implicit(at_most(Memory, 100.0))], &forecasts);
+        assert_eq!(found, only("2x local", "local"));
         assert_eq!(recommended(&[warn(at_most(Cost, 1.0))], &forecasts), None);
     }
 
@@ -367,8 +390,8 @@ mod tests {
     fn a_cost_that_is_not_known_is_not_the_cheapest() {
         let unpriced = of(1.0, 30.0, 1.0).with(Metric::Cost, Err(Unknown("no price".to_owned())));
         let budget = [at_most(Time, 100.0)];
-        let found = recommended(&budget, &[unpriced, of(9.0, 50.0, 1.0)]).unwrap();
-        assert_eq!((found.cheapest, found.fastest), (only(1), only(0)));
+        let found = recommended(&budget, &[unpriced, of(9.0, 50.0, 1.0)]);
+        assert_eq!(found, only("2x local", "local"));
     }
 
     #[test]
@@ -379,6 +402,6 @@ mod tests {
         );
         let noisy = of(1.0, 1.0, 1.0).with(Metric::Cost, about(49.0));
         let found = recommended(&[at_most(Cost, 50.0)], &[noisy, of(40.0, 1.0, 1.0)]).unwrap();
-        assert_eq!(found.cheapest, only(1));
+        assert_eq!(found.cheapest.as_deref(), Some("2x local"));
     }
 }

@@ -282,10 +282,9 @@ fn foreign_types_stop_at_the_door() {
 }
 
 /// Type names that are defined in several files of src, each with its reason.
-const SHARED_TYPE_NAMES: [(&str, &str); 5] = [
+const SHARED_TYPE_NAMES: [(&str, &str); 4] = [
     ("Outputs", "of the action's step, and of a command"),
     ("Quantity", "forecast, printed, and written in the spec"),
-    ("Recommendation", "of the verdict, and as published"),
     ("Row", "of two tables"),
     ("Shown", "of progress, and of a shortened report"),
 ];
