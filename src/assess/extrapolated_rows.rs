@@ -27,7 +27,7 @@ pub(crate) fn row(
     let known = elsewhere(&basis, measured, &input.layout);
     let lines: Vec<JudgedLine> = verdict::judge(input.budget, &known.forecast, &offer, None)
         .into_iter()
-        .filter(|line| line.chance_of_breach.is_some())
+        .filter(|line| line.row.chance_of_breach.is_some())
         .collect();
     let row = InstanceForecast {
         verdict: match verdict::job_verdict(&lines) {
@@ -40,7 +40,7 @@ pub(crate) fn row(
             .price()
             .filter(|_| known.forecast[Metric::Cost].is_ok())
             .cloned(),
-        budget: row::budget_rows(&lines),
+        budget: verdict::rows(&lines),
         ..row::nothing_known(instance, why)
     };
     let notes = known.notes.iter();
@@ -58,9 +58,12 @@ pub(crate) fn where_memory_fits(
     input: &JobInput<'_>,
 ) -> Option<String> {
     let in_question = |line: &JudgedLine| {
-        line.line.kind == LineKind::Absolute(Metric::Memory)
-            && line.line.bound == Bound::Max
-            && matches!(line.verdict, LineVerdict::Exceeded | LineVerdict::AtRisk)
+        line.row.line == LineKind::Absolute(Metric::Memory)
+            && line.row.bound == Bound::Max
+            && matches!(
+                line.row.verdict,
+                LineVerdict::Exceeded | LineVerdict::AtRisk
+            )
     };
     let kind = input.instance.single_type()?;
     if kind.is_local() || !lines.iter().any(in_question) {

@@ -65,19 +65,19 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
     for line in &main.lines {
-        let is_increase = line.line.kind.is_increase();
+        let is_increase = line.row.line.is_increase();
         // The gate has noted why there is no base.
-        if is_increase && line.verdict == LineVerdict::NotApplicable {
+        if is_increase && line.row.verdict == LineVerdict::NotApplicable {
             continue;
         }
         if let Some(reason) = &line.reason {
-            notes.push(format!("{}: {reason}.", line.line.kind.words()));
+            notes.push(format!("{}: {reason}.", line.row.line.words()));
         }
     }
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
         matches!(
-            line.line.kind,
+            line.row.line,
             LineKind::Absolute(Metric::Time) | LineKind::Absolute(Metric::Cost)
         )
     };
@@ -217,7 +217,7 @@ fn judge_configuration(
             delta,
             law: forecast.law.clone(),
             price: offer.price().cloned(),
-            budget: row::budget_rows(&lines),
+            budget: verdict::rows(&lines),
         },
         lines,
         forecast,

@@ -2,11 +2,9 @@
 
 use crate::forecast::{self, Estimate, Forecast, Laws};
 use crate::instance::{InstanceConfiguration, Offer};
-use crate::report::{
-    BudgetRow, Delta, Estimates, InstanceForecast, OverrideInForce, PhaseEstimates, PricedGroup,
-};
+use crate::report::{Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup};
 use crate::units::Fraction;
-use crate::verdict::{self, JudgedLine, Verdict};
+use crate::verdict::Verdict;
 
 /// The row of a configuration without a forecast.
 pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
@@ -60,27 +58,4 @@ pub(crate) fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates
         training: phase(&forecast.phases.training),
         upload: phase(&forecast.phases.upload),
     }
-}
-
-/// The budget lines of a row.
-pub(crate) fn budget_rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
-    let deciding = verdict::deciding(lines);
-    (0..)
-        .zip(lines)
-        .map(|(index, line)| BudgetRow {
-            decides: deciding == Some(index),
-            line: line.line.kind,
-            limit: line.line.limit.number,
-            bound: line.line.bound,
-            level: line.line.level,
-            chance_of_breach: line.chance_of_breach,
-            verdict: line.verdict,
-            existing_breach: line.existing_breach,
-            overridden: line.line.overridden.as_ref().map(|agreed| OverrideInForce {
-                written_limit: agreed.written.number,
-                until: agreed.until.to_string(),
-                reason: agreed.reason.clone(),
-            }),
-        })
-        .collect()
 }

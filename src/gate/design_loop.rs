@@ -279,7 +279,7 @@ impl DesignLoop<'_> {
         let budget = &self.input.job.budget;
         let lines = verdict::judge(budget, &forecast, offer, None);
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
-        let is_written = |line: &&JudgedLine| line.line.origin == LineOrigin::Written;
+        let is_written = |line: &&JudgedLine| line.origin == LineOrigin::Written;
         if self.input.purpose == Purpose::Budget && counting.iter().any(is_written) {
             // What stays unknown with the fewest runs is not measured, and more runs would not tell it.
             let has_enough = plan::has_enough(measurements);
@@ -292,7 +292,7 @@ impl DesignLoop<'_> {
             let is_bounded = forecast.time_at_least.is_some() && forecast[Metric::Time].is_err();
             let decided = counting.iter().all(|line| {
                 line.is_decided(certainty)
-                    || (has_enough && line.verdict == LineVerdict::Unknown && !is_bounded)
+                    || (has_enough && line.row.verdict == LineVerdict::Unknown && !is_bounded)
             });
             return if decided {
                 Aim::Reached(Reached::Decided)

@@ -6,13 +6,13 @@ mod table;
 
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
-use super::{BudgetRow, InstanceForecast, JobReport};
+use super::{InstanceForecast, JobReport};
 use crate::forecast::Estimate;
 use crate::instance::Price;
 use crate::metric::{LineKind, Metric};
 use crate::spec::{Bound, Level};
 use crate::units::Bytes;
-use crate::verdict::{self, LineVerdict, Verdict};
+use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
 
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -56,9 +56,8 @@ use crate::exit::{self, Strictness};
 use crate::forecast::{Estimate, Laws};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
-use crate::spec::{Bound, Level, LineKind};
 use crate::units::{Seconds, Usd, UsdPerHour};
-use crate::verdict::{ExistingBreach, LineVerdict, Recommendation, Verdict};
+use crate::verdict::{BudgetRow, Recommendation, Verdict};
 
 /// The version written by this program. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -291,55 +290,6 @@ impl Delta {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// One budget line held against the forecast. `limit` is in the unit of the line's estimate, and the one that counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BudgetRow {
-    pub line: LineKind,
-    pub limit: f64,
-    pub bound: Bound,
-    pub level: Level,
-    /// 0-1; absent where the line is unknown or not applicable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chance_of_breach: Option<f64>,
-    pub verdict: LineVerdict,
-    /// The forecast's verdict rests on this line; omitted where it does not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub decides: bool,
-    /// The base was over this line already, so that it may count as another level than the written one; omitted where it
-    /// was not, and where the line is within today.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub existing_breach: Option<ExistingBreach>,
-    /// The override in force, whose ceiling `limit` is; omitted where none is.
-    #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
-    pub overridden: Option<OverrideInForce>,
-}
-
-impl BudgetRow {
-    /// As what the line counts today: its level, unless the base was over it already.
-    pub fn counts_as(&self) -> Level {
-        match (self.level, &self.existing_breach) {
-            (Level::Fail, Some(breach)) => breach.counts_as,
-            (level, _) => level,
-        }
-    }
-
-    /// The breach of the base that makes a line of level fail count as warn.
-    pub fn excuse(&self) -> Option<&ExistingBreach> {
-        let breach = self.existing_breach.as_ref();
-        breach.filter(|_| self.level == Level::Fail && self.counts_as() == Level::Warn)
-    }
-}
-
-/// A known overrun that was agreed to and counts today.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OverrideInForce {
-    /// The limit that the budget names, in the unit of the line's estimate.
-    pub written_limit: f64,
-    /// The last day on which the override counts, UTC, such as `2026-12-31`.
-    pub until: String,
-    pub reason: String,
 }
 
 /// This run's own expense, without what was reused.

@@ -1,8 +1,8 @@
 //! Reports to test with: made-up figures in every shape that a reader may meet.
 
 use super::{
-    Baseline, BudgetRow, Delta, Estimates, Failure, InstanceForecast, JobReport, PhaseEstimates,
-    Policy, Report, SCHEMA_VERSION, Spend,
+    Baseline, Delta, Estimates, Failure, InstanceForecast, JobReport, PhaseEstimates, Policy,
+    Report, SCHEMA_VERSION, Spend,
 };
 use crate::drift::{Cause, CauseShare, Check, Drift, DriftChange, Shift};
 use crate::forecast::{Estimate, Law, Laws};
@@ -14,7 +14,7 @@ use crate::metric::Metric;
 use crate::spec::{BackendKind, Bound, Level, LineKind};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
 use crate::verdict::{
-    ClosestFit, ExistingBreach, LimitNeeded, LineVerdict, Recommendation, Verdict,
+    BudgetRow, ClosestFit, ExistingBreach, LimitNeeded, LineVerdict, Recommendation, Verdict,
 };
 
 const FULL_DATA: f64 = 40.5 * 1_073_741_824.0;

@@ -237,15 +237,16 @@ pub struct BudgetLine {
     pub at_least: Option<Amount>,
     pub origin: LineOrigin,
     /// Where an override is in force: then `limit` is its ceiling.
-    pub overridden: Option<Overridden>,
+    pub overridden: Option<OverrideInForce>,
 }
 
-/// An override in force, as its budget line keeps it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Overridden {
-    /// The limit that the budget names.
-    pub written: Amount,
-    /// The last day on which the override counts, UTC.
+/// A known overrun that was agreed to and counts today.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OverrideInForce {
+    /// The limit that the budget names, in the unit of the line's estimate.
+    pub written_limit: f64,
+    /// The last day on which the override counts, UTC, such as `2026-12-31`.
+    #[schemars(with = "String")]
     pub until: jiff::civil::Date,
     pub reason: String,
 }

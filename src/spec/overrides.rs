@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::{BudgetLine, Job, LineOrigin, Overridden, Override, OverrideState, Spec};
+use super::{BudgetLine, Job, LineOrigin, Override, OverrideInForce, OverrideState, Spec};
 
 impl Override {
     /// Its effect on `job` on `today` (UTC), given the written line. The last day counts.
@@ -60,8 +60,8 @@ impl Spec {
             let note = agreed.note(line, state);
             notes.extend(note.map(|note| (agreed.job.clone(), note)));
             if state == OverrideState::InForce {
-                line.overridden = Some(Overridden {
-                    written: line.limit,
+                line.overridden = Some(OverrideInForce {
+                    written_limit: line.limit.number,
                     until: agreed.until,
                     reason: agreed.reason.clone(),
                 });
@@ -124,7 +124,7 @@ mod tests {
             )]
         );
         let overridden = before.jobs[0].budget.lines[0].overridden.as_ref().unwrap();
-        assert_eq!(overridden.written, Usd(50.0).into());
+        assert_eq!(overridden.written_limit, 50.0);
 
         let mut after = written.clone();
         let notes = after.apply_overrides(day("2027-01-01"));

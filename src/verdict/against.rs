@@ -97,11 +97,7 @@ pub(super) fn judge_increase(
 ) -> JudgedLine {
     let judged = JudgedLine::unknown(line);
     let Some(growth) = against.and_then(|against| against.growth(line.kind.metric())) else {
-        return JudgedLine {
-            verdict: LineVerdict::NotApplicable,
-            reason: Some("there is no baseline to compare with".to_owned()),
-            ..judged
-        };
+        return judged.not_applicable("there is no baseline to compare with");
     };
     match growth {
         Err(unknown) => JudgedLine {
@@ -113,15 +109,13 @@ pub(super) fn judge_increase(
                 let at_least = line.at_least.map_or(0.0, |amount| amount.number);
                 growth.chance_above(Percent(line.limit.number).as_fraction(), at_least)
             };
+            let verdict = match chance >= certainty.0 - CHANCE_ROUNDING {
+                true => LineVerdict::Exceeded,
+                false => LineVerdict::Within,
+            };
             JudgedLine {
                 estimate: Some(growth.percent(certainty)),
-                chance_of_breach: Some(chance),
-                verdict: if chance >= certainty.0 - CHANCE_ROUNDING {
-                    LineVerdict::Exceeded
-                } else {
-                    LineVerdict::Within
-                },
-                ..judged
+                ..judged.found(chance, verdict)
             }
         }
     }
@@ -132,20 +126,20 @@ pub(super) fn judge_increase(
 ///
 /// A line that is unknown now is no known breach: it counts as it is written.
 pub(super) fn existing_breach(
-    judged: &JudgedLine,
+    line: &BudgetLine,
+    verdict: LineVerdict,
     certainty: Fraction,
     forecast: &Forecast,
     offer: &Offer,
     against: &Against,
 ) -> Option<ExistingBreach> {
-    let line = &judged.line;
-    let is_broken = matches!(judged.verdict, LineVerdict::Exceeded | LineVerdict::AtRisk);
+    let is_broken = matches!(verdict, LineVerdict::Exceeded | LineVerdict::AtRisk);
     if line.level == Level::Warn || !is_broken || line.kind.is_increase() {
         return None;
     }
     let before = judge_line(line, certainty, &against.base, offer, None);
     let was_told = || against.exceeded_then.contains(&line.kind);
-    if before.verdict != LineVerdict::Exceeded
+    if before.row.verdict != LineVerdict::Exceeded
         || (line.origin == LineOrigin::Implicit && !was_told())
     {
         return None;
@@ -211,7 +205,7 @@ mod tests {
         };
         let verdict = |line: BudgetLine| {
             let lines = judged_against(&costing(63.0), &[line], &against);
-            (lines[0].verdict, lines[0].chance_of_breach.unwrap())
+            (lines[0].row.verdict, lines[0].row.chance_of_breach.unwrap())
         };
         let (found, chance) = verdict(at_most(LineKind::Increase(Cost), 20.0));
         assert_eq!(found, LineVerdict::Exceeded);
@@ -235,7 +229,7 @@ mod tests {
             &[at_most(LineKind::Increase(Cost), 20.0)],
             &less_certain,
         );
-        assert_eq!(lines[0].verdict, LineVerdict::Within);
+        assert_eq!(lines[0].row.verdict, LineVerdict::Within);
         assert_eq!(job_verdict(&lines), Verdict::Within);
         assert_eq!(
             reason(&lines, &costing(63.0), &one(), CERTAINTY),
@@ -276,13 +270,13 @@ mod tests {
     fn an_increase_is_unknown_where_the_comparison_is_and_does_not_apply_without_one() {
         let line = [at_most(LineKind::Increase(Cost), 20.0)];
         let lines = judged_against(&costing(63.0), &line, &against(nothing_known()));
-        assert_eq!(lines[0].verdict, LineVerdict::Unknown);
+        assert_eq!(lines[0].row.verdict, LineVerdict::Unknown);
         assert_eq!(
             reason(&lines, &costing(63.0), &one(), CERTAINTY),
             "cost increase is unknown: the base's canaries were too few"
         );
         let alone = judge_increase(&line[0], CERTAINTY, None);
-        assert_eq!(alone.verdict, LineVerdict::NotApplicable);
+        assert_eq!(alone.row.verdict, LineVerdict::NotApplicable);
         assert_eq!(
             alone.reason.as_deref(),
             Some("there is no baseline to compare with")
@@ -323,11 +317,11 @@ mod tests {
             ..against(costing(45.0))
         };
         let lines = judged_against(&costing(63.0), &[at_most(Cost, 50.0)], &cheap);
-        assert_eq!(lines[0].existing_breach, None);
+        assert_eq!(lines[0].row.existing_breach, None);
         assert_eq!(job_verdict(&lines), Verdict::Exceeded);
         // A change that mends it is within, and no word is lost on the base.
         let lines = judged_against(&costing(30.0), &[at_most(Cost, 50.0)], &base(&[0.5]));
-        assert_eq!(lines[0].existing_breach, None);
+        assert_eq!(lines[0].row.existing_breach, None);
         assert_eq!(job_verdict(&lines), Verdict::Within);
     }
 
@@ -368,7 +362,7 @@ mod tests {
             (&slow, &slow, at_most(Time, 7200.0)),
         ] {
             let lines = judged_against(new, &[line], &against(base.clone()));
-            let breach = lines[0].existing_breach.unwrap();
+            let breach = lines[0].row.existing_breach.unwrap();
             assert_eq!((breach.base, breach.chance_of_more), (None, None));
             assert_eq!(breach.counts_as, Level::Warn);
             assert_eq!(job_verdict(&lines), Verdict::NotJudged);
@@ -376,7 +370,7 @@ mod tests {
         // The base was over its budget of memory and still ran; now it does not.
         let base = nothing_known().with(Metric::Memory, about(75.0));
         let lines = judged_against(&dead, &[at_most(Memory, 70.0)], &against(base));
-        let breach = lines[0].existing_breach.unwrap();
+        let breach = lines[0].row.existing_breach.unwrap();
         assert!(breach.chance_of_more.unwrap() > 0.99);
         assert_eq!(job_verdict(&lines), Verdict::Exceeded);
     }
@@ -391,7 +385,7 @@ mod tests {
         let base = against(with(0.2, 20.0));
         let counts_as = |new: &Forecast, line: BudgetLine| {
             let lines = judged_against(new, &[line], &base);
-            lines[0].existing_breach.map(|breach| breach.counts_as)
+            lines[0].row.existing_breach.map(|breach| breach.counts_as)
         };
         let step = at_most(CostPerStep, 0.1);
         assert_eq!(

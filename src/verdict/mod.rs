@@ -8,20 +8,22 @@ mod against;
 mod fitting;
 mod reason;
 mod recommendation;
+mod row;
 pub mod words;
 
 pub use against::{Against, ExistingBreach};
 pub use fitting::{Candidate, Fit, smallest_fit};
-pub use reason::{deciding, reason};
+pub use reason::reason;
 use recommendation::chance_below;
 pub use recommendation::{ClosestFit, Contender, LimitNeeded, Recommendation, recommend};
+pub use row::BudgetRow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::{Estimate, Forecast, Predictive, Quantity};
 use crate::instance::Offer;
-use crate::metric::Metric;
+use crate::metric::{Amount, Metric};
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
@@ -68,47 +70,48 @@ pub enum LineVerdict {
 /// One budget line held against a forecast.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedLine {
-    pub line: BudgetLine,
-    /// What its limit is held against, in the same unit; absent where that has no distribution.
+    pub row: BudgetRow,
+    pub origin: LineOrigin,
+    /// Of an increase: what it must pass too, in the unit of what increases.
+    pub at_least: Option<Amount>,
+    /// What the limit is held against, in the same unit; absent where that has no distribution.
     pub estimate: Option<Estimate>,
-    /// P(over the limit) of a max line, P(under it) of a min line; absent where the line is unknown or not applicable.
-    pub chance_of_breach: Option<f64>,
-    pub verdict: LineVerdict,
     /// Why it is unknown or not applicable; absent for the other verdicts, unless a canary has settled the line.
     pub reason: Option<String>,
-    /// That the base was over it already; absent where it was not, and where the line is within today.
-    pub existing_breach: Option<ExistingBreach>,
 }
 
 impl JudgedLine {
     /// Without anything known.
     fn unknown(line: &BudgetLine) -> Self {
         Self {
-            line: line.clone(),
+            row: BudgetRow::unknown(line),
+            origin: line.origin,
+            at_least: line.at_least,
             estimate: None,
-            chance_of_breach: None,
-            verdict: LineVerdict::Unknown,
             reason: None,
-            existing_breach: None,
         }
+    }
+
+    fn found(mut self, chance_of_breach: f64, verdict: LineVerdict) -> Self {
+        self.row.chance_of_breach = Some(chance_of_breach);
+        self.row.verdict = verdict;
+        self
+    }
+
+    fn not_applicable(mut self, reason: &str) -> Self {
+        self.row.verdict = LineVerdict::NotApplicable;
+        self.reason = Some(reason.to_owned());
+        self
     }
 
     /// Whether the line takes part in the job's verdict: it counts as fail, and is applicable.
     pub fn counts(&self) -> bool {
-        self.line.level == Level::Fail
-            && self.verdict != LineVerdict::NotApplicable
-            && self.excuse().is_none()
-    }
-
-    /// The breach of the base that makes a line of level fail count as warn.
-    pub fn excuse(&self) -> Option<&ExistingBreach> {
-        let breach = self.existing_breach.as_ref();
-        breach.filter(|breach| breach.counts_as == Level::Warn)
+        self.row.counts_as() == Level::Fail && self.row.verdict != LineVerdict::NotApplicable
     }
 
     /// Whether more measurements need not be made for it: a breach is as certain as asked for, or as unlikely.
     pub fn is_decided(&self, certainty: Fraction) -> bool {
-        self.chance_of_breach.is_some_and(|chance| {
+        self.row.chance_of_breach.is_some_and(|chance| {
             chance >= certainty.0 - CHANCE_ROUNDING || chance <= 1.0 - certainty.0 + CHANCE_ROUNDING
         })
     }
@@ -126,18 +129,25 @@ pub fn judge(
 ) -> Vec<JudgedLine> {
     let certainty = budget.certainty;
     let judged = budget.lines.iter().map(|line| {
-        let judged = judge_line(line, certainty, forecast, offer, against);
-        let existing_breach = against
+        let mut judged = judge_line(line, certainty, forecast, offer, against);
+        let verdict = judged.row.verdict;
+        judged.row.existing_breach = against
             .filter(|_| budget.existing_breach == Level::Warn)
             .and_then(|against| {
-                against::existing_breach(&judged, certainty, forecast, offer, against)
+                against::existing_breach(line, verdict, certainty, forecast, offer, against)
             });
-        JudgedLine {
-            existing_breach,
-            ..judged
-        }
+        judged
     });
     judged.collect()
+}
+
+/// The lines as a report shows them: which of these decides is marked.
+pub fn rows(lines: &[JudgedLine]) -> Vec<BudgetRow> {
+    let mut rows: Vec<BudgetRow> = lines.iter().map(|line| line.row.clone()).collect();
+    if let Some(row) = reason::deciding(lines).and_then(|index| rows.get_mut(index)) {
+        row.decides = true;
+    }
+    rows
 }
 
 /// One line by itself, whatever the base took.
@@ -158,35 +168,24 @@ fn judge_line(
             .map(|predictive| Estimate::of(predictive, certainty)),
         ..JudgedLine::unknown(line)
     };
-    let not_applicable = |reason: &str| JudgedLine {
-        verdict: LineVerdict::NotApplicable,
-        reason: Some(reason.to_owned()),
-        ..judged.clone()
-    };
     if line.kind.metric().needs_gpu() && offer.has_no_gpu() {
-        return not_applicable("the machine has no GPU");
+        return judged.not_applicable("the machine has no GPU");
     }
     if let Some(settled) = settled_by_a_canary(line, forecast) {
         return JudgedLine {
-            chance_of_breach: Some(1.0),
-            verdict: LineVerdict::Exceeded,
             reason: Some(settled.to_owned()),
-            ..judged
+            ..judged.found(1.0, LineVerdict::Exceeded)
         };
     }
     match (quantity, line.origin) {
-        (Err(unknown), LineOrigin::Implicit) => not_applicable(&unknown.0),
+        (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
         (Err(unknown), LineOrigin::Written) => JudgedLine {
             reason: Some(unknown.0.clone()),
             ..judged
         },
         (Ok(predictive), _) => {
             let chance = chance_of_breach(line, predictive);
-            JudgedLine {
-                chance_of_breach: Some(chance),
-                verdict: verdict_of(chance, certainty),
-                ..judged
-            }
+            judged.found(chance, verdict_of(chance, certainty))
         }
     }
 }
@@ -241,10 +240,9 @@ pub fn quantity(kind: LineKind, forecast: &Forecast) -> Option<&Quantity> {
 
 /// How much of a max line the point uses; `None` for a min line, a limit of 0, or an unknown quantity.
 pub fn used_percent(judged: &JudgedLine) -> Option<Percent> {
-    let line = &judged.line;
+    let row = &judged.row;
     let point = judged.estimate?.point;
-    let limit = line.limit.number;
-    (line.bound == Bound::Max && limit > 0.0).then(|| Percent(point / limit * 100.0))
+    (row.bound == Bound::Max && row.limit > 0.0).then(|| Percent(point / row.limit * 100.0))
 }
 
 /// The verdict of a job by its lines of level fail; a line of level warn shows its verdict and does not count.
@@ -253,7 +251,7 @@ pub fn used_percent(judged: &JudgedLine) -> Option<Percent> {
 /// is no reason to call a job within a budget nobody wrote.
 pub fn job_verdict(lines: &[JudgedLine]) -> Verdict {
     worst(lines.iter().filter(|line| line.counts()).map(|line| {
-        match (line.verdict, line.line.origin) {
+        match (line.row.verdict, line.origin) {
             (LineVerdict::Exceeded, _) => Verdict::Exceeded,
             (LineVerdict::Unknown, _) => Verdict::Unknown,
             (LineVerdict::AtRisk, _) => Verdict::AtRisk,

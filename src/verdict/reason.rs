@@ -1,6 +1,6 @@
 //! The job's verdict in one sentence.
 
-use super::{JudgedLine, LineVerdict, words};
+use super::{BudgetRow, JudgedLine, LineVerdict, words};
 use crate::forecast::{Estimate, Forecast};
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
@@ -23,13 +23,13 @@ pub fn reason(
     certainty: Fraction,
 ) -> String {
     let deciding = deciding(lines).map(|index| &lines[index]);
-    let excused = worst(lines.iter().filter(|line| line.excuse().is_some()));
+    let excused = worst(lines.iter().filter(|line| line.row.excuse().is_some()));
     let say = |line: &JudgedLine| sentence(line, forecast, instance, certainty);
     match (deciding, excused) {
         (Some(line), None) => say(line),
-        (Some(line), Some(excused)) if line.verdict != LineVerdict::Within => {
-            let side = words::side(excused.line.bound);
-            let name = excused.line.kind.words();
+        (Some(line), Some(excused)) if line.row.verdict != LineVerdict::Within => {
+            let side = words::side(excused.row.bound);
+            let name = excused.row.line.words();
             format!(
                 "{}; {name} was {side} its budget on the base already and counts as a warning",
                 say(line)
@@ -42,10 +42,10 @@ pub fn reason(
 
 /// The place of the line that the job's verdict rests on: the worst that counts, and of equal ones the most used. `None`
 /// where nothing is judged.
-pub fn deciding(lines: &[JudgedLine]) -> Option<usize> {
+pub(super) fn deciding(lines: &[JudgedLine]) -> Option<usize> {
     let decides = |line: &&JudgedLine| {
         line.counts()
-            && (line.line.origin == LineOrigin::Written || line.verdict != LineVerdict::Within)
+            && (line.origin == LineOrigin::Written || line.row.verdict != LineVerdict::Within)
     };
     let worst = worst(lines.iter().filter(decides))?;
     lines.iter().position(|line| std::ptr::eq(line, worst))
@@ -56,8 +56,9 @@ fn worst<'a>(lines: impl DoubleEndedIterator<Item = &'a JudgedLine>) -> Option<&
     // Of equal keys `max_by` takes the last; the first line of the budget is meant.
     lines.rev().max_by(|a, b| {
         // `LineVerdict` is ordered worst first.
-        b.verdict
-            .cmp(&a.verdict)
+        b.row
+            .verdict
+            .cmp(&a.row.verdict)
             .then(strain(a).total_cmp(&strain(b)))
     })
 }
@@ -66,14 +67,14 @@ fn worst<'a>(lines: impl DoubleEndedIterator<Item = &'a JudgedLine>) -> Option<&
 /// is pressed hardest, an unknown one not at all.
 fn strain(judged: &JudgedLine) -> f64 {
     let Some(Estimate { point, .. }) = judged.estimate else {
-        return match judged.verdict {
+        return match judged.row.verdict {
             LineVerdict::Exceeded => f64::INFINITY,
             _ => 0.0,
         };
     };
-    match judged.line.bound {
-        Bound::Max => point / judged.line.limit.number.max(f64::MIN_POSITIVE),
-        Bound::Min => judged.line.limit.number / point.max(f64::MIN_POSITIVE),
+    match judged.row.bound {
+        Bound::Max => point / judged.row.limit.max(f64::MIN_POSITIVE),
+        Bound::Min => judged.row.limit / point.max(f64::MIN_POSITIVE),
     }
 }
 
@@ -84,14 +85,14 @@ fn sentence(
     certainty: Fraction,
 ) -> String {
     let found = finding(judged, forecast, instance, certainty);
-    match &judged.existing_breach {
+    match &judged.row.existing_breach {
         None => found,
         Some(breach) => {
             let joint = match breach.counts_as {
                 Level::Warn => ", but ",
                 Level::Fail => "; ",
             };
-            let before = words::existing_breach(judged.line.kind, judged.line.bound, breach);
+            let before = words::existing_breach(judged.row.line, judged.row.bound, breach);
             format!("{found}{joint}{before}")
         }
     }
@@ -104,49 +105,49 @@ fn finding(
     instance: &InstanceConfiguration,
     certainty: Fraction,
 ) -> String {
-    let line = &judged.line;
-    if judged.verdict == LineVerdict::Exceeded
-        && let Some(failure) = failure(line, forecast, instance, certainty)
+    let row = &judged.row;
+    if row.verdict == LineVerdict::Exceeded
+        && let Some(failure) = failure(row, forecast, instance, certainty)
     {
         return failure;
     }
-    let name = line.kind.words();
-    let limit = format!("{}{}", line.kind.exact(line.limit.number), meaning(line));
-    let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, judged.chance_of_breach)
+    let name = row.line.words();
+    let limit = format!("{}{}", row.line.exact(row.limit), meaning(judged));
+    let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, row.chance_of_breach)
     else {
         let because = judged.reason.as_deref().unwrap_or("it was not measured");
-        return match judged.verdict {
+        return match row.verdict {
             LineVerdict::Exceeded => format!("{because}, so the full run will pass {limit}"),
             _ => format!("{name} is unknown: {because}"),
         };
     };
-    let value = words::amount_beside(line.kind, point, line.limit.number);
-    let is_above = point > line.limit.number;
-    match judged.verdict {
+    let value = words::amount_beside(row.line, point, row.limit);
+    let is_above = point > row.limit;
+    match row.verdict {
         LineVerdict::AtRisk => {
-            let passing = match line.bound {
+            let passing = match row.bound {
                 Bound::Max => "pass",
                 Bound::Min => "fall below",
             };
-            let chance = words::chance(chance, line.bound);
+            let chance = words::chance(chance, row.bound);
             format!("{name} may {passing} {limit}: {value}, {chance}")
         }
         // Only an increase may be above its limit and within: it must be more than `at_least` too, and for certain.
-        LineVerdict::Within if is_above && line.bound == Bound::Max => {
-            match words::at_least(line) {
+        LineVerdict::Within if is_above && row.bound == Bound::Max => {
+            match words::at_least(judged) {
                 Some(at_least) if chance < LEAST_CHANCE_SAID => {
                     format!("{name} is {value}, but not above the allowed {at_least}")
                 }
                 _ => {
-                    let chance = words::chance(chance, line.bound);
+                    let chance = words::chance(chance, row.bound);
                     format!("{name} is {value}, above {limit} but not for certain: {chance}")
                 }
             }
         }
         _ => {
             // Points of a percentage of the base would say little, and what is allowed are two things.
-            if line.kind.is_increase() {
-                return match words::at_least(line) {
+            if row.line.is_increase() {
+                return match words::at_least(judged) {
                     _ if !is_above => format!("{name} is {value}, within the allowed {limit}"),
                     None => format!("{name} is {value}, above the allowed {limit}"),
                     Some(at_least) => {
@@ -155,7 +156,7 @@ fn finding(
                 };
             }
             let side = if is_above { "above" } else { "below" };
-            let distance = words::distance(line.kind, (point - line.limit.number).abs());
+            let distance = words::distance(row.line, (point - row.limit).abs());
             format!("{name} is {value}, {distance} {side} {limit}")
         }
     }
@@ -163,12 +164,12 @@ fn finding(
 
 /// Memory that is more than the machine has is no matter of a budget: the full run will not end.
 fn failure(
-    line: &BudgetLine,
+    row: &BudgetRow,
     forecast: &Forecast,
     instance: &InstanceConfiguration,
     certainty: Fraction,
 ) -> Option<String> {
-    if line.kind != LineKind::Absolute(Metric::Memory) || line.bound != Bound::Max {
+    if row.line != LineKind::Absolute(Metric::Memory) || row.bound != Bound::Max {
         return None;
     }
     let memory = forecast[Metric::Memory].as_ref().ok()?;
@@ -189,15 +190,15 @@ fn failure(
     };
     Some(format!(
         "memory is forecast at {} ({}–{}) of {machine}: {outcome}",
-        words::amount_beside(line.kind, estimate.point, BudgetLine::ALL_MEMORY.0),
+        words::amount_beside(row.line, estimate.point, BudgetLine::ALL_MEMORY.0),
         Percent(estimate.lower).bare(),
         Percent(estimate.upper),
     ))
 }
 
 /// Whose limit it is, where nobody wrote it in the budget.
-fn meaning(line: &BudgetLine) -> &'static str {
-    match (line.origin, line.kind) {
+fn meaning(judged: &JudgedLine) -> &'static str {
+    match (judged.origin, judged.row.line) {
         (LineOrigin::Implicit, LineKind::Absolute(Metric::Time)) => ", the job's max_runtime",
         (LineOrigin::Implicit, LineKind::Absolute(Metric::Memory)) => " of the machine",
         _ => "",
@@ -216,17 +217,17 @@ fn nothing_judged(lines: &[JudgedLine], forecast: &Forecast) -> String {
 fn no_line_decides(lines: &[JudgedLine]) -> String {
     let mut written = lines
         .iter()
-        .filter(|line| line.line.origin == LineOrigin::Written)
+        .filter(|line| line.origin == LineOrigin::Written)
         .peekable();
     if written.peek().is_none() {
         return "no budget is written".to_owned();
     }
-    match written
-        .find(|line| line.verdict == LineVerdict::NotApplicable && line.line.level == Level::Fail)
-    {
+    match written.find(|line| {
+        line.row.verdict == LineVerdict::NotApplicable && line.row.level == Level::Fail
+    }) {
         Some(line) => format!(
             "no budget line applies: {}, {}",
-            line.line.kind.words(),
+            line.row.line.words(),
             line.reason.as_deref().unwrap_or("not here")
         ),
         None => "every budget line is at level warn".to_owned(),

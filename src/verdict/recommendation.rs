@@ -102,7 +102,7 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
 
 /// Within every line that fails the check; where nobody wrote one, nothing stands against it.
 fn fits(contender: &Contender<'_>) -> bool {
-    let is_written = |line: &JudgedLine| line.line.origin == LineOrigin::Written;
+    let is_written = |line: &JudgedLine| line.origin == LineOrigin::Written;
     match contender.verdict {
         Verdict::Within => true,
         Verdict::NotJudged => !contender.lines.iter().any(is_written),
@@ -178,29 +178,29 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
     let needed = contender
         .lines
         .iter()
-        .filter(|line| line.counts() && line.verdict != LineVerdict::Within)
+        .filter(|line| line.counts() && line.row.verdict != LineVerdict::Within)
         .map(|judged| {
-            let line = &judged.line;
+            let row = &judged.row;
             let estimate = judged.estimate?;
-            let limit = match (line.kind, line.bound) {
+            let limit = match (row.line, row.bound) {
                 // Only what is over for certain is over.
                 (LineKind::Increase(_), _) => estimate.lower,
                 (_, Bound::Max) => estimate.upper,
                 (_, Bound::Min) => estimate.lower,
             };
-            let is_share_of_a_machine = matches!(line.kind.form(), LineForm::Share(_));
+            let is_share_of_a_machine = matches!(row.line.form(), LineForm::Share(_));
             let is_possible = limit.is_finite()
                 && limit > 0.0
                 && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY.0)
                 // A canary that has settled a line says more than its distribution.
-                && judged.chance_of_breach.is_some_and(|chance| chance < 1.0)
-                && line.limit.number > 0.0;
-            let factor = match line.bound {
-                Bound::Max => limit / line.limit.number,
-                Bound::Min => line.limit.number / limit,
+                && row.chance_of_breach.is_some_and(|chance| chance < 1.0)
+                && row.limit > 0.0;
+            let factor = match row.bound {
+                Bound::Max => limit / row.limit,
+                Bound::Min => row.limit / limit,
             };
             is_possible.then(|| {
-                let (line, bound) = (line.kind, line.bound);
+                let (line, bound) = (row.line, row.bound);
                 (factor, LimitNeeded { line, bound, limit })
             })
         })

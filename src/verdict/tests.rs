@@ -84,7 +84,7 @@ pub(super) fn about(median: f64) -> Quantity {
 fn verdicts(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<LineVerdict> {
     judged(forecast, lines)
         .into_iter()
-        .map(|line| line.verdict)
+        .map(|line| line.row.verdict)
         .collect()
 }
 
@@ -145,10 +145,10 @@ fn without_a_distribution_a_written_line_is_unknown_and_an_implicit_one_says_not
             implicit(at_most(Metric::Memory, 100.0)),
         ],
     );
-    assert_eq!(lines[0].verdict, LineVerdict::Unknown);
-    assert_eq!(lines[1].verdict, LineVerdict::NotApplicable);
+    assert_eq!(lines[0].row.verdict, LineVerdict::Unknown);
+    assert_eq!(lines[1].row.verdict, LineVerdict::NotApplicable);
     for line in &lines {
-        assert_eq!(line.chance_of_breach, None);
+        assert_eq!(line.row.chance_of_breach, None);
         assert_eq!(line.reason.as_deref(), Some("no canary run completed"));
     }
     assert_eq!(job_verdict(&lines), Verdict::Unknown);
@@ -168,7 +168,7 @@ fn a_gpu_line_applies_where_there_is_a_gpu() {
     let verdict = |offer: &Offer| -> Vec<LineVerdict> {
         judge(&budget, &nothing_known(), offer, None)
             .into_iter()
-            .map(|line| line.verdict)
+            .map(|line| line.row.verdict)
             .collect()
     };
     assert_eq!(verdict(&machine(0)), [LineVerdict::NotApplicable; 2]);
@@ -182,7 +182,7 @@ fn an_increase_without_a_baseline_does_not_apply() {
         &nothing_known().with(Metric::Cost, about(50.0)),
         &[at_most(LineKind::Increase(Metric::Cost), 20.0)],
     );
-    assert_eq!(lines[0].verdict, LineVerdict::NotApplicable);
+    assert_eq!(lines[0].row.verdict, LineVerdict::NotApplicable);
     assert_eq!(job_verdict(&lines), Verdict::NotJudged);
 }
 
@@ -220,7 +220,7 @@ fn a_canary_out_of_memory_exceeds_every_memory_limit() {
         implicit(at_most(Metric::Memory, 100.0)),
     ] {
         let lines = judged(&forecast, &[line]);
-        assert_eq!(lines[0].chance_of_breach, Some(1.0));
+        assert_eq!(lines[0].row.chance_of_breach, Some(1.0));
         assert_eq!(job_verdict(&lines), Verdict::Exceeded);
     }
 }
@@ -243,11 +243,11 @@ fn a_canary_that_ran_longer_than_the_limit_settles_time_and_cost() {
         ],
     );
     for line in &lines[..2] {
-        assert_eq!(line.verdict, LineVerdict::Exceeded);
-        assert_eq!(line.chance_of_breach, Some(1.0));
+        assert_eq!(line.row.verdict, LineVerdict::Exceeded);
+        assert_eq!(line.row.chance_of_breach, Some(1.0));
     }
     for line in &lines[2..] {
-        assert_eq!(line.verdict, LineVerdict::Unknown);
+        assert_eq!(line.row.verdict, LineVerdict::Unknown);
     }
     assert_eq!(
         reason(&lines, &forecast, &one(), Fraction(0.95)),

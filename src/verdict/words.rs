@@ -1,9 +1,9 @@
 //! How a budget line is said: its limit as it was written, a value beside it, a chance. One place, so that a headline and
 //! a table never differ.
 
-use super::ExistingBreach;
+use super::{ExistingBreach, JudgedLine};
 use crate::metric::{Amount, LineKind, Unit};
-use crate::spec::{Bound, BudgetLine, Level};
+use crate::spec::{Bound, Level};
 
 /// Beyond this a chance is shown as `>99%`, and below its complement as `<1%`: no sample of this size tells it from 1.
 const MOST_CHANCE_SHOWN: f64 = 0.995;
@@ -101,7 +101,7 @@ pub fn existing_breach(kind: LineKind, bound: Bound, breach: &ExistingBreach) ->
 }
 
 /// The amount that an increase must pass beside its share: `5 USD`; `None` where there is none.
-pub fn at_least(line: &BudgetLine) -> Option<String> {
+pub(super) fn at_least(line: &JudgedLine) -> Option<String> {
     let at_least = line.at_least.filter(|amount| amount.number > 0.0);
     at_least.map(Amount::exact)
 }

@@ -2,9 +2,9 @@
 
 use crate::console::AppError;
 use crate::github::commands::{self, AnnotationLevel};
-use crate::report::{BudgetRow, JobReport, Report, words};
+use crate::report::{JobReport, Report, words};
 use crate::spec::{self, SpecErrors};
-use crate::verdict::{LineVerdict, Verdict};
+use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 use crate::workspace::project::Project;
 
 /// GitHub shows at most ten annotations of a level for a step.

@@ -1,0 +1,61 @@
+//! A budget line and what was found of it, as published.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ExistingBreach, LineVerdict};
+use crate::spec::{Bound, BudgetLine, Level, LineKind, OverrideInForce};
+
+/// One budget line held against the forecast. `limit` is in the unit of the line's estimate, and the one that counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetRow {
+    pub line: LineKind,
+    pub limit: f64,
+    pub bound: Bound,
+    pub level: Level,
+    /// 0-1; absent where the line is unknown or not applicable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance_of_breach: Option<f64>,
+    pub verdict: LineVerdict,
+    /// The forecast's verdict rests on this line; omitted where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decides: bool,
+    /// The base was over this line already, so that it may count as another level than the written one; omitted where it
+    /// was not, and where the line is within today.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing_breach: Option<ExistingBreach>,
+    /// The override in force, whose ceiling `limit` is; omitted where none is.
+    #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<OverrideInForce>,
+}
+
+impl BudgetRow {
+    /// Without anything known.
+    pub(super) fn unknown(line: &BudgetLine) -> Self {
+        Self {
+            line: line.kind,
+            limit: line.limit.number,
+            bound: line.bound,
+            level: line.level,
+            chance_of_breach: None,
+            verdict: LineVerdict::Unknown,
+            decides: false,
+            existing_breach: None,
+            overridden: line.overridden.clone(),
+        }
+    }
+
+    /// As what the line counts today: its level, unless the base was over it already.
+    pub fn counts_as(&self) -> Level {
+        match (self.level, &self.existing_breach) {
+            (Level::Fail, Some(breach)) => breach.counts_as,
+            (level, _) => level,
+        }
+    }
+
+    /// The breach of the base that makes a line of level fail count as warn.
+    pub fn excuse(&self) -> Option<&ExistingBreach> {
+        let breach = self.existing_breach.as_ref();
+        breach.filter(|_| self.level == Level::Fail && self.counts_as() == Level::Warn)
+    }
+}
