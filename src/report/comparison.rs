@@ -82,7 +82,7 @@ impl Figure {
 
 /// One instance configuration of one job.
 #[derive(Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct ComparisonRow<'a> {
     pub(super) job: &'a str,
     pub(super) instance: String,
     /// The budget is judged on it.
@@ -101,7 +101,7 @@ pub(super) struct Row<'a> {
 #[derive(Debug)]
 pub(super) struct Comparison<'a> {
     pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Row<'a>>,
+    pub(super) rows: Vec<ComparisonRow<'a>>,
     /// The branch of all baselines; a name from outside.
     branch: Option<&'a str>,
 }
@@ -222,10 +222,10 @@ fn row<'a>(
     is_judged: bool,
     forecast: &InstanceForecast,
     columns: &[Column],
-) -> Row<'a> {
+) -> ComparisonRow<'a> {
     let line = decisive_line(forecast);
     let is_breach = matches!(forecast.verdict, Verdict::Exceeded | Verdict::AtRisk);
-    Row {
+    ComparisonRow {
         job: &job.name,
         instance: forecast.instance.to_string(),
         is_judged,

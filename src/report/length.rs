@@ -106,10 +106,13 @@ fn left_out(report: &Report, missing: &[String]) -> Option<DocumentLine> {
 fn bare(report: &Report, limit: usize) -> Option<String> {
     let mut document = shortened(report, Extent::Bare);
     let table = document.table.take();
-    let total = Shown::of(&document, table.as_ref());
+    let total = ShownParts::of(&document, table.as_ref());
     shorten_headlines(&mut document.headlines, limit / SHARE_OF_HEADLINES);
     // As if nothing were shown, which takes the most words.
-    document.left_out = left_out(report, &missing_when_bare(report, Shown::default(), total));
+    document.left_out = left_out(
+        report,
+        &missing_when_bare(report, ShownParts::default(), total),
+    );
     let mut frame = markdown::lay_out(&document).len();
     if frame > limit {
         document.blocks.clear();
@@ -117,7 +120,7 @@ fn bare(report: &Report, limit: usize) -> Option<String> {
     }
     let room = limit.checked_sub(frame)?;
     document.table = table.and_then(|table| with_fewer_rows(table, room));
-    let shown = Shown::of(&document, document.table.as_ref());
+    let shown = ShownParts::of(&document, document.table.as_ref());
     document.left_out = left_out(report, &missing_when_bare(report, shown, total));
     let text = markdown::lay_out(&document);
     (text.len() <= limit).then_some(text)
@@ -125,12 +128,12 @@ fn bare(report: &Report, limit: usize) -> Option<String> {
 
 /// How many of each there are.
 #[derive(Debug, Clone, Copy, Default)]
-struct Shown {
+struct ShownParts {
     headlines: usize,
     rows: usize,
 }
 
-impl Shown {
+impl ShownParts {
     fn of(document: &Document, table: Option<&Table>) -> Self {
         Self {
             headlines: document.headlines.len(),
@@ -139,7 +142,7 @@ impl Shown {
     }
 }
 
-fn missing_when_bare(report: &Report, shown: Shown, total: Shown) -> Vec<String> {
+fn missing_when_bare(report: &Report, shown: ShownParts, total: ShownParts) -> Vec<String> {
     let mut missing = missing(report, Extent::Bare);
     if shown.headlines < total.headlines {
         let count = words::count(total.headlines - shown.headlines, "verdict");

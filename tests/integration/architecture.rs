@@ -282,12 +282,8 @@ fn foreign_types_stop_at_the_door() {
 }
 
 /// Type names that are defined in several files of src, each with its reason.
-const SHARED_TYPE_NAMES: [(&str, &str); 4] = [
-    ("Outputs", "of the action's step, and of a command"),
-    ("Quantity", "forecast, printed, and written in the spec"),
-    ("Row", "of two tables"),
-    ("Shown", "of progress, and of a shortened report"),
-];
+const SHARED_TYPE_NAMES: [(&str, &str); 1] =
+    [("Quantity", "forecast, printed, and written in the spec")];
 
 /// The source files without those that only tests compile.
 fn shipped_files() -> Vec<(String, String)> {

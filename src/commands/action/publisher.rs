@@ -1,4 +1,4 @@
-//! Where the action tells what it found: the comment, the step summary, outputs, annotations, the log. Post first, then fail.
+//! Where the action publishes what it found: the comment, the step summary, outputs, annotations, the log. Post first, then fail.
 
 use crate::assess::whole_report;
 use crate::change::AffectedJob;
@@ -32,7 +32,7 @@ const LONGEST_SUMMARY: usize = (1 << 20) - 4096;
 /// As wide as a log is read.
 const LOG_WIDTH: u16 = 120;
 
-/// What is known of where to tell.
+/// What is known of where to publish.
 pub(super) struct Publisher {
     pub(super) environment: Environment,
     /// Whether an unknown outcome fails the check, once something says so.
@@ -197,42 +197,42 @@ impl Publisher {
     /// Tells what was found everywhere, and gives back the exit code. The summary comes first, for posting may take long; the
     /// comment before the check fails.
     pub(super) async fn publish(self, checked: Result<Checked, GateFailure>) -> u8 {
-        let told = self.told(checked);
-        step_files::write_summary(&self.environment, &told.summary, &told.short);
-        let url = self.post(&told).await;
-        let report = &told.checked.report;
-        let file = step_files::keep_report(report, told.checked.project.as_ref());
-        let outputs = step_files::Outputs {
+        let publication = self.publication(checked);
+        step_files::write_summary(&self.environment, &publication.summary, &publication.short);
+        let url = self.post(&publication).await;
+        let report = &publication.checked.report;
+        let file = step_files::keep_report(report, publication.checked.project.as_ref());
+        let outputs = step_files::StepOutputs {
             report,
-            spent: told.spent,
-            code: told.code,
+            spent: publication.spent,
+            code: publication.code,
             file: file.as_deref(),
             comment_url: url.as_deref(),
         };
         step_files::write_outputs(&self.environment, &outputs);
         say(log(report).trim_end());
-        // Of a spec the report tells the problems, the log shows them in their lines.
-        if let Some(error) = &told.checked.error
+        // The report lists a spec's problems; the log shows them in their lines.
+        if let Some(error) = &publication.checked.error
             && error.spec_errors().is_some()
         {
             say(error.render(false).trim_end());
         }
-        if told.checked.left == Left::Nothing {
+        if publication.checked.left == Left::Nothing {
             step_files::write_state(&self.environment, &[("swept", "true")]);
         }
         say(&self.stop.end());
         for annotation in annotations::of(
             report,
-            told.checked.project.as_ref(),
-            told.checked.error.as_ref(),
+            publication.checked.project.as_ref(),
+            publication.checked.error.as_ref(),
         ) {
             say(&annotation);
         }
-        told.code
+        publication.code
     }
 
     /// The texts of what was found.
-    fn told(&self, checked: Result<Checked, GateFailure>) -> Told {
+    fn publication(&self, checked: Result<Checked, GateFailure>) -> Publication {
         let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
@@ -255,7 +255,7 @@ impl Publisher {
                 run_url: Some(self.environment.run_url()),
                 policy: self.policy.clone(),
             });
-            return Told {
+            return Publication {
                 code: error.code(),
                 bodies: vec![ended.clone()],
                 summary: ended,
@@ -267,7 +267,7 @@ impl Publisher {
         let marker = self.commenting.as_ref().map_or(0, |commenting| {
             commenting.marker(MarkerState::Final).to_string().len() + 1
         });
-        Told {
+        Publication {
             code: report.exit_code,
             bodies: vec![
                 report::render_within(report, LONGEST_COMMENT.saturating_sub(marker)),
@@ -307,9 +307,9 @@ impl Publisher {
         }
     }
 
-    /// Posts the comment if there is a pull request to post to, and notes that it is told; where it is, for a later step. That it
+    /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
-    async fn post(&self, told: &Told) -> Option<String> {
+    async fn post(&self, publication: &Publication) -> Option<String> {
         let commenting = self.commenting.as_ref()?;
         let marker = commenting.marker(MarkerState::Final);
         let posted = commenting
@@ -317,7 +317,7 @@ impl Publisher {
             .post_comment(
                 commenting.pull_request,
                 &marker,
-                &told.bodies,
+                &publication.bodies,
                 jiff::Timestamp::now(),
             )
             .await;
@@ -341,8 +341,8 @@ impl Publisher {
     }
 }
 
-/// What is told, and how the step ends.
-struct Told {
+/// What the action publishes, and how the step ends.
+struct Publication {
     checked: Checked,
     code: u8,
     /// What canaries cost of which the report does not know.

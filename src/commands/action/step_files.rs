@@ -26,7 +26,7 @@ pub(super) fn write_summary(environment: &Environment, text: &str, shorter: &str
 }
 
 /// The sources of the outputs in action.yml.
-pub(super) struct Outputs<'a> {
+pub(super) struct StepOutputs<'a> {
     pub(super) report: &'a Report,
     /// The cost of canaries that are not in the report.
     pub(super) spent: Option<Usd>,
@@ -36,18 +36,18 @@ pub(super) struct Outputs<'a> {
     pub(super) comment_url: Option<&'a str>,
 }
 
-pub(super) fn write_outputs(environment: &Environment, told: &Outputs<'_>) {
-    let Outputs { report, .. } = told;
+pub(super) fn write_outputs(environment: &Environment, step: &StepOutputs<'_>) {
+    let StepOutputs { report, .. } = step;
     let Some(path) = &environment.output else {
         return;
     };
     let verdict = serde_json::to_value(report.verdict).unwrap_or_default();
     let mut outputs: Vec<(&str, String)> = vec![
         ("verdict", verdict.as_str().unwrap_or_default().to_owned()),
-        ("exit-code", told.code.to_string()),
+        ("exit-code", step.code.to_string()),
     ];
-    outputs.extend(told.file.map(|file| ("report", file.to_owned())));
-    outputs.extend(told.comment_url.map(|url| ("comment-url", url.to_owned())));
+    outputs.extend(step.file.map(|file| ("report", file.to_owned())));
+    outputs.extend(step.comment_url.map(|url| ("comment-url", url.to_owned())));
     // Of `instance` of the job with the worst verdict, the first of several.
     let worst = report.jobs.iter().min_by_key(|job| job.verdict);
     let cost = worst
@@ -62,7 +62,7 @@ pub(super) fn write_outputs(environment: &Environment, told: &Outputs<'_>) {
         .jobs
         .iter()
         .filter_map(|job| job.spend.canary_usd)
-        .chain(told.spent)
+        .chain(step.spent)
         .reduce(|sum, cost| sum + cost);
     outputs.extend(spent.map(|spent| ("canary-cost", format!("{:.4}", spent.0))));
     let outputs: Vec<(&str, &str)> = outputs

@@ -4,7 +4,7 @@ use super::super::document::{Align, Cell, Table, TableColumn, TableRow};
 use super::super::mark::Mark;
 use super::super::text::Prose;
 use super::super::words;
-use super::{Column, Comparison, Figure, Row};
+use super::{Column, Comparison, ComparisonRow, Figure};
 use crate::metric::Metric;
 use crate::verdict::Verdict;
 
@@ -58,7 +58,7 @@ impl Comparison<'_> {
         weights.position(|least| *least == column && !is_decisive)
     }
 
-    fn cells(&self, row: &Row<'_>, several_jobs: bool) -> Vec<Cell> {
+    fn cells(&self, row: &ComparisonRow<'_>, several_jobs: bool) -> Vec<Cell> {
         let (what, detail) = &row.standing;
         let verdict = match row.is_measured {
             true => row.verdict,
@@ -86,7 +86,7 @@ impl Comparison<'_> {
     }
 }
 
-fn figure_cell(row: &Row<'_>, figure: Option<&Figure>, is_decisive: bool) -> Cell {
+fn figure_cell(row: &ComparisonRow<'_>, figure: Option<&Figure>, is_decisive: bool) -> Cell {
     let Some(figure) = figure else {
         return match row.is_measured {
             true => Cell::from(Prose::own(words::UNKNOWN)),
