@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(
             text,
             "  × GitHub has nothing at GET git/trees/3f9c2e1d (404)\n  help: look here:\n\n            a\n              b\n        \
-             : :error::c\n\nexit 1: the tool failed, or a person must mend something first\n"
+             : :error::c\n\nexit 1: the tool failed, or its environment needs a correction\n"
         );
     }
 }

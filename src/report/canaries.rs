@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_paid_for_again_is_told_with_its_age() {
+    fn what_was_not_paid_for_again_is_shown_with_its_age() {
         let mut report = samples::reused();
         let said = |report: &crate::report::Report| spend(&[&report.jobs[0]]);
         assert_eq!(
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn work_levels_are_told_where_every_run_has_one_of_the_same_whole() {
+    fn work_levels_are_shown_where_every_run_has_one_of_the_same_whole() {
         let mut report = samples::gpu();
         let levels = |report: &crate::report::Report| work_levels(&[&report.jobs[0]]);
         assert_eq!(levels(&report).as_deref(), Some("work 2 and 4 of 40"));
@@ -315,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn equal_failures_are_told_once() {
+    fn equal_failures_are_named_once() {
         let mut report = samples::failed();
-        let told = failures(&report.jobs[0]);
-        assert_eq!(told.len(), 1);
+        let named = failures(&report.jobs[0]);
+        assert_eq!(named.len(), 1);
         assert_eq!(
-            told[0].0,
+            named[0].0,
             "3 canary runs on ml.m5.2xlarge failed (exit code 1), the first with 1.0% of the data"
         );
         report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory { last_line: None };

@@ -100,7 +100,7 @@ fn reference(baseline: &Baseline) -> Prose {
     Prose::fill("{} ({})", [which, known])
 }
 
-/// The causes that can be told from noise, in order of size. What the data, the price and the work did is known; how fast
+/// The causes that stand out from noise, in order of size. What the data, the price and the work did is known; how fast
 /// the same work is was measured. Where the base trains on another configuration, price and rate are that one's, and no change
 /// of anything.
 fn notable(baseline: &Baseline, forecast: &InstanceForecast) -> Vec<Notable> {
@@ -238,8 +238,8 @@ fn unchanged(
 }
 
 fn other_data(baseline: &Baseline, notable: &[Notable]) -> Option<Prose> {
-    let is_told = notable.iter().any(|one| one.cause == Cause::Data);
-    (baseline.data_changed && !is_told)
+    let is_named = notable.iter().any(|one| one.cause == Cause::Data);
+    (baseline.data_changed && !is_named)
         .then(|| Prose::own("The data changed; their amount is about the same."))
 }
 
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_told_where_the_rest_is_noise() {
+    fn what_is_known_is_named_where_the_rest_is_noise() {
         let mut job = increased();
         let delta = &mut job.forecasts[0].delta;
         delta.causes = vec![

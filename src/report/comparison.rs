@@ -265,7 +265,7 @@ fn standing(
         // Of a job that was not planned the headline has said it.
         let is_said = is_judged && job.reason.contains(why.as_str());
         let why = (!is_said).then(|| why.clone());
-        return match told_by_others(forecast) {
+        return match known_from_others(forecast) {
             // Why it was not measured then stands with where the number comes from.
             Some((used, chance)) => (format!("not measured; {used}"), Some(chance)),
             None => ("not measured".to_owned(), why),
@@ -280,9 +280,8 @@ fn standing(
         (Verdict::NotJudged, _) => ("not judged".to_owned(), None),
         (_, Some(row)) => {
             let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
-            let chance = chance.or_else(|| {
-                (row.verdict == LineVerdict::Unknown).then(|| "cannot be told".to_owned())
-            });
+            let chance = chance
+                .or_else(|| (row.verdict == LineVerdict::Unknown).then(|| "unknown".to_owned()));
             (use_of(row, forecast), chance)
         }
         (verdict, None) => (words::phrase(verdict).to_owned(), None),
@@ -296,9 +295,9 @@ fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
     rows.find(|row| is_fine && row.excuse().is_some())
 }
 
-/// What the canaries of other configurations tell of one that was not measured, by its worst line, else by its memory:
+/// What the canaries of other configurations say about one that was not measured, by its worst line, else by its memory:
 /// `memory 213%` and its chance.
-fn told_by_others(forecast: &InstanceForecast) -> Option<(String, String)> {
+fn known_from_others(forecast: &InstanceForecast) -> Option<(String, String)> {
     forecast.estimated_from.as_ref()?;
     let row = decisive_line(forecast).or_else(|| {
         let mut rows = forecast.budget.iter();
@@ -412,7 +411,7 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
                     let chance = words::chance(p, row.bound);
                     format!("{name} is {figure}, wanted {limit} ({chance})")
                 }
-                _ => format!("{name} cannot be told, wanted {limit}"),
+                _ => format!("{name} is unknown, wanted {limit}"),
             };
             match (row.level, row.excuse()) {
                 (Level::Fail, None) => found,

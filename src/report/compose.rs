@@ -114,7 +114,7 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
 fn job_headlines(job: &JobReport) -> Vec<Headline> {
     let name = || Prose::name(job.name.as_str());
     let mut headlines = Vec::new();
-    if words::tells_verdict(job) {
+    if words::shows_verdict(job) {
         let phrase = Prose::own(words::job_phrase(job));
         let reason = Prose::literal(job.reason.as_str());
         headlines.push(Headline {

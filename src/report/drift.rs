@@ -63,7 +63,7 @@ pub(super) fn headline(job: &JobReport, drift: &Drift) -> String {
 /// `a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`, `a full run takes 51 USD; +2% against 2026-11-02 is within
 /// noise (7 checks)`.
 pub(super) fn finding(job: &JobReport, drift: &Drift) -> String {
-    // Where prices are not known on both sides, time is compared, and is what is told.
+    // Where prices are not known on both sides, time is compared and shown.
     let compared = of_cost_or_time(&drift.change).map(|(quantity, ..)| quantity);
     let takes = match level(job, compared) {
         Some(level) => format!("a full run takes {level}"),
@@ -129,7 +129,7 @@ pub(super) fn explains(drift: &Drift) -> bool {
     causes_sentence(drift).is_some()
 }
 
-/// Whether nothing is told of a change, since there may be none.
+/// Whether the text names no change, since there may be none.
 fn is_within_noise(drift: &Drift) -> bool {
     let change = of_cost_or_time(&drift.change);
     let is_noise =
@@ -303,7 +303,7 @@ pub(super) fn causes(drift: &Drift) -> Grid {
 
 /// The checks in one line: `▁▁▂▁▅▅▆ 7 checks since 2026-11-02`. `None` for fewer than two.
 ///
-/// Without numbers: the levels are told from all checks by one law, and differ from what is said of the newest two.
+/// Without numbers: one law gives the levels of all checks, and they differ from the figures of the newest two.
 pub(super) fn line(drift: &Drift) -> Option<String> {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let levels: Vec<f64> = drift
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_from_the_largest() {
+    fn causes_are_named_from_the_largest() {
         let job = drifted();
         let drift = job.drift.as_ref().unwrap();
         assert_eq!(
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_of_one_day_are_told_apart_by_their_time() {
+    fn checks_of_one_day_differ_by_their_time() {
         let mut job = samples::not_drifted().jobs.remove(0);
         let drift = job.drift.as_mut().unwrap();
         for (check, minute) in drift.checks.iter_mut().zip(6..) {

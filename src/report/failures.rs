@@ -124,7 +124,7 @@ pub(super) fn spent_so_far(report: &Report) -> DocumentLine {
     DocumentLine::new(Label::SpentSoFar, text)
 }
 
-/// `Exit code 1: the tool failed, or a person must mend something first.`
+/// `Exit code 1: the tool failed, or its environment needs a correction.`
 pub(super) fn exit_code(report: &Report) -> DocumentLine {
     let code = report.exit_code;
     let text = format!("Exit code {code}: {}.", words::exit_words(code));

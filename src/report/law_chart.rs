@@ -188,7 +188,7 @@ xychart-beta
     }
 
     #[test]
-    fn a_limit_far_above_is_told_and_not_drawn() {
+    fn a_limit_far_above_is_named_and_not_drawn() {
         let mut job = samples::churn().jobs.remove(0);
         job.forecasts[0].budget[1].limit = 864_000.0;
         assert_eq!(

@@ -11,7 +11,7 @@ use crate::verdict::{self, Verdict};
 pub enum MergeError {
     #[error("no report was given")]
     Nothing,
-    /// Two answers for one job: it cannot be told which one counts.
+    /// One job has two answers, and nothing says which one counts.
     #[error("job `{job}` is in report {first} and again in report {second}; give each job once")]
     DuplicateJob {
         job: String,

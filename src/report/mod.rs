@@ -85,7 +85,7 @@ pub struct Report {
     /// What concerns the whole run, e.g. that no job is affected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Where the tool failed, or a person must mend something: of one job or of the whole run.
+    /// Where the tool failed, or its environment needs a correction: of one job or of the whole run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
 }
@@ -281,7 +281,7 @@ pub struct Delta {
     /// By how much of the base's time the same work on the same data takes longer, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_percent: Option<Estimate>,
-    /// What the change is made of; empty where it cannot be told.
+    /// What the change is made of; empty where that is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
 }

@@ -662,7 +662,7 @@ pub(super) fn invalid_spec() -> Report {
             "canary-gate.yml:7:13 jobs.churn.budget.memory: a bare number needs a unit\n  7 |     memory:  9\n    |              ^ write 9%".to_owned(),
             "canary-gate.yml:9:5 jobs.churn: unknown key \"bugdet\"\n  9 |     bugdet: {}\n    |     ^^^^^^ did you mean `budget`?".to_owned(),
         ],
-        help: Some("mend the lines above; `canary-gate validate` shows the same".to_owned()),
+        help: Some("fix the lines above; `canary-gate validate` shows the same".to_owned()),
     }];
     report.spec_hash = None;
     report

@@ -78,12 +78,12 @@ pub fn line_figure(line: LineKind, value: f64, limit: f64) -> String {
         .unwrap_or_else(|| verdict::words::amount_beside(line, value, limit))
 }
 
-/// What follows a job's name in the line that tells its verdict.
+/// What follows a job's name in the line that names its verdict.
 pub fn phrase(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Exceeded => "over budget",
         Verdict::Failed => "failed in a canary",
-        Verdict::Unknown => "cannot be told",
+        Verdict::Unknown => "could not be decided",
         Verdict::AtRisk => "may pass its budget",
         Verdict::Within => "within budget",
         Verdict::NotJudged => "not judged",
@@ -111,8 +111,8 @@ pub fn shown_verdict(verdict: Verdict, forecast: Option<&InstanceForecast>) -> V
     }
 }
 
-/// Whether a job's verdict is to be told: where it was checked for drift, only one that somebody must know.
-pub fn tells_verdict(job: &JobReport) -> bool {
+/// Whether a reader sees a job's verdict: of a job that was checked for drift, only one that somebody must know.
+pub fn shows_verdict(job: &JobReport) -> bool {
     job.drift.is_none() || !matches!(job.verdict, Verdict::Within | Verdict::NotJudged)
 }
 
@@ -131,13 +131,13 @@ pub fn line_outcome(verdict: LineVerdict) -> &'static str {
 pub fn exit_words(code: u8) -> &'static str {
     match code {
         0 => "within budget, or nothing to judge",
-        exit::TOOL_FAILED => "the tool failed, or a person must mend something first",
+        exit::TOOL_FAILED => "the tool failed, or its environment needs a correction",
         exit::USAGE => "wrong usage, or an invalid spec",
         exit::EXCEEDED => "a budget is exceeded",
         exit::AT_RISK => "a budget is at risk, and the check is strict",
         exit::DRIFT => "the training drifted from its baseline",
         exit::FAILED => "the training code failed in a canary",
-        exit::UNKNOWN => "it cannot be told",
+        exit::UNKNOWN => "unknown: could not be decided",
         exit::INTERRUPTED => "interrupted by SIGINT",
         exit::TERMINATED => "interrupted by SIGTERM",
         _ => "a code that this version does not know",
@@ -159,7 +159,7 @@ pub fn closing(report: &Report) -> String {
         (0, Verdict::Within) => "within budget",
         (0, Verdict::AtRisk) => "a budget is at risk, which passes unless the check is strict",
         (0, Verdict::NotJudged) => "nothing to judge",
-        (0, Verdict::Unknown) => "it cannot be told, which passes with on_inconclusive: pass",
+        (0, Verdict::Unknown) => "unknown, which passes with on_inconclusive: pass",
         _ => exit_words(code),
     };
     format!("exit {code}: {why}")

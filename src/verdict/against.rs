@@ -33,7 +33,7 @@ pub struct ExistingBreach {
     /// What the base's full run takes, in the unit of the line; absent where a canary of the base settled the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<f64>,
-    /// P(the change takes more than the base, or less of what has a lower limit), 0-1; absent where it cannot be told.
+    /// P(the change takes more than the base, or less of what has a lower limit), 0-1; absent where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_of_more: Option<f64>,
     /// As what the line counts for it: `warn`, or `fail` where the change makes it worse for certain.
@@ -138,9 +138,9 @@ pub(super) fn existing_breach(
         return None;
     }
     let before = judge_line(line, certainty, &against.base, offer, None);
-    let was_told = || against.exceeded_then.contains(&line.kind);
+    let was_shown = || against.exceeded_then.contains(&line.kind);
     if before.row.verdict != LineVerdict::Exceeded
-        || (line.origin == LineOrigin::Implicit && !was_told())
+        || (line.origin == LineOrigin::Implicit && !was_shown())
     {
         return None;
     }
@@ -319,7 +319,7 @@ mod tests {
         let lines = judged_against(&costing(63.0), &[at_most(Cost, 50.0)], &cheap);
         assert_eq!(lines[0].row.existing_breach, None);
         assert_eq!(job_verdict(&lines), Verdict::Exceeded);
-        // A change that mends it is within, and no word is lost on the base.
+        // A change that fixes it is within, and the text does not mention the base.
         let lines = judged_against(&costing(30.0), &[at_most(Cost, 50.0)], &base(&[0.5]));
         assert_eq!(lines[0].row.existing_breach, None);
         assert_eq!(job_verdict(&lines), Verdict::Within);

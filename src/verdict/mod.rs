@@ -44,7 +44,7 @@ pub enum Verdict {
     Exceeded,
     /// The training code failed in a canary.
     Failed,
-    /// It cannot be told; tomorrow it may.
+    /// It could not be decided; tomorrow it may be.
     Unknown,
     /// Within is likely, but not certain enough.
     AtRisk,
@@ -119,7 +119,7 @@ impl JudgedLine {
 
 /// Every line of the budget, in its order, held against the forecast of the full run on one configuration.
 ///
-/// `offer` is that configuration: it tells a GPU that was not measured from one that is not there.
+/// `offer` is that configuration: it distinguishes a GPU that was not measured from one that is not there.
 /// `against` is what the base takes; `None` where there is no baseline.
 pub fn judge(
     budget: &Budget,

@@ -5,10 +5,10 @@ use super::{ExistingBreach, JudgedLine};
 use crate::metric::{Amount, LineKind, Unit};
 use crate::spec::{Bound, Level};
 
-/// Beyond this a chance is shown as `>99%`, and below its complement as `<1%`: no sample of this size tells it from 1.
+/// Beyond this a chance is shown as `>99%`, and below its complement as `<1%`: no sample of this size distinguishes it from 1.
 const MOST_CHANCE_SHOWN: f64 = 0.995;
 
-/// Digits added at most to tell a value from the limit beside it.
+/// Digits added at most to distinguish a value from the limit beside it.
 const MOST_ADDED_DIGITS: usize = 6;
 
 /// A limit, exactly as it was meant: `36h 30m`, `12.50 USD`, `56.4%`; of an increase `+20%`.
@@ -21,7 +21,7 @@ pub fn amount(kind: LineKind, value: f64) -> String {
     kind.rounded(value)
 }
 
-/// A value that stands beside its limit: with as many more digits as tell the two apart, `0.272 USD` beside `0.27 USD`.
+/// A value that stands beside its limit: with as many more digits as the two need to differ, `0.272 USD` beside `0.27 USD`.
 pub fn amount_beside(kind: LineKind, value: f64, limit: f64) -> String {
     if value == limit || !value.is_finite() {
         return amount(kind, value);
