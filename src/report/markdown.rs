@@ -166,17 +166,7 @@ fn folded(fold: &Fold) -> FoldedPart {
 
 /// GitHub reads no Markdown in a summary.
 fn in_summary(text: &Prose) -> String {
-    let span = |span: &TextSpan| match span {
-        TextSpan::Own(words) => (*words).to_owned(),
-        TextSpan::Minute(at) => words::minute(*at),
-        TextSpan::Literal(text)
-        | TextSpan::Unbroken(text)
-        | TextSpan::Sentence(text)
-        | TextSpan::Code(text)
-        | TextSpan::Commit(text)
-        | TextSpan::Link(text, _) => text.for_github_html(),
-    };
-    text.spans().iter().map(span).collect()
+    text.flattened(|text| text.for_github_html())
 }
 
 /// Titles, the rule below them, and the rows.

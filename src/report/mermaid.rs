@@ -4,8 +4,7 @@
 //! or a stored report says can end it.
 
 use super::chart::{Chart, ChartAxis, ChartXAxis};
-use super::text::{Prose, TextSpan};
-use super::words;
+use super::text::Prose;
 
 /// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
 const COLOURS: &str = "#8957e5, #2da44e";
@@ -39,17 +38,7 @@ pub(super) fn block(chart: &Chart) -> String {
 }
 
 fn title(text: &Prose) -> String {
-    let span = |span: &TextSpan| match span {
-        TextSpan::Own(words) => (*words).to_owned(),
-        TextSpan::Minute(at) => words::minute(*at),
-        TextSpan::Literal(text)
-        | TextSpan::Unbroken(text)
-        | TextSpan::Sentence(text)
-        | TextSpan::Code(text)
-        | TextSpan::Commit(text)
-        | TextSpan::Link(text, _) => text.for_chart(),
-    };
-    text.spans().iter().map(span).collect()
+    text.flattened(|text| text.for_chart())
 }
 
 fn x_axis(x: &ChartXAxis) -> String {

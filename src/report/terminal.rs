@@ -5,7 +5,7 @@ use comfy_table::{Attribute, Color, ContentArrangement};
 use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
 use super::escape::without_commands;
 use super::mark::Tone;
-use super::text::{Prose, TextSpan, Verbatim};
+use super::text::{Prose, Verbatim};
 use super::{Report, compose, failures, words};
 use crate::verdict::Verdict;
 
@@ -58,18 +58,8 @@ pub(super) fn inline(text: &Prose) -> String {
 
 /// Of each piece at most `limit` characters.
 fn within(text: &Prose, limit: usize) -> String {
-    let span = |span: &TextSpan| match span {
-        TextSpan::Own(words) => (*words).to_owned(),
-        TextSpan::Minute(at) => words::minute(*at),
-        TextSpan::Literal(text)
-        | TextSpan::Unbroken(text)
-        | TextSpan::Sentence(text)
-        | TextSpan::Code(text)
-        | TextSpan::Commit(text)
-        | TextSpan::Link(text, _) => text.for_terminal(limit),
-    };
     // Two harmless pieces may be a command together.
-    without_commands(&text.spans().iter().map(span).collect::<String>())
+    without_commands(&text.flattened(|text| text.for_terminal(limit)))
 }
 
 fn colour(tone: Tone) -> Option<Color> {

@@ -4,6 +4,7 @@
 //! medium, harmless there. So a renderer cannot forget to escape.
 
 use super::escape::{self, LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT};
+use super::words;
 
 /// Of each part of the last line, which overlaps itself on GitHub where it needs a second one.
 const SHORT_LIMIT: usize = 30;
@@ -238,6 +239,21 @@ impl Prose {
 
     pub(super) fn spans(&self) -> &[TextSpan] {
         &self.0
+    }
+
+    /// The text without any setting, for a place that has none. `escape` makes a text from outside harmless there.
+    pub(super) fn flattened(&self, escape: impl Fn(&Outside) -> String) -> String {
+        let span = |span: &TextSpan| match span {
+            TextSpan::Own(words) => (*words).to_owned(),
+            TextSpan::Minute(at) => words::minute(*at),
+            TextSpan::Literal(text)
+            | TextSpan::Unbroken(text)
+            | TextSpan::Sentence(text)
+            | TextSpan::Code(text)
+            | TextSpan::Commit(text)
+            | TextSpan::Link(text, _) => escape(text),
+        };
+        self.0.iter().map(span).collect()
     }
 }
 
