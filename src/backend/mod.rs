@@ -32,8 +32,7 @@ pub trait Backend {
     /// Opens a job; fails where it may not be run. Reads only.
     fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>>;
 
-    /// At the end of a run of the gate: leaves nothing of it running. Gives back what it had to stop, as a sentence
-    /// without a capital.
+    /// Ends a run of the gate: leaves nothing of it running. Returns what it had to stop, as a sentence without a capital.
     ///
     /// # Errors
     ///
@@ -96,7 +95,7 @@ pub struct Planned<'p> {
     pub as_written: &'p Job,
 }
 
-/// What tells a job's canaries from others.
+/// The keys that identify a job's canaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendKeys {
     /// `None` where neither git nor the backend knows the code.
@@ -146,7 +145,7 @@ pub trait Ready {
 #[derive(Clone, Copy)]
 pub struct Watcher<'a> {
     /// Hears how far it is.
-    pub tell: &'a dyn Fn(CanaryProgress<'_>),
+    pub report: &'a dyn Fn(CanaryProgress<'_>),
     /// Whether it may still be started: not after another one of the same code has failed.
     pub may_start: &'a dyn Fn() -> bool,
     /// Ends it.
@@ -154,8 +153,8 @@ pub struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    pub fn tell(&self, told: CanaryProgress<'_>) {
-        (self.tell)(told);
+    pub fn report(&self, progress: CanaryProgress<'_>) {
+        (self.report)(progress);
     }
 
     /// Whether nothing is to be started any more.

@@ -142,7 +142,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord)
     })
 }
 
-/// Makes the newest check of each job the baseline of those to come; gives back what to tell of each.
+/// Makes the newest check of each job the baseline of those to come; returns a line for each.
 pub(crate) async fn accept(
     project: &Project,
     jobs: &[AffectedJob<'_>],
@@ -159,10 +159,10 @@ pub(crate) async fn accept(
         return Err(AppError::usage("there is no check to accept")
             .help("check first: `canary-gate drift`; the first check is the baseline by itself"));
     }
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for (record, found) in &newest {
         if found.is_baseline {
-            told.push(format!(
+            lines.push(format!(
                 "{}: the check of {:.0} is the baseline already",
                 record.job, record.recorded_at
             ));
@@ -176,10 +176,10 @@ pub(crate) async fn accept(
             Scope::Local => ", for checks outside of GitHub Actions",
             _ => "",
         };
-        told.push(format!(
+        lines.push(format!(
             "{}: the check of {:.0} is the baseline from now on{where_to}",
             record.job, record.recorded_at
         ));
     }
-    Ok(told)
+    Ok(lines)
 }

@@ -120,12 +120,12 @@ impl Canaries<'_> {
     }
 
     /// Shows a run's progress as the backend reports it.
-    pub(crate) fn tell(&self, index: usize, run: &CanaryRun, told: CanaryProgress<'_>) {
-        let (CanaryProgress::Fact(text) | CanaryProgress::Phase(text)) = told;
+    pub(crate) fn report(&self, index: usize, run: &CanaryRun, progress: CanaryProgress<'_>) {
+        let (CanaryProgress::Fact(text) | CanaryProgress::Phase(text)) = progress;
         let text = printable(text);
         match &self.progress.shown {
             Shown::Bars(_) => {
-                if let CanaryProgress::Fact(text) = told {
+                if let CanaryProgress::Fact(text) = progress {
                     let text = printable(text);
                     self.progress
                         .say(&format!("  {}  {text}", printable(&run.label())));
@@ -139,7 +139,7 @@ impl Canaries<'_> {
                     ));
                 }
             }
-            Shown::Lines if matches!(told, CanaryProgress::Fact(_)) => {
+            Shown::Lines if matches!(progress, CanaryProgress::Fact(_)) => {
                 say(&format!(
                     "{}  {}  {text}",
                     self.title,

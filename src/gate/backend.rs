@@ -138,7 +138,7 @@ pub(crate) async fn prepare<'a>(
     Ok(session.prepare(planned).await?)
 }
 
-/// What a session is told of a job to make it ready.
+/// The input that makes a session ready.
 pub(crate) fn planned<'p>(
     project: &'p Project,
     job: &'p Job,
@@ -153,7 +153,7 @@ pub(crate) fn planned<'p>(
     })
 }
 
-/// Fails where nobody knows what canaries on `instance` cost; gives up alternatives of which nobody does.
+/// Fails without a price for `instance`; gives up alternatives without a price.
 fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
     let unpriced = |instance: &_| project.offer(instance, &tables::capacity).unpriced();
     if let Some(unpriced) = unpriced(&job.instance) {

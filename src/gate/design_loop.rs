@@ -22,7 +22,7 @@ use crate::verdict::{self, JudgedLine, LineVerdict};
 use crate::workspace::project::Project;
 
 /// Before there are the fewest runs of a forecast, a line counts as decided only where the chance that is left is this part
-/// of what certainty allows: two small runs cannot tell a law, and the third one may lie far out.
+/// of what certainty allows: two small runs do not determine a law, and the third one may lie far out.
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
 
 /// A job that is ready to run.
@@ -115,7 +115,7 @@ struct DesignLoop<'a> {
     measurements: Vec<Measurement>,
     /// Why nothing more can be run today.
     broke_off: Option<String>,
-    /// Present where a person must mend that.
+    /// The error, if a person must fix it.
     failure: Option<AppError>,
     notes: Vec<String>,
 }
@@ -281,14 +281,14 @@ impl DesignLoop<'_> {
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
         let is_written = |line: &&JudgedLine| line.origin == LineOrigin::Written;
         if self.input.purpose == Purpose::Budget && counting.iter().any(is_written) {
-            // What stays unknown with the fewest runs is not measured, and more runs would not tell it.
+            // What stays unknown with the fewest runs is not measured, and more runs would not change that.
             let has_enough = plan::has_enough(measurements);
             let certainty = if has_enough {
                 budget.certainty
             } else {
                 Fraction(1.0 - (1.0 - budget.certainty.0) * CHANCE_FOR_A_SHORT_CUT)
             };
-            // What only a canary beyond its time limit left unknown, others may still tell.
+            // Other canaries may still decide what one beyond its time limit left unknown.
             let is_bounded = forecast.time_at_least.is_some() && forecast[Metric::Time].is_err();
             let decided = counting.iter().all(|line| {
                 line.is_decided(certainty)

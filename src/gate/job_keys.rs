@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use crate::backend::BackendKeys;
 use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine};
 
-/// What tells a job's canaries from others.
+/// The keys that identify a job's canaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobKeys {
     /// `None` where git knows nothing of the code, and the backend no more.

@@ -41,7 +41,7 @@ impl MeasurementsFile {
                 })
             }
             _ => Err(AppError::usage(format!(
-                "`--measurements {}`: the kind is told by the extension",
+                "`--measurements {}`: the extension names no format of measurements",
                 path.display()
             ))
             .help("name it .jsonl or .csv")),

@@ -133,7 +133,7 @@ pub(crate) async fn run(
             };
             bars.start(index, run);
             let watcher = Watcher {
-                tell: &|told| bars.tell(index, run, told),
+                report: &|progress| bars.report(index, run, progress),
                 may_start: &|| launching.get(),
                 cancellation,
             };
@@ -214,7 +214,7 @@ pub(crate) async fn run(
                     launching.set(false);
                     failure.get_or_insert(error);
                 }
-                // What was paid for is told also where it could not be kept.
+                // A paid canary is reported even if it could not be kept.
                 measured.push((index, measurement));
             }
             Err(error) => {
@@ -255,7 +255,7 @@ fn of_run(run_id: &str, measurement: Measurement) -> Measurement {
 
 /// The measurement with what it cost.
 pub(crate) fn priced(measurement: Measurement, offer: &Offer) -> Measurement {
-    // A recorded table may tell the time of training and not what was billed.
+    // A recorded table may have the training time without the billed time.
     let billed = measurement
         .billable_seconds
         .or(measurement.training_seconds);

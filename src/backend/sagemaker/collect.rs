@@ -162,7 +162,7 @@ impl ReadyJob<'_> {
         let mut arrived = Arrived::default();
         for look in 0..=looks {
             if look == 1 {
-                watcher.tell(CanaryProgress::Phase("waiting for its metrics"));
+                watcher.report(CanaryProgress::Phase("waiting for its metrics"));
             }
             if look > 0 {
                 tokio::select! {

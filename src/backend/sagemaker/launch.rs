@@ -75,7 +75,7 @@ impl ReadyJob<'_> {
             let name = match known {
                 Known::Free(name) => name,
                 Known::Job(found) => {
-                    watcher.tell(CanaryProgress::Fact(&format!(
+                    watcher.report(CanaryProgress::Fact(&format!(
                         "training job {}, there already",
                         found.name
                     )));
@@ -93,7 +93,7 @@ impl ReadyJob<'_> {
             };
             match created {
                 Ok(Created::Yes) => {
-                    watcher.tell(CanaryProgress::Fact(&format!("training job {name}")));
+                    watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
                     return Ok(LaunchOutcome::Job(Found::created(name)));
                 }
                 // Whose it is shows a look.
@@ -177,7 +177,7 @@ impl ReadyJob<'_> {
                     if self.watched.borrow().is_empty() && !is_worth_it {
                         return Err(no_quota(&error, run));
                     }
-                    watcher.tell(CanaryProgress::Phase(
+                    watcher.report(CanaryProgress::Phase(
                         "waiting for a canary to end: the quota is used up",
                     ));
                     LONGEST_WAIT

@@ -36,7 +36,7 @@ impl ReadyJob<'_> {
             };
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
-                    watcher.tell(CanaryProgress::Fact(
+                    watcher.report(CanaryProgress::Fact(
                         "an error of SageMaker's own; trying again",
                     ));
                     self.tidy(&found, watcher).await;

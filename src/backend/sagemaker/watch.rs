@@ -64,7 +64,7 @@ impl ReadyJob<'_> {
                 biased;
                 () = watcher.cancellation.cancelled() => {
                     if !found.may_stop {
-                        watcher.tell(CanaryProgress::Fact(&format!(
+                        watcher.report(CanaryProgress::Fact(&format!(
                             "training job {name} goes on: another process may wait for it"
                         )));
                     }
@@ -120,7 +120,7 @@ impl ReadyJob<'_> {
             match &description.state {
                 JobState::Running { phase } => {
                     if *phase != told {
-                        watcher.tell(CanaryProgress::Phase(phase));
+                        watcher.report(CanaryProgress::Phase(phase));
                         told.clone_from(phase);
                     }
                     if has_waited_too_long(&description, now) {

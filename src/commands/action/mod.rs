@@ -85,7 +85,7 @@ struct ReadyStep {
 enum Prepared {
     Ready(Box<ReadyStep>),
     /// There is nothing to run.
-    Told(Box<Checked>),
+    Done(Box<Checked>),
 }
 
 /// The story up to the report. `publisher` learns where to report as soon as that is known.
@@ -105,7 +105,7 @@ async fn check(
         github,
     } = match prepared.await?? {
         Prepared::Ready(ready) => *ready,
-        Prepared::Told(checked) => return Ok(*checked),
+        Prepared::Done(checked) => return Ok(*checked),
     };
     let affected = changed_files::select_jobs(&inputs.jobs, &project, &change)?;
     project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
@@ -200,13 +200,13 @@ async fn prepare(
     }
     refuse_wrong(&wrong)?;
     let (github, trigger) = known?;
-    let told = |checked| Ok(Prepared::Told(Box::new(checked)));
+    let done = |checked| Ok(Prepared::Done(Box::new(checked)));
     if inputs.command == ActionCommand::Sweep {
-        return told(sweep_all(&trigger, &inputs).await?);
+        return done(sweep_all(&trigger, &inputs).await?);
     }
     refuse_drift_of_a_change(&trigger, &inputs)?;
     if trigger.is_from_fork(&publisher.environment.repository) {
-        return told(from_fork(&trigger, &inputs));
+        return done(from_fork(&trigger, &inputs));
     }
     let spec = SpecArguments {
         spec: inputs.spec.as_ref().map(PathBuf::from),

@@ -33,7 +33,7 @@ fn pairs(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
         .collect()
 }
 
-fn told(result: Result<ListedChannel, BackendError>) -> String {
+fn text_of(result: Result<ListedChannel, BackendError>) -> String {
     let error = result.unwrap_err();
     format!("{} | {}", error.what, error.help)
 }
@@ -85,15 +85,15 @@ async fn a_whole_bucket_one_object_and_names_that_begin_alike_are_listed() {
 async fn a_prefix_that_is_no_folder_is_refused_where_it_matches_more() {
     let end_it = "jobs.churn.training.channels.train.uri: `s3://b/train` also matches `train-old/x` | end it with `/`: `s3://b/train/`";
     let before = [("b/train-old/x", 1), ("b/train/y", 1)];
-    assert_eq!(told(list_of(&before, "s3://b/train").await), end_it);
+    assert_eq!(text_of(list_of(&before, "s3://b/train").await), end_it);
     let after = [("b/train/y", 1), ("b/train0/x", 1)];
     assert_eq!(
-        told(list_of(&after, "s3://b/train").await),
+        text_of(list_of(&after, "s3://b/train").await),
         end_it.replace("train-old", "train0")
     );
     let file = [("b/x.csv", 1), ("b/x.csv.bak", 1)];
     assert_eq!(
-        told(list_of(&file, "s3://b/x.csv").await),
+        text_of(list_of(&file, "s3://b/x.csv").await),
         "jobs.churn.training.channels.train.uri: `s3://b/x.csv` also matches `x.csv.bak` | give the data a folder of its own and end the uri with `/`: SageMaker takes every key that begins so"
     );
     // What an old tool leaves for an empty folder is no data.
@@ -118,7 +118,7 @@ async fn fast_file_serves_folders_only() {
     )
     .await;
     assert_eq!(
-        told(listed),
+        text_of(listed),
         "jobs.churn.training.channels.train.uri: `s3://b/part-` ends within a name (`part-1`), and FastFile mode serves whole folders only | name the folder and end it with `/`, or use `mode: File`"
     );
 }
@@ -127,7 +127,7 @@ async fn fast_file_serves_folders_only() {
 async fn nothing_there_is_an_error_that_names_the_uri() {
     let only_a_marker = [("b/train/", 0)];
     assert_eq!(
-        told(list_of(&only_a_marker, "s3://b/train/").await),
+        text_of(list_of(&only_a_marker, "s3://b/train/").await),
         "jobs.churn.training.channels.train.uri: there are no objects in s3://b/train/ | look for a typing error with `aws s3 ls`; prefixes know upper and lower case and do not begin with `/`"
     );
 }
@@ -137,7 +137,7 @@ async fn what_s3_refuses_is_told_with_what_to_do() {
     let refused = async |refusal| {
         let s3 = FakeS3::with(&[]).await;
         s3.buckets().refusals.push(refusal);
-        told(
+        text_of(
             list(
                 &s3.client,
                 FIELD,
