@@ -66,7 +66,7 @@ const HOMES: [(&str, &[&str]); 18] = [
     (
         "schemars",
         &[
-            "units.rs",
+            "units/",
             "metric/",
             "instance/",
             "spec/",
