@@ -1,66 +1,18 @@
 //! Git: the checkout, the changed files, the files that count. Runs the `git` command and only reads.
 
-use std::ffi::OsStr;
+mod error;
+mod process;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
+
+pub use error::GitError;
 
 /// A git checkout.
 #[derive(Debug, Clone)]
 pub struct GitCheckout {
     root: PathBuf,
-}
-
-/// Why git could not answer.
-#[derive(Debug, thiserror::Error)]
-pub enum GitError {
-    #[error("could not start git")]
-    NotStarted(#[source] std::io::Error),
-    #[error("`{0}` is not a git reference")]
-    NotAReference(String),
-    #[error("git has no commit `{reference}`: {said}")]
-    UnknownReference { reference: String, said: String },
-    #[error("git refuses this checkout: {said}")]
-    Refused { said: String },
-    #[error("`{reference}` is ambiguous: it names {}", names.join(" and "))]
-    Ambiguous {
-        reference: String,
-        names: Vec<String>,
-    },
-    #[error("`{base}` and `{head}` have no common commit")]
-    NoMergeBase { base: String, head: String },
-    #[error("{0} is a symbolic link there, and links are not followed")]
-    Link(String),
-    #[error("git {command} failed: {said}")]
-    Failed { command: String, said: String },
-}
-
-impl GitError {
-    /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::NotStarted(_) => {
-                "install git, or name the changes with `--changed-files FILE` or `--all`"
-            }
-            Self::NotAReference(_) => {
-                "a reference is a branch, a tag or a commit, e.g. `origin/main`"
-            }
-            Self::UnknownReference { .. } => {
-                "fetch it first: `git fetch origin main`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
-            }
-            Self::Ambiguous { .. } => {
-                "write it in full, such as `refs/remotes/origin/main`, or remove the unwanted one"
-            }
-            Self::NoMergeBase { .. } => {
-                "the history is cut off here; in GitHub Actions set `fetch-depth: 0` at actions/checkout"
-            }
-            Self::Refused { .. } => {
-                "if you trust it: `git config --global --add safe.directory DIR`, as git says above"
-            }
-            Self::Link(_) => "replace the link by the file itself",
-            Self::Failed { .. } => "name the changes with `--changed-files FILE` or `--all`",
-        }
-    }
 }
 
 /// A path of a commit.
@@ -89,7 +41,7 @@ impl GitCheckout {
     ///
     /// If git refuses the checkout, for example because another user owns it.
     pub fn find(folder: &Path) -> Result<Option<Self>, GitError> {
-        let Ok(output) = git(folder, ["rev-parse", "--show-toplevel"]) else {
+        let Ok(output) = process::run(folder, ["rev-parse", "--show-toplevel"]) else {
             return Ok(None);
         };
         if !output.status.success() {
@@ -124,15 +76,16 @@ impl GitCheckout {
 
     /// The branch that is checked out; `None` on a detached HEAD.
     pub fn branch(&self) -> Option<String> {
-        self.text(["symbolic-ref", "--quiet", "--short", "HEAD"])
-            .ok()
+        process::text(&self.root, ["symbolic-ref", "--quiet", "--short", "HEAD"]).ok()
     }
 
     /// The target of origin's HEAD, e.g. `origin/main`; `None` without such a remote.
     pub fn default_base(&self) -> Option<String> {
-        let named = self
-            .text(["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])
-            .ok();
+        let named = process::text(
+            &self.root,
+            ["symbolic-ref", "--short", "refs/remotes/origin/HEAD"],
+        )
+        .ok();
         named
             .into_iter()
             .chain(["origin/main".to_owned(), "origin/master".to_owned()])
@@ -160,7 +113,7 @@ impl GitCheckout {
             arguments.push(&head_commit);
         }
         arguments.push("--");
-        let mut changed = self.paths(arguments)?;
+        let mut changed = process::paths(&self.root, arguments)?;
         if head == Head::WorkTree {
             changed.extend(self.untracked()?);
         }
@@ -178,17 +131,18 @@ impl GitCheckout {
     /// The best common ancestor of both.
     pub fn merge_base(&self, base: &str, head: &str) -> Result<String, GitError> {
         let (base_commit, head_commit) = (self.resolve(base)?, self.resolve(head)?);
-        self.text(["merge-base", &base_commit, &head_commit])
-            .map_err(|_| GitError::NoMergeBase {
+        process::text(&self.root, ["merge-base", &base_commit, &head_commit]).map_err(|_| {
+            GitError::NoMergeBase {
                 base: base.to_owned(),
                 head: head.to_owned(),
-            })
+            }
+        })
     }
 
     /// All entries of a commit except folders, sorted by path.
     pub fn tree(&self, commit: &str) -> Result<Vec<TreeEntry>, GitError> {
         let commit = self.resolve(commit)?;
-        let listed = self.paths(["ls-tree", "-r", "-z", "--full-tree", &commit])?;
+        let listed = process::paths(&self.root, ["ls-tree", "-r", "-z", "--full-tree", &commit])?;
         // `100644 blob 3f9c…<TAB>path`
         let entry = |line: &String| {
             let (about, path) = line.split_once('\t')?;
@@ -205,31 +159,37 @@ impl GitCheckout {
 
     /// The tracked paths, including files missing from the work tree; a submodule is one path.
     pub fn tracked(&self) -> Result<Vec<String>, GitError> {
-        self.paths(["ls-files", "--cached", "--full-name", "-z"])
+        process::paths(&self.root, ["ls-files", "--cached", "--full-name", "-z"])
     }
 
     /// The paths that git neither tracks nor ignores.
     fn untracked(&self) -> Result<Vec<String>, GitError> {
-        self.paths([
-            "ls-files",
-            "--others",
-            "--exclude-standard",
-            "--full-name",
-            "-z",
-        ])
+        process::paths(
+            &self.root,
+            [
+                "ls-files",
+                "--others",
+                "--exclude-standard",
+                "--full-name",
+                "-z",
+            ],
+        )
     }
 
     /// All files that are tracked, or untracked and not ignored; relative to the root, sorted. Without tracked files that are
     /// missing from the work tree.
     pub fn files(&self) -> Result<Vec<String>, GitError> {
         // With the tracked files of submodules, but without their untracked ones.
-        let mut files = self.paths([
-            "ls-files",
-            "--cached",
-            "--recurse-submodules",
-            "--full-name",
-            "-z",
-        ])?;
+        let mut files = process::paths(
+            &self.root,
+            [
+                "ls-files",
+                "--cached",
+                "--recurse-submodules",
+                "--full-name",
+                "-z",
+            ],
+        )?;
         files.extend(self.untracked()?);
         files.retain(|file| self.root.join(file).symlink_metadata().is_ok());
         files.sort();
@@ -247,7 +207,11 @@ impl GitCheckout {
             .partition(|file| !file.contains('\n'));
         let list = asked.iter().map(|file| format!("{file}\n")).collect();
         // Without filters: they are programs that a checkout could configure.
-        let ids = self.answer(["hash-object", "--no-filters", "--stdin-paths"], list)?;
+        let ids = process::answer(
+            &self.root,
+            ["hash-object", "--no-filters", "--stdin-paths"],
+            list,
+        )?;
         let ids = String::from_utf8_lossy(&ids);
         let mut blobs: Vec<(String, String)> = asked
             .into_iter()
@@ -255,7 +219,10 @@ impl GitCheckout {
             .zip(ids.lines().map(str::to_owned))
             .collect();
         for file in odd {
-            let id = self.text(["hash-object", "--no-filters", "--", file.as_str()])?;
+            let id = process::text(
+                &self.root,
+                ["hash-object", "--no-filters", "--", file.as_str()],
+            )?;
             blobs.push((file.clone(), id));
         }
         Ok(blobs)
@@ -270,15 +237,18 @@ impl GitCheckout {
         limit: usize,
     ) -> Result<Option<Vec<u8>>, GitError> {
         let commit = self.resolve(commit)?;
-        let listed = self.bytes([
-            "--literal-pathspecs",
-            "ls-tree",
-            "-z",
-            "--full-tree",
-            &commit,
-            "--",
-            path,
-        ])?;
+        let listed = process::bytes(
+            &self.root,
+            [
+                "--literal-pathspecs",
+                "ls-tree",
+                "-z",
+                "--full-tree",
+                &commit,
+                "--",
+                path,
+            ],
+        )?;
         let listed = String::from_utf8_lossy(&listed);
         // `100644 blob 3f9c…<TAB>path`; a folder is listed as itself.
         let mut entries = listed
@@ -296,7 +266,7 @@ impl GitCheckout {
                 false => Ok(None),
             };
         };
-        let mut child = git_command(&self.root, ["cat-file", "blob", id])
+        let mut child = process::command(&self.root, ["cat-file", "blob", id])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -323,13 +293,16 @@ impl GitCheckout {
     pub fn resolve(&self, reference: &str) -> Result<String, GitError> {
         check_reference(reference)?;
         self.refuse_ambiguous(reference)?;
-        self.text([
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            &format!("{reference}^{{commit}}"),
-        ])
+        process::text(
+            &self.root,
+            [
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                &format!("{reference}^{{commit}}"),
+            ],
+        )
         .map_err(|error| match error {
             GitError::Failed { .. } => GitError::UnknownReference {
                 reference: reference.to_owned(),
@@ -354,7 +327,7 @@ impl GitCheckout {
         let places = places.map(|place| format!("{place}{name}"));
         let mut arguments = vec!["for-each-ref", "--format=%(refname)", "--"];
         arguments.extend(places.iter().map(String::as_str));
-        let listed = self.text(arguments)?;
+        let listed = process::text(&self.root, arguments)?;
         // A pattern also matches references below it.
         let names: Vec<String> = listed
             .lines()
@@ -369,121 +342,6 @@ impl GitCheckout {
             }),
         }
     }
-
-    /// Git's output for `input` on standard input, which is written from a thread: both pipes may fill up.
-    fn answer<const N: usize>(
-        &self,
-        arguments: [&str; N],
-        input: String,
-    ) -> Result<Vec<u8>, GitError> {
-        let mut child = git_command(&self.root, arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(GitError::NotStarted)?;
-        let stdin = child.stdin.take();
-        let writer = std::thread::spawn(move || {
-            use std::io::Write;
-            // If git ended early, its standard error says why.
-            stdin.map(|mut stdin| stdin.write_all(input.as_bytes()))
-        });
-        let output = child.wait_with_output().map_err(GitError::NotStarted)?;
-        let _ = writer.join();
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        Err(GitError::Failed {
-            command: arguments.first().copied().unwrap_or_default().to_owned(),
-            said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
-    }
-
-    fn text<I, S>(&self, arguments: I) -> Result<String, GitError>
-    where
-        I: IntoIterator<Item = S>,
-        S: AsRef<OsStr>,
-    {
-        let bytes = self.bytes(arguments)?;
-        Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
-    }
-
-    /// A NUL-separated list. A name that is not UTF-8 is converted with replacement characters; `**` still matches it.
-    fn paths<I, S>(&self, arguments: I) -> Result<Vec<String>, GitError>
-    where
-        I: IntoIterator<Item = S>,
-        S: AsRef<OsStr>,
-    {
-        Ok(self
-            .bytes(arguments)?
-            .split(|byte| *byte == 0)
-            .filter(|name| !name.is_empty())
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect())
-    }
-
-    fn bytes<I, S>(&self, arguments: I) -> Result<Vec<u8>, GitError>
-    where
-        I: IntoIterator<Item = S>,
-        S: AsRef<OsStr>,
-    {
-        let arguments: Vec<_> = arguments
-            .into_iter()
-            .map(|argument| argument.as_ref().to_owned())
-            .collect();
-        let output = git(&self.root, &arguments).map_err(GitError::NotStarted)?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        Err(GitError::Failed {
-            command: arguments
-                .first()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
-    }
-}
-
-/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables.
-fn git<I, S>(folder: &Path, arguments: I) -> std::io::Result<Output>
-where
-    I: IntoIterator<Item = S>,
-    S: AsRef<OsStr>,
-{
-    git_command(folder, arguments).output()
-}
-
-fn git_command<I, S>(folder: &Path, arguments: I) -> Command
-where
-    I: IntoIterator<Item = S>,
-    S: AsRef<OsStr>,
-{
-    let mut command = Command::new("git");
-    command
-        .current_dir(folder)
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "core.quotePath=false",
-        ])
-        .args(arguments)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null());
-    for name in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_EXTERNAL_DIFF",
-    ] {
-        command.env_remove(name);
-    }
-    command
 }
 
 /// Checks the form of a reference, so that git cannot take it for an option or an expression.
