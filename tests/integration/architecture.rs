@@ -50,7 +50,7 @@ const HOMES: [(&str, &[&str]); 18] = [
         "comfy_table",
         &[
             "report/terminal.rs",
-            "commands/actuals.rs",
+            "report/actual.rs",
             "commands/history/table.rs",
         ],
     ),

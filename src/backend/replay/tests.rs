@@ -3,6 +3,7 @@ use futures_util::FutureExt;
 use super::*;
 use crate::measurement::table;
 use crate::spec::{self, Spec, SpecSource};
+use crate::units::{Bytes, Percent};
 
 const RUNS: &str = "\
 workload,fraction_requested,wall_seconds,files_total,bytes,bytes_total
@@ -65,7 +66,11 @@ fn run(
 fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
     let (spec, backend) = (spec("{train: {uri: data}}"), backend());
     let job = &spec.jobs[0];
-    let supply = || backend.left(job, &job.instance, Fraction(0.01), None);
+    let supply = || {
+        backend
+            .recording
+            .left(job, &job.instance, Fraction(0.01), None)
+    };
     assert_eq!(supply(), 2);
     let bytes: Vec<_> = (0..2)
         .map(|_| run(&backend, job, 1.0, None).unwrap().bytes)
@@ -139,9 +144,9 @@ fn data_of_unknown_size_is_a_hundred_equal_objects() {
         (data.objects_total(), data.bytes_total()),
         (Some(100), Bytes(100))
     );
-    assert!(!backend.knows_bytes(other) && backend.knows_bytes(&spec.jobs[0]));
+    assert!(!backend.recording.knows_bytes(other) && backend.recording.knows_bytes(&spec.jobs[0]));
     assert_eq!(
-        backend.notes(other).last().map(String::as_str),
+        backend.recording.notes(other).last().map(String::as_str),
         Some(
             "the recording does not say how many objects the data has; 100 of equal size are assumed"
         )
