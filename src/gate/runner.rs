@@ -7,7 +7,7 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
-use crate::console::progress::{Earlier, Progress};
+use crate::console::progress::{Canaries, Earlier, Progress};
 use crate::console::{AppError, indented, say};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::MeasurementsFile;
@@ -100,125 +100,45 @@ pub(crate) async fn run(
     ledger: &RefCell<Ledger>,
     earlier: Earlier,
 ) -> Ran {
-    let launching = Cell::new(true);
-    let too_expensive = Cell::new(0);
-    let bars = runner.progress.canaries(job, runs, earlier);
-    let cancellation = runner.cancellation;
-    let records = runner.records.clone();
-    let records = records.as_ref();
-    let run_id = runner.run_id;
-    let launches = runs.iter().enumerate().map(|(index, run)| {
-        let (launching, bars, too_expensive) = (&launching, &bars, &too_expensive);
-        async move {
-            if !launching.get() || cancellation.is_cancelled() {
-                return None;
-            }
-            if let Some(records) = records {
-                match records.found(run).await {
-                    Ok(None) => {}
-                    Ok(Some(measurement)) => {
-                        return Some((index, Ok(Launched::Before(measurement))));
-                    }
-                    Err(error) => {
-                        launching.set(false);
-                        return Some((index, Err(error)));
-                    }
-                }
-            }
-            let worst = plan::worst_case(std::slice::from_ref(run), offer);
-            let reserved = ledger.borrow_mut().reserve(worst.unwrap_or_default());
-            let Some(reservation) = reserved else {
-                too_expensive.set(too_expensive.get() + 1);
-                return None;
-            };
-            bars.start(index, run);
-            let watcher = Watcher {
-                report: &|progress| bars.report(index, run, progress),
-                may_start: &|| launching.get(),
-                cancellation,
-            };
-            let Some(result) = ready.run(run, &watcher).await.transpose() else {
-                ledger.borrow_mut().settle(reservation, None);
-                return None;
-            };
-            if !result
-                .as_ref()
-                .is_ok_and(|result| result.measurement.is_completed())
-            {
-                launching.set(false);
-            }
-            let launched = match result {
-                Ok(CanaryResult {
-                    measurement,
-                    log_tail,
-                }) => {
-                    let measurement = of_run(run_id, priced(measurement, offer));
-                    // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
-                    if let Some(records) = records {
-                        records.keep(run, &measurement).await;
-                    }
-                    Ok(Launched::Now {
-                        measurement,
-                        log_tail,
-                        reservation,
-                    })
-                }
-                // What it cost is not known, so it stays reserved.
-                Err(error) => Err(error.into()),
-            };
-            Some((index, launched))
-        }
-    });
-    let at_once = runs
-        .first()
-        .map_or(1, |run| ready.at_once(&run.instance))
-        .max(1);
+    let batch = Batch {
+        run_id: runner.run_id,
+        ready,
+        offer,
+        ledger,
+        cancellation: runner.cancellation,
+        records: runner.records.clone(),
+        progress: runner.progress.canaries(job, runs, earlier),
+        is_launching: Cell::new(true),
+        too_expensive: Cell::new(0),
+    };
+    let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
     let alone = usize::from(ready.tries_one_first() && earlier.runs == 0);
-    let mut launches: Vec<_> = launches.collect();
+    let batch = &batch;
+    let launch = |(index, run)| async move { Some((index, batch.launch(index, run).await?)) };
+    let mut launches: Vec<_> = runs.iter().enumerate().map(launch).collect();
     let together = launches.split_off(alone.min(launches.len()));
     let mut results = stream::iter(launches)
         .buffered(1)
-        .chain(stream::iter(together).buffer_unordered(at_once as usize));
+        .chain(stream::iter(together).buffer_unordered(at_once.max(1) as usize));
     let mut measured = Vec::new();
     let mut failure = None;
     while let Some(result) = results.next().await {
-        let Some((index, result)) = result else {
-            continue;
-        };
         match result {
-            Ok(launched) => {
-                let run = &runs[index];
-                let (measurement, log_tail) = match launched {
-                    Launched::Before(measurement) => {
-                        let measurement = of_run(run_id, priced(measurement, offer));
-                        let saved = measurement.reused.and_then(|reused| reused.saved_usd);
-                        ledger.borrow_mut().reuse(saved);
-                        (measurement, Vec::new())
-                    }
-                    Launched::Now {
-                        measurement,
-                        log_tail,
-                        reservation,
-                    } => {
-                        let billed = measurement.cost;
-                        ledger.borrow_mut().settle(reservation, billed);
-                        (measurement, log_tail)
-                    }
-                };
-                let spent = ledger.borrow().billed();
-                bars.finish(index, run, &measurement, spent);
+            None => {}
+            Some((_, Err(error))) => {
+                failure.get_or_insert(error);
+            }
+            Some((index, Ok(launched))) => {
+                let (measurement, log_tail) = batch.settle(index, &runs[index], launched);
                 for line in &log_tail {
                     runner.progress.say(&format!("  | {}", indented(line)));
                 }
                 if let Err(error) = runner.file.append(&measurement) {
-                    launching.set(false);
+                    batch.is_launching.set(false);
                     failure.get_or_insert(error);
                 }
                 // A paid canary is reported even if it could not be kept.
                 measured.push((index, measurement));
-            }
-            Err(error) => {
-                failure.get_or_insert(error);
             }
         }
     }
@@ -229,7 +149,108 @@ pub(crate) async fn run(
             .map(|(_, measurement)| measurement)
             .collect(),
         failure,
-        too_expensive: too_expensive.get(),
+        too_expensive: batch.too_expensive.get(),
+    }
+}
+
+/// The canaries of one configuration under way.
+struct Batch<'a> {
+    run_id: &'a str,
+    ready: &'a dyn Ready,
+    offer: &'a Offer,
+    ledger: &'a RefCell<Ledger>,
+    cancellation: &'a Cancellation,
+    records: Option<Records<'a>>,
+    progress: Canaries<'a>,
+    /// False after a failure: nothing more is launched.
+    is_launching: Cell<bool>,
+    /// Runs that were not launched, since the ledger refused them.
+    too_expensive: Cell<usize>,
+}
+
+impl Batch<'_> {
+    /// Reuses or runs one canary; `None` if it was not launched.
+    async fn launch(&self, index: usize, run: &CanaryRun) -> Option<Result<Launched, AppError>> {
+        if !self.is_launching.get() || self.cancellation.is_cancelled() {
+            return None;
+        }
+        if let Some(records) = &self.records {
+            match records.found(run).await {
+                Ok(None) => {}
+                Ok(Some(measurement)) => return Some(Ok(Launched::Before(measurement))),
+                Err(error) => {
+                    self.is_launching.set(false);
+                    return Some(Err(error));
+                }
+            }
+        }
+        let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
+        let reserved = self.ledger.borrow_mut().reserve(worst.unwrap_or_default());
+        let Some(reservation) = reserved else {
+            self.too_expensive.set(self.too_expensive.get() + 1);
+            return None;
+        };
+        self.progress.start(index, run);
+        let watcher = Watcher {
+            report: &|progress| self.progress.report(index, run, progress),
+            may_start: &|| self.is_launching.get(),
+            cancellation: self.cancellation,
+        };
+        let Some(result) = self.ready.run(run, &watcher).await.transpose() else {
+            self.ledger.borrow_mut().settle(reservation, None);
+            return None;
+        };
+        let is_completed = |result: &CanaryResult| result.measurement.is_completed();
+        if !result.as_ref().is_ok_and(is_completed) {
+            self.is_launching.set(false);
+        }
+        // After an error the cost is unknown, so it stays reserved.
+        let CanaryResult {
+            measurement,
+            log_tail,
+        } = match result {
+            Ok(result) => result,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let measurement = of_run(self.run_id, priced(measurement, self.offer));
+        // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
+        if let Some(records) = &self.records {
+            records.keep(run, &measurement).await;
+        }
+        Some(Ok(Launched::Now {
+            measurement,
+            log_tail,
+            reservation,
+        }))
+    }
+
+    /// Enters a canary into the ledger and shows it as ended. Returns its measurement and the log's last lines.
+    fn settle(
+        &self,
+        index: usize,
+        run: &CanaryRun,
+        launched: Launched,
+    ) -> (Measurement, Vec<String>) {
+        let (measurement, log_tail) = match launched {
+            Launched::Before(measurement) => {
+                let measurement = of_run(self.run_id, priced(measurement, self.offer));
+                let saved = measurement.reused.and_then(|reused| reused.saved_usd);
+                self.ledger.borrow_mut().reuse(saved);
+                (measurement, Vec::new())
+            }
+            Launched::Now {
+                measurement,
+                log_tail,
+                reservation,
+            } => {
+                let billed = measurement.cost;
+                self.ledger.borrow_mut().settle(reservation, billed);
+                (measurement, log_tail)
+            }
+        };
+        let spent = self.ledger.borrow().billed();
+        self.progress.finish(index, run, &measurement, spent);
+        (measurement, log_tail)
     }
 }
 
