@@ -32,6 +32,7 @@ mod mark;
 pub mod markdown;
 mod merge;
 mod mermaid;
+pub mod plan;
 mod recommendation;
 #[cfg(test)]
 mod samples;

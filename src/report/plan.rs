@@ -1,0 +1,219 @@
+//! The plan of one job as text for a terminal, as `plan` prints it.
+
+use std::fmt;
+
+use super::escape::for_terminal;
+use crate::canary::{CanaryRun, Dataset, WorkLevel};
+use crate::change::AffectedJob;
+use crate::plan::{LadderSize, Plan, PlannedAlternative, PlannedRuns};
+use crate::spec::Traits;
+use crate::units::{Bytes, Fraction};
+
+/// Longer names are cut, in characters.
+const LONGEST_NAME: usize = 2000;
+
+/// What would run for one job.
+#[derive(Debug, Clone, Copy)]
+pub struct PlannedJob<'a> {
+    pub affected: &'a AffectedJob<'a>,
+    pub dataset: &'a Dataset,
+    /// Whether the sizes of the listing are bytes.
+    pub knows_bytes: bool,
+    pub plan: &'a Plan,
+    /// Of the spec's backend.
+    pub traits: &'a Traits,
+}
+
+impl fmt::Display for PlannedJob<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.heading())?;
+        let total = self.dataset.objects_total().unwrap_or(0);
+        for size in sizes(&self.plan.runs) {
+            let bytes = match self.knows_bytes {
+                true => format!(", about {}", size.bytes),
+                false => String::new(),
+            };
+            let (fraction, objects, runs) = (size.fraction.to_string(), size.objects, size.runs);
+            writeln!(
+                f,
+                "  {fraction:>5}  {objects} of {total} objects{bytes}{runs}"
+            )?;
+        }
+        let facts = [
+            ("work levels", self.work_levels()),
+            ("full run", self.full_run()),
+            ("worst case", Some(self.worst_case())),
+            (
+                "expected",
+                Some("not known before the first canary has run".to_owned()),
+            ),
+            ("wall-clock", Some(self.wall_clock())),
+        ];
+        for (label, text) in facts {
+            if let Some(text) = text {
+                writeln!(f, "  {label:<16}{text}")?;
+            }
+        }
+        for alternative in &self.plan.alternatives {
+            let (instance, runs) = (&alternative.instance, runs_of(alternative));
+            writeln!(f, "  alternative     {instance} · {runs}")?;
+        }
+        for note in &self.plan.notes {
+            writeln!(f, "  note            {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl PlannedJob<'_> {
+    fn heading(&self) -> String {
+        let job = self.affected.job;
+        let runs = match &self.plan.runs {
+            PlannedRuns::Ladder(_) => "canaries chosen one by one".to_owned(),
+            PlannedRuns::Fixed(list) => canaries(list.len()),
+        };
+        let cause = match self.affected.by.as_slice() {
+            [] => String::new(),
+            [one] => format!(", because {} changed", printable(one)),
+            [first, rest @ ..] => {
+                let (first, more) = (printable(first), rest.len());
+                format!(", because {first} and {more} more changed")
+            }
+        };
+        format!("{} · {runs} on {}{cause}", job.name, job.instance)
+    }
+
+    fn work_levels(&self) -> Option<String> {
+        let work = self.affected.job.work.as_ref()?;
+        if !self.plan.is_adaptive() {
+            return None;
+        }
+        let levels: Vec<String> = WorkLevel::of_canaries(work)
+            .map(|level| level.text())
+            .collect();
+        let name = printable(&work.hyperparameter);
+        Some(format!("{name} {}, in turn", levels.join(", ")))
+    }
+
+    fn full_run(&self) -> Option<String> {
+        let work = self.affected.job.work.as_ref();
+        let work = work.map(WorkLevel::of_full_run);
+        let total = self.dataset.bytes_total();
+        self.knows_bytes
+            .then(|| format!("{total}{}", level(work.as_ref())))
+    }
+
+    fn worst_case(&self) -> String {
+        let canary = &self.affected.job.canary;
+        let (limit, longest) = (canary.spend_limit, canary.max_runtime);
+        match self.plan.worst_case {
+            Some(worst) if self.plan.is_adaptive() => format!(
+                "{worst} of {limit}; no canary is started that could pass the limit, and each is ended after {longest}, or sooner where what is left asks for it"
+            ),
+            Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
+            None if self.traits.needs_price => {
+                "no price is known, so no canary would be launched; write one under `prices`"
+                    .to_owned()
+            }
+            None => format!(
+                "no price, so the spend limit does not apply; each run is ended after {longest}"
+            ),
+        }
+    }
+
+    fn wall_clock(&self) -> String {
+        if self.traits.replays {
+            return "none, the runs are recorded".to_owned();
+        }
+        let start_up = match self.traits.start_up_unknown {
+            true => " and the start-up of each canary",
+            false => "",
+        };
+        let parallel = match self.plan.is_adaptive() {
+            true => 1,
+            false => self.affected.job.canary.parallel,
+        };
+        let longest = self.plan.wall_clock;
+        format!("at most {longest}{start_up}, {parallel} at a time")
+    }
+}
+
+/// One size of a plan.
+struct PlannedSize {
+    fraction: Fraction,
+    objects: u64,
+    bytes: Bytes,
+    /// What is said behind the size of its runs.
+    runs: String,
+}
+
+/// The sizes of a plan, from small to large.
+fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize> {
+    let runs = match runs {
+        PlannedRuns::Ladder(sizes) => {
+            let row = |(index, size): (usize, &LadderSize)| PlannedSize {
+                fraction: size.fraction,
+                objects: size.objects,
+                bytes: size.bytes,
+                runs: if index == 0 { ", first" } else { "" }.to_owned(),
+            };
+            return sizes.iter().enumerate().map(row).collect();
+        }
+        PlannedRuns::Fixed(runs) => runs,
+    };
+    // Replicates of one size and work level differ only in the objects drawn.
+    let mut sizes: Vec<(&CanaryRun, usize)> = Vec::new();
+    for run in runs {
+        match sizes
+            .iter_mut()
+            .find(|(known, _)| known.objects == run.objects && known.work == run.work)
+        {
+            Some((_, count)) => *count += 1,
+            None => sizes.push((run, 1)),
+        }
+    }
+    let row = |(run, count): (&CanaryRun, usize)| {
+        let times = match count {
+            1 => "once".to_owned(),
+            2 => "twice".to_owned(),
+            count => format!("{count} times"),
+        };
+        PlannedSize {
+            fraction: run.fraction,
+            objects: run.objects,
+            bytes: run.bytes,
+            runs: format!("{}, {times}", level(run.work.as_ref())),
+        }
+    };
+    sizes.into_iter().map(row).collect()
+}
+
+fn runs_of(alternative: &PlannedAlternative) -> String {
+    match &alternative.runs {
+        Ok(PlannedRuns::Ladder(_)) => "canaries chosen one by one from what is left".to_owned(),
+        Ok(PlannedRuns::Fixed(list)) => {
+            let worst = alternative.worst_case;
+            let worst = worst.map_or(String::new(), |worst| format!(", worst case {worst}"));
+            format!("{}{worst}", canaries(list.len()))
+        }
+        Err(why) => format!("not measured ({why})"),
+    }
+}
+
+/// `, num_round 5` behind a size; nothing where there is no work level.
+fn level(work: Option<&WorkLevel>) -> String {
+    work.map_or(String::new(), |work| {
+        format!(", {}", printable(&work.to_string()))
+    })
+}
+
+fn canaries(count: usize) -> String {
+    match count {
+        1 => "1 canary".to_owned(),
+        count => format!("{count} canaries"),
+    }
+}
+
+fn printable(text: &str) -> String {
+    for_terminal(text, LONGEST_NAME)
+}
