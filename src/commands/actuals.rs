@@ -6,27 +6,25 @@ use std::fmt::Write;
 use jiff::Timestamp;
 
 use crate::backend::sagemaker::RunTags;
-use crate::backend::{Backend, Ready};
+use crate::backend::{Backend, Cancellation, Ready};
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::progress::{Earlier, Progress};
-use crate::console::{AppError, Loudness, files, print, printable, signals};
+use crate::console::{AppError, Loudness, files, print, signals};
 use crate::exit;
-use crate::forecast::Estimate;
 use crate::gate::backend;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::{self, Runner};
+use crate::gate::runner::{self, Ran, Runner};
 use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
-use crate::metric::Metric;
 use crate::plan::{self, Ledger};
-use crate::report::{InstanceForecast, words};
+use crate::report::InstanceForecast;
+use crate::report::actual::ForecastAndActual;
 use crate::spec::Job;
-use crate::units::{Bytes, Percent, Seconds, Usd};
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
@@ -63,34 +61,14 @@ pub(crate) async fn actuals(
     }
 
     let interruption = signals::watch()?;
-    let cancellation = interruption.cancellation.clone();
+    let cancellation = &interruption.cancellation.clone();
     files::make_state_folder(&project.state_folder())?;
     let progress = Progress::new(loudness);
     let mut text = String::new();
     let work = async {
         let mut code = 0;
         for one in &forecast_jobs {
-            let job = one.job;
-            let mut runner = Runner {
-                run_id: &gate_run.id,
-                file: &mut MeasurementsFile::Nowhere,
-                progress: &progress,
-                cancellation: &cancellation,
-                records: None,
-            };
-            let full = plan::full_run(job, &one.dataset);
-            let ledger = RefCell::new(Ledger::without_limit());
-            let (ready, earlier) = (&*one.ready, Earlier::default());
-            let ran = runner::run(
-                &mut runner,
-                ready,
-                job,
-                &[full],
-                &one.offer,
-                &ledger,
-                earlier,
-            )
-            .await;
+            let ran = one.run(&gate_run.id, &progress, cancellation).await;
             for actual in &ran.measurements {
                 history.keep_full_run(&one.keys, actual).await;
             }
@@ -101,7 +79,7 @@ pub(crate) async fn actuals(
                 break;
             }
             for actual in &ran.measurements {
-                compare(&mut text, one, actual);
+                let _ = writeln!(text, "{}", one.beside(actual));
                 if !actual.is_completed() {
                     code = exit::FAILED;
                 }
@@ -127,6 +105,41 @@ struct ForecastJob<'a> {
     keys: JobKeys,
     made_at: Timestamp,
     forecast: InstanceForecast,
+}
+
+impl ForecastJob<'_> {
+    async fn run(&self, run_id: &str, progress: &Progress, cancellation: &Cancellation) -> Ran {
+        let mut runner = Runner {
+            run_id,
+            file: &mut MeasurementsFile::Nowhere,
+            progress,
+            cancellation,
+            records: None,
+        };
+        let full = [plan::full_run(self.job, &self.dataset)];
+        let ledger = RefCell::new(Ledger::without_limit());
+        let (ready, earlier) = (&*self.ready, Earlier::default());
+        runner::run(
+            &mut runner,
+            ready,
+            self.job,
+            &full,
+            &self.offer,
+            &ledger,
+            earlier,
+        )
+        .await
+    }
+
+    fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {
+        ForecastAndActual {
+            job: self.job,
+            offer: &self.offer,
+            made_at: self.made_at,
+            forecast: &self.forecast,
+            actual,
+        }
+    }
 }
 
 /// What the history has of a job. Runs nothing.
@@ -169,105 +182,4 @@ async fn forecast_job<'a>(
         made_at,
         forecast,
     })
-}
-
-/// Forecast and actual of one job, side by side.
-fn compare(text: &mut String, one: &ForecastJob<'_>, actual: &Measurement) {
-    let (job, forecast) = (one.job, &one.forecast);
-    let _ = writeln!(
-        text,
-        "{} · full run on {}: {} · forecast of {:.0}",
-        job.name, job.instance, actual.outcome, one.made_at
-    );
-    if let Some(line) = actual.outcome.last_line() {
-        let _ = writeln!(text, "  last line  {}", printable(line));
-    }
-    if !actual.is_completed() {
-        text.push('\n');
-        return;
-    }
-    let usage = &actual.usage;
-    let memory = usage.memory.as_ref();
-    let cost_per_step = actual.step_seconds.and_then(|time| one.offer.cost(time));
-    let rows: [Row<'_>; 6] = [
-        (
-            "time",
-            &forecast.estimates[Metric::Time],
-            actual.training_seconds.map(|time| time.0),
-            &|value| Seconds(value).to_string(),
-        ),
-        (
-            "cost",
-            &forecast.estimates[Metric::Cost],
-            actual.cost.map(|cost| cost.0),
-            &|value| Usd(value).to_string(),
-        ),
-        (
-            "memory",
-            &forecast.estimates[Metric::MemoryBytes],
-            memory.and_then(|memory| memory.bytes).map(Bytes::as_f64),
-            &|value| Bytes::from_f64(value).to_string(),
-        ),
-        (
-            "CPU",
-            &forecast.estimates[Metric::CpuUtilization],
-            usage.cpu_percent.as_ref().map(|cpu| cpu.mean.0),
-            &|value| Percent(value).to_string(),
-        ),
-        (
-            "step",
-            &forecast.estimates[Metric::StepTime],
-            actual.step_seconds.map(|time| time.0),
-            &|value| words::Quantity::StepTime.figure(value),
-        ),
-        (
-            "cost per step",
-            &forecast.estimates[Metric::CostPerStep],
-            cost_per_step.map(|cost| cost.0),
-            &|value| Usd(value).to_string(),
-        ),
-    ];
-    let mut table = comfy_table::Table::new();
-    table
-        .force_no_tty()
-        .load_style(comfy_table::presets::NOTHING)
-        .set_header(["", "Forecast", "Interval", "Actual", "Actual / forecast"]);
-    for (name, estimate, actual, show) in rows {
-        let (Some(estimate), Some(actual)) = (estimate, actual) else {
-            continue;
-        };
-        table.add_row([
-            name.to_owned(),
-            show(estimate.point),
-            format!("{}–{}", show(estimate.lower), show(estimate.upper)),
-            show(actual),
-            format!(
-                "{:.2}, {}",
-                actual / estimate.point,
-                place_of(estimate, actual)
-            ),
-        ]);
-    }
-    for line in table.lines() {
-        let _ = writeln!(text, " {}", line.trim_end());
-    }
-    text.push('\n');
-}
-
-/// A quantity's name, its estimate, what it really was, and how it is shown.
-type Row<'a> = (
-    &'a str,
-    &'a Option<Estimate>,
-    Option<f64>,
-    &'a dyn Fn(f64) -> String,
-);
-
-fn place_of(estimate: &Estimate, actual: f64) -> &'static str {
-    if actual < estimate.lower {
-        "below the interval"
-    } else if actual > estimate.upper {
-        "above the interval"
-    } else {
-        "inside the interval"
-    }
 }

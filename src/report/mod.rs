@@ -7,6 +7,7 @@
 //! and folded parts, each as what it is. [`markdown`] and [`terminal`] lay it out and escape. [`to_json`] and [`csv::render`]
 //! need no page.
 
+pub mod actual;
 mod background;
 mod canaries;
 mod change;
