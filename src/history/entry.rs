@@ -13,7 +13,7 @@ use super::scope::Scope;
 const TIME_FORM: &str = "%Y%m%dT%H%M%S%.3fZ";
 /// The key in a name when it is unknown.
 const NO_KEY: &str = "0000000000000000";
-/// Hex digits of the key and of the unique part of a name.
+/// Hex digits of the key and of the id in a name.
 const DIGITS: usize = 16;
 /// A name further in the future than this came from a wrong clock.
 const LARGEST_LEAD: SignedDuration = SignedDuration::from_hours(24);
@@ -30,14 +30,14 @@ pub struct Entry {
     pub kind: RecordKind,
     /// The first 16 hex digits of a canary's canary key, else of the code key; zeros if unknown.
     pub key: String,
-    /// Distinguishes records of the same instant; 16 hex digits.
-    pub unique: String,
+    /// The id of the record in a list. Distinguishes records of the same instant; 16 hex digits.
+    pub id: String,
 }
 
 impl Entry {
     /// A name for a record that is written now, at its `recorded_at`. It sorts after `newest`, unless that came from a wrong
     /// clock.
-    pub(super) fn of(record: &Record, scope: Scope, newest: Option<&Self>, unique: String) -> Self {
+    pub(super) fn of(record: &Record, scope: Scope, newest: Option<&Self>, id: String) -> Self {
         let now = to_the_millisecond(record.recorded_at);
         let after = newest
             .filter(|newest| !newest.is_ahead_of(now))
@@ -51,7 +51,7 @@ impl Entry {
             job: record.job.clone(),
             kind: record.kind(),
             key: key_in_name(record),
-            unique,
+            id,
         }
     }
 
@@ -81,7 +81,7 @@ impl Entry {
             self.recorded_at.strftime(TIME_FORM),
             self.kind,
             self.key,
-            self.unique
+            self.id
         )
     }
 
@@ -105,14 +105,14 @@ impl Entry {
         .into_iter()
         .find(|kind| kind.word() == word)?;
         let mut digits = || parts.next().filter(|text| is_hex(text, DIGITS));
-        let (key, unique) = (digits()?.to_owned(), digits()?.to_owned());
+        let (key, id) = (digits()?.to_owned(), digits()?.to_owned());
         parts.next().is_none().then_some(Self {
             recorded_at,
             scope,
             job,
             kind,
             key,
-            unique,
+            id,
         })
     }
 }

@@ -6,6 +6,7 @@
 
 mod choose;
 pub mod entry;
+pub mod export;
 mod folder;
 mod reading;
 pub mod record;
@@ -168,7 +169,7 @@ impl History {
                 job: job.to_owned(),
                 kind: RecordKind::Canary,
                 key: String::new(),
-                unique: unique(),
+                id: random_id(),
             }),
             Location::Bucket(_) => Ok(()),
         }
@@ -212,18 +213,18 @@ impl History {
         record: &Record,
         newest: Option<&Entry>,
     ) -> Result<Entry, HistoryError> {
-        self.append_as(record, newest, unique).await
+        self.append_as(record, newest, random_id).await
     }
 
     async fn append_as(
         &self,
         record: &Record,
         newest: Option<&Entry>,
-        mut unique: impl FnMut() -> String,
+        mut id: impl FnMut() -> String,
     ) -> Result<Entry, HistoryError> {
         let content = reading::write(record);
         for _ in 0..TRIES {
-            let entry = Entry::of(record, self.scope, newest, unique());
+            let entry = Entry::of(record, self.scope, newest, id());
             // Every written record must be readable.
             reading::read(&content, &entry).map_err(|why| {
                 HistoryError::new(
@@ -315,7 +316,7 @@ impl ListingRequest<'_> {
 }
 
 /// 64 random bits as hex digits.
-fn unique() -> String {
+fn random_id() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 

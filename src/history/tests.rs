@@ -64,7 +64,7 @@ async fn what_could_not_be_read_again_is_not_kept() {
 
 #[test]
 fn names_are_drawn_by_lot() {
-    let drawn: std::collections::BTreeSet<String> = (0..100).map(|_| unique()).collect();
+    let drawn: std::collections::BTreeSet<String> = (0..100).map(|_| random_id()).collect();
     assert_eq!(drawn.len(), 100);
     assert!(drawn.iter().all(|text| entry::is_hex(text, 16)));
 }

@@ -14,7 +14,7 @@ use crate::report::omit_nulls;
 use crate::report::words::{self, UNKNOWN};
 use crate::spec::Spec;
 
-use super::listing::{BATCH, id, list_of, nothing, warn_of};
+use super::listing::{BATCH, list_of, nothing, warn_of};
 use super::{facts, table};
 
 /// Longest text of a cell, in characters.
@@ -127,7 +127,7 @@ fn row(entry: &Entry, record: &Record) -> [String; COLUMNS.len()] {
         time,
         cost,
         facts::ended(record).to_owned(),
-        id(entry).to_owned(),
+        entry.id.clone(),
     ]
 }
 
@@ -135,7 +135,7 @@ fn row(entry: &Entry, record: &Record) -> [String; COLUMNS.len()] {
 fn json(loaded: &Loaded, count: usize) -> String {
     let records = loaded.records.iter().map(|(entry, record)| {
         let mut value = json!({
-            "id": id(entry),
+            "id": entry.id,
             "name": entry.stem(),
             "recorded_at": entry.recorded_at,
             "job": entry.job,

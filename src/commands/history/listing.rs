@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::console::{AppError, printable, say};
-use crate::history::{Damaged, Entry, History, Listing, Scope};
+use crate::history::{Damaged, History, Listing, Scope};
 use crate::spec::Spec;
 
 /// Jobs named in the error about a job without records.
@@ -67,9 +67,4 @@ pub(super) fn warn_of(damaged: &[Damaged]) {
             printable(why)
         ));
     }
-}
-
-/// The id of a record in a list: the unique part of its name.
-pub(super) fn id(entry: &Entry) -> &str {
-    &entry.unique
 }

@@ -12,7 +12,6 @@ use crate::report::escape::{LINE_LIMIT, NAME_LIMIT, for_json, for_terminal};
 use crate::report::words::{self, Quantity, UNKNOWN};
 use crate::report::{InstanceForecast, omit_nulls};
 
-use super::listing::id;
 use super::{facts, table};
 
 /// Suggestions for an unknown id.
@@ -49,7 +48,7 @@ pub(super) async fn show(
 /// The one record of this id, or of this name with or without its extension and its folders.
 fn find<'a>(listing: &'a Listing, wanted: &str) -> Result<&'a Entry, AppError> {
     let named = as_name(wanted);
-    let is_it = |entry: &&Entry| id(entry) == wanted || is_place(as_name(&entry.path()), named);
+    let is_it = |entry: &&Entry| entry.id == wanted || is_place(as_name(&entry.path()), named);
     let found: Vec<&Entry> = listing.entries.iter().filter(is_it).collect();
     match found[..] {
         [entry] => Ok(entry),
@@ -114,10 +113,10 @@ fn suggestion(listing: &Listing, wanted: &str) -> String {
     let mut near: Vec<(f64, &Entry)> = Vec::new();
     if wanted.len() <= LONGEST_ID {
         let likeness = |entry: &Entry| {
-            if id(entry).starts_with(wanted) {
+            if entry.id.starts_with(wanted) {
                 return 1.0;
             }
-            strsim::normalized_damerau_levenshtein(id(entry), wanted)
+            strsim::normalized_damerau_levenshtein(&entry.id, wanted)
         };
         let entries = listing.entries.iter().rev();
         near.extend(entries.map(|entry| (likeness(entry), entry)));
@@ -126,7 +125,7 @@ fn suggestion(listing: &Listing, wanted: &str) -> String {
     }
     let names: Vec<&str> = near
         .iter()
-        .map(|(_, entry)| id(entry))
+        .map(|(_, entry)| entry.id.as_str())
         .take(SUGGESTIONS)
         .collect();
     match names[..] {

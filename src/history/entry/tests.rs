@@ -21,7 +21,7 @@ fn a_name_says_what_choosing_needs() {
             job: "churn".to_owned(),
             kind: RecordKind::Forecast,
             key: "3f9c2e1d8a7054b6".to_owned(),
-            unique: "a1b2c3d4e5f60718".to_owned(),
+            id: "a1b2c3d4e5f60718".to_owned(),
         }
     );
     assert_eq!(entry.path(), PATH);

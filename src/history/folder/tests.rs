@@ -351,7 +351,7 @@ async fn a_name_that_is_taken_is_never_written_over() {
         .append_as(&record, None, draw(&["1", "1", "2"]))
         .await
         .unwrap();
-    assert_eq!((one.unique, again.unique), ("1".repeat(16), "2".repeat(16)));
+    assert_eq!((one.id, again.id), ("1".repeat(16), "2".repeat(16)));
     let error = sample
         .history
         .append_as(&record, None, draw(&["1"; 5]))
