@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::backend::sagemaker::{Leftover, RunTags, Sweep, Swept};
+use crate::aws::s3_uri::S3Uri;
+use crate::backend::BackendError;
+use crate::backend::sagemaker::{Leftover, RunTags, SagemakerBackend, Sweep, Swept};
 use crate::cli::SweepArguments;
-use crate::console::{AppError, print, printable};
+use crate::console::{AppError, print, printable, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::workspace::project::Project;
@@ -90,33 +92,38 @@ pub(crate) async fn of(
     if sweeping == Sweeping::OnlyShown {
         return trouble.map_or(Ok(0), |error| Err(error.into()));
     }
+    let code = stop_and_remove(&backend, left, places).await?;
+    trouble.map_or(Ok(code), |error| Err(error.into()))
+}
+
+/// Stops jobs and removes staged objects, and prints each. Returns the exit code: what could not be swept is an error that keeps
+/// nothing else from being swept.
+async fn stop_and_remove(
+    backend: &SagemakerBackend,
+    left: Vec<Leftover>,
+    places: Vec<S3Uri>,
+) -> Result<u8, AppError> {
     let mut code = 0;
     let mut text = String::new();
-    for Swept { leftover, result } in backend.stop_all(left).await {
-        let name = leftover.training_job;
-        match result {
-            Ok(()) => {
-                let _ = writeln!(text, "stopped {name}");
-            }
-            Err(error) => {
-                code = exit::TOOL_FAILED;
-                crate::console::say(AppError::from(error).render(false).trim_end());
-            }
+    let mut sweep = |done: String, result: Result<(), BackendError>| match result {
+        Ok(()) => text.push_str(&format!("{done}\n")),
+        Err(error) => {
+            code = exit::TOOL_FAILED;
+            say(AppError::from(error).render(false).trim_end());
         }
+    };
+    for Swept { leftover, result } in backend.stop_all(left).await {
+        sweep(format!("stopped {}", leftover.training_job), result);
     }
     for prefix in places {
-        match backend.remove(&prefix).await {
-            Ok(()) => {
-                let _ = writeln!(text, "removed {}", printable(&prefix.to_string()));
-            }
-            Err(error) => {
-                code = exit::TOOL_FAILED;
-                crate::console::say(AppError::from(error).render(false).trim_end());
-            }
-        }
+        let result = backend.remove(&prefix).await;
+        sweep(
+            format!("removed {}", printable(&prefix.to_string())),
+            result,
+        );
     }
     print(&text)?;
-    trouble.map_or(Ok(code), |error| Err(error.into()))
+    Ok(code)
 }
 
 /// A training job with its run and its expiry.
