@@ -39,7 +39,7 @@ fn main() {
 fn probe(cgroup: CgroupUse) {
     let mut options = ProbeOptions::new(["python3", "-c", TREE].map(OsString::from).to_vec());
     options.cgroup = cgroup;
-    options.gpu = GpuSource::Nobody;
+    options.gpu = GpuSource::None;
     options.output = Some("/dev/null".into());
     let report = run(&options).expect("python3 is on PATH");
     // The first number is the time on a core in nanoseconds; of the main thread, and there is no other.

@@ -113,12 +113,12 @@ impl CallError {
                 ),
             ),
             FailureKind::Throttled => AwsError::transient(
-                format!("could not {doing}: AWS throttled {call} to the end ({said})"),
+                format!("could not {doing}: AWS throttled every attempt of {call} ({said})"),
                 "start the check again later; it reuses the canaries that completed",
             ),
             FailureKind::Unreachable => AwsError::transient(
                 format!("could not {doing}: AWS gave no usable answer to {call} ({said})"),
-                "is the network up, and the region right? Start the check again; it reuses the canaries that completed",
+                "check the network and the region, then start the check again; it reuses the canaries that completed",
             ),
             FailureKind::Clock => AwsError::new(
                 format!(
@@ -128,7 +128,7 @@ impl CallError {
             ),
             FailureKind::Limit => AwsError::transient(
                 format!("could not {doing}: {said}"),
-                "ask for a higher quota in Service Quotas, or lower canary.parallel",
+                "ask for a higher quota in Service Quotas, or lower `canary.parallel`",
             ),
             FailureKind::Refused => AwsError::new(
                 format!("could not {doing}: {call} was refused ({said})"),

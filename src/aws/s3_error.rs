@@ -102,9 +102,9 @@ impl Request<'_> {
             _ => {
                 let call = CallError::of(Call(self.permissions), error);
                 let place = shown(&place.to_string());
-                let mut told = call.to_error(&format!("{} {place}", self.doing));
-                told.what = format!("{field}: {}", told.what);
-                told
+                let mut error = call.to_error(&format!("{} {place}", self.doing));
+                error.what = format!("{field}: {}", error.what);
+                error
             }
         }
     }

@@ -57,7 +57,10 @@ pub(super) fn list_channel(
         .is_ok_and(|below| below.components().any(is_private))
     {
         return Err(BackendError::new(
-            format!("{field}.uri: `{}` is no data of yours", channel.uri),
+            format!(
+                "{field}.uri: `{}` lies in `.git` or `.canary-gate`, which hold no data",
+                channel.uri
+            ),
             "name a folder that is neither git's nor the gate's own",
         ));
     }
@@ -179,7 +182,7 @@ fn inside_the_checkout(
     if trail.contains(&real) {
         return Err(BackendError::new(
             format!(
-                "{field}: {} is a link to a folder it lies in",
+                "{field}: {} is a link to a folder that contains it",
                 link.display()
             ),
             "remove the link",

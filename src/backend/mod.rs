@@ -57,8 +57,8 @@ pub trait Session<'a> {
     /// Fails when a channel is missing, empty or cannot be read.
     fn list(&mut self) -> BackendFuture<'_, ListedData>;
 
-    /// Fails where the backend has too few runs for the plan on `instance`. Gives up alternatives that it has too few for,
-    /// and gives back why.
+    /// Fails if the backend has too few runs for the plan on `instance`. Drops alternatives for which it has too few, and
+    /// returns why.
     fn check_supply(&self, _: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
         Ok(Vec::new())
     }
@@ -163,7 +163,7 @@ impl Watcher<'_> {
     }
 }
 
-/// What a backend tells of a canary under way, in a few words.
+/// What a backend reports of a canary under way, in a few words.
 #[derive(Debug, Clone, Copy)]
 pub enum CanaryProgress<'a> {
     /// Worth a line of a log.
@@ -228,7 +228,7 @@ impl BackendError {
     }
 }
 
-/// Tells running canaries that they should end.
+/// The signal for running canaries to end.
 #[derive(Debug, Clone)]
 pub struct Cancellation(watch::Receiver<bool>);
 

@@ -89,7 +89,7 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
             Ok(inside) if is_open(inside) => {}
             Ok(_) => {
                 tracing::warn!(
-                    "{} is a link to what is never handed to training code; it is left out of the source",
+                    "{} is a link to a private file, such as one in .git; it is left out of the source",
                     path.display()
                 );
                 continue;
@@ -118,7 +118,7 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
                 "{field}: {} holds no source files that git knows",
                 folder.display()
             ),
-            "is the folder ignored by git, or the data of a channel? Track its files, or name another folder",
+            "track its files with git, or name another folder; files that git ignores and data of channels are left out",
         ));
     }
     Ok(Source { folder, files })

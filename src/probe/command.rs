@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_cannot_be_started_is_told_by_what_is_wrong_with_it() {
+    fn a_program_that_cannot_be_started_is_reported_by_what_is_wrong_with_it() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("notes.txt"), "text").unwrap();
         assert!(

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_a_gpu_does_not_tell_is_absent_and_not_zero() {
+    fn a_value_that_a_gpu_does_not_have_is_absent_and_not_zero() {
         let usage = usage_of(b"0, [N/A], 10, 100\n1, 50, [Not Supported], 100\n");
         assert_eq!(usage.busy.unwrap().mean, Percent(50.0));
         assert_eq!(usage.memory.unwrap().mean, Percent(10.0));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_told_and_cannot_move_the_cursor() {
+    fn garbage_is_reported_and_cannot_move_the_cursor() {
         let mut text = b"NVIDIA-SMI has \x1b[2Jfailed\n\xff\xfe\n".to_vec();
         text.extend(vec![b'x'; 100_000]);
         let usage = usage_of(&text);

@@ -171,7 +171,7 @@ impl TreeMemory {
                     "RSS of the process tree, estimated",
                     spikes.max(Bytes::from_f64(self.resident.uncorrected())),
                     Some(
-                        "peak memory is an estimate: its processes were not seen long enough to tell which pages they share",
+                        "peak memory is an estimate: its processes were not seen long enough to find which pages they share",
                     ),
                 ),
             },

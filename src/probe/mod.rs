@@ -116,7 +116,7 @@ pub enum GpuSource {
     NvidiaSmiOnPath,
     /// A program with the output of `nvidia-smi`.
     Program(PathBuf),
-    Nobody,
+    None,
 }
 
 /// What one command used, and how it ended.

@@ -400,7 +400,7 @@ pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
         )
         .ok(),
         GpuSource::Program(path) => Some(path.clone()),
-        GpuSource::Nobody => None,
+        GpuSource::None => None,
     }
 }
 

@@ -48,7 +48,7 @@ fn the_probe_itself() {
     if asked["cgroup"] == false {
         options.cgroup = CgroupUse::Never;
     }
-    options.gpu = path("gpu").map_or(GpuSource::Nobody, GpuSource::Program);
+    options.gpu = path("gpu").map_or(GpuSource::None, GpuSource::Program);
     if let Err(error) = run(&options) {
         eprintln!("error: {error}");
     }
@@ -130,7 +130,7 @@ fn wait_for(what: impl Fn() -> bool) {
 }
 
 fn exists(pid: &str) -> bool {
-    // A zombie that nobody has waited for has ended, too.
+    // A zombie has ended, too.
     fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
         .is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -70,7 +70,7 @@ fn links_that_lead_in_circles() {
     project
         .run(&["plan", "--all"])
         .ended_with(1)
-        .complained("is a link to a folder it lies in");
+        .complained("is a link to a folder that contains it");
 }
 
 #[test]
@@ -139,6 +139,6 @@ fn links_in_the_source_lead_to_nothing_private() {
     project
         .run(&["run", "--all"])
         .ended_with(0)
-        .complained("token is a link to what is never handed to training code")
-        .complained("g is a link to what is never handed to training code");
+        .complained("token is a link to a private file")
+        .complained("g is a link to a private file");
 }

@@ -206,7 +206,7 @@ fn folders_without_permissions_are_removed_all_the_same() {
 }
 
 #[test]
-fn a_script_cannot_see_the_callers_environment_unless_told() {
+fn a_script_cannot_see_the_callers_environment_unless_it_is_passed() {
     let project = Project::with_script("test -z \"$SECRET_TOKEN\" || { echo leaked; exit 1; }\n");
     project
         .run_with(&["run", "--all", "--quiet"], |command| {

@@ -181,7 +181,7 @@ fn a_script_with_opt_ml_written_in_works_where_namespaces_are_allowed() {
     let run = project.run(&["run", "--all"]);
     if run.code == 13 {
         assert!(
-            run.stdout.contains("/opt/ml, which could not be laid over"),
+            run.stdout.contains("/opt/ml, which could not be mounted"),
             "{}",
             run.seen()
         );

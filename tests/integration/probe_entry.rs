@@ -75,21 +75,21 @@ fn a_script_runs_under_the_probe_as_it_would_by_itself() {
         .complained("not measured by the probe: it cannot run here");
     let with = run(&probed, "src/train.py").ended_with(7);
 
-    let told = |finished: &Finished| -> Value {
-        let mut told: Value =
+    let seen = |finished: &Finished| -> Value {
+        let mut seen: Value =
             serde_json::from_str(finished.stdout.lines().next().unwrap()).unwrap();
         // The folders differ.
-        told["cwd"].take();
-        told
+        seen["cwd"].take();
+        seen
     };
-    assert_eq!(told(&with), told(&without));
-    let env = &told(&with)["env"];
+    assert_eq!(seen(&with), seen(&without));
+    let env = &seen(&with)["env"];
     assert_eq!(env["CANARY_GATE_MARK"], Value::Null);
     assert_eq!(env["CANARY_GATE_ENTRY_POINT"], Value::Null);
     assert_eq!(env["SM_USER_ENTRY_POINT"], "src/train.py");
     assert_eq!(env["SM_MODULE_NAME"], "src/train");
     assert_eq!(
-        told(&with)["argv"],
+        seen(&with)["argv"],
         serde_json::json!(["src/train.py", "--lr", "0.1", "--name", "a b"])
     );
     let report = report(&with).unwrap();
@@ -179,7 +179,7 @@ signal.pause()
         std::io::Read::read_to_string(&mut stdout, &mut rest).unwrap();
         let code = child.wait().unwrap().code();
         assert!(rest.starts_with("saved\n"), "{rest}");
-        // The probe tells by its code that it was asked to stop.
+        // The probe's exit code says that it was asked to stop.
         let expected = match probe {
             Probe::Real => 143,
             _ => 0,

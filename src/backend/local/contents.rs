@@ -1,5 +1,5 @@
-//! The key of local data. A file system tells of no content whether it is another one, and a time of change says nothing
-//! after a checkout, so every file is read.
+//! The key of local data. A file system does not report whether a content changed, and a modification time says nothing after
+//! a checkout, so every file is read.
 
 use std::fs::File;
 use std::io::Read;
@@ -26,7 +26,7 @@ struct ContentChannel {
     objects: Objects,
 }
 
-/// Ends the reading when nobody waits for it any more.
+/// Ends the reading when its result is not awaited any more.
 struct StopWhenDropped(Arc<AtomicBool>);
 
 impl Drop for StopWhenDropped {
@@ -103,7 +103,7 @@ fn digest(
                     channel.name,
                     path.display()
                 ),
-                "let nothing change the data while the gate looks at them",
+                "keep the data unchanged while the gate reads them",
                 source,
             )
         })?;
@@ -123,7 +123,7 @@ fn read(
 ) -> Result<(u64, [u8; 32]), std::io::Error> {
     // A pipe in its place would never be opened.
     if !path.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no file any more"));
+        return Err(std::io::Error::other("it is not a file any more"));
     }
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
@@ -144,12 +144,9 @@ fn read(
     }
 }
 
-/// Nobody reads it: whoever asked is gone.
+/// Never shown: whoever asked is gone.
 fn given_up() -> BackendError {
-    BackendError::new(
-        "the data were not read to their end",
-        "start the gate again",
-    )
+    BackendError::new("the data were not read completely", "start the gate again")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How a host's process ended, in the words of a measurement: the training code's failure told apart from ours.
+//! How a host's process ended, in the words of a measurement. A failure of the training code is told apart from ours.
 
 use crate::measurement::Outcome;
 use crate::probe::Ending;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_is_told_as_a_shell_tells_it() {
+    fn a_signal_is_reported_as_a_shell_does() {
         assert!(matches!(
             ended(&Ending::Signaled { signal: 11 }, None, None),
             Outcome::Failed {

@@ -91,7 +91,8 @@ impl LocalBackend {
         Ok(self.workspace.get_or_init(|| workspace))
     }
 
-    /// Lays out one host: source, data, config files. Gives back how long the data took, and which files are linked.
+    /// Prepares the folders of one host: source, data, config files. Returns how long the data took, and which files are
+    /// linked.
     fn lay_out(
         &self,
         container: &Container<'_>,
@@ -225,7 +226,7 @@ impl LocalBackend {
         let mut notes = notes(&outcome, &results);
         let step_seconds = match step_time(job, &results) {
             Some(Ok(seconds)) => Some(seconds),
-            // A run that broke off may have had no step to tell of.
+            // A run that broke off may have had no step.
             Some(Err(why)) if outcome == Outcome::Completed => {
                 notes.push(why);
                 None
@@ -434,7 +435,7 @@ fn shards(job: &Job, run: &CanaryRun, hosts: &[String]) -> Vec<Vec<ChannelData>>
         .collect()
 }
 
-/// `capacity` tells a machine that ran out of memory from a program that gave itself a limit.
+/// `capacity` distinguishes a machine that ran out of memory from a program that set itself a limit.
 fn host_outcome(result: &HostResult, root: &std::path::Path, capacity: &Capacity) -> Outcome {
     let Some(report) = &result.report else {
         return Outcome::Stopped;
@@ -470,7 +471,7 @@ fn notes(outcome: &Outcome, results: &[HostResult]) -> Vec<String> {
             && result.tail.mentions("/opt/ml")
         {
             notes.push(format!(
-                "The script uses /opt/ml, which could not be laid over its file system here ({reason}); let it read SM_MODEL_DIR and SM_CHANNEL_*, or allow user namespaces."
+                "The script uses /opt/ml, which could not be mounted for it on this machine ({reason}); let it read SM_MODEL_DIR and SM_CHANNEL_*, or allow user namespaces."
             ));
             break;
         }

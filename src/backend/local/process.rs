@@ -236,7 +236,7 @@ pub(super) async fn run(
         )),
         (_, None) => Err(BackendError::new(
             "the probe did not keep its time limit; it and the training code were ended",
-            "something stopped it: does the training code send signals to its parent?",
+            "check whether the training code sends signals to its parent process",
         )),
     }
 }
@@ -260,7 +260,7 @@ fn command(host: &HostCommand<'_>) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A Ctrl-C at the terminal reaches the gate alone; the gate tells the probe.
+        // A Ctrl-C at the terminal reaches the gate alone; the gate passes it on to the probe.
         .process_group(0);
     command
 }
@@ -274,15 +274,15 @@ fn without_report(host: &HostCommand<'_>, tail: &LogTail, status: ExitStatus) ->
     match status.code() {
         Some(NOT_EXECUTABLE | NOT_FOUND) => BackendError::new(
             format!("the command could not be run: {said}"),
-            "check the job's `training.command`; it runs in a copy of the source with an environment built from nothing",
+            "check the job's `training.command`; it runs in a copy of the source, and gets few of the gate's variables: `--pass-env NAME` adds one",
         ),
         Some(_) => BackendError::new(
             format!("what the canary used could not be recorded: {said}"),
-            "see that the disk has space left, and that the training code leaves .canary-gate alone",
+            "check that the disk has space left, and that the training code does not change `.canary-gate`",
         ),
         None => BackendError::new(
             format!("the probe was killed ({status}); what it had started was ended"),
-            "something killed it: the training code itself, or the kernel for lack of memory",
+            "check whether the machine ran out of memory, and whether the training code kills other processes",
         ),
     }
 }

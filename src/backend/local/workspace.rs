@@ -1,6 +1,6 @@
 //! The folders of local runs: one workspace for a run of the gate, a sandbox in it for each canary, removed when done.
 //!
-//! A workspace is locked while its gate lives, so that the next start can tell a dead one's leftovers and remove them.
+//! A workspace is locked while its gate lives, so that the next start recognizes the leftovers of a dead one and removes them.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{Read, Write};
@@ -89,7 +89,7 @@ impl Drop for Workspace {
     }
 }
 
-/// Removes workspaces whose gate is gone: nobody holds their lock.
+/// Removes workspaces whose gate is gone: those that are not locked.
 fn remove_dead(work: &Path) {
     for entry in fs::read_dir(work).into_iter().flatten().flatten() {
         let Ok(lock) = File::open(entry.path().join("lock")) else {
@@ -215,7 +215,7 @@ impl LinkedFile {
 }
 
 /// Puts the objects of a channel, whose files lie at or below `from`, into `to`: small ones copied, large ones linked.
-/// Gives back those that are linked.
+/// Returns those that are linked.
 pub(super) fn place_objects(
     from: &Path,
     objects: &Objects,
@@ -243,7 +243,7 @@ pub(super) fn place_objects(
                     "the data file {} has changed since it was listed",
                     source.display()
                 ),
-                "the data must stay as it is while canaries run; run the gate again",
+                "keep the data unchanged while canaries run, and run the gate again",
             ));
         }
         if object.bytes.0 <= COPIED_UP_TO {
@@ -276,7 +276,7 @@ pub(super) fn copy_source(from: &Path, files: &[PathBuf], to: &Path) -> Result<(
 fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
     let help = match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            "free some space; canaries are laid out beside the spec, in .canary-gate"
+            "free some space; canaries run in folders beside the spec, in `.canary-gate`"
         }
         _ => "make the folder writable for the user that runs the gate",
     };
@@ -286,7 +286,7 @@ fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
 fn cannot_read(path: &Path, source: std::io::Error) -> BackendError {
     let help = match source.kind() {
         std::io::ErrorKind::StorageFull => {
-            "free some space; canaries are laid out beside the spec, in .canary-gate"
+            "free some space; canaries run in folders beside the spec, in `.canary-gate`"
         }
         _ => "make it readable for the user that runs the gate",
     };

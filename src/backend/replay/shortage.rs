@@ -13,7 +13,7 @@ use crate::units::{Fraction, Percent};
 
 /// Shares that differ by less may have been meant.
 const NEAR_SHARE: f64 = 0.2;
-/// More names help nobody.
+/// More names do not help.
 const NAMES_SHOWN: usize = 10;
 
 impl RecordedRuns {
@@ -169,7 +169,7 @@ fn tally(fractions: impl Iterator<Item = Fraction>) -> Vec<(Fraction, u32)> {
     counts
 }
 
-/// A share with enough digits to tell it from others.
+/// A share with enough digits to distinguish it from others.
 fn share(fraction: Fraction) -> String {
     Percent((fraction.0 * 1e8).round() / 1e6).exact()
 }

@@ -86,7 +86,7 @@ impl JobSession<'_> {
         Ok(())
     }
 
-    /// Today's prices of these types, as far as the price list may be read and tells them.
+    /// Today's prices of these types, as far as the price list may be read and has them.
     pub(super) async fn read_prices(
         &self,
         kinds: &BTreeSet<&InstanceType>,
@@ -108,7 +108,7 @@ impl JobSession<'_> {
                     Ok(page) => list.extend(page.price_list.unwrap_or_default()),
                     Err(error) => {
                         let error = CallError::of(PRODUCTS, &error);
-                        self.note(format!("today's prices could not be read, so those built into the program count ({error})"),
+                        self.note(format!("today's prices could not be read, so the built-in prices are used ({error})"),
                         );
                         return prices;
                     }

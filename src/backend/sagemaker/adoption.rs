@@ -14,7 +14,7 @@ use crate::units::Seconds;
 pub(super) enum Adoption {
     /// It is the canary, over or still running.
     Take,
-    /// It tells nothing of the canary: go on to the next attempt.
+    /// Its result does not count for the canary: go on to the next attempt.
     Next,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn adopt(
             .zip(run.max_runtime)
             .is_some_and(|(had, wanted)| had.0 + 1.0 >= wanted.0)
     };
-    let tells = match &found.state {
+    let has_result = match &found.state {
         // What runs already is this run's own, or may run as long as this one would.
         JobState::Running { .. } if is_own || is_as_long() => return Adoption::Take,
         JobState::Completed => true,
@@ -59,7 +59,7 @@ pub(super) fn adopt(
             .or(found.created_at)
             .is_some_and(|end| age(end, now).0 <= job.canary.reuse.0)
     };
-    if tells && (policy == ReusePolicy::Own || is_young()) {
+    if has_result && (policy == ReusePolicy::Own || is_young()) {
         Adoption::Take
     } else {
         Adoption::Next

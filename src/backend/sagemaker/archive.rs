@@ -90,7 +90,7 @@ fn pack_within(
         check_name(&entry.name)?;
         let name = entry.name.clone();
         if sorted.insert(name.clone(), entry).is_some() {
-            return Err(taken(&name, "is there twice"));
+            return Err(taken(&name, "occurs twice"));
         }
     }
     check_folders(&sorted)?;
@@ -195,7 +195,7 @@ fn unreadable(name: &str, source: io::Error) -> BackendError {
 fn unpackable(name: &str, source: io::Error) -> BackendError {
     BackendError::io(
         format!("the source cannot be packed, at {name:?}"),
-        "rename the file if its name is unusual",
+        "rename the file, or let git ignore it",
         source,
     )
 }

@@ -62,7 +62,7 @@ impl SagemakerBackend {
     }
 
     /// At the end of a run of the gate: stops every job of this run that is left, such as one that a killed gate started and
-    /// that this one did not ask for again. Gives back how many there were.
+    /// that this one did not ask for again. Returns how many there were.
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ impl SagemakerBackend {
         tokio::select! {
             finished = finishing => finished,
             () = limit => Err(BackendError::transient(
-                "AWS did not tell in time whether training jobs of this run are left",
-                "look with `canary-gate sweep --dry-run`; each ends at its time limit",
+                "AWS did not answer in time, so training jobs of this run may be left",
+                "list them with `canary-gate sweep --dry-run`; each ends at its time limit",
             )),
         }
     }
@@ -156,7 +156,7 @@ impl ReadyJob<'_> {
         for place in places {
             if let Err(error) = staging::remove(&self.backend.aws().s3, &place).await {
                 tracing::warn!("{}; {}", error.what, error.help);
-                self.note(format!("what canaries wrote below {output} could not all be removed; canary-gate sweep tries again"),
+                self.note(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"),
                 );
             }
         }
@@ -165,7 +165,7 @@ impl ReadyJob<'_> {
 
 fn say_left(name: &JobName) {
     tracing::warn!(
-        "what was placed in S3 for {name} could not be removed in time; `canary-gate sweep` does it"
+        "what was placed in S3 for {name} could not be removed in time; `canary-gate sweep` removes it"
     );
 }
 

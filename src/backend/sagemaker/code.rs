@@ -39,12 +39,12 @@ impl JobSession<'_> {
             && (channels >= MOST_CHANNELS || is_taken)
         {
             self.note(format!(
-                "canaries run without a probe: it comes on a channel of its own, {}, and {}",
+                "canaries run without a probe: it needs a channel of its own, `{}`, and {}",
                 probe::CHANNEL,
                 if is_taken {
-                    "the job has one of that name"
+                    "the job has a channel of that name"
                 } else {
-                    "all 20 are taken"
+                    "the job has all 20 channels that SageMaker allows"
                 }
             ));
         } else if let (ProbePolicy::Command(words), Some(program)) = (&job.canary.probe, &probe) {
@@ -89,7 +89,7 @@ impl JobSession<'_> {
             Ok(command) => command,
             Err(why) => {
                 self.note(format!(
-                    "canaries run without a probe: canary.probe.command does not fit, {why}"
+                    "canaries run without a probe: `canary.probe.command` cannot be used: {why}"
                 ));
                 return Ok(ProbeWay::None);
             }
@@ -151,7 +151,7 @@ impl JobSession<'_> {
         if job.canary.probe == ProbePolicy::ScriptMode
             && job.training.sagemaker.entry_point.is_none()
         {
-            unfit("probe: true is for script mode, and the job has no entry_point; write probe: {command: […]}".to_owned());
+            unfit("`probe: true` is for script mode, and the job has no `entry_point`; write `probe: {command: […]}`".to_owned());
             return None;
         }
         let bytes = match fs::read(&self.backend.program) {

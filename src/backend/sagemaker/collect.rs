@@ -132,7 +132,7 @@ impl ReadyJob<'_> {
             );
         }
         if usage.is_empty() {
-            notes.push("no metric of this canary came in time".to_owned());
+            notes.push("no metric of this canary arrived in time".to_owned());
         }
         Collected {
             usage,
@@ -321,7 +321,7 @@ impl ReadyJob<'_> {
         let hosts = host_names(run.instance.total_count());
         let mut tail = Vec::new();
         for host in &hosts {
-            // A failure is told all the same; its log is in CloudWatch.
+            // The failure is reported without it; its log is in CloudWatch.
             let lines = self
                 .backend
                 .last_log_lines(&name, host, Some(LOG_LINES))

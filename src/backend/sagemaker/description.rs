@@ -17,8 +17,8 @@ const SLOW_START: Seconds = Seconds(30.0);
 /// Statuses that someone invents are shown, but not at any length.
 const LONGEST_STATUS: usize = 40;
 
-/// How far a training job is. SageMaker's statuses are open sets: one that nobody knows yet counts as running, so that
-/// the job is watched on.
+/// How far a training job is. SageMaker's statuses are open sets: an unknown one counts as running, so that the job is watched
+/// on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JobState {
     /// With a few words for progress lines.
@@ -33,7 +33,7 @@ pub(super) enum JobState {
     /// Asked to stop, and not billed much longer.
     Stopping,
     Stopped {
-        /// By SageMaker, at `MaxRuntimeInSeconds`, and by nobody else.
+        /// By SageMaker, at `MaxRuntimeInSeconds`; false if a person or the gate stopped it.
         max_runtime_exceeded: bool,
     },
     Deleting,
@@ -74,7 +74,7 @@ pub(super) struct JobDescription {
     pub(super) created_at: Option<Timestamp>,
     pub(super) started_at: Option<Timestamp>,
     pub(super) ended_at: Option<Timestamp>,
-    /// Absent where it cannot be told; see [`start`].
+    /// Absent where it is unknown; see [`start`].
     pub(super) start: Option<Start>,
     /// What it really ran on.
     pub(super) instance: Option<InstanceConfiguration>,
@@ -157,7 +157,7 @@ fn state(job: &DescribeTrainingJobOutput) -> JobState {
             .iter()
             .any(|one| one.status().is_some_and(|s| s.as_str() == RUNTIME_EXCEEDED));
     match status {
-        // An algorithm that saves its model when it is told to stop ends well, but its time is the limit's.
+        // An algorithm that saves its model when it is asked to stop ends well, but its time is the limit's.
         "Completed" if max_runtime_exceeded => JobState::Stopped {
             max_runtime_exceeded,
         },
@@ -199,8 +199,8 @@ fn phase(status: &str) -> String {
 /// Whether the machine was fresh.
 ///
 /// A description does not say it: `WarmPoolStatus` is about what becomes of the job's own machines afterwards. Only the
-/// description of the job before names its successor. So it is told from how long the machines took: a slow start is a
-/// cold one. A quick start is a warm one only where the job takes part in pools, else it stays open.
+/// description of the job before names its successor. So the time that the machines took decides: a slow start is a cold one.
+/// A quick start is a warm one only if the job takes part in pools, else it is unknown.
 fn start(
     provisioning: Option<Seconds>,
     resources: Option<&types::ResourceConfig>,

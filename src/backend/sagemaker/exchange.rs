@@ -7,7 +7,7 @@ use std::thread;
 use aws_sdk_sagemaker::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sagemaker::{Client, Config};
 
-/// Lets `call` make one request, answers it, and gives back the request's body and what became of the call.
+/// Lets `call` make one request and answers it. Returns the request's body and the result of the call.
 pub(super) fn exchange<T, F>(answer: &'static str, call: impl FnOnce(Client) -> F) -> (String, T)
 where
     F: Future<Output = T>,

@@ -36,11 +36,11 @@ pub(super) enum FailureClass {
     Capacity,
     /// SageMaker itself failed.
     Internal,
-    /// The data, the role, the image, the VPC: a person must mend it. The text is SageMaker's, without its class.
+    /// The data, the role, the image or the VPC: a person must correct it. The text is SageMaker's, without its class.
     Configuration {
         text: String,
     },
-    /// A class that nobody knows yet, or none. The whole text.
+    /// An unknown class, or none. The whole text.
     Unknown {
         text: String,
     },
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_in_many_ways() {
+    fn a_lack_of_memory_has_many_names() {
         for reason in [
             "ClientError: Please use an instance type with more memory, or reduce the size of job data processed on an instance.",
             "ClientError: Artifact upload failed:ClientError: Out of Memory. Please use a larger instance",

@@ -21,7 +21,7 @@ pub(super) struct Found {
     pub(super) is_own: bool,
     /// Created by this process.
     pub(super) is_new: bool,
-    /// Nobody else waits for it as part of this run.
+    /// No other process waits for it as part of this run.
     pub(super) may_stop: bool,
 }
 
@@ -39,7 +39,7 @@ impl Found {
 /// What there is of a canary.
 pub(super) enum Known {
     Job(Found),
-    /// The name of the attempt that nobody has made.
+    /// The name of the first attempt that was not made.
     Free(JobName),
 }
 

@@ -25,8 +25,8 @@ use crate::backend::BackendError;
 pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, BackendError> {
     if JobName::parse(name).is_some() {
         return Err(BackendError::new(
-            format!("{name} is a canary of this gate, which tells little of the full run"),
-            "name a training job of the full data",
+            format!("{name} is a canary, and a spec describes the full run"),
+            "name a training job that ran on the full data",
         ));
     }
     let aws = Aws::load(region, 1.0)
@@ -65,7 +65,7 @@ fn refusal(error: &CallError, name: &str, region: &str) -> BackendError {
         return BackendError::new(
             format!("there is no training job `{name}` in {region}"),
             format!(
-                "name another region with `--region`; what there is tells `aws sagemaker list-training-jobs --region {region}`"
+                "name another region with `--region`, or find the name with `aws sagemaker list-training-jobs --region {region}`"
             ),
         );
     }

@@ -76,7 +76,7 @@ impl ReadyJob<'_> {
                 Known::Free(name) => name,
                 Known::Job(found) => {
                     watcher.report(CanaryProgress::Fact(&format!(
-                        "training job {}, there already",
+                        "training job {}, already there",
                         found.name
                     )));
                     return Ok(LaunchOutcome::Job(found));
@@ -112,14 +112,14 @@ impl ReadyJob<'_> {
         }
         Err(BackendError::transient(
             format!(
-                "training jobs named {}… are taken and yet not found",
+                "the training job names {}… are taken, but no such job is found",
                 first.stem()
             ),
             "start the check again later",
         ))
     }
 
-    /// Stops what a try whose answer was lost may have started of this canary, and nobody waits for.
+    /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.
     async fn stop_unwatched(&self, name: &JobName) {
         let names: Vec<JobName> = self
             .backend

@@ -1,7 +1,7 @@
 //! What lies in a channel on S3: every object whose key begins as its uri says, as SageMaker takes them.
 //!
 //! A prefix is not a folder: `s3://bucket/train` also matches `train-old/part-0`. SageMaker would read that too, so where
-//! both are there the listing ends with an error that says what to write, and nobody measures other data than was meant.
+//! both are there the listing ends with an error that says what to write, and no other data than was meant is measured.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
@@ -115,7 +115,7 @@ impl<'a> Pages<'a> {
             let written = object.key().unwrap_or_default();
             if is_encoded {
                 let key = decoded(written);
-                let key = key.ok_or_else(|| self.nonsense("a key that is no text"))?;
+                let key = key.ok_or_else(|| self.nonsense("a key that is not text"))?;
                 self.object(key, object)?;
             } else {
                 self.object(written.to_owned(), object)?;
@@ -126,7 +126,7 @@ impl<'a> Pages<'a> {
         }
         let next = page.next_continuation_token().unwrap_or_default();
         if next.is_empty() {
-            return Err(self.nonsense("that there are more keys, and not how to get them"));
+            return Err(self.nonsense("more keys without a token to get them by"));
         }
         if self.token.as_deref() == Some(next) {
             return Err(self.nonsense("the same page again"));
@@ -239,7 +239,7 @@ impl<'a> Pages<'a> {
         let Some((kinship, _)) = self.kinship else {
             return Err(BackendError::new(
                 format!("{}: there are no objects in {}", self.field, self.shown()),
-                "look for a typing error with `aws s3 ls`; prefixes know upper and lower case and do not begin with `/`",
+                "check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`",
             ));
         };
         let base = match (kinship, prefix.rfind('/')) {
@@ -260,7 +260,7 @@ impl<'a> Pages<'a> {
         shown(&self.uri.to_string())
     }
 
-    /// An endpoint that is broken, or is none of S3.
+    /// An endpoint that is broken, or that does not serve S3.
     fn nonsense(&self, what: &str) -> BackendError {
         BackendError::new(
             format!("{}: S3 listed {what} in {}", self.field, self.shown()),

@@ -71,7 +71,7 @@ pub struct RunTags {
     pub is_exclusive: bool,
     /// Whether an earlier process had this value, and may have left jobs.
     pub is_resumed: bool,
-    /// The value of the tag `canary-gate:repository`; absent where nobody names it.
+    /// The value of the tag `canary-gate:repository`; absent if the repository is unknown.
     pub repository: Option<String>,
     pub reuse: ReusePolicy,
 }
@@ -107,7 +107,7 @@ pub struct SagemakerBackend {
     tags: RunTags,
     /// The program that runs as the probe in a container.
     program: PathBuf,
-    /// Made anew where credentials expire.
+    /// Made again when credentials expire.
     aws: RefCell<Aws>,
     pace: Pace,
     /// Training jobs that this run is to stop, and that may still be running.
@@ -151,7 +151,7 @@ impl Backend for SagemakerBackend {
             let stopped = self.stop_the_rest(cancellation).await?;
             let jobs = if stopped == 1 { "job" } else { "jobs" };
             Ok((stopped > 0).then(|| {
-                format!("stopped {stopped} training {jobs} of this run that nobody waits for")
+                format!("stopped {stopped} training {jobs} of this run that no process waits for")
             }))
         })
     }

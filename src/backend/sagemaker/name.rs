@@ -7,7 +7,7 @@ use std::fmt;
 
 /// What every name begins with; a sweep looks for it.
 const PREFIX: &str = "cg-";
-/// Of the job's own name, for a reader. Jobs that begin alike are told apart by the key.
+/// Of the job's own name, for a reader. Jobs whose names begin alike differ in the key.
 const JOB_LENGTH: usize = 24;
 /// Hex digits of the canary key.
 const KEY_LENGTH: usize = 16;

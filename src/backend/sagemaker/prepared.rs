@@ -19,7 +19,7 @@ pub(super) struct PreparedJob {
     pub(super) probe: ProbeWay,
     /// FastFile channels with an object that S3 does not copy: all canaries read them in File mode.
     pub(super) too_large_to_copy: BTreeSet<String>,
-    /// How many canaries at a time the quota allows, by instance type; absent where nobody says.
+    /// How many canaries at a time the quota allows, by instance type; absent where the quota is unknown.
     pub(super) quotas: BTreeMap<InstanceType, u32>,
 }
 
@@ -85,7 +85,7 @@ impl PreparedJob {
 /// Not to be guessed by a script before it runs.
 fn mark() -> String {
     use std::hash::{BuildHasher, Hasher};
-    // Keyed by the system's own randomness, anew each time.
+    // Keyed by the system's own randomness, another each time.
     let half = || std::hash::RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())
 }

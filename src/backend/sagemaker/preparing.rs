@@ -101,7 +101,9 @@ impl JobSession<'_> {
                     ) {
                         return Err(error.to_error("read the quotas").into());
                     }
-                    self.note(format!("the quotas could not be read ({error})"));
+                    self.note(format!(
+                        "the quotas could not be read, so canaries start without regard to them ({error})"
+                    ));
                     return Ok(found);
                 }
             };

@@ -14,7 +14,7 @@ const LONGEST_PRODUCT: usize = 1 << 20;
 /// Many times what the dearest machine costs.
 const HIGHEST: f64 = 100_000.0;
 
-/// What to ask GetProducts for, so that it tells the training price of one type in one region.
+/// The filters with which GetProducts returns the training price of one type in one region.
 pub(in crate::backend) fn filters(instance_type: &InstanceType, region: &str) -> Vec<Filter> {
     [
         ("productFamily", "ML Instance"),
@@ -70,9 +70,9 @@ pub(in crate::backend) fn parse(
 fn is_of(product: &Value, instance_type: &InstanceType, region: &str) -> bool {
     let attributes = &product["product"]["attributes"];
     let is = |names: [&str; 2], wanted: &str| {
-        let mut told = names.iter().filter_map(|name| attributes[name].as_str());
-        let first = told.next();
-        first == Some(wanted) && told.all(|value| value == wanted)
+        let mut values = names.iter().filter_map(|name| attributes[name].as_str());
+        let first = values.next();
+        first == Some(wanted) && values.all(|value| value == wanted)
     };
     attributes["regionCode"].as_str() == Some(region)
         && is(["component", "platoinstancetype"], COMPONENT)

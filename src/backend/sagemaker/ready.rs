@@ -37,7 +37,7 @@ impl ReadyJob<'_> {
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
                     watcher.report(CanaryProgress::Fact(
-                        "an error of SageMaker's own; trying again",
+                        "an internal error of SageMaker; trying again",
                     ));
                     self.tidy(&found, watcher).await;
                     continue;

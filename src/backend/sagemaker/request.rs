@@ -93,7 +93,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
     let output = types::OutputDataConfig::builder()
         .s3_output_path(launch.output)
         .set_kms_key_id(training.sagemaker.output_kms_key.clone())
-        // Nobody keeps a canary's model: what it takes to pack it is no part of the full run's law.
+        // A canary's model is not kept: the time to pack it is no part of the full run's law.
         .compression_type(types::OutputCompressionType::None);
     let limit = types::StoppingCondition::builder()
         .max_runtime_in_seconds(max_runtime(launch.run, launch.job.canary.max_runtime));

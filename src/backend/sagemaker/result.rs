@@ -80,7 +80,7 @@ impl ReadyJob<'_> {
     }
 }
 
-/// How the canary ended; an error where the job could not do what it was asked, and a person must mend that.
+/// How the canary ended; an error if the job could not run as configured, which a person must correct.
 fn outcome(
     description: &JobDescription,
     job: &Job,
@@ -99,7 +99,7 @@ fn outcome(
                         "jobs.{}: SageMaker could not run the training job {}: {text}",
                         job.name, found.name
                     ),
-                    "check training.role (may it read the data and write the output?), training.image, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
+                    "check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
                 ));
             }
             failure::outcome(&class).unwrap_or(Outcome::PlatformError)
@@ -120,7 +120,7 @@ fn measurement(
     let mut notes = collected.notes;
     if retries.lost.0 > 0.0 {
         notes.push(format!(
-            "an earlier try was broken off by an error of SageMaker's own after {}, which are billed too",
+            "an internal error of SageMaker ended an earlier attempt after {}, which is billed too",
             retries.lost
         ));
     }

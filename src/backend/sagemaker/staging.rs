@@ -27,7 +27,7 @@ pub(super) const LARGEST_COPY: Bytes = Bytes(5 * Bytes::GIB);
 /// Below a job's output: what is staged for its canaries.
 pub(super) const STAGES: &str = "cg-stage/";
 
-/// Where the samples of one canary are put: `<output>/cg-stage/<canary's job>/`. Nobody else writes below it.
+/// The place of one canary's samples: `<output>/cg-stage/<canary's job>/`. Nothing else is written below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StagedSample(S3Uri);
 
@@ -202,7 +202,7 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
     // The beginning of a name, or none at all, is more than anybody staged.
     if !place.key.ends_with('/') {
         return Err(BackendError::new(
-            format!("{place} is no folder, so nothing below it is removed"),
+            format!("{place} is not a folder, so nothing below it is removed"),
             "this is a bug of canary-gate; please report it",
         ));
     }
@@ -245,7 +245,7 @@ pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), BackendErro
         delete(s3, &request, keys, &mut kept).await?;
         let next = page.next_continuation_token().map(str::to_owned);
         if !page.is_truncated().unwrap_or(false) || next.is_none() || next == token {
-            return kept.told(place);
+            return kept.into_result(place);
         }
         token = next;
     }
@@ -264,7 +264,8 @@ impl Kept {
         self.first.get_or_insert_with(why);
     }
 
-    fn told(self, place: &S3Uri) -> Result<(), BackendError> {
+    /// An error if an object is left.
+    fn into_result(self, place: &S3Uri) -> Result<(), BackendError> {
         let Some(first) = self.first else {
             return Ok(());
         };

@@ -13,7 +13,7 @@ pub(super) const JOB_TAG: &str = "canary-gate:job";
 pub(super) const REPOSITORY_TAG: &str = "canary-gate:repository";
 pub(super) const EXPIRES_TAG: &str = "canary-gate:expires";
 
-/// After its time limit a job may still wait for machines; after this, too, it is nobody's.
+/// After its time limit a job may still wait for machines; after this time, too, no run waits for it.
 const GRACE: Seconds = Seconds(6.0 * 3600.0);
 
 const LIST_TAGS: Call<'_> = Call("sagemaker:ListTags");

@@ -21,7 +21,7 @@ const EXPIRED_LOOKS: u32 = 4;
 const MISSING_LOOKS: u32 = 4;
 /// For download, upload and what SageMaker needs beside a job's time limit.
 const LATENESS: Seconds = Seconds(6.0 * 3600.0);
-/// Looks at a job that is over until its times are told.
+/// Looks at a job that is over, until its times are there.
 const LOOKS_FOR_TIMES: u32 = 5;
 /// A canary that has no machine by then will hardly get one; waiting is not billed, but it holds up the check.
 const LONGEST_WAIT: Seconds = Seconds(3600.0);
@@ -33,8 +33,7 @@ pub(super) enum WatchEnd {
     /// Out of sight, or beyond hope.
     Lost {
         error: BackendError,
-        /// There is nothing to stop: the job is gone, or with expired credentials nobody could, and the next start goes on
-        /// with it.
+        /// There is nothing to stop: the job is gone, or the credentials have expired and the next start goes on with it.
         is_left: bool,
     },
     /// The job is over.
@@ -44,12 +43,12 @@ pub(super) enum WatchEnd {
 }
 
 impl ReadyJob<'_> {
-    /// Waits until the job is over; tells each change of its status.
+    /// Waits until the job is over; reports each change of its status.
     pub(super) async fn watch(&self, found: &Found, watcher: &Watcher<'_>) -> WatchEnd {
         let name = found.name.to_string();
         let _watched = Watched::begin(&self.watched, &name);
         let mut troubles = Troubles::default();
-        let mut told = String::new();
+        let mut reported = String::new();
         let mut looks_for_times = 0;
         let mut missing = 0;
         for look in 0.. {
@@ -112,16 +111,16 @@ impl ReadyJob<'_> {
                 return WatchEnd::Lost {
                     is_left: false,
                     error: BackendError::transient(
-                        format!("the training job {name} is not over long after its time limit"),
+                        format!("the training job {name} still runs long after its time limit"),
                         "look at it in SageMaker, then start the check again",
                     ),
                 };
             }
             match &description.state {
                 JobState::Running { phase } => {
-                    if *phase != told {
+                    if *phase != reported {
                         watcher.report(CanaryProgress::Phase(phase));
-                        told.clone_from(phase);
+                        reported.clone_from(phase);
                     }
                     if has_waited_too_long(&description, now) {
                         self.backend.stop_if_ours(found).await;
@@ -182,7 +181,7 @@ impl SagemakerBackend {
         }
     }
 
-    /// Looks for credentials anew: whoever signed in again changed a file.
+    /// Looks for credentials again: whoever signed in again changed a file.
     pub(super) async fn renew(&self) {
         let region = self.aws.borrow().region.clone();
         // The variables that were looked at before have not changed.

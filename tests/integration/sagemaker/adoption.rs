@@ -32,7 +32,7 @@ fn what_is_too_old_or_not_wanted_is_run_anew() {
     gate(&project, &aws, &["run", "--all", "--fresh"]).ended_with(0);
     assert_eq!(created(&aws).len(), 6);
     aws.age_jobs(15.0 * 86_400.0);
-    // A machine that never saw them knows no more than AWS tells.
+    // A machine that never saw them knows only what AWS returns.
     forget(&project);
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let names = created(&aws);
@@ -92,7 +92,7 @@ fn the_source_is_uploaded_once() {
 }
 
 #[test]
-fn what_told_nothing_gets_another_attempt() {
+fn what_gave_no_result_gets_another_attempt() {
     let (project, aws) = project(FIXED);
     aws.train(|job| {
         if job.number() == 1 {

@@ -81,7 +81,7 @@ fn a_killed_gate_is_gone_on_with() {
 }
 
 #[test]
-fn what_a_killed_gate_left_and_nobody_wants_is_stopped() {
+fn what_a_killed_gate_left_and_no_run_wants_is_stopped() {
     let (project, aws) = project(FIXED);
     kill_in_mid_canary(&project, &aws);
     aws.polls(Polls::NextStatus);
@@ -104,9 +104,9 @@ fn a_sweep_shows_first_and_stops_what_is_past_its_time() {
         .ended_with(0)
         .reported("nothing is left behind")
         .reported(&format!("{}  of run {run}", left[0]));
-    gate(&project, &aws, &["sweep", "--run", "nobody"])
+    gate(&project, &aws, &["sweep", "--run", "unknown"])
         .ended_with(0)
-        .reported("no job of run nobody is in progress");
+        .reported("no job of run unknown is in progress");
     gate(&project, &aws, &["sweep", "--run", &run, "--dry-run"])
         .ended_with(0)
         .reported(&left[0]);

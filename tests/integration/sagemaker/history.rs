@@ -59,7 +59,7 @@ fn training_that_became_slower_is_a_drift_on_any_machine() {
     gate(&project, &aws, &["drift"])
         .ended_with(12)
         .reported("churn drifted");
-    assert_eq!(created(&aws).len(), 12, "each check measures anew");
+    assert_eq!(created(&aws).len(), 12, "each check measures again");
     gate(&project, &aws, &["drift", "--from-history"]).ended_with(12);
     assert_eq!(created(&aws).len(), 12);
 }
@@ -77,7 +77,7 @@ fn a_history_that_may_not_be_read_costs_nothing() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_told_and_is_in_the_report() {
+fn what_cannot_be_kept_is_an_error_and_is_in_the_report() {
     let (project, aws) = shared();
     aws.fail(Operation::PutObject)
         .about(BUCKET)
@@ -113,7 +113,7 @@ fn a_record_that_was_cut_short_is_named_and_its_canary_found_another_way() {
 }
 
 #[test]
-fn data_that_grew_are_told_as_the_cause() {
+fn data_that_grew_are_the_cause() {
     let (project, aws) = shared();
     gate(&project, &aws, &["drift"]).ended_with(0);
     for index in 100..160 {

@@ -77,7 +77,7 @@ fn gate(project: &Project, aws: &FakeAws, arguments: &[&str]) -> Finished {
     })
 }
 
-/// A machine that never saw the canaries, and knows no more of them than AWS tells.
+/// A machine that never saw the canaries, and knows of them only what AWS returns.
 fn forget(project: &Project) {
     std::fs::remove_dir_all(project.path(".canary-gate")).unwrap();
 }

@@ -100,7 +100,7 @@ fn without_a_price_nothing_is_launched() {
 }
 
 #[test]
-fn a_quota_of_nothing_is_told_before_a_canary() {
+fn a_quota_of_nothing_is_reported_before_a_canary() {
     let (project, aws) = project(FIXED);
     aws.quota("ml.m5.xlarge for training job usage", 0.0);
     gate(&project, &aws, &["run", "--all"])
@@ -177,7 +177,7 @@ fn each_call_may_be_denied() {
 }
 
 #[test]
-fn copies_that_may_not_be_made_are_told_before_a_canary() {
+fn copies_that_may_not_be_made_are_reported_before_a_canary() {
     let (project, aws) = edited(
         FIXED,
         "s3://data/churn/train/",

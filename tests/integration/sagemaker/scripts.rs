@@ -106,7 +106,7 @@ fn slow_the_quickstart_is_judged_on_sagemaker_as_it_is_locally() {
 }
 
 #[test]
-fn a_script_that_raises_is_told_with_its_last_line() {
+fn a_script_that_raises_is_reported_with_its_last_line() {
     let (project, aws) = project(FIXED);
     aws.run_scripts(1.0);
     project.write("code/train.py", "raise KeyError('age')\n");

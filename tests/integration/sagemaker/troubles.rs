@@ -20,7 +20,7 @@ fn throttling_is_waited_out() {
 }
 
 #[test]
-fn throttled_to_the_end_is_unknown() {
+fn a_call_that_is_throttled_every_time_is_unknown() {
     let (project, aws) = project(FIXED);
     aws.fail(Operation::CreateTrainingJob)
         .with(Fault::Throttled);
@@ -31,7 +31,7 @@ fn throttled_to_the_end_is_unknown() {
 }
 
 #[test]
-fn an_exhausted_quota_is_told_with_its_numbers() {
+fn an_exhausted_quota_is_reported_with_its_numbers() {
     let (project, aws) = project(FIXED);
     aws.fail(Operation::CreateTrainingJob)
         .with(Fault::resource_limit("ml.m5.xlarge", 4, 4, 1));
@@ -125,7 +125,7 @@ fn running_out_of_memory_is_a_result() {
 }
 
 #[test]
-fn data_that_the_role_cannot_read_is_for_a_person_to_mend() {
+fn data_that_the_role_cannot_read_is_for_a_person_to_correct() {
     let (project, aws) = project(FIXED);
     aws.train(|_| {
         Timeline::data_download_failed("AccessDenied on s3://data/churn/train/part-001.csv")
@@ -274,7 +274,7 @@ fn late_metrics_are_waited_for_and_missing_ones_are_missing() {
             .get("memory_percent")
             .is_none()
     );
-    // A written line about memory cannot be told.
+    // A written line of memory is unknown.
     assert_eq!(run.code, 14, "{}", run.seen());
 }
 
@@ -300,7 +300,7 @@ fn a_name_that_is_taken_and_never_found_is_given_up() {
     ));
     gate(&project, &aws, &["run", "--all"])
         .ended_with(14)
-        .complained("are taken and yet not found");
+        .complained("are taken, but no such job is found");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_quota_that_is_freed_late_is_waited_for() {
 }
 
 #[test]
-fn what_was_measured_is_told_also_where_a_later_canary_may_not_be_started() {
+fn what_was_measured_is_reported_also_where_a_later_canary_may_not_be_started() {
     let (project, aws) = project(&FIXED.replace("max_runtime", "parallel: 1, max_runtime"));
     aws.fail(Operation::CreateTrainingJob)
         .since_call(3)

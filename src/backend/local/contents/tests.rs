@@ -127,7 +127,7 @@ fn a_link_counts_as_what_it_leads_to() {
 }
 
 #[test]
-fn what_changes_meanwhile_counts_as_it_was_read_or_is_told() {
+fn what_changes_meanwhile_counts_as_it_was_read_or_is_an_error() {
     let data = Data::new();
     let listed = data.list();
     data.write("data/a.csv", "longer than it was\n");
@@ -140,7 +140,7 @@ fn what_changes_meanwhile_counts_as_it_was_read_or_is_told() {
 }
 
 #[test]
-fn reading_ends_when_nobody_waits_for_it() {
+fn reading_ends_when_it_is_not_awaited() {
     let data = Data::new();
     let channel = ContentChannel {
         name: "train".to_owned(),

@@ -92,7 +92,7 @@ fn names_that_lead_out_of_the_folder_are_refused() {
 #[test]
 fn a_name_stands_for_one_file() {
     let twice = pack([file("a", "1"), file("a", "2")]).unwrap_err();
-    assert_eq!(twice.what, "\"a\" is there twice in the source");
+    assert_eq!(twice.what, "\"a\" occurs twice in the source");
     let both = pack([file("a", ""), file("a-b", ""), file("a/b/c", "")]).unwrap_err();
     assert_eq!(both.what, "\"a\" is a file and a folder in the source");
 }

@@ -68,7 +68,7 @@ fn a_completed_job_says_where_its_time_went() {
 }
 
 #[test]
-fn a_description_tells_which_canary_it_was() {
+fn a_description_says_which_canary_it_was() {
     let job = described!("completed-cold");
     assert_eq!(job.name.as_deref(), Some("canary-run1-p01-r0"));
     assert_eq!(

@@ -32,7 +32,7 @@ pub(super) fn spec(
     page.line(1, &format!("{}:", yaml::text(spec_name(name))));
     page.remark(
         2,
-        "A change of one of these files starts the check. Without the line every file does.",
+        "A change of one of these files triggers the job. Without this key a change of any file does.",
     );
     page.line(
         2,
@@ -47,11 +47,11 @@ pub(super) fn spec(
     machines::write_instance(&mut page, job, instance.as_ref());
     page.remark(
         2,
-        "Other machines to compare; they never change the exit code.",
+        "Other configurations to compare. They never change the exit code.",
     );
     page.line(2, "# alternatives: [ml.c5.4xlarge]");
     page.gap();
-    page.remark(2, "What all canaries of one check may cost.");
+    page.remark(2, "The most that the canaries of one check may cost.");
     page.line(2, "canary: {spend_limit: 5 USD}");
     page.gap();
     machines::budget(&mut page, job, instance.as_ref(), region);

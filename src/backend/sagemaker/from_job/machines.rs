@@ -60,7 +60,7 @@ pub(super) fn write_instance(
 ) {
     page.remark(
         2,
-        "What the full run trains on; the budget is judged on it.",
+        "The machines of the full run. The budget is judged on them.",
     );
     if job
         .resource_config()
@@ -73,7 +73,7 @@ pub(super) fn write_instance(
     }
     match instance {
         None => {
-            page.remark(2, "The job tells no machine that a spec can name.");
+            page.remark(2, "The job has no instance type that a spec can name.");
             page.line(2, "instance: ml.m5.xlarge");
         }
         Some(InstanceConfiguration::Heterogeneous { groups, .. }) => {
@@ -103,7 +103,7 @@ pub(super) fn budget(
 ) {
     page.remark(
         2,
-        "What the full run may take. A line that is likely passed fails the check.",
+        "The limits of the full run. The check fails if one is likely exceeded.",
     );
     let is_completed = job
         .training_job_status()
@@ -116,10 +116,7 @@ pub(super) fn budget(
         .filter(|seconds| is_completed && *seconds > 0)
         .map(|seconds| Seconds(f64::from(seconds)))
     else {
-        page.remark(
-            2,
-            "The job did not complete, so it says nothing of what to allow.",
-        );
+        page.remark(2, "The job did not complete, so no limit follows from it.");
         page.line(2, "# budget: {time: 8h, cost: 50 USD, memory: 90%}");
         return;
     };

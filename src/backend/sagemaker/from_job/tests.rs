@@ -219,7 +219,7 @@ async fn groups_stay_groups() {
 }
 
 #[tokio::test]
-async fn a_job_that_tells_nothing_is_a_spec_to_fill_in() {
+async fn a_job_that_says_nothing_is_a_spec_to_fill_in() {
     let text = text_of("{}").await;
     assert!(text.contains("FILL-IN"));
     // Only the role cannot be read as it stands.

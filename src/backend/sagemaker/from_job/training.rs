@@ -12,7 +12,7 @@ const MOST_TAGS: usize = 47;
 /// Set by the SDK on every job of a script, for the toolkit.
 const PROGRAM: &str = "sagemaker_program";
 const SUBMIT_DIRECTORY: &str = "sagemaker_submit_directory";
-/// Parts of a name whose value is nobody's business.
+/// Parts of a name whose value is a secret.
 const SECRET_NAMES: [&str; 9] = [
     "password",
     "passwd",
@@ -87,7 +87,7 @@ fn image(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
         page.remark(
             3,
             &format!(
-                "The job starts its image with {}; canaries start it as it is.",
+                "The job starts its image with {}; canaries start it with the image's own entry point.",
                 replaced.join(" ")
             ),
         );
@@ -157,7 +157,7 @@ fn environment(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     let Some(variables) = job.environment().filter(|variables| !variables.is_empty()) else {
         return;
     };
-    page.remark(3, "The job's variables. Values are left out, since some may be secret: do not put such into this file.");
+    page.remark(3, "The job's variables. Values are left out, since some may be secret: write no secrets into this file.");
     page.line(3, "# environment:");
     let mut names: Vec<&String> = variables.keys().collect();
     names.sort_unstable();

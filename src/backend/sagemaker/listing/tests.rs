@@ -128,12 +128,12 @@ async fn nothing_there_is_an_error_that_names_the_uri() {
     let only_a_marker = [("b/train/", 0)];
     assert_eq!(
         text_of(list_of(&only_a_marker, "s3://b/train/").await),
-        "jobs.churn.training.channels.train.uri: there are no objects in s3://b/train/ | look for a typing error with `aws s3 ls`; prefixes know upper and lower case and do not begin with `/`"
+        "jobs.churn.training.channels.train.uri: there are no objects in s3://b/train/ | check the prefix with `aws s3 ls`; it is case-sensitive and does not begin with `/`"
     );
 }
 
 #[tokio::test]
-async fn what_s3_refuses_is_told_with_what_to_do() {
+async fn what_s3_refuses_is_reported_with_what_to_do() {
     let refused = async |refusal| {
         let s3 = FakeS3::with(&[]).await;
         s3.buckets().refusals.push(refusal);
@@ -184,7 +184,7 @@ async fn what_s3_refuses_is_told_with_what_to_do() {
     assert_eq!(
         refused(Refusal::new("GET", 503, "SlowDown")).await,
         format!(
-            "{field}: could not list s3://b/train/: AWS throttled s3:ListBucket on arn:aws:s3:::b with the prefix `train/` to the end (SlowDown: no) | start the check again later; it reuses the canaries that completed"
+            "{field}: could not list s3://b/train/: AWS throttled every attempt of s3:ListBucket on arn:aws:s3:::b with the prefix `train/` (SlowDown: no) | start the check again later; it reuses the canaries that completed"
         )
     );
     assert_eq!(
@@ -228,7 +228,7 @@ fn a_broken_endpoint_ends_in_an_error() {
     );
     assert_eq!(
         refused(&[page(&["t/a"], Some(""))]),
-        "f: S3 listed that there are more keys, and not how to get them in s3://b/t/"
+        "f: S3 listed more keys without a token to get them by in s3://b/t/"
     );
     assert_eq!(
         refused(&[page(&["u/a"], None)]),

@@ -114,7 +114,7 @@ pub(in crate::backend) fn window(start: DateTime, end: DateTime) -> (DateTime, D
     )
 }
 
-/// What CloudWatch told.
+/// What CloudWatch returned.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::backend) struct Answer {
     /// One for each host, in the order of `hosts`; a value without a point is absent.

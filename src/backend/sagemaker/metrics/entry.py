@@ -51,7 +51,7 @@ def main():
     probe = os.path.join(here, PROBE)
     entry_point = os.environ.pop("CANARY_GATE_ENTRY_POINT")
     mark = os.environ.pop("CANARY_GATE_MARK", "")
-    # What the toolkit tells about the script it was given.
+    # The toolkit's variables about the script that it was given.
     if "SM_USER_ENTRY_POINT" in os.environ:
         os.environ["SM_USER_ENTRY_POINT"] = entry_point
     if "SM_MODULE_NAME" in os.environ:

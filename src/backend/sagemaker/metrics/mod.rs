@@ -8,10 +8,10 @@ pub(in crate::backend) mod program;
 use crate::measurement::{HostUsage, PeakMemory, Usage, Utilization};
 use crate::units::{Bytes, Percent};
 
-/// Fewer points tell nothing about a 99th percentile: it would be the highest of them.
+/// Fewer points have no 99th percentile: it would be the highest of them.
 const FEWEST_FOR_P99: usize = 100;
 
-/// What each source tells of one host; empty where it tells nothing.
+/// What each source has of one host; empty if it has nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::backend) struct Sources {
     pub(in crate::backend) probe: Usage,
@@ -52,24 +52,24 @@ pub(in crate::backend) struct Host {
     pub(in crate::backend) usage: Usage,
 }
 
-/// The usage of a canary: for each value the host that used most, since it is the one that limits. Where a source tells
-/// of some hosts only, the value says of how many.
+/// The usage of a canary: for each value the host that used most, since it is the one that limits. If a source has only some
+/// of the hosts, the value says how many.
 pub(in crate::backend) fn of_machine(hosts: &[Host]) -> Usage {
     let share = |of: &dyn Fn(&Usage) -> Option<&Utilization>| {
-        let told: Vec<&Utilization> = hosts.iter().filter_map(|host| of(&host.usage)).collect();
-        let most = told
+        let known: Vec<&Utilization> = hosts.iter().filter_map(|host| of(&host.usage)).collect();
+        let most = known
             .iter()
             .max_by(|one, other| one.mean.0.total_cmp(&other.mean.0))?;
         Some(Utilization {
-            source: source(&most.source, told.len(), hosts.len()),
+            source: source(&most.source, known.len(), hosts.len()),
             ..(*most).clone()
         })
     };
-    let told: Vec<&PeakMemory> = hosts
+    let known: Vec<&PeakMemory> = hosts
         .iter()
         .filter_map(|host| host.usage.memory.as_ref())
         .collect();
-    let memory = told.iter().max_by(|one, other| {
+    let memory = known.iter().max_by(|one, other| {
         let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
         percent(one)
             .total_cmp(&percent(other))
@@ -77,7 +77,7 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> Usage {
     });
     Usage {
         memory: memory.map(|most| PeakMemory {
-            source: source(&most.source, told.len(), hosts.len()),
+            source: source(&most.source, known.len(), hosts.len()),
             ..(*most).clone()
         }),
         cpu_percent: share(&|usage| usage.cpu_percent.as_ref()),
@@ -87,11 +87,11 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> Usage {
     }
 }
 
-fn source(source: &str, told: usize, hosts: usize) -> String {
+fn source(source: &str, known: usize, hosts: usize) -> String {
     match hosts {
         0 | 1 => source.to_owned(),
-        _ if told == hosts => format!("{source}, highest of {hosts} hosts"),
-        _ => format!("{source}, highest of {told} of {hosts} hosts"),
+        _ if known == hosts => format!("{source}, highest of {hosts} hosts"),
+        _ => format!("{source}, highest of {known} of {hosts} hosts"),
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_the_host_that_used_most_and_tells_who_was_silent() {
+    fn the_machine_is_the_host_that_used_most_and_says_how_many_were_silent() {
         let host = |name: &str, cpu: Option<f64>, memory: f64| Host {
             name: name.to_owned(),
             group: None,

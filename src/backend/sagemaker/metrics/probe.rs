@@ -17,7 +17,7 @@ pub(in crate::backend) const FILE: &str = "canary-gate-probe";
 pub(in crate::backend) const ENTRY_FILE: &str = "canary_gate_entry.py";
 /// The text of [`ENTRY_FILE`]. It is the same for every job, so that sources keep their hash.
 pub(in crate::backend) const ENTRY: &str = include_str!("entry.py");
-/// The variable that tells [`ENTRY_FILE`] which script to start.
+/// The variable that names the script which [`ENTRY_FILE`] starts.
 pub(in crate::backend) const ENTRY_VARIABLE: &str = "CANARY_GATE_ENTRY_POINT";
 /// The channel of a plain image that brings the probe, in File mode.
 pub(in crate::backend) const CHANNEL: &str = "canary-gate";
@@ -66,7 +66,7 @@ pub(in crate::backend) fn container_command(
     command: &[String],
 ) -> Result<ContainerCommand, String> {
     if command.is_empty() {
-        return Err("it has no word".to_owned());
+        return Err("it is empty".to_owned());
     }
     if command.len() > MOST_WORDS {
         return Err(format!(
@@ -101,7 +101,7 @@ pub(in crate::backend) enum NoReport {
     Unreadable(String),
     #[error("the probe's line is of version {found}, newer than this program knows")]
     Newer { found: u64 },
-    #[error("the probe's line tells what cannot be: {0}")]
+    #[error("the probe's line holds an impossible value: {0}")]
     Absurd(&'static str),
 }
 

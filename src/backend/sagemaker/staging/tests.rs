@@ -92,7 +92,7 @@ async fn what_was_copied_before_an_error_is_removed() {
 }
 
 #[tokio::test]
-async fn what_s3_cannot_copy_is_told_before_anything_is_copied() {
+async fn what_s3_cannot_copy_is_reported_before_anything_is_copied() {
     let s3 = FakeS3::with(&DATA).await;
     let large = place(&s3, &sample(&[("a", 1), ("big", 6 << 30)]))
         .await
