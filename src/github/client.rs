@@ -243,8 +243,8 @@ impl Github {
             ..self.call(Method::POST, "graphql", Some(&body))
         };
         let answer = self.send(&call).await?;
-        let told: GraphqlAnswer<T> = read(&call, &answer.body)?;
-        match (told.data, told.errors.first()) {
+        let answer: GraphqlAnswer<T> = read(&call, &answer.body)?;
+        match (answer.data, answer.errors.first()) {
             (Some(data), None) => Ok(data),
             (_, Some(error)) => Err(GithubError::Unprocessable {
                 request: call.name(),
@@ -278,7 +278,7 @@ impl Github {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
                 Err(_) => {
-                    FailedTry::Broken(format!("no whole answer within {} s", TIMEOUT.as_secs()))
+                    FailedTry::Broken(format!("no complete answer within {} s", TIMEOUT.as_secs()))
                 }
             };
             let wait = match &failure {
@@ -299,7 +299,9 @@ impl Github {
 
     async fn once(&self, call: &ApiCall<'_>) -> Result<ApiResponse, FailedTry> {
         let url = Uri::try_from(call.url.as_str());
-        let url = url.map_err(|_| FailedTry::Final(call.malformed("its address is not one")))?;
+        let url = url.map_err(|_| {
+            FailedTry::Final(call.malformed("the address of the request is not valid"))
+        })?;
         let builder = Request::builder()
             .method(call.method.clone())
             .uri(url)

@@ -35,7 +35,7 @@ impl Github {
             },
             Err(error) => {
                 notes.push(format!(
-                    "GitHub did not say whose token this is, so comments of {ACTIONS} were taken as ours: {error}"
+                    "GitHub did not say whose token this is, so comments of {ACTIONS} count as the gate's: {error}"
                 ));
                 Identity {
                     login: ACTIONS.to_owned(),

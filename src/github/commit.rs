@@ -19,11 +19,15 @@ impl Github {
     /// A commit by its id.
     pub async fn commit(&self, sha: &str) -> Result<Commit, GithubError> {
         let sha = object_id(sha)?;
-        let told: CommitResponse = self.get_json(&format!("git/commits/{sha}")).await?;
+        let commit: CommitResponse = self.get_json(&format!("git/commits/{sha}")).await?;
         Ok(Commit {
-            sha: object_id(&told.sha)?.to_owned(),
-            parents: told.parents.into_iter().map(|parent| parent.sha).collect(),
-            tree: told.tree.sha,
+            sha: object_id(&commit.sha)?.to_owned(),
+            parents: commit
+                .parents
+                .into_iter()
+                .map(|parent| parent.sha)
+                .collect(),
+            tree: commit.tree.sha,
         })
     }
 }

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_told_by_its_variables() {
+    fn a_step_is_known_by_its_variables() {
         let step = read(&[]).unwrap();
         assert_eq!(
             step.run_url(),

@@ -67,7 +67,7 @@ pub enum GithubError {
         what: &'static str,
         expected: &'static str,
     },
-    #[error("the {what} is still not as it should be after several attempts")]
+    #[error("the {what} could not be brought up to date in several attempts")]
     Unsettled { what: &'static str },
     #[error("GitHub could not be reached for {request}: {reason}")]
     NotReachable { request: String, reason: String },
@@ -84,7 +84,7 @@ pub enum GithubError {
     /// From requests for issues: the repository has issues disabled, or the issue was deleted.
     #[error("GitHub has nothing at {request} any more: 410, {message}")]
     Gone { request: String, message: String },
-    #[error("GitHub could not use {request}: 422, {message}")]
+    #[error("GitHub rejected {request}: 422, {message}")]
     Unprocessable { request: String, message: String },
     #[error("GitHub's rate limit is used up ({request}: {message})")]
     RateLimited {
@@ -110,7 +110,7 @@ pub enum GithubError {
     Unsure { request: String, reason: String },
     #[error("GitHub's answer to {request} could not be read: {reason}")]
     Malformed { request: String, reason: String },
-    #[error("{path} is a symbolic link there, and links are not followed")]
+    #[error("{path} is a symbolic link in that commit, and links are not followed")]
     Link { path: String },
     #[error("GitHub's answer to {request} is too large: over {limit} {unit}")]
     TooLarge {
@@ -168,7 +168,7 @@ impl GithubError {
                 format!("the runner of GitHub Actions sets it: check the value of {what} in this job")
             }
             Self::NotReachable { .. } => {
-                "run the job again; on a self-hosted runner see that the API's host can be reached, and that its certificate \
+                "run the job again; on a self-hosted runner check that the API's host can be reached, and that its certificate \
                  is known"
                     .to_owned()
             }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
     pub login: String,
-    /// Stays when the login changes, and is given to nobody else; absent where the answer lacks it.
+    /// Stays when the login changes, and no other account gets it; absent if the answer lacks it.
     pub id: Option<u64>,
     pub is_bot: bool,
 }

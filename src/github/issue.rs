@@ -97,7 +97,7 @@ pub struct Issue {
 }
 
 impl Issue {
-    /// Whether it says this already. The marker, which tells whose word it is, counts for nothing.
+    /// Whether it says this already. The marker, which says which run wrote it, is not compared.
     pub(super) fn says(&self, title: &str, body: &str) -> bool {
         self.title == title && says_the_same(below_marker(&self.body), below_marker(body))
     }

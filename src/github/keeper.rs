@@ -163,7 +163,7 @@ struct Keeper<'a, W: Word> {
     tried: usize,
     /// What was written, and where: from then on nothing that goes wrong is an error.
     written: Option<Done>,
-    /// What another round may mend.
+    /// An error that another round may not meet.
     trouble: Option<GithubError>,
     /// Those that were listed, and are not there any more.
     gone: Vec<u64>,
@@ -248,7 +248,7 @@ impl<W: Word> Keeper<'_, W> {
             return None;
         }
         let why = match is_listed {
-            true => "somebody has changed it since",
+            true => "its text was changed since",
             false => "GitHub does not list it yet",
         };
         self.notes
@@ -374,7 +374,7 @@ impl<W: Word> Keeper<'_, W> {
     fn superseded(&mut self, by: &W::Item, order: Order) -> Done {
         let Order { time, run, attempt } = order;
         self.notes.push(format!(
-            "the {} tells of a newer run, and was left: run {run}, attempt {attempt}, of {time}",
+            "the {} is of a newer run, so it is left unchanged: run {run}, attempt {attempt}, of {time}",
             W::WHAT
         ));
         Done::new(KeeperChange::Superseded, by)
@@ -406,8 +406,8 @@ fn as_written<T>(
         return Err(trouble.unwrap_or(GithubError::Unsettled { what }));
     };
     notes.push(match trouble {
-        Some(error) => format!("the {what} was written, but not looked at again: {error}"),
-        None => format!("other runs write the same {what} again and again"),
+        Some(error) => format!("the {what} was written, but could not be checked: {error}"),
+        None => format!("the {what} was written, but other runs keep changing it"),
     });
     Ok(written)
 }
@@ -421,11 +421,12 @@ mod tests {
         let mut notes = Vec::new();
         let written = as_written("comment", Some(7), None, &mut notes).unwrap();
         assert_eq!(written, 7);
-        assert_eq!(notes, ["other runs write the same comment again and again"]);
+        let expected = "the comment was written, but other runs keep changing it";
+        assert_eq!(notes, [expected]);
         let error = as_written::<u8>("issue", None, None, &mut notes).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the issue is still not as it should be after several attempts"
+            "the issue could not be brought up to date in several attempts"
         );
         assert!(error.help().contains("start the workflow again"));
     }

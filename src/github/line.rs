@@ -7,9 +7,9 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(below) = cause {
-        let told = below.to_string();
-        if !text.contains(&told) {
-            text = format!("{text}: {told}");
+        let cause_text = below.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
         }
         cause = below.source();
     }

@@ -1,7 +1,7 @@
 //! What we write on GitHub and find again by its marker, a comment or an issue: which is ours, and which of ours stays.
 //!
 //! All workflows of a repository write as one bot, and one of them may repeat what a pull request's author wrote. So a marker
-//! counts only in what we wrote, and a marker from the future, which would silence every run until then, is nobody's.
+//! counts only in what we wrote, and a marker from the future does not count: it would silence every run until then.
 
 use jiff::Timestamp;
 

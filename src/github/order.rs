@@ -34,7 +34,7 @@ impl Order {
     }
 }
 
-/// What a comment tells. Of one run, the final word is the newer.
+/// What a comment says of its run. Of one run, the final comment is the newer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkerState {
     /// That the run is at work.

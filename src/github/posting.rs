@@ -14,7 +14,7 @@ use super::marked;
 /// What became of the comment of a run that ended without a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// Where it stands; `None` where there is no such comment: the run has told its end, or another has told since.
+    /// Its address; `None` if there is no such comment: the run has posted its result, or a newer run has posted.
     pub url: Option<String>,
     /// What may be why it was not found, one sentence each.
     pub notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! A pull request as the API tells it.
+//! A pull request as the API returns it.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -36,8 +36,8 @@ impl PullRequest {
 impl Github {
     /// A pull request by its number.
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, GithubError> {
-        let told: PullRequestResponse = self.get_json(&format!("pulls/{number}")).await?;
-        Ok(told.into())
+        let response: PullRequestResponse = self.get_json(&format!("pulls/{number}")).await?;
+        Ok(response.into())
     }
 }
 
@@ -64,22 +64,22 @@ struct ToldRepository {
 }
 
 impl From<PullRequestResponse> for PullRequest {
-    fn from(told: PullRequestResponse) -> Self {
+    fn from(response: PullRequestResponse) -> Self {
         Self {
-            number: told.number,
-            base: told.base.into(),
-            head: told.head.into(),
-            updated_at: told.updated_at,
+            number: response.number,
+            base: response.base.into(),
+            head: response.head.into(),
+            updated_at: response.updated_at,
         }
     }
 }
 
 impl From<BranchTipResponse> for BranchTip {
-    fn from(told: BranchTipResponse) -> Self {
+    fn from(response: BranchTipResponse) -> Self {
         Self {
-            sha: told.sha,
-            branch: told.branch,
-            repository: told.repo.map(|repository| repository.full_name),
+            sha: response.sha,
+            branch: response.branch,
+            repository: response.repo.map(|repository| repository.full_name),
         }
     }
 }

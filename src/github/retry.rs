@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_waiting_mends_is_told_at_once() {
+    fn what_no_wait_corrects_is_an_error_at_once() {
         for status in [301, 400, 401, 403, 404, 409, 410, 422, 451] {
             assert_eq!(refusal(status).wait(1), None, "{status}");
         }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_over_a_minute_is_told_instead() {
+    fn a_wait_over_a_minute_is_an_error_instead() {
         let asked = Refusal {
             retry_after: Some(61),
             ..refusal(403)

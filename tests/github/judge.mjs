@@ -4,7 +4,7 @@
 //
 // FOLDER has the exchanges that tests/integration/github/exchanges.rs wrote, one JSON object a line; NODE_MODULES has
 // @stoplight/prism-cli and @octokit/openapi. Each request is sent once more, through `prism proxy`, to a server that gives
-// the recorded answer; prism tells what the description does not allow. It ends with 1 on any violation, and when there
+// the recorded answer; prism reports what the description does not allow. It ends with 1 on any violation, and when there
 // was nothing to judge. What the description does not have is left out and counted by reason; the request of an answer
 // that it does not have is judged all the same.
 
@@ -175,8 +175,8 @@ async function judge(number) {
   if (reason.answer) bare.add(number);
   else counts.answers += 1;
   if (operation) used.add(operation.operationId);
-  const told = await send(port, number, exchange.request);
-  for (const { location, message } of violations(told, exchange, Boolean(reason.answer))) {
+  const answer = await send(port, number, exchange.request);
+  for (const { location, message } of violations(answer, exchange, Boolean(reason.answer))) {
     const { method, path } = exchange.request;
     wrong.push(`${method} ${path} -> ${exchange.answer?.status ?? "nothing"}: ${(location ?? []).join(".")}: ${message}`);
   }

@@ -103,7 +103,7 @@ fn added(files: usize) -> BTreeSet<String> {
 // What a pull request is, and what it changes.
 
 #[test]
-fn a_pull_request_tells_its_two_sides() {
+fn a_pull_request_has_two_sides() {
     let (fake, base, head) = adding(2);
     let merge = fake.commit(&[&base, &head], &Files::new());
     fake.change_pull_request(7, |pull| {
@@ -113,24 +113,24 @@ fn a_pull_request_tells_its_two_sides() {
     });
     wait_for(async {
         let client = client(&fake).await;
-        let told = client.pull_request(7).await.unwrap();
+        let pull = client.pull_request(7).await.unwrap();
         assert_eq!(
-            (told.base.sha.as_str(), told.base.branch.as_str()),
+            (pull.base.sha.as_str(), pull.base.branch.as_str()),
             (base.as_str(), "main")
         );
-        assert_eq!(told.head.sha, head);
-        assert_eq!(told.head.branch, "<b>feature</b>");
-        assert_eq!(told.head.repository.as_deref(), Some("mallory/models"));
-        assert_eq!(told.updated_at, "2026-09-01T09:00:00Z".parse().unwrap());
-        assert!(told.is_from_fork("example/models"));
+        assert_eq!(pull.head.sha, head);
+        assert_eq!(pull.head.branch, "<b>feature</b>");
+        assert_eq!(pull.head.repository.as_deref(), Some("mallory/models"));
+        assert_eq!(pull.updated_at, "2026-09-01T09:00:00Z".parse().unwrap());
+        assert!(pull.is_from_fork("example/models"));
         let commit = client.commit(&merge).await.unwrap();
         assert_eq!(commit.parents, [base.clone(), head.clone()]);
         assert_eq!(Some(commit.tree), fake.tree_of(&merge, ""));
     });
     let own = Some(REPOSITORY.to_owned());
     fake.change_pull_request(7, |pull| pull.head_repository = own);
-    let told = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
-    assert!(!told.is_from_fork("example/models"));
+    let pull = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
+    assert!(!pull.is_from_fork("example/models"));
 }
 
 #[test]
@@ -140,13 +140,13 @@ fn a_deleted_fork_is_a_fork() {
     let base = fake.commit(&[], &Files::new().with("a", "1"));
     fake.open_pull_request(7, &base, &base);
     fake.change_pull_request(7, |pull| pull.head_repository = None);
-    let told = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
-    assert_eq!(told.head.repository, None);
-    assert!(told.is_from_fork("example/models"));
+    let pull = wait_for(async { client(&fake).await.pull_request(7).await.unwrap() });
+    assert_eq!(pull.head.repository, None);
+    assert!(pull.is_from_fork("example/models"));
 }
 
 #[test]
-fn a_merge_of_any_size_tells_all_its_files() {
+fn a_merge_of_any_size_lists_all_its_files() {
     for (files, trees) in [(250, 0), (350, 2), (3_500, 2)] {
         let (fake, base, head) = adding(files);
         let changes = changed_by_merging(&fake, &base, &head, &with_data(files));
@@ -270,12 +270,12 @@ fn a_tree_has_every_file_with_its_blob_and_kind() {
         .with_submodule("vendor/library", library);
     let commit = fake.commit(&[], &files);
     let tree = wait_for(async { client(&fake).await.tree(&commit).await.unwrap() });
-    let told = tree
+    let listed = tree
         .files
         .iter()
         .map(|file| (file.path.as_str(), file.blob.as_str(), file.kind));
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        listed.collect::<Vec<_>>(),
         [
             (
                 "deep/er/run.sh",
@@ -300,8 +300,8 @@ fn a_tree_that_github_cuts_is_read_folder_by_folder() {
     let tree = wait_for(async { client(&fake).await.tree(&head).await.unwrap() });
     let mut expected = added(100);
     expected.insert("README.md".to_owned());
-    let told: BTreeSet<String> = tree.files.into_iter().map(|file| file.path).collect();
-    assert_eq!(told, expected);
+    let listed: BTreeSet<String> = tree.files.into_iter().map(|file| file.path).collect();
+    assert_eq!(listed, expected);
 }
 
 #[test]
@@ -528,7 +528,7 @@ fn no_more_pages_are_read_than_asked_for() {
 }
 
 #[test]
-fn graphql_tells_who_is_asking() {
+fn graphql_says_who_is_asking() {
     for fake in [FakeGithub::start(), FakeGithub::enterprise()] {
         let ask = |query: &'static str| {
             wait_for(async { client(&fake).await.graphql::<Value>(query).await })
@@ -536,14 +536,14 @@ fn graphql_tells_who_is_asking() {
         fake.fail("POST", "/graphql")
             .times(1)
             .with(Fault::Status(502));
-        let told = ask("{ viewer { login } }").unwrap();
-        assert_eq!(told["viewer"]["login"], "github-actions[bot]");
+        let answer = ask("{ viewer { login } }").unwrap();
+        assert_eq!(answer["viewer"]["login"], "github-actions[bot]");
         fake.sign_in_as(&User::person("octocat"));
         assert_eq!(
             ask("{ viewer { login } }").unwrap()["viewer"]["login"],
             "octocat"
         );
-        let error = ask("{ nobody }").unwrap_err();
+        let error = ask("{ unknown }").unwrap_err();
         assert!(
             matches!(error, GithubError::Unprocessable { .. }),
             "{error}"
@@ -642,22 +642,22 @@ fn what_passes_is_waited_for() {
     ] {
         let (fake, ..) = adding(1);
         fake.fail("GET", "/pulls/7").times(4).with(fault.clone());
-        let told = get(&fake, "pulls/7").unwrap_or_else(|error| panic!("{fault:?}: {error}"));
-        assert_eq!(told["number"], 7);
+        let pull = get(&fake, "pulls/7").unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        assert_eq!(pull["number"], 7);
         assert_eq!(fake.calls("GET", "/pulls/7"), 5);
     }
 }
 
 #[test]
-fn what_does_not_pass_is_told_after_five_tries() {
-    let told = |fault: Fault| {
+fn a_trouble_that_lasts_is_an_error_after_five_tries() {
+    let error_of = |fault: Fault| {
         let (fake, ..) = adding(1);
         fake.fail("GET", "/pulls/7").with(fault);
         let error = get(&fake, "pulls/7").unwrap_err();
         assert_eq!(fake.calls("GET", "/pulls/7"), 5);
         error
     };
-    let error = told(Fault::Status(502));
+    let error = error_of(Fault::Status(502));
     assert!(
         matches!(
             error,
@@ -669,17 +669,17 @@ fn what_does_not_pass_is_told_after_five_tries() {
         ),
         "{error}"
     );
-    let error = told(Fault::SecondaryLimit(None));
+    let error = error_of(Fault::SecondaryLimit(None));
     assert!(
         matches!(error, GithubError::RateLimited { until: None, .. }),
         "{error}"
     );
-    let error = told(Fault::Dropped);
+    let error = error_of(Fault::Dropped);
     assert!(matches!(error, GithubError::NotReachable { .. }), "{error}");
 }
 
 #[test]
-fn a_limit_that_lasts_longer_than_a_minute_is_told_at_once() {
+fn a_limit_that_lasts_longer_than_a_minute_is_an_error_at_once() {
     for fault in [Fault::PrimaryLimit(1800), Fault::SecondaryLimit(Some(1800))] {
         let (fake, ..) = adding(1);
         fake.fail("POST", "/comments").with(fault);
@@ -698,18 +698,18 @@ fn a_limit_that_lasts_longer_than_a_minute_is_told_at_once() {
 }
 
 #[test]
-fn what_a_person_must_mend_is_told_at_once() {
-    let told = |fault: Fault| {
+fn what_a_person_must_correct_is_an_error_at_once() {
+    let error_of = |fault: Fault| {
         let (fake, ..) = adding(1);
         fake.fail("POST", "/comments").with(fault);
         let error = post(&fake).unwrap_err();
         assert_eq!(fake.calls("POST", "/comments"), 1);
         error
     };
-    let error = told(Fault::Forbidden("issues=write; pull_requests=write"));
+    let error = error_of(Fault::Forbidden("issues=write; pull_requests=write"));
     let needed = Permission::PullRequestsWrite;
     assert!(
-        matches!(&error, GithubError::Forbidden { needed: told, .. } if *told == needed),
+        matches!(&error, GithubError::Forbidden { needed: found, .. } if *found == needed),
         "{error}"
     );
     assert!(
@@ -725,26 +725,26 @@ fn what_a_person_must_mend_is_told_at_once() {
         error.help()
     );
     assert!(matches!(
-        told(Fault::Status(404)),
+        error_of(Fault::Status(404)),
         GithubError::NotFound { .. }
     ));
-    let error = told(Fault::Status(422));
+    let error = error_of(Fault::Status(422));
     assert!(
         error
             .to_string()
             .contains("Validation Failed: Body cannot be blank"),
         "{error}"
     );
-    let error = told(Fault::Unprocessable(
+    let error = error_of(Fault::Unprocessable(
         "Body is too long (maximum is 65536 characters)",
     ));
     assert!(error.to_string().contains("Body is too long"), "{error}");
     assert!(matches!(
-        told(Fault::Status(401)),
+        error_of(Fault::Status(401)),
         GithubError::Unauthorized { .. }
     ));
     assert!(matches!(
-        told(Fault::Status(410)),
+        error_of(Fault::Status(410)),
         GithubError::Unexpected { status: 410, .. }
     ));
 }
@@ -832,7 +832,7 @@ fn an_answer_that_is_no_json_of_that_shape_is_malformed() {
 }
 
 #[test]
-fn nobody_at_the_address_is_told_with_the_cause() {
+fn an_address_without_a_server_is_an_error_with_the_cause() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

@@ -181,7 +181,7 @@ fn an_older_run_does_not_overwrite_a_newer_one() {
 }
 
 #[test]
-fn a_marker_from_the_future_that_another_workflow_repeated_silences_nobody() {
+fn a_marker_from_the_future_that_another_workflow_repeated_silences_no_run() {
     let github = github();
     let mut forged = report_of(1);
     forged.order.time = "9999-12-30T00:00:00Z".parse().unwrap();
@@ -200,7 +200,7 @@ fn a_marker_from_the_future_that_another_workflow_repeated_silences_nobody() {
     assert_eq!(
         (*first, body),
         (forged_id, &forged.above("earlier")),
-        "it is nobody's"
+        "it is not ours"
     );
     assert_eq!(*ours, report_of(2).above("### green"));
 }
@@ -303,7 +303,7 @@ fn a_comment_that_was_written_and_cannot_be_looked_at_again_is_posted_all_the_sa
 }
 
 #[test]
-fn duplicates_that_were_left_are_deleted_and_one_that_stays_is_told() {
+fn duplicates_that_were_left_are_deleted_and_one_that_stays_is_reported() {
     let github = github();
     let oldest = earlier(&github, &report_of(2));
     let stuck = earlier(&github, &report_of(1));
@@ -357,7 +357,7 @@ fn what_stands_there_already_is_not_written_again() {
 }
 
 #[test]
-fn a_token_that_may_not_write_is_told_with_the_lines_to_grant_it() {
+fn a_token_that_may_not_write_is_an_error_with_the_lines_to_grant_it() {
     for (method, earlier_run) in [("POST", None), ("PATCH", Some(1))] {
         let github = github();
         if let Some(run) = earlier_run {
@@ -380,7 +380,7 @@ fn a_token_that_may_not_write_is_told_with_the_lines_to_grant_it() {
 }
 
 #[test]
-fn a_pull_request_that_is_not_there_is_told() {
+fn a_pull_request_that_is_not_there_is_an_error() {
     let github = FakeGithub::start();
     let error = try_to_post(&github, &report_of(1), &["### red"]).unwrap_err();
     assert!(matches!(error, GithubError::NotFound { .. }), "{error:?}");
@@ -404,7 +404,7 @@ fn a_report_that_github_finds_too_long_is_posted_in_a_shorter_form() {
 }
 
 #[test]
-fn a_report_that_github_takes_in_no_form_is_told() {
+fn a_report_that_github_takes_in_no_form_is_an_error() {
     let github = github();
     github
         .fail("POST", "/issues/7/comments")
@@ -478,7 +478,7 @@ fn the_last_try_is_looked_for_too() {
 }
 
 #[test]
-fn trouble_that_lasts_is_told() {
+fn trouble_that_lasts_is_an_error() {
     let github = github();
     github
         .fail("POST", "/issues/7/comments")

@@ -274,7 +274,7 @@ fn an_older_run_does_not_open_what_a_newer_one_has_closed() {
 }
 
 #[test]
-fn what_a_person_closed_is_left_closed_while_the_next_check_tells_anew() {
+fn what_a_person_closed_is_left_closed_while_the_next_check_opens_another() {
     let github = FakeGithub::start();
     track(&github, 1, drifted("+20 %"));
     github.close_issue(1);
@@ -284,7 +284,7 @@ fn what_a_person_closed_is_left_closed_while_the_next_check_tells_anew() {
 }
 
 #[test]
-fn a_marker_from_the_future_that_another_workflow_repeated_silences_nobody() {
+fn a_marker_from_the_future_that_another_workflow_repeated_silences_no_run() {
     let github = FakeGithub::start();
     let mut forged = check(1);
     forged.order.time = "9999-12-30T00:00:00Z".parse().unwrap();
@@ -379,7 +379,7 @@ fn a_server_that_does_not_know_duplicates_closes_them_all_the_same() {
 }
 
 #[test]
-fn a_duplicate_that_stays_is_told_and_closed_the_next_time() {
+fn a_duplicate_that_stays_is_reported_and_closed_the_next_time() {
     let github = FakeGithub::start();
     earlier(&github, 1);
     let stuck = earlier(&github, 1);
@@ -423,7 +423,7 @@ fn an_issue_that_was_lost_is_opened_again() {
 }
 
 #[test]
-fn trouble_that_lasts_is_told() {
+fn trouble_that_lasts_is_an_error() {
     let github = FakeGithub::start();
     github.fail("POST", "/issues").with(Fault::Status(502));
     let error = try_to_track(&github, &check(1), drifted("+20 %")).unwrap_err();
@@ -460,7 +460,7 @@ fn a_secondary_rate_limit_is_waited_for() {
 }
 
 #[test]
-fn a_token_that_may_not_write_is_told_with_the_lines_to_grant_it() {
+fn a_token_that_may_not_write_is_an_error_with_the_lines_to_grant_it() {
     for (method, earlier_run) in [("POST", None), ("PATCH", Some(1)), ("GET", None)] {
         let github = FakeGithub::start();
         if let Some(run) = earlier_run {
@@ -477,7 +477,7 @@ fn a_token_that_may_not_write_is_told_with_the_lines_to_grant_it() {
 }
 
 #[test]
-fn a_token_that_may_not_even_see_is_told_the_same() {
+fn a_token_that_may_not_even_see_is_the_same_error() {
     let github = FakeGithub::start();
     github.fail("GET", "/issues").with(Fault::Status(404));
     let error = try_to_track(&github, &check(1), drifted("+20 %")).unwrap_err();
@@ -485,7 +485,7 @@ fn a_token_that_may_not_even_see_is_told_the_same() {
 }
 
 #[test]
-fn a_repository_without_issues_is_told() {
+fn a_repository_without_issues_is_an_error() {
     for method in ["GET", "POST"] {
         let github = FakeGithub::start();
         github.fail(method, "/issues").with(Fault::Status(410));

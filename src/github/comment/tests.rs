@@ -72,7 +72,7 @@ fn chosen<'a>(comments: &'a [Comment], marker: &Marker) -> KeeperChoice<'a, Comm
 }
 
 #[test]
-fn a_marker_is_one_line_that_nobody_sees() {
+fn a_marker_is_one_invisible_line() {
     assert_eq!(
         marker(SPEC, FIRST).to_string(),
         "<!-- canary-gate v1 spec=canary-gate.yml order=2026-11-21T09:14:07Z/4821/1 -->"
@@ -216,7 +216,7 @@ fn an_app_is_known_with_or_without_its_suffix() {
 }
 
 #[test]
-fn an_account_is_known_by_its_id_where_both_are_told() {
+fn an_account_is_known_by_its_id_where_both_have_one() {
     let app = Identity {
         login: "our-app".to_owned(),
         id: Some(41),
@@ -232,7 +232,7 @@ fn an_account_is_known_by_its_id_where_both_are_told() {
 }
 
 #[test]
-fn a_marker_from_the_future_silences_nobody() {
+fn a_marker_from_the_future_silences_no_run() {
     let forged = [
         ours(7, &marker(SPEC, "9999-12-30T00:00:00Z/4821/1")),
         ours(8, &running(SPEC, "2026-11-21T10:20:01Z/4821/1")),

@@ -87,7 +87,7 @@ impl FakeGithub {
         format!("{}{}", self.server.address(), self.core.graphql_path)
     }
 
-    /// What the runner tells a step about where GitHub is.
+    /// The runner's variables for a step that say where GitHub is.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
             ("GITHUB_API_URL", self.api_url()),

@@ -55,7 +55,7 @@ pub(in crate::github) fn git_commit(place: &Place, commit: &Commit) -> Value {
     })
 }
 
-/// A commit as the comparison tells it.
+/// A commit as the comparison returns it.
 fn commit(place: &Place, commit: &Commit) -> Value {
     let id = &commit.id;
     let inner = git_commit(place, commit);
