@@ -3,14 +3,14 @@
 //! `cargo bench --bench drift [-- HISTORIES]` prints these tables, each cell from HISTORIES (2,000 unless given) series:
 //!
 //! - the share of histories of 52 checks without any change in which the chart signals, and in which a rise is alarmed, for
-//!   several worlds: those the limits were found for, and others; in the last rows levels are not drawn, but told from nine
+//!   several worlds: those the limits were found for, and others; in the last rows levels are not drawn, but follow from nine
 //!   canaries by the law that the program finds, for a tenth as many histories;
-//! - the checks from a change until the chart tells it and until it is alarmed;
+//! - the checks from a change until the chart finds it and until it is alarmed;
 //! - the share of rises within what is allowed that are alarmed;
 //! - the checks from the end of a change until the alarm ends.
 //!
 //! `cargo bench --bench drift -- limits [HISTORIES]` finds the limits of `src/drift/chart/limits.rs`, from 200,000 series for
-//! each world unless told otherwise. The seeds are fixed: who runs it again gets the same. It asserts nothing.
+//! each world unless HISTORIES is given. The seeds are fixed: who runs it again gets the same. It asserts nothing.
 
 #[path = "drift/calibration.rs"]
 mod calibration;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A [`spec`] says which training jobs exist and what they may cost. When a [`change`] touches a job's code, a [`plan`]
-//! asks for small [`canary`] runs; a [`backend`] runs them and gives back [`measurement`]s; a [`forecast`] extrapolates
-//! to full size with a prediction interval; a [`verdict`] holds it against the budget; a [`report`] tells the pull
-//! request. A [`history`] keeps what was found, and [`drift`] tells when the same training takes more than it did.
+//! asks for small [`canary`] runs; a [`backend`] runs them and returns [`measurement`]s; a [`forecast`] extrapolates
+//! to full size with a prediction interval; a [`verdict`] compares it with the budget; a [`report`] shows the result on
+//! the pull request. A [`history`] keeps what was found, and [`drift`] finds when the same training takes more than it did.
 //! [`commands`] are the doors; behind them the gate sees both the pure core and the edges.
 
 // Tests in the library include the pure part of a bench, which names the library as a user does.

@@ -93,7 +93,8 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Whether it ran on these machines; a measurement does not tell which script started a cluster's groups.
+    /// Whether it ran on these machines. The script that starts a cluster's groups is not compared: a measurement does not
+    /// have it.
     pub fn is_on(&self, instance: &InstanceConfiguration) -> bool {
         self.instance.is_same_machines(instance)
     }

@@ -1,4 +1,4 @@
-//! The levels of a history as the program tells them: from canaries, under one law.
+//! The levels of a history as the program finds them: from canaries, under one law.
 
 use canary_gate::drift::chart::{ChartPoint, MOST_CHECKS};
 use canary_gate::forecast::change::levels;

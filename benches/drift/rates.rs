@@ -108,7 +108,7 @@ fn alarms(chart: Option<&ControlChart>, rule: &Rule) -> bool {
 fn without_change(histories: u32) -> String {
     let mut text = format!(
         "Histories of {MOST_CHECKS} checks without any change\n\n{:<34}{:>8}{:>12}{:>12}\n{:<34}{:>8}{:>12}{:>12}\n",
-        "", "told", "alarm with", "alarm with", "", "a shift", "max 15%", "max 1%"
+        "", "chart", "alarm with", "alarm with", "", "signals", "max 15%", "max 1%"
     );
     for world in WITHOUT_CHANGE {
         let drawn = |history| {
@@ -119,15 +119,15 @@ fn without_change(histories: u32) -> String {
         text += &false_alarms(world.name, histories, drawn);
     }
     for world in FROM_CANARIES {
-        let told = |history| canaries::history(&world, history);
-        text += &false_alarms(world.name, histories.div_ceil(10), told);
+        let from_canaries = |history| canaries::history(&world, history);
+        text += &false_alarms(world.name, histories.div_ceil(10), from_canaries);
     }
     text
 }
 
 /// One row.
 fn false_alarms(name: &str, histories: u32, points: impl Fn(u32) -> Vec<ChartPoint>) -> String {
-    let (mut told, mut with_15, mut with_1) = (0_u32, 0_u32, 0_u32);
+    let (mut signals, mut with_15, mut with_1) = (0_u32, 0_u32, 0_u32);
     for history in 0..histories {
         let points = points(history);
         let (mut any, mut any_15, mut any_1) = (false, false, false);
@@ -137,14 +137,14 @@ fn false_alarms(name: &str, histories: u32, points: impl Fn(u32) -> Vec<ChartPoi
             any_15 |= alarms(chart.as_ref(), &rule(1.15));
             any_1 |= alarms(chart.as_ref(), &rule(1.01));
         }
-        told += u32::from(any);
+        signals += u32::from(any);
         with_15 += u32::from(any_15);
         with_1 += u32::from(any_1);
     }
     let share = |count: u32| 100.0 * f64::from(count) / f64::from(histories);
     format!(
         "{name:<34}{:>7.1}%{:>11.1}%{:>11.1}%\n",
-        share(told),
+        share(signals),
         share(with_15),
         share(with_1)
     )
@@ -177,8 +177,8 @@ const LONGEST_WAIT: u32 = 40;
 
 fn until_alarm(world: &World, histories: u32) -> String {
     let mut text = format!(
-        "Checks from a change until it is told: median / in 90 of 100 cases; {}\n\n{:<34}{:>12}{:>14}{:>14}\n",
-        world.name, "", "shift told", "alarm, 15%", "alarm, 3%"
+        "Checks from a change until it is found: median / in 90 of 100 cases; {}\n\n{:<34}{:>12}{:>14}{:>14}\n",
+        world.name, "", "shift found", "alarm, 15%", "alarm, 3%"
     );
     for (name, over, before, drifts) in COURSES {
         for drift in drifts {
@@ -213,11 +213,11 @@ fn until_alarm(world: &World, histories: u32) -> String {
                     delays.0.push(first);
                 }
             }
-            let [told, with_15, with_3] = &mut delays;
+            let [signal, with_15, with_3] = &mut delays;
             text += &format!(
                 "{:<34}{:>12}{:>14}{:>14}\n",
                 format!("{:>3.0}% {name}", 100.0 * *drift),
-                told.text(),
+                signal.text(),
                 with_15.text(),
                 with_3.text()
             );

@@ -31,7 +31,7 @@ const CANARIES: u32 = 9;
 const EXPECTED_NOISE: f64 = 0.05;
 const EXPECTED_NOISE_DEGREES_OF_FREEDOM: u32 = 6;
 
-/// One check: the logarithm of its level and its standard error as the canaries tell it.
+/// One check: the logarithm of its level and its standard error, as they follow from the canaries.
 pub(crate) type Drawn = (f64, f64);
 
 /// A series as it goes on.

@@ -38,7 +38,7 @@ impl fmt::Display for TableError {
 
 /// The groups of a tab-separated table, in the order in which they first appear. Columns are found by name, in any order.
 ///
-/// Every other column is a parameter that tells groups apart, but for those that follow from the count (totals over the
+/// Every other column is a parameter that distinguishes groups, but for those that follow from the count (totals over the
 /// instances, such as `slots`) or rise with the size (such as a number of lines).
 pub(crate) fn read(text: &str) -> Result<Vec<Group>, TableError> {
     let mut reader = csv::ReaderBuilder::new()
@@ -170,12 +170,12 @@ fn rises(rows: &[Row], others: &[usize], column: usize, figure: impl Fn(&Run) ->
 
 fn groups(rows: Vec<Row>, header: &[String], parameters: &[usize]) -> Vec<Group> {
     // Only what differs belongs in a name; a word stands for itself.
-    let telling: Vec<usize> = (parameters.iter().copied())
+    let distinctive: Vec<usize> = (parameters.iter().copied())
         .filter(|column| distinct(&rows, *column) > 1)
         .collect();
     let mut groups: Vec<Group> = Vec::new();
     for row in rows {
-        let name = telling
+        let name = distinctive
             .iter()
             .map(|column| match row.values[*column].parse::<f64>() {
                 Ok(_) => format!("{} {}", header[*column], row.values[*column]),

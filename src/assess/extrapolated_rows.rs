@@ -125,7 +125,7 @@ fn lower_bound(
     forecast.out_of_memory.then(|| {
         format!(
             "a canary ran out of memory on {instance}, so the full run needs more than {memory}; how much more is not \
-             known, and canaries on an instance with more memory would tell"
+             known, and canaries on an instance with more memory would show it"
         )
     })
 }

@@ -11,7 +11,7 @@
 //! | S3 | key, size and ETag of every object; where the store gives no ETags, the channel's address, keys and sizes |
 //! | a file system | its address, for nothing lists it |
 //! | local | key, size and SHA-256 of the content of every file |
-//! | a recording | keys and sizes as it tells them, and the channel's address |
+//! | a recording | keys and sizes as recorded, and the channel's address |
 //!
 //! Without git the code is unknown and no canary is reused, except on SageMaker, where the packed source replaces it. Prices,
 //! budgets and limits do not count: they change what a canary means, not what it does. Modification times do not count either,

@@ -43,9 +43,9 @@ impl ChartPoint {
     /// The logarithm of a level, and its standard error from canary noise alone. `None` unless both are finite and the error is
     /// at most `LARGEST_STANDARD_ERROR`.
     pub fn new(ln_level: f64, standard_error: f64) -> Option<Self> {
-        let is_told =
+        let is_known =
             ln_level.is_finite() && (0.0..=LARGEST_STANDARD_ERROR).contains(&standard_error);
-        is_told.then(|| Self {
+        is_known.then(|| Self {
             ln_level,
             weight: 1.0 / (standard_error.powi(2) + SESSION_NOISE.powi(2)),
         })

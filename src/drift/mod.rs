@@ -61,7 +61,7 @@ pub struct Drift {
     /// What `change` is made of; its parts add up to the difference of the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
-    /// P(the level is above what the policy allows), 0-1; absent where it cannot be told.
+    /// P(the level is above what the policy allows), 0-1; absent where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_over_limit: Option<f64>,
     /// The policy: more than this share of the baseline, and more than this amount.
@@ -132,7 +132,7 @@ struct ComparableRecord<'a> {
 /// What the checks of a job since its reference say. `series` is oldest first: the reference, then every check, today's last.
 ///
 /// `None` where there is nothing to compare today's check with. Unknown, with the reason, where today's own canaries do not say
-/// what a full run takes; an earlier record of which that cannot be told is left out. Of more than [`MOST_CHECKS`] records the
+/// what a full run takes; an earlier record that does not say it is left out. Of more than [`MOST_CHECKS`] records the
 /// reference and the newest are looked at.
 pub fn check(
     series: &[CheckRecord<'_>],
@@ -144,13 +144,15 @@ pub fn check(
     };
     // Its own reason, where it has one.
     levels(&[newest.measurements])?;
-    let told = told(&in_window(series))?;
-    let (Some(reference), Some(today)) = (told.first(), told.last().filter(|_| told.len() > 1))
-    else {
+    let records = comparable(&in_window(series))?;
+    let (Some(reference), Some(today)) = (
+        records.first(),
+        records.last().filter(|_| records.len() > 1),
+    ) else {
         return Ok(None);
     };
     let pair = ReferencePair::of(&reference.record, &today.record)?;
-    let chart = ControlChart::of(&told.iter().map(|one| one.point).collect::<Vec<_>>());
+    let chart = ControlChart::of(&records.iter().map(|one| one.point).collect::<Vec<_>>());
     let rule = Rule {
         limit: pair.limit(policy),
         certainty,
@@ -168,10 +170,12 @@ pub fn check(
         limit_percent: policy.max,
         at_least_usd: policy.at_least,
         shift: chart.shift().map(|shift| Shift {
-            since: told[shift.since].record.at,
+            since: records[shift.since].record.at,
             percent: as_percent(&shift.of_the_level_before, certainty),
         }),
-        checks: told.iter().map(|one| one.check(reference, &pair)).collect(),
+        checks: (records.iter())
+            .map(|one| one.check(reference, &pair))
+            .collect(),
     }))
 }
 
@@ -183,10 +187,11 @@ fn in_window<'a>(series: &[CheckRecord<'a>]) -> Vec<CheckRecord<'a>> {
     [std::slice::from_ref(reference), newest].concat()
 }
 
-fn told<'a>(series: &[CheckRecord<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unknown> {
+/// The records with a known level, oldest first.
+fn comparable<'a>(series: &[CheckRecord<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unknown> {
     let measurements: Vec<&[Measurement]> = series.iter().map(|one| one.measurements).collect();
     let mut ln_price = 0.0;
-    let told = series
+    let records = series
         .iter()
         .zip(levels(&measurements)?)
         .filter_map(|(record, level)| {
@@ -200,7 +205,7 @@ fn told<'a>(series: &[CheckRecord<'a>]) -> Result<Vec<ComparableRecord<'a>>, Unk
                 ln_price,
             })
         });
-    Ok(told.collect())
+    Ok(records.collect())
 }
 
 impl CheckRecord<'_> {

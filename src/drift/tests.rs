@@ -246,7 +246,7 @@ fn without_a_price_time_is_what_drifts() {
 }
 
 #[test]
-fn a_check_whose_level_cannot_be_told_is_left_out_and_todays_is_unknown() {
+fn a_check_without_a_level_is_left_out_and_todays_is_unknown() {
     let mut records = stored(&[REFERENCE; 4], 0.05);
     records[2].measurements.truncate(1);
     let drift = checked(&records, &POLICY).unwrap().unwrap();

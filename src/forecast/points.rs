@@ -103,7 +103,7 @@ fn too_few(points: &[Point], subject: &str) -> String {
     }
 }
 
-/// Samples whose bytes differ by a smaller factor are of one size, if their fractions do not tell.
+/// Samples whose bytes differ by a smaller factor are of one size, whatever their fractions.
 const ONE_SIZE: f64 = 1.1;
 
 /// How many sizes of the design the points have. Fractions with the same data are one size, and so are samples of one fraction
@@ -168,7 +168,7 @@ mod tests {
 
     /// Samples asked for at one size differ a little in bytes, and two sizes asked for may give the same single object.
     #[test]
-    fn sizes_are_those_of_the_design_that_the_data_tells_apart() {
+    fn sizes_are_those_of_the_design_that_differ_in_data() {
         let asked_once = [0.0100, 0.0101, 0.0102].map(|share| Point {
             fraction: 0.01,
             ..point(share, 1.0)
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn one_level_of_work_does_not_tell_what_the_rest_takes() {
+    fn one_level_of_work_does_not_show_what_the_rest_takes() {
         let at = |work: f64, share: f64| Point {
             work,
             ..point(share, 10.0 + share)

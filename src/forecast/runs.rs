@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_tells_two_runs_apart_the_slower_one_was_cold() {
+    fn of_two_equal_runs_the_slower_one_was_cold() {
         for runs in [
             [run(1.0, 10.0), run(1.0, 14.0), run(2.0, 20.0)],
             [run(2.0, 20.0), run(1.0, 14.0), run(1.0, 10.0)],

@@ -19,7 +19,7 @@ pub struct Offer {
 pub struct Member {
     pub instance_type: InstanceType,
     pub count: u32,
-    /// Absent where nobody knows the machine.
+    /// Absent for an unknown machine.
     pub capacity: Option<Capacity>,
     pub price: Option<Price>,
 }
@@ -70,7 +70,7 @@ impl Offer {
         }
     }
 
-    /// Of machines that nobody knows.
+    /// Of machines without known capacity and price.
     pub fn unknown(configuration: &InstanceConfiguration) -> Self {
         Self::of(configuration, &|_| None, &|_| None)
     }
@@ -107,7 +107,7 @@ impl Offer {
         members.all(|member| member.capacity.as_ref().is_some_and(|one| one.gpus == 0))
     }
 
-    /// With this capacity, where all machines are of one type that nobody knows.
+    /// With this capacity, if all machines are of one type without a known capacity.
     pub fn or_capacity(mut self, capacity: impl FnOnce() -> Option<Capacity>) -> Self {
         if let [only] = self.members.as_mut_slice()
             && only.capacity.is_none()

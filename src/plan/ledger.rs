@@ -27,7 +27,7 @@ pub struct Ledger {
     saved: Option<Usd>,
 }
 
-/// What was set aside for one run. One that is never settled stays reserved: nobody knows what its run cost.
+/// What was set aside for one run. One that is never settled stays reserved: the cost of its run is not known.
 #[derive(Debug, PartialEq)]
 #[must_use = "the run is over when this is settled"]
 pub struct Reservation(Usd);

@@ -183,7 +183,7 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
-    // Nothing is spent yet: this tells what would fit.
+    // Nothing is spent yet: this ledger only finds what would fit.
     let mut ledger = Ledger::new(job.canary.spend_limit);
     let offer = offer_of(&job.instance);
     let worst = match &runs {

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_check_tells_its_share_of_the_full_run() {
+    fn the_check_says_its_share_of_the_full_run() {
         let mut report = samples::churn();
         assert_eq!(
             spend(&[&report.jobs[0]]),

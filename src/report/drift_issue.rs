@@ -150,11 +150,11 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
     };
     let ways = [
         Prose::fill(
-            "Mend it: the next check closes this issue when what it finds is no longer surely above {}.",
+            "Correct the cause: the next check closes this issue when the increase is no longer certainly above {}.",
             [allowed],
         ),
         Prose::sentence(
-            "Or take it as it is: start the workflow by hand with `accept: true`, which makes this level the new baseline. So does a push that changes the job's code or its instance.",
+            "Or accept it: start the workflow by hand with `accept: true`, which makes this level the new baseline. So does a push that changes the job's code or its instance.",
         ),
         Prose::sentence("Or allow more: raise `drift.max` of the job in the spec."),
     ];

@@ -28,7 +28,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     for (number, part) in (1..).zip(&mut parts) {
         if make_consistent(part) {
             notes.push(format!(
-                "the verdict or the exit code of report {number} contradicted its jobs and was made anew"
+                "the verdict or the exit code of report {number} contradicted its jobs and was computed again"
             ));
         }
     }
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!((merged.verdict, merged.exit_code), (Verdict::Exceeded, 10));
         assert_eq!(
             merged.notes,
-            ["the verdict or the exit code of report 2 contradicted its jobs and was made anew"]
+            ["the verdict or the exit code of report 2 contradicted its jobs and was computed again"]
         );
     }
 

@@ -49,7 +49,7 @@ pub struct Ended {
 pub enum Leftovers {
     /// All its jobs were stopped, or none was started.
     Nothing,
-    /// Nobody could look: what to type to have the run's leftovers stopped.
+    /// Could not be looked up: the comment says what to type to stop them.
     #[default]
     Unknown,
 }

@@ -1,6 +1,6 @@
 //! Text of a document: pieces of which each says what it is, and how it is to be set.
 //!
-//! What may come from outside is an [`Outside`], whose characters nobody can read: it is only to be had as text for one
+//! Text that may come from outside is an [`Outside`]. Its characters are private: it can only be converted into text for one
 //! medium, harmless there. So a renderer cannot forget to escape.
 
 use super::escape::{self, LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT};

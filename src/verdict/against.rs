@@ -22,15 +22,15 @@ pub struct Against {
     pub cost: Result<Growth, Unknown>,
     /// Of peak memory, in percent of the host's memory.
     pub memory: Result<Growth, Unknown>,
-    /// The lines that the base's own report showed as exceeded: what nobody wrote is held against the base's own limits, which
-    /// the change may have lowered.
+    /// The lines that the base's own report showed as exceeded. An implicit line is judged by the limits of its own side, and
+    /// the change may have lowered them.
     pub exceeded_then: Vec<LineKind>,
 }
 
 /// That the base was over a budget line already.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExistingBreach {
-    /// What the base's full run takes, in the unit of the line; absent where a canary of the base settled the line.
+    /// What the base's full run takes, in the unit of the line; absent where a canary of the base decided the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<f64>,
     /// P(the change takes more than the base, or less of what has a lower limit), 0-1; absent where it is unknown.
@@ -121,10 +121,10 @@ pub(super) fn judge_increase(
     }
 }
 
-/// Whether the base had broken this line already, which is judged as any forecast is. `None` where it had not, where the
-/// line is not broken now, and for a line that nobody counts.
+/// The breach of this line by the base, which is judged as any forecast is. `None` if the base did not breach it, if the line
+/// is not breached now, and for a line of level warn, which does not count.
 ///
-/// A line that is unknown now is no known breach: it counts as it is written.
+/// A line that is unknown now is not a known breach: it counts as it is written.
 pub(super) fn existing_breach(
     line: &BudgetLine,
     verdict: LineVerdict,

@@ -247,8 +247,8 @@ pub fn used_percent(judged: &JudgedLine) -> Option<Percent> {
 
 /// The verdict of a job by its lines of level fail; a line of level warn shows its verdict and does not count.
 ///
-/// Not judged where no written line counts, unless an implicit one is at risk or exceeded: that memory fits the machine
-/// is no reason to call a job within a budget nobody wrote.
+/// Not judged where no written line counts, unless an implicit one is at risk or exceeded: a job without a written budget
+/// is not within one because its memory fits the machine.
 pub fn job_verdict(lines: &[JudgedLine]) -> Verdict {
     worst(lines.iter().filter(|line| line.counts()).map(|line| {
         match (line.row.verdict, line.origin) {

@@ -196,7 +196,7 @@ fn failure(
     ))
 }
 
-/// Whose limit it is, where nobody wrote it in the budget.
+/// Whose limit it is, if it is not written in the budget.
 fn meaning(judged: &JudgedLine) -> &'static str {
     match (judged.origin, judged.row.line) {
         (LineOrigin::Implicit, LineKind::Absolute(Metric::Time)) => ", the job's max_runtime",

@@ -79,7 +79,7 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
     };
     let within: Vec<&Contender<'_>> = contenders.iter().filter(|one| fits(one)).collect();
     if within.is_empty() {
-        // Nobody asked for anything that counts.
+        // Without a line that counts there is nothing to recommend.
         let is_judged = |contender: &Contender<'_>| contender.verdict != Verdict::NotJudged;
         if !contenders.iter().any(is_judged) {
             return None;
@@ -100,7 +100,7 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
     })
 }
 
-/// Within every line that fails the check; where nobody wrote one, nothing stands against it.
+/// Whether it is within every line that fails the check. Without a written line every configuration is.
 fn fits(contender: &Contender<'_>) -> bool {
     let is_written = |line: &JudgedLine| line.origin == LineOrigin::Written;
     match contender.verdict {

@@ -73,7 +73,7 @@ fn what_is_meant_to_stay_is_accepted_and_is_the_baseline() {
 }
 
 #[test]
-fn a_price_that_rose_is_told_as_the_cause() {
+fn a_price_that_rose_is_the_cause() {
     let project = project();
     check(&project, &[]).ended_with(0);
     project.write("canary-gate.yml", &SPEC.replace("36 USD/h", "54 USD/h"));
@@ -103,7 +103,7 @@ fn a_slow_rise_is_caught_too() {
 }
 
 #[test]
-fn a_fall_is_told_and_fails_nothing() {
+fn a_fall_is_reported_and_fails_nothing() {
     let project = project();
     check(&project, &[]).ended_with(0);
     takes(&project, 500.0);
@@ -136,7 +136,7 @@ fn another_instance_begins_a_new_baseline() {
 }
 
 #[test]
-fn a_check_whose_training_fails_is_told_and_is_no_baseline() {
+fn a_check_whose_training_fails_is_reported_and_is_no_baseline() {
     let project =
         Project::with_script("test \"$(ls data 2>/dev/null | wc -l)\" -gt 99 || exit 3\n")
             .committed();
@@ -169,7 +169,7 @@ fn a_baseline_that_cannot_be_read_leaves_it_unknown() {
 }
 
 #[test]
-fn a_workflow_run_whose_checks_nobody_reads_makes_none() {
+fn a_workflow_run_whose_checks_are_not_read_makes_none() {
     let project = project();
     project
         .run_with(&["drift", "--quiet"], |command| {

@@ -94,7 +94,7 @@ fn memory_carries_over_in_bytes_to_every_machine_that_is_known() {
             &canaries("ml.m5.4xlarge", 28.0),
             &spec("ml.m5.4xlarge", alternatives, ""),
         ),
-        // An alternative that will run out of memory is none of the gate's business.
+        // An alternative that will run out of memory does not change the exit code.
         0,
     );
     let rows = &job["forecasts"];
@@ -173,7 +173,7 @@ fn a_canary_out_of_memory_is_a_lower_bound_elsewhere() {
         texts(&job["advice"]),
         [
             "a canary ran out of memory on ml.m5.4xlarge, so the full run needs more than 64.0 GiB; how much more is not \
-             known, and canaries on an instance with more memory would tell"
+             known, and canaries on an instance with more memory would show it"
         ]
     );
     let rows = &job["forecasts"];

@@ -49,7 +49,7 @@ fn a_change_by_half_is_seen_at_the_second_check() {
 }
 
 #[test]
-fn the_shift_is_told_with_its_place_and_size() {
+fn the_shift_has_a_place_and_a_size() {
     let levels = [
         0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.19, 1.21, 1.2, 1.22, 1.18,
     ];

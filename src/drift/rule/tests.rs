@@ -26,7 +26,7 @@ fn a_rise_by_half_is_alarmed_at_the_second_check() {
 }
 
 #[test]
-fn a_rise_that_may_be_noise_is_not_alarmed_but_its_chance_is_told() {
+fn a_rise_that_may_be_noise_is_not_alarmed_but_its_chance_is_known() {
     let finding = judge(&[1.0, 1.2], 1.0);
     assert!(!finding.drifted);
     let chance = finding.chance_over_limit.unwrap();

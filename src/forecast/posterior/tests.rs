@@ -257,7 +257,7 @@ fn a_needle_is_found() {
 
 /// At one and two hundredths of the work an even grid of k would miss the truth by a factor.
 #[test]
-fn little_work_tells_of_all_of_it() {
+fn little_work_forecasts_all_of_it() {
     for (per_datum, per_work) in [(3000.0, 1000.0), (1000.0, 1000.0)] {
         let time = |share: f64, work: f64| 5.0 + share * (per_datum + per_work * 100.0 * work);
         let runs: Vec<Observation> = [0.01, 0.02, 0.05, 0.1, 0.2]

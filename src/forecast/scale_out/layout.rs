@@ -129,7 +129,7 @@ impl DataLayout {
     }
 }
 
-/// One channel in shards; without objects nobody listed them.
+/// One channel in shards; without objects its listing is unknown.
 #[cfg(test)]
 pub(super) fn sharded(objects: &[Bytes]) -> DataLayout {
     DataLayout {
@@ -256,7 +256,7 @@ jobs:
         assert_eq!(sharded.by_heaviest_shard(&runs, 1), None);
         let replicated = layout(Distribution::FullyReplicated, Some(&[100; 10]));
         assert_eq!(replicated.by_heaviest_shard(&runs, 2), None);
-        // Where a completed run does not tell its hosts' bytes, all stay as they are; one that failed does not matter.
+        // If the hosts' bytes of a completed run are unknown, all runs stay as they are; a failed run does not matter.
         let unknown = [runs[0].clone(), run(&[], Outcome::Completed)];
         assert_eq!(sharded.by_heaviest_shard(&unknown, 2), None);
         let stopped = [runs[0].clone(), run(&[], Outcome::Stopped)];

@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn of_equal_fits_the_one_with_the_first_terms_is_taken() {
-        // Two distinct rows cannot tell three columns apart.
+        // Two distinct rows do not determine three columns.
         let rows = [[1.0, 1.0, 0.0], [1.0, 0.5, 0.7], [1.0, 0.5, 0.7]];
         let fit = NonNegative::fit(&rows, &[10.0, 6.0, 6.0], 3);
         assert_eq!(fit.terms_in_use(), 2.0);

@@ -316,8 +316,13 @@ fn machine(bytes: u64) -> Capacity {
     }
 }
 
-/// What the runs on one configuration, of machines with 20 MB, tell of another.
-fn told(runs: &[Measurement], wanted: &str, memory: u64, layout: &DataLayout) -> Elsewhere {
+/// What follows from runs on one configuration, of machines with 20 MB, for another.
+fn elsewhere_from(
+    runs: &[Measurement],
+    wanted: &str,
+    memory: u64,
+    layout: &DataLayout,
+) -> Elsewhere {
     let own = Offer::unknown(&runs[0].instance).or_capacity(|| Some(machine(20_000_000)));
     let known = crate::forecast::forecast(&Basis {
         offer: &own,
@@ -342,27 +347,27 @@ fn median(quantity: &Quantity) -> f64 {
 fn memory_is_that_of_a_host_with_all_of_the_data_or_with_its_shard() {
     let runs = with_memory("1x ml.m5.xlarge", 1.0);
     let replicated = DataLayout::default();
-    let six = told(&runs, "6x ml.m5.xlarge", 20_000_000, &replicated).forecast;
+    let six = elsewhere_from(&runs, "6x ml.m5.xlarge", 20_000_000, &replicated).forecast;
     assert!(
         near(median(&six[Metric::MemoryBytes]), 11e6, 0.05),
         "{six:?}"
     );
     assert!(near(median(&six[Metric::Memory]), 55.0, 0.05));
     let sharded = layout::sharded(&[]);
-    let five = told(&runs, "5x ml.m5.xlarge", 20_000_000, &sharded).forecast;
+    let five = elsewhere_from(&runs, "5x ml.m5.xlarge", 20_000_000, &sharded).forecast;
     assert!(
         near(median(&five[Metric::MemoryBytes]), 3e6, 0.05),
         "{five:?}"
     );
-    // From shards nobody can tell what a host with all of the data needs.
+    // What a host with all of the data needs does not follow from shards.
     let runs = with_memory("5x ml.m5.xlarge", 0.2);
-    let one = told(&runs, "1x ml.m5.xlarge", 20_000_000, &sharded);
+    let one = elsewhere_from(&runs, "1x ml.m5.xlarge", 20_000_000, &sharded);
     assert!(one.forecast[Metric::MemoryBytes].is_err());
     assert_eq!(
         one.source().unwrap(),
         "time follows from scale-out, assumed"
     );
-    let again = told(&runs, "5x ml.c5.xlarge", 40_000_000, &sharded);
+    let again = elsewhere_from(&runs, "5x ml.c5.xlarge", 40_000_000, &sharded);
     assert!(near(median(&again.forecast[Metric::Memory]), 7.5, 0.05));
     assert!(again.scale_out.is_none(), "another type takes another time");
 }
@@ -370,7 +375,7 @@ fn memory_is_that_of_a_host_with_all_of_the_data_or_with_its_shard() {
 #[test]
 fn processes_of_one_machine_add_up() {
     let runs = with_memory("2x local", 2.0);
-    let three = told(&runs, "3x local", 20_000_000, &DataLayout::default()).forecast;
+    let three = elsewhere_from(&runs, "3x local", 20_000_000, &DataLayout::default()).forecast;
     assert!(
         near(median(&three[Metric::MemoryBytes]), 1.5 * 21e6, 0.05),
         "{three:?}"
@@ -378,18 +383,18 @@ fn processes_of_one_machine_add_up() {
 }
 
 #[test]
-fn what_ran_out_of_memory_runs_out_on_no_more_and_tells_nothing_of_more() {
+fn what_ran_out_of_memory_runs_out_on_no_more_and_says_nothing_of_more() {
     let mut runs = with_memory("1x ml.m5.xlarge", 1.0);
     runs[3].outcome = Outcome::OutOfMemory { last_line: None };
     let layout = DataLayout::default();
-    let same = told(&runs, "1x ml.c5.xlarge", 20_000_000, &layout);
+    let same = elsewhere_from(&runs, "1x ml.c5.xlarge", 20_000_000, &layout);
     assert!(same.forecast.out_of_memory && same.notes.is_empty());
-    let larger = told(&runs, "1x ml.r5.xlarge", 40_000_000, &layout);
+    let larger = elsewhere_from(&runs, "1x ml.r5.xlarge", 40_000_000, &layout);
     assert!(!larger.forecast.out_of_memory && larger.forecast[Metric::MemoryBytes].is_err());
     assert_eq!(larger.source(), None);
     assert_eq!(larger.notes.len(), 1);
     // With a part of the data it may be enough, and how much it needs is not known.
-    let part = told(&runs, "8x ml.m5.xlarge", 20_000_000, &layout::sharded(&[]));
+    let part = elsewhere_from(&runs, "8x ml.m5.xlarge", 20_000_000, &layout::sharded(&[]));
     assert!(!part.forecast.out_of_memory && part.forecast[Metric::MemoryBytes].is_err());
 }
 

@@ -230,7 +230,7 @@ fn a_run_that_failed_ends_the_design() {
 }
 
 #[test]
-fn what_is_reached_is_told_once_there_are_three_runs_on_two_sizes() {
+fn what_is_reached_is_known_once_there_are_three_runs_on_two_sizes() {
     let ladder = ladder(&LADDER);
     let after = |runs: &[Measurement]| {
         next(&Situation {
@@ -241,7 +241,7 @@ fn what_is_reached_is_told_once_there_are_three_runs_on_two_sizes() {
     let one = [run(1.0, 10.0)];
     let same = [run(1.0, 10.0), run(1.0, 10.0), run(1.0, 10.0)];
     let enough = [run(1.0, 10.0), run(1.0, 10.0), run(2.0, 12.0)];
-    // What more canaries tell changes nothing: the cheapest will do.
+    // More canaries would not change the verdict: the cheapest will do.
     assert_eq!(percent_of(after(&one)), 2.0);
     assert_eq!(percent_of(after(&enough[1..])), 3.0);
     assert_eq!(percent_of(after(&same)), 2.0);
@@ -275,7 +275,7 @@ fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
 }
 
 #[test]
-fn too_little_money_is_told_before_it_is_spent() {
+fn too_little_money_is_reported_before_it_is_spent() {
     let ladder = ladder(&LADDER);
     let runs = [run(1.0, 1500.0)];
     assert_eq!(

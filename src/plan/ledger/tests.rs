@@ -11,7 +11,7 @@ enum LedgerEvent {
     Launch(u32, bool),
     /// The oldest run that is under way has ended: billed so much, or without a price.
     End(Option<u32>),
-    /// The oldest run that is under way is lost: nobody knows what it cost.
+    /// The oldest run that is under way is lost: its cost is not known.
     Lose,
     /// A canary is reused that would have cost so much, if that is known.
     Reuse(Option<u32>),
