@@ -111,7 +111,10 @@ impl History {
         base: &BaseWanted<'_>,
     ) -> Result<FirstReadable, HistoryError> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
-        let tells = |record: &Record| record.forecast().is_some_and(ForecastRecord::tells);
+        let is_comparable = |record: &Record| {
+            let found = record.forecast();
+            found.is_some_and(ForecastRecord::is_comparable)
+        };
         let of_main = || forecasts(entries, job).filter(|entry| entry.scope == Scope::Main);
         let mut damaged = Vec::new();
         if let Some(code_key) = base.code_key {
@@ -125,7 +128,7 @@ impl History {
                 record.code_key.as_deref() == Some(code_key)
                     && base.instance.is_none_or(|wanted| instance == Some(wanted))
                     && (is_local || is_of_branch(record))
-                    && tells(record)
+                    && is_comparable(record)
             };
             let found = self.first(of_code, is_same).await?;
             if found.record.is_some() {
@@ -136,7 +139,7 @@ impl History {
         let is_meant = |record: &Record| {
             matches!(record.writer.event, Event::Push | Event::Schedule)
                 && is_of_branch(record)
-                && tells(record)
+                && is_comparable(record)
         };
         let mut found = self.first(of_main(), is_meant).await?;
         // Both searches may have met the same one.

@@ -71,7 +71,7 @@ pub struct ForecastRecord {
 impl ForecastRecord {
     /// Whether a change can be compared with it: it has the time of a full run on the job's instance, or an out-of-memory
     /// failure.
-    pub fn tells(&self) -> bool {
+    pub fn is_comparable(&self) -> bool {
         let row = self.forecasts.first();
         let runs_out = |run: &Measurement| matches!(run.outcome, Outcome::OutOfMemory { .. });
         row.is_some_and(|row| row.estimates[Metric::Time].is_some())

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_lists_what_he_may_not_read() {
+    fn what_may_not_be_read_is_not_listed() {
         assert_eq!(prefixes(Scope::Main, None), ["main/"]);
         assert_eq!(
             prefixes(Scope::PullRequest(7), Some("a b")),

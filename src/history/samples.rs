@@ -166,12 +166,12 @@ impl Sample {
         let listing = self.history.list_at(None, at(24 * 60)).await.unwrap();
         let loaded = self.history.load(&listing.entries).await.unwrap();
         let damaged = listing.damaged.iter().chain(&loaded.damaged);
-        let told = damaged.map(|damaged| {
+        let damaged = damaged.map(|damaged| {
             let name = Path::new(&damaged.place).file_name().unwrap();
             format!("{}: {}", name.to_str().unwrap(), damaged.why)
         });
-        let told = told.collect();
-        (loaded, told)
+        let damaged = damaged.collect();
+        (loaded, damaged)
     }
 
     /// Files beside records that no reader sees.

@@ -67,7 +67,7 @@ mod tests {
     ];
 
     #[test]
-    fn nobody_but_a_push_writes_what_others_read() {
+    fn only_a_push_writes_what_others_read() {
         for reader in ALL {
             for writer in ALL {
                 let expected = reader == writer || writer == Scope::Main || reader == Scope::Local;

@@ -230,7 +230,7 @@ impl WithAttempts for Value {
 }
 
 #[test]
-fn an_unknown_id_is_told_with_what_is_near_it_and_a_damaged_one_with_why() {
+fn an_unknown_id_is_an_error_with_what_is_near_it_and_a_damaged_one_with_why() {
     let project = project(&[canary(1, 0.01), forecast(3)]);
     project
         .run(&["history", "show", "0000000000000030"])
@@ -274,7 +274,7 @@ fn as_many_as_asked_for_are_listed_though_newer_ones_are_damaged() {
 }
 
 #[test]
-fn a_job_that_is_not_known_is_told_with_those_that_are() {
+fn an_unknown_job_is_an_error_with_those_that_are_known() {
     let mut gone = forecast(1).with(|value| {
         value["job"] = json!("gone");
         for run in value["content"]["measurements"].as_array_mut().unwrap() {

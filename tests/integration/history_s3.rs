@@ -236,7 +236,7 @@ async fn a_conflict_with_another_write_is_waited_out() {
 }
 
 #[tokio::test]
-async fn throttling_is_waited_out_or_told() {
+async fn throttling_is_waited_out_or_an_error() {
     let aws = bucket();
     let history = history(&aws, Scope::Main).await;
     aws.fail(Operation::PutObject)

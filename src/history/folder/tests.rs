@@ -42,7 +42,7 @@ async fn records_are_their_owners_alone_and_not_gits() {
 }
 
 #[tokio::test]
-async fn git_is_told_unless_somebody_has_told_it_already() {
+async fn git_ignores_the_folder_unless_it_does_already() {
     let sample = Sample::new(Scope::Main);
     fs::create_dir(sample.root()).unwrap();
     let ignore = sample.root().join(".gitignore");
