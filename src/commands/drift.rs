@@ -1,4 +1,4 @@
-//! `drift`: every job measured anew and held against the checks before; or only the records of those.
+//! `drift`: every job measured again and compared with the earlier checks; or only the records of those.
 
 use crate::assess::drift_check::{self, StoredCheck};
 use crate::assess::input::JobInput;

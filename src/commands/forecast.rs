@@ -122,7 +122,7 @@ fn newest_run(measurements: &[Measurement], job: &str) -> (Vec<Measurement>, Opt
             .iter()
             .filter(|measurement| measurement.job == job)
     };
-    // GitHub's ids are numbers, so time alone tells which is newest; of one time, the last in the file.
+    // GitHub's ids are numbers, so only the time decides which is newest; of one time, the last in the file.
     let newest = of_job()
         .filter_map(|measurement| Some((measurement.ended_at, measurement.run.as_ref()?)))
         .max_by_key(|(ended_at, _)| *ended_at)

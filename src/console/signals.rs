@@ -98,6 +98,6 @@ impl Signals {
 }
 
 fn interrupted(code: u8) -> AppError {
-    AppError::interrupted("interrupted; the canaries were told to stop, and what was measured is kept", code)
+    AppError::interrupted("interrupted; the canaries were asked to stop, and what was measured is kept", code)
         .help("see it with `canary-gate history list`; with git, and on SageMaker, a new start reuses the canaries that completed")
 }

@@ -28,7 +28,7 @@ use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
-/// One job from its data to its part of the report, and what ended it before its time if a person must mend that.
+/// One job from its data to its part of the report, and the error that ended it early if a person must correct its cause.
 pub(crate) async fn gate<'a>(
     project: &'a Project,
     affected: &AffectedJob<'a>,
@@ -102,7 +102,7 @@ pub(crate) async fn gate<'a>(
         is_allowed: &project.spec.allowed(),
         notes,
     });
-    settle_unknown(&mut report, measured, failure.as_ref());
+    set_unfinished_verdict(&mut report, measured, failure.as_ref());
     // What a signal cut short is no forecast.
     let kept = match runner.cancellation.is_cancelled() {
         true => Ok(()),
@@ -201,8 +201,12 @@ fn no_base_yet(
     })
 }
 
-/// Where canaries were broken off, what they were to tell cannot be told, also without a written budget.
-fn settle_unknown(report: &mut JobReport, measured: JobMeasurements, failure: Option<&AppError>) {
+/// The verdict of a job whose canaries broke off: unknown, also without a written budget.
+fn set_unfinished_verdict(
+    report: &mut JobReport,
+    measured: JobMeasurements,
+    failure: Option<&AppError>,
+) {
     let is_now = |report: &mut JobReport, verdict| {
         report.verdict = verdict;
         if let Some(instance) = report.forecasts.first_mut() {
@@ -216,14 +220,14 @@ fn settle_unknown(report: &mut JobReport, measured: JobMeasurements, failure: Op
         report.notes.retain(|note| *note != reason);
         report.reason = reason;
     }
-    // That a person must mend something is the command's own error; the job is not judged by it.
+    // An error that a person must correct is the command's own; the job is not judged by it.
     if failure.is_some() && report.verdict == Verdict::Unknown {
         is_now(report, Verdict::NotJudged);
     }
 }
 
-/// Keeps what was found, for those who compare with it; a check for drift is held against the checks before it first. What
-/// was found is kept also where it cannot be told whether it is a new baseline.
+/// Keeps the record of what was found. A check for drift is first compared with the checks before it. The record is kept
+/// also if it is unknown whether it is a new baseline.
 async fn keep(
     affected: &AffectedJob<'_>,
     request: &GateRequest<'_>,

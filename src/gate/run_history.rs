@@ -86,7 +86,8 @@ impl RunHistory {
         self.commit.clone()
     }
 
-    /// Learns which records there are of a job. Before anything is spent: who may not read the history is told so in time.
+    /// Lists the records of a job. Called before anything is spent, so that a history that may not be read is an error in
+    /// time.
     pub(crate) async fn look_up(&self, job: &str) -> Result<(), AppError> {
         if self.entries.borrow().contains_key(job) {
             return Ok(());
@@ -98,7 +99,7 @@ impl RunHistory {
         Ok(())
     }
 
-    /// Fails where nothing of a job could be kept, as far as that can be told before.
+    /// Fails if no record of a job could be kept, as far as that is known in advance.
     pub(crate) fn check_writable(&self, job: &str) -> Result<(), AppError> {
         Ok(self.history.check_writable(job)?)
     }
@@ -266,7 +267,7 @@ impl RunHistory {
         }
     }
 
-    /// Why something of this run could not be kept; told once.
+    /// Why something of this run could not be kept; returned once.
     pub(crate) fn take_failure(&self) -> Option<AppError> {
         self.failure.take()
     }

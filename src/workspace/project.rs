@@ -64,7 +64,7 @@ impl Project {
         let root = checkout::root_of(&written.folder, &workspace).unwrap_or(workspace);
         let commit = checkout::checked_out_commit(&root).unwrap_or_else(|| {
             say(&format!(
-                "warning: .git does not tell which commit is checked out; GITHUB_SHA is taken for it: {}",
+                "warning: the checked-out commit cannot be read from .git; GITHUB_SHA is used in its place: {}",
                 printable(head)
             ));
             head.to_owned()

@@ -107,7 +107,7 @@ pub(super) async fn report(
             }
             (Some(part), _) => {
                 let base = versus.of(project, job).await?;
-                jobs.push(judged_anew(project, job, by, part, base.as_ref()));
+                jobs.push(judged_again(project, job, by, part, base.as_ref()));
             }
             // A leg that failed before it wrote its part must not turn the check green.
             (None, Some(_)) => jobs.push(whole_report::unknown_report(
@@ -136,7 +136,7 @@ pub(super) async fn report(
 }
 
 /// A job's measurements under this project's budget.
-fn judged_anew(
+fn judged_again(
     project: &Project,
     job: &Job,
     by: &[String],

@@ -74,7 +74,7 @@ impl Stage {
             spec: state("spec"),
             region: state("region"),
             outputs: outputs.unwrap_or_default(),
-            unfinished: match (number, state("subject"), order, state("told")) {
+            unfinished: match (number, state("subject"), order, state("posted")) {
                 (Some(number), Some(subject), Some(order), None) => Some((number, subject, order)),
                 _ => None,
             },
@@ -211,7 +211,7 @@ mod tests {
         let silent = main(&[("swept", "true")]);
         assert!(silent.is_swept && silent.unfinished.is_some());
         // It had no time to see that everything stopped.
-        let hasty = main(&[("told", "true")]);
+        let hasty = main(&[("posted", "true")]);
         assert!(!hasty.is_swept && hasty.unfinished.is_none());
     }
 }

@@ -194,8 +194,8 @@ impl Publisher {
         step_files::write_state(&self.environment, &state);
     }
 
-    /// Tells what was found everywhere, and gives back the exit code. The summary comes first, for posting may take long; the
-    /// comment before the check fails.
+    /// Publishes what was found in every place, and returns the exit code. The summary comes first, since posting may take
+    /// long; the comment is posted before the check fails.
     pub(super) async fn publish(self, checked: Result<Checked, GateFailure>) -> u8 {
         let publication = self.publication(checked);
         step_files::write_summary(&self.environment, &publication.summary, &publication.short);
@@ -323,7 +323,7 @@ impl Publisher {
             .await;
         match posted {
             Ok(posted) => {
-                step_files::write_state(&self.environment, &[("told", "true")]);
+                step_files::write_state(&self.environment, &[("posted", "true")]);
                 for note in &posted.notes {
                     say(&format!("note: {}", printable(note)));
                 }

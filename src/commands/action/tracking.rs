@@ -9,8 +9,8 @@ use crate::report::{self, Report};
 
 use super::checked::Checked;
 
-/// Makes the issue of this marker say what the report says, where `asked` jobs were to be checked. Trouble with it is
-/// told, and changes nothing of how the check ends.
+/// Makes the issue of this marker say what the report says; `asked` is how many jobs were to be checked. An error is reported
+/// and does not change how the check ends.
 pub(super) async fn track(
     github: &Github,
     marker: &IssueMarker,
@@ -39,7 +39,7 @@ async fn keep(github: &Github, marker: &IssueMarker, state: Tracking, checked: &
     }
 }
 
-/// What the issue is to say: a drift of any job, or that there is none. `None` where a job could not be told: its drift may
+/// What the issue is to say: a drift of any job, or that there is none. `None` if a job could not be checked: its drift may
 /// go on.
 fn state(report: &Report, asked: usize) -> Option<Tracking> {
     if let Some(issue) = report::drift_issue(report) {
@@ -48,11 +48,11 @@ fn state(report: &Report, asked: usize) -> Option<Tracking> {
             body: issue.body,
         });
     }
-    let are_told = asked > 0
+    let are_checked = asked > 0
         && report.failures.is_empty()
         && report.jobs.len() == asked
         && report.jobs.iter().all(|job| job.drift.is_some());
-    are_told.then(|| Tracking::Over {
+    are_checked.then(|| Tracking::Over {
         body: report::drift_over(report),
     })
 }

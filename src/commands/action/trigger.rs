@@ -167,7 +167,7 @@ impl Trigger {
             "what is checked out, {commit}, is not pull request {number}, whose head is {head}"
         ))
         .help(format!(
-            "check it out before this step: actions/checkout with `ref: refs/pull/{number}/merge`; where it was pushed to meanwhile, read it again and start anew"
+            "check it out before this step: actions/checkout with `ref: refs/pull/{number}/merge`; if it was pushed to meanwhile, review it again and start the workflow again"
         ))
         .during("looking at what is checked out"))
     }

@@ -147,7 +147,7 @@ fn what_does_not_count_leaves_every_key_as_it_is() {
     checkout.write("README.md", "New.\n");
     assert_eq!(checkout.keys(), keys, "docs that `!` leaves out");
     checkout.write("train.sh", "exit 0\n");
-    assert_eq!(checkout.keys(), keys, "written anew, with the same content");
+    assert_eq!(checkout.keys(), keys, "written again, with the same content");
     checkout.commit();
     assert_eq!(checkout.keys(), keys, "committed");
 }
@@ -177,7 +177,7 @@ fn what_counts_changes_the_key_it_belongs_to() {
 fn hyperparameters_and_the_seed_make_other_canaries() {
     for (from, to) in [("epochs: 5", "epochs: 6"), ("seed: 1", "seed: 2")] {
         let checkout = Checkout::new();
-        // The spec itself is left out, lest a new budget pay for every canary anew.
+        // The spec itself is left out, lest a new budget pay for every canary again.
         let spec = SPEC.replace("\"!data/**\"", "\"!data/**\", \"!canary-gate.yml\"");
         checkout.write("canary-gate.yml", &spec);
         let (_, canaries) = checkout.keys();

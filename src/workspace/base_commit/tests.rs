@@ -70,7 +70,7 @@ fn its_source_counts_where_its_paths_do_not_speak_of_it() {
     );
     for written in ["./train", "/train"] {
         let spec = spec.replace("source_dir: train", &format!("source_dir: {written}"));
-        // How it is written counts too, so only that there is a file is told.
+        // The key depends on how the path is written too, so only its presence is checked.
         assert!(key(&spec, &["train/train.sh"], &[]).is_ok(), "{written}");
     }
 }

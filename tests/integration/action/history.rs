@@ -156,7 +156,7 @@ fn drift_is_of_a_branch_and_not_of_a_pull_request() {
 }
 
 #[test]
-fn an_issue_that_may_not_be_written_is_told_and_hides_no_drift() {
+fn an_issue_that_may_not_be_written_is_reported_and_hides_no_drift() {
     let (mut workflow, base) = slower();
     let slow = files(BUDGET, "fit()", 1600.0);
     let drift = [("command", "drift")];

@@ -1,4 +1,4 @@
-//! `canary-gate action`: the gate on an event of GitHub, told in a comment.
+//! `canary-gate action`: the gate on an event of GitHub, and its comment.
 
 mod forks;
 mod history;

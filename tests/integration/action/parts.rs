@@ -1,4 +1,4 @@
-//! `report-from`: parts that other jobs of the workflow measured, told in one comment and judged by the base's budget.
+//! `report-from`: parts that other jobs of the workflow measured, in one comment and judged by the base's budget.
 
 use super::workflow::{ENOUGH, TOO_LITTLE, Workflow, files, spec};
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::workflow::{ENOUGH, NUMBER, TOO_LITTLE, Workflow, files, spec};
 
 #[test]
-fn over_budget_is_told_first_and_fails_then() {
+fn over_budget_is_posted_first_and_fails_then() {
     let workflow = Workflow::pull_request(&spec(TOO_LITTLE), &spec(TOO_LITTLE));
     let step = workflow.run().ended_with(10);
     let comment = workflow.comment();
@@ -39,7 +39,7 @@ fn the_comment_says_that_canaries_run_before_one_does() {
         .filter(|said| said.method == "POST" || said.method == "PATCH")
         .filter_map(|said| said.body["body"].as_str().map(str::to_owned))
         .collect();
-    let [stub, told] = &written[..] else {
+    let [stub, final_comment] = &written[..] else {
         panic!("{written:#?}")
     };
     assert!(
@@ -50,7 +50,7 @@ fn the_comment_says_that_canaries_run_before_one_does() {
         stub.contains("at most 5.00 USD together"),
         "what it may cost: {stub}"
     );
-    assert!(told.contains("within budget"), "{told}");
+    assert!(final_comment.contains("within budget"), "{final_comment}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_later_step_reads_what_was_found() {
     assert_eq!(report["policy"]["sha"], workflow.base());
     assert_eq!(step.state["run_id"], "4821");
     assert_eq!(step.state["swept"], "true");
-    assert_eq!(step.state["told"], "true");
+    assert_eq!(step.state["posted"], "true");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_breach_is_annotated_at_its_line_of_the_spec() {
 }
 
 #[test]
-fn a_change_that_concerns_no_job_is_told_too() {
+fn a_change_that_concerns_no_job_is_posted_too() {
     let base = files(&spec(TOO_LITTLE), "print(1)");
     let head = base.clone().with("README.md", "more");
     let workflow = Workflow::between(&base, &head);
@@ -143,7 +143,7 @@ fn a_change_that_concerns_no_job_is_told_too() {
 }
 
 #[test]
-fn without_a_pull_request_the_summary_tells() {
+fn without_a_pull_request_the_summary_has_the_result() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
     let push = json!({"before": workflow.base(), "after": workflow.head()});
     let workflow = workflow.event("push", push);

@@ -1,4 +1,4 @@
-//! What goes wrong is told, and nothing is lost by it.
+//! What goes wrong is reported, and nothing is lost by it.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn a_comment_that_may_not_be_written_is_in_the_summary_and_decides_nothing() {
 }
 
 #[test]
-fn an_invalid_spec_is_told_in_the_comment_with_its_line() {
+fn an_invalid_spec_is_in_the_comment_with_its_line() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec("{tmie: 10m}"));
     let step = workflow.run().ended_with(2);
     let comment = workflow.comment();
@@ -51,7 +51,7 @@ fn a_line_of_the_spec_is_no_command_in_the_log() {
 }
 
 #[test]
-fn a_spec_that_is_mended_heals_its_own_comment() {
+fn a_spec_that_is_corrected_updates_its_own_comment() {
     let base = files(&spec(ENOUGH), "1").renamed("canary-gate.yml", ".github/canary-gate.yml");
     let head = |spec: &str| {
         base.clone()
@@ -123,7 +123,7 @@ fn outside_of_a_workflow_the_way_out_is_said() {
 }
 
 #[test]
-fn a_comment_that_nobody_finishes_is_finished_by_the_post_step() {
+fn a_comment_that_is_not_finished_is_finished_by_the_post_step() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
     workflow.run().ended_with(0);
     // As if the step had been killed in between.
@@ -151,7 +151,7 @@ fn a_last_word_that_did_not_reach_the_comment_is_said_by_the_post_step() {
         .with(Fault::Status(403));
     let step = workflow.run().ended_with(0);
     assert!(workflow.comment().contains("state=running"));
-    assert!(!step.state.contains_key("told"));
+    assert!(!step.state.contains_key("posted"));
     workflow.github.recover();
     workflow.post_step(&step).ended_with(0);
     let comment = workflow.comment();
@@ -162,15 +162,15 @@ fn a_last_word_that_did_not_reach_the_comment_is_said_by_the_post_step() {
 fn the_post_step_of_a_step_that_ended_well_does_nothing() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
     let step = workflow.run().ended_with(0);
-    let told = workflow.comment();
+    let comment = workflow.comment();
     let requests = workflow.github.requests().len();
     workflow.post_step(&step).ended_with(0);
-    assert_eq!(workflow.comment(), told);
+    assert_eq!(workflow.comment(), comment);
     assert_eq!(workflow.github.requests().len(), requests);
 }
 
 #[test]
-fn an_event_of_which_nobody_knows_whose_code_it_brings_is_refused() {
+fn an_event_whose_code_is_of_unknown_origin_is_refused() {
     for event in ["workflow_run", "issue_comment", "release"] {
         let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH)).event(event, json!({}));
         let step = workflow.run().ended_with(2);
