@@ -38,7 +38,7 @@ def limits(shape, value, path):
     elif shape.type_name == "string" and isinstance(value, str):
         yield from longest(shape, len(value), path)
         if shape.enum and value not in shape.enum:
-            yield f"{path}: {value!r} is none of {shape.name}'s values"
+            yield f"{path}: {value!r} is not one of {shape.name}'s values"
         pattern = shape.metadata.get("pattern")
         if pattern and not matches(pattern, value):
             yield f"{path}: {value!r} does not match {pattern}"

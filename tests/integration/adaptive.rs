@@ -38,7 +38,7 @@ fn real(more: &str) -> Project {
         .file("canary-gate.yml", &format!("{spec}{more}"))
 }
 
-/// Runs the gate and gives back what it said, and the percentages of its canaries in the order they ran.
+/// Runs the gate; returns what it printed, and the percentages of its canaries in the order in which they ran.
 fn gate(project: &Project) -> (Finished, Vec<f64>) {
     let measured = "measured.jsonl";
     let finished = project.run(&["run", "--all", "--quiet", "--measurements", measured]);
@@ -135,7 +135,7 @@ fn made(seconds: impl Fn(f64) -> f64, more: &str) -> Project {
     recorded("made", more).file("runs.csv", &table)
 }
 
-/// Half of the data takes longer than a canary may; a fifth tells what it would be.
+/// Half of the data takes longer than a canary may; a fifth shows how long it would take.
 #[test]
 fn after_a_canary_beyond_the_time_limit_smaller_ones_go_on() {
     let project = made(

@@ -27,7 +27,7 @@ const CORE: [&str; 15] = [
     "assess",
 ];
 
-/// What ties the core and the edges together: each may import those after it. Nobody else imports any of them.
+/// What ties the core and the edges together: each may import those after it. No other room imports any of them.
 const LADDER: [&str; 4] = ["commands", "gate", "workspace", "console"];
 
 /// Where the command that wrote a record may decide something, each with what it decides.

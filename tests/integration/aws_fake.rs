@@ -988,8 +988,8 @@ async fn a_script_fails_its_job() {
 
     let script = "import os, sys\nopen(os.environ['SM_OUTPUT_DIR'] + '/failure', 'w').write('why')\nsys.exit(3)";
     aws.put_object("data", "code.tar.gz", archive(script));
-    run_script(&client, "tells").send().await.unwrap();
-    let end = wait(&client, "tells").await;
+    run_script(&client, "fails").send().await.unwrap();
+    let end = wait(&client, "fails").await;
     assert_eq!(
         end.failure_reason(),
         Some("AlgorithmError: why, exit code: 3")

@@ -29,8 +29,7 @@ fn still_running(marker: &str) -> bool {
     is_named(&format!("sleep {marker}"))
 }
 
-/// Starts a run, waits until its first canary has ended, signals it, and gives back its exit code; a killed process has
-/// none.
+/// Starts a run, waits until its first canary has ended, and signals it. Returns its exit code; a killed process has none.
 fn signalled(project: &Project, signal: Signal) -> Option<i32> {
     let flag = project.path("first-done");
     project.write(

@@ -162,7 +162,7 @@ fn image(workflow: &Workflow) -> &'static str {
     name
 }
 
-/// A container of the image with what a step of the workflow is told.
+/// A container of the image with the variables of a step of the workflow.
 fn container(workflow: &Workflow, entry_point: &str, more: &[&str]) -> Command {
     let step = workflow.command();
     let root = workflow.project.root().to_str().unwrap();

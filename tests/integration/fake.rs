@@ -52,7 +52,7 @@ impl Server {
         &self.address
     }
 
-    /// Serves nobody any more.
+    /// Stops serving.
     pub(crate) fn end(&mut self) {
         if let Some(end) = self.end.take() {
             let _ = end.send(());

@@ -174,7 +174,7 @@ jobs:
             .env("HOME", self.root())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
-            // A checkout above the temporary folder is none of the test's business.
+            // A checkout above the temporary folder is not the test's.
             .env("GIT_CEILING_DIRECTORIES", self.root().parent().unwrap())
             .stdin(Stdio::null());
         command

@@ -146,7 +146,7 @@ fn a_run_that_took_longer_than_its_limit_timed_out() {
         (&ended["training_seconds"], &ended["billable_seconds"]),
         (&60.0.into(), &60.0.into())
     );
-    // The table tells no billed time; what is paid for is the time it took.
+    // The table has no billed time, so the time that it took is paid for.
     let costs: Vec<f64> = measurements
         .iter()
         .map(|run| run["cost"].as_f64().unwrap())

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::project::Project;
 
-/// Works in proportion to data and rounds, and says in how many ways it was told the rounds.
+/// Works in proportion to data and rounds, and prints the rounds in each way in which it received them.
 const SCRIPT: &str = r#"import json, os, sys, time
 
 rounds = sys.argv[sys.argv.index("--num_round") + 1]
@@ -66,7 +66,7 @@ fn levels_reach_the_script_and_the_measurements() {
     let run = run.complained("8/8  3% #2, num_round 8  completed");
     assert!(run.stderr.contains("1% #1, num_round 2"), "{}", run.seen());
     let runs = measurements(&project, "runs.jsonl");
-    let told: Vec<(u64, f64)> = runs
+    let rounds: Vec<(u64, f64)> = runs
         .iter()
         .map(|run| {
             assert_eq!(run["outcome"]["kind"], "completed", "{run}");
@@ -78,7 +78,7 @@ fn levels_reach_the_script_and_the_measurements() {
         })
         .collect();
     assert_eq!(
-        told,
+        rounds,
         [
             (1, 2.0),
             (1, 2.0),

@@ -159,7 +159,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Counts a call, if it is one of the rule's, and tells whether it is struck.
+    /// Counts a call, if it is one of the rule's, and returns whether it is struck.
     pub(super) fn strikes(&mut self, operation: Operation, says: impl Fn(&str) -> bool) -> bool {
         let is_meant = self.operation == operation && self.about.as_deref().is_none_or(says);
         self.seen += u64::from(is_meant);

@@ -49,7 +49,7 @@ fn channel(store: &Store, config: &Value) -> Result<Channel, String> {
         files: Vec::new(),
         manifest: None,
     };
-    // A file system is none of S3's business.
+    // A file system is not listed from S3.
     if source.is_null() {
         return Ok(channel);
     }

@@ -175,7 +175,7 @@ fn times(input: &Value) -> RangeInclusive<i64> {
     input["startTime"].as_i64().unwrap_or(i64::MIN)..=input["endTime"].as_i64().unwrap_or(i64::MAX)
 }
 
-/// The events of one stream. As in life a token never ends: the last page gives back the token it was asked with.
+/// The events of one stream. As on AWS tokens never end: the last page returns the token that it was asked with.
 fn events(state: &State, streams: &[Stream], input: &Value) -> Result<Value, Refusal> {
     let stream = streams.iter().find(|s| input["logStreamName"] == s.name);
     let stream = stream.ok_or(Refusal::new(

@@ -263,7 +263,7 @@ impl FakeAws {
         state.jobs.clone()
     }
 
-    /// The names of the jobs that still bill and that nobody has told to stop.
+    /// The names of the jobs that still bill and were not asked to stop.
     pub(crate) fn in_progress(&self) -> Vec<String> {
         let jobs = self.jobs().into_iter();
         jobs.filter(|job| job.status() == "InProgress")

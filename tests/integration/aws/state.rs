@@ -96,7 +96,7 @@ impl Core {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Counts a call and tells what is to go wrong with it; `says` tells whether the request holds a text.
+    /// Counts a call and returns what is to go wrong with it; `says` is whether the request holds a text.
     pub(super) fn count(
         &self,
         operation: Option<Operation>,

@@ -15,7 +15,7 @@ pub(crate) struct Timeline {
 #[derive(Debug, Clone)]
 struct Span {
     status: String,
-    /// Infinite while nobody knows.
+    /// Infinite while it is unknown.
     seconds: f64,
 }
 
@@ -136,7 +136,7 @@ impl Timeline {
         self.span("Uploading", seconds)
     }
 
-    /// The instance is taken away after some seconds of training, and the job starts anew with all of its training.
+    /// The instance is taken away after some seconds of training, and the job starts again with all of its training.
     pub(crate) fn interrupted_after(mut self, seconds: f64) -> Self {
         let mut again: Vec<_> = self.spans.clone();
         let training = self.spans.iter().position(|span| span.status == "Training");
@@ -183,7 +183,7 @@ impl Timeline {
         self
     }
 
-    /// The job is told to stop at a moment of its life.
+    /// The job is asked to stop at a moment of its life.
     pub(super) fn stopped_at(mut self, elapsed: f64) -> Self {
         let mut start = 0.0;
         let mut kept = Vec::new();
