@@ -66,9 +66,9 @@ def check_mermaid(paths: list[Path]) -> int:
             places.setdefault(diagram, []).append(str(file))
     with tempfile.TemporaryDirectory() as folder:
         compiled = compile_mermaid(list(places), "default", Path(folder))
-    broken = [(places[diagram], told) for diagram, told in zip(places, compiled) if isinstance(told, str)]
-    for where, told in broken:
-        print(f"does not compile, in {', '.join(where)}:\n{told}", file=sys.stderr)
+    broken = [(places[diagram], error) for diagram, error in zip(places, compiled) if isinstance(error, str)]
+    for where, error in broken:
+        print(f"does not compile, in {', '.join(where)}:\n{error}", file=sys.stderr)
     print(f"{len(places)} Mermaid diagrams in {len(files)} files, {len(broken)} broken")
     return 1 if broken else 0
 
@@ -122,8 +122,8 @@ def browse(*arguments: str) -> str:
 
 def shoot(document: Path, width: int, target: Path) -> None:
     """As high as the page is."""
-    told = browse(f"--window-size={width},800", "--dump-dom", document.as_uri())
-    title = re.search(r"<title>([\d.]+)</title>", told)
+    dom = browse(f"--window-size={width},800", "--dump-dom", document.as_uri())
+    title = re.search(r"<title>([\d.]+)</title>", dom)
     height = int(float(title[1])) + 1 if title else 1600
     browse(f"--window-size={width},{height}", f"--screenshot={target}", document.as_uri())
     if not target.exists():
