@@ -152,8 +152,8 @@ fn compare_by(
         });
     }
     let ((of_base, base_squares), (of_new, new_squares)) = (
-        of_base.settled(quantity.prior),
-        of_new.settled(quantity.prior),
+        of_base.reweighed(quantity.prior),
+        of_new.reweighed(quantity.prior),
     );
     Ok(ChangeEstimate {
         changed: Some(models::weigh(

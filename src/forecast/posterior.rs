@@ -129,11 +129,14 @@ pub(super) struct Posterior {
 impl Posterior {
     /// Weighs the laws by the runs, in any order. At least one run; values are positive.
     pub(super) fn fit(observations: &[Observation], prior: &Prior) -> Self {
-        Self::settle(observations, prior).0
+        Self::fit_and_reweigh(observations, prior).0
     }
 
     /// Like [`Posterior::fit`], and returns the runs in a fixed order with their final weights, which are less for outliers.
-    pub(super) fn settle(observations: &[Observation], prior: &Prior) -> (Self, Vec<Observation>) {
+    pub(super) fn fit_and_reweigh(
+        observations: &[Observation],
+        prior: &Prior,
+    ) -> (Self, Vec<Observation>) {
         debug_assert!(!observations.is_empty());
         let ordered = in_order(observations);
         if ordered.len() < ROBUST_FROM {

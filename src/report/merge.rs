@@ -192,7 +192,9 @@ mod tests {
         assert_eq!((merged.verdict, merged.exit_code), (Verdict::Exceeded, 10));
         assert_eq!(
             merged.notes,
-            ["the verdict or the exit code of report 2 contradicted its jobs and was computed again"]
+            [
+                "the verdict or the exit code of report 2 contradicted its jobs and was computed again"
+            ]
         );
     }
 

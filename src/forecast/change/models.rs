@@ -230,12 +230,14 @@ impl<'a> ComparedSides<'a> {
         [base, more_data, new]
     }
 
-    /// A law of the base, and one of the new side, at the points.
-    fn told_by_base(&self, law: &WeighedLaw) -> [LawAtPoint; 3] {
-        self.places().map(|place| self.told(law, law.center, place))
+    /// A law of the base at the three points of [`Self::places`].
+    fn base_law_at_points(&self, law: &WeighedLaw) -> [LawAtPoint; 3] {
+        self.places()
+            .map(|place| self.law_at(law, law.center, place))
     }
 
-    fn told(&self, law: &WeighedLaw, center: f64, place: AxisPoint) -> LawAtPoint {
+    /// A law with this center at one point.
+    fn law_at(&self, law: &WeighedLaw, center: f64, place: AxisPoint) -> LawAtPoint {
         let (relative, growing) = law.relative(place.share, place.work);
         LawAtPoint {
             logarithm: center + relative.ln(),
@@ -250,8 +252,8 @@ impl<'a> ComparedSides<'a> {
         let mut way = Way::default();
         for (mass, law, center_of_new) in &self.common {
             let weight = mass * self.likelihood(law.squares);
-            let base = self.told_by_base(law);
-            let new = self.told(law, *center_of_new, self.sides[1].full);
+            let base = self.base_law_at_points(law);
+            let new = self.law_at(law, *center_of_new, self.sides[1].full);
             way.add_pair(self, weight, law.squares, base, new);
             way.causes.push(LawEffects::of(weight, base));
         }
@@ -267,11 +269,11 @@ impl<'a> ComparedSides<'a> {
                 .iter()
                 .map(|own| {
                     let law = &own.candidate;
-                    (*own, self.told(law, law.center, self.sides[1].full))
+                    (*own, self.law_at(law, law.center, self.sides[1].full))
                 })
                 .collect();
             for own in of_base {
-                let base = self.told_by_base(&own.candidate);
+                let base = self.base_law_at_points(&own.candidate);
                 let mut weight_of_base = 0.0;
                 for (other, new) in &news {
                     let squares = own.candidate.squares + other.candidate.squares;
@@ -299,22 +301,22 @@ impl<'a> ComparedSides<'a> {
         let evidence: f64 = bases.iter().map(|one| one.weight).sum();
         let mixture = |side: usize, margin: &[Margin], at: &dyn Fn(&WeighedLaw) -> LawAtPoint| {
             let of_one = |one: &Margin| {
-                let told = at(&one.law);
+                let point = at(&one.law);
                 let noise = one.noise_variance / self.weights[side];
-                let doubt = self.doubt_beyond(told, self.sides[side].reach);
+                let doubt = self.doubt_beyond(point, self.sides[side].reach);
                 Component {
                     weight: one.weight / evidence,
-                    center: told.logarithm,
+                    center: point.logarithm,
                     spread: self.spread(noise + doubt),
                 }
             };
             merged(margin.iter().map(of_one).collect())
         };
         let new = mixture(1, &news, &|law| {
-            self.told(law, law.center, self.sides[1].full)
+            self.law_at(law, law.center, self.sides[1].full)
         });
-        let [base, with_all_of_new] =
-            [0, 2].map(|place: usize| mixture(0, &bases, &|law| self.told_by_base(law)[place]));
+        let [base, with_all_of_new] = [0, 2]
+            .map(|place: usize| mixture(0, &bases, &|law| self.base_law_at_points(law)[place]));
         let difference = |base: &[Component]| {
             let pairs = base.iter().flat_map(|base| {
                 new.iter().map(move |new| Component {
@@ -331,7 +333,7 @@ impl<'a> ComparedSides<'a> {
             rate: difference(&with_all_of_new),
             causes: bases
                 .iter()
-                .map(|one| LawEffects::of(one.weight, self.told_by_base(&one.law)))
+                .map(|one| LawEffects::of(one.weight, self.base_law_at_points(&one.law)))
                 .collect(),
         }
     }
@@ -395,10 +397,10 @@ impl<'a> ComparedSides<'a> {
     }
 
     /// The variance at a point due to the drift of growth beyond the largest run (`Posterior::predict_at`).
-    fn doubt_beyond(&self, told: LawAtPoint, reach: AxisPoint) -> f64 {
-        let [data, work] = distances(told.place, reach);
-        let walks = data.powi(3) + told.work_part.powi(2) * work.powi(3);
-        (self.prior.exponent_drift * told.growing).powi(2) * walks / 3.0
+    fn doubt_beyond(&self, point: LawAtPoint, reach: AxisPoint) -> f64 {
+        let [data, work] = distances(point.place, reach);
+        let walks = data.powi(3) + point.work_part.powi(2) * work.powi(3);
+        (self.prior.exponent_drift * point.growing).powi(2) * walks / 3.0
     }
 
     /// The variance of the difference between two points if both sides' growth drifts alike: only the part of one side beyond the

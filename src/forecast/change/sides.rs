@@ -62,8 +62,8 @@ impl Side {
     }
 
     /// The side with less weight for runs far from its own law, and the squares of the residuals from the closest law.
-    pub(super) fn settled(self, prior: &Prior) -> (Self, f64) {
-        let (posterior, observations) = Posterior::settle(&self.observations, prior);
+    pub(super) fn reweighed(self, prior: &Prior) -> (Self, f64) {
+        let (posterior, observations) = Posterior::fit_and_reweigh(&self.observations, prior);
         let side = Self {
             observations,
             ..self

@@ -147,7 +147,11 @@ fn what_does_not_count_leaves_every_key_as_it_is() {
     checkout.write("README.md", "New.\n");
     assert_eq!(checkout.keys(), keys, "docs that `!` leaves out");
     checkout.write("train.sh", "exit 0\n");
-    assert_eq!(checkout.keys(), keys, "written again, with the same content");
+    assert_eq!(
+        checkout.keys(),
+        keys,
+        "written again, with the same content"
+    );
     checkout.commit();
     assert_eq!(checkout.keys(), keys, "committed");
 }
