@@ -1,7 +1,7 @@
 //! The levels of a history as the program finds them: from canaries, under one law.
 
 use canary_gate::drift::chart::{ChartPoint, MOST_CHECKS};
-use canary_gate::forecast::change::levels;
+use canary_gate::forecast::ratio::levels;
 use canary_gate::measurement::{Measurement, Outcome};
 use canary_gate::units::{Bytes, Fraction, Seconds};
 

@@ -3,7 +3,7 @@
 use crate::assess::base_result::BaseResult;
 use crate::assess::input::measured_price;
 use crate::drift::causes;
-use crate::forecast::change::{self, ChangeEstimate, Growth};
+use crate::forecast::ratio::{self, Growth, RatioEstimate};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, Unknown};
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
@@ -66,7 +66,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         offer: &offer,
         measurements: before,
     });
-    let comparison = change::compare(before, now);
+    let comparison = ratio::compare(before, now);
     let time = time_growth(&comparison, &base);
     let prices = (a_second(&offer), a_second(input.offer));
     let cost = match (&time, prices) {
@@ -86,7 +86,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         true => base[Metric::Memory].as_ref().map_err(Clone::clone),
         false => Err(Unknown(format!("the base trains on {instance}"))),
     };
-    let memory = memory.and_then(|base| change::compare_memory(before, now, base));
+    let memory = memory.and_then(|base| ratio::compare_memory(before, now, base));
     let mut notes = comparison
         .as_ref()
         .map_or(Vec::new(), |one| one.notes.clone());
@@ -121,7 +121,7 @@ fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<Li
 }
 
 fn time_growth(
-    comparison: &Result<ChangeEstimate, Unknown>,
+    comparison: &Result<RatioEstimate, Unknown>,
     base: &forecast::Forecast,
 ) -> Result<Growth, Unknown> {
     let comparison = comparison.as_ref().map_err(Clone::clone)?;
@@ -141,7 +141,7 @@ fn without_cost(offer: &Offer) -> String {
 }
 
 fn delta(
-    comparison: &Result<ChangeEstimate, Unknown>,
+    comparison: &Result<RatioEstimate, Unknown>,
     time: &Result<Growth, Unknown>,
     cost: &Result<Growth, Unknown>,
     (price_before, price_now): (Option<f64>, Option<f64>),

@@ -6,7 +6,7 @@
 //! swapping the two sides turns each part's sign.
 
 use super::{Cause, CauseShare};
-use crate::forecast::change::Factors;
+use crate::forecast::ratio::Factors;
 
 /// The share of each cause in the difference between two full runs: in seconds from `base_seconds` to `new_seconds`, billed per
 /// instance, and in US dollars if both prices, of all machines per second, are known. The rest that data and work do not explain

@@ -1,7 +1,7 @@
 //! **Drift**: the same training takes more than it did, and why.
 //!
 //! [`check`] turns the records of a job since its reference into a drift with its causes. One law for all checks gives the time
-//! of each one's full run (`forecast::change::levels`). The effects of prices, bytes and work are known; the rest is measured,
+//! of each one's full run (`forecast::ratio::levels`). The effects of prices, bytes and work are known; the rest is measured,
 //! and a control chart ([`chart`]) decides whether it changed at all. An alarm needs more ([`rule`]): today's level must be above
 //! what the policy allows with high certainty. `docs/drift.md` shows by simulation how often that is wrong.
 
@@ -15,7 +15,7 @@ mod simulation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::change::{FullRunLevel, levels};
+use crate::forecast::ratio::{FullRunLevel, levels};
 use crate::forecast::{Estimate, Predictive, Unknown};
 use crate::measurement::Measurement;
 use crate::spec::DriftPolicy;

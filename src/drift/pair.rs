@@ -1,7 +1,7 @@
 //! The reference **beside today's check**: how the full run changed, by how much, and why.
 
 use super::{CauseShare, CheckRecord, DriftChange, causes};
-use crate::forecast::change::{ChangeEstimate, compare};
+use crate::forecast::ratio::{RatioEstimate, compare};
 use crate::forecast::{Basis, Estimate, Predictive, Unknown, forecast};
 use crate::instance::Offer;
 use crate::metric::Metric;
@@ -10,7 +10,7 @@ use crate::units::Fraction;
 
 /// The reference beside today's check.
 pub(super) struct ReferencePair {
-    comparison: ChangeEstimate,
+    comparison: RatioEstimate,
     /// The time of the reference's full run.
     base: Predictive,
     /// Of all machines for a second, of the reference and today; `None` unless both are known.

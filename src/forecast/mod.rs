@@ -10,7 +10,6 @@
 //! (`prior`).
 
 mod canary_time;
-pub mod change;
 mod law;
 #[cfg(test)]
 mod leave_one_out;
@@ -21,6 +20,7 @@ mod points;
 mod posterior;
 mod predictive;
 mod prior;
+pub mod ratio;
 mod runs;
 pub mod scale_out;
 #[cfg(test)]

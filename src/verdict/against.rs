@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, chance_below, judge_line, quantity};
-use crate::forecast::change::Growth;
+use crate::forecast::ratio::Growth;
 use crate::forecast::{Estimate, Forecast, Predictive, Unknown};
 use crate::instance::Offer;
 use crate::metric::Metric;

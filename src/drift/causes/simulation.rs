@@ -1,7 +1,7 @@
 //! What the comparison finds of changes whose truth is known: how large they are and what they are made of.
 
 use super::{Cause, causes};
-use crate::forecast::change::compare;
+use crate::forecast::ratio::compare;
 use crate::forecast::simulation::random::Random;
 use crate::forecast::tests::run;
 use crate::measurement::Measurement;

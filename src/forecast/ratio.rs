@@ -1,4 +1,4 @@
-//! How the time or memory of a full run **changed** between two sets of canaries of one job on one configuration.
+//! The **ratio** by which the time or memory of a full run changed between two sets of canaries of one job on one configuration.
 //!
 //! The model, for one run of `x` of the larger full run's data with `q` of the larger full run's work per datum:
 //!
@@ -35,7 +35,7 @@ use super::runs::Runs;
 use super::{Estimate, Predictive, Unknown, memory, prior, seconds};
 use crate::measurement::{self, Measurement};
 use crate::units::Fraction;
-use models::Changed;
+use models::WeighedRatio;
 use sides::{Axis, ComparedValue, Side};
 
 /// The common effect of day and machine on ln y of all canaries of one side: the median over nine workloads of the variation of
@@ -60,9 +60,9 @@ const TIME: ComparedValue = ComparedValue {
 
 /// The change of one full run's time or memory, as a ratio of levels: new over base.
 #[derive(Debug, Clone)]
-pub struct ChangeEstimate {
+pub struct RatioEstimate {
     /// `None` if both sides are the same runs.
-    changed: Option<Changed>,
+    ratio: Option<WeighedRatio>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -94,7 +94,7 @@ impl Factors {
 
 /// The change of the full run's billed time. Only completed runs count, as in a forecast; each side needs as many of them as a
 /// forecast does.
-pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<ChangeEstimate, Unknown> {
+pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<RatioEstimate, Unknown> {
     compare_by(base, new, TIME, SESSION_EFFECT_ON_TIME)
 }
 
@@ -136,8 +136,8 @@ fn compare_by(
     base: &[Measurement],
     new: &[Measurement],
     quantity: ComparedValue,
-    luck: Spread,
-) -> Result<ChangeEstimate, Unknown> {
+    session_effect: Spread,
+) -> Result<RatioEstimate, Unknown> {
     let (base, new) = (Runs::choose(base), Runs::choose(new));
     let axis = Axis::of(&[&base, &new]);
     let side = |runs: &Runs, name: &str| {
@@ -146,8 +146,8 @@ fn compare_by(
     };
     let (of_base, of_new) = (side(&base, "on the base")?, side(&new, "now")?);
     if are_the_same(&base, &new) {
-        return Ok(ChangeEstimate {
-            changed: None,
+        return Ok(RatioEstimate {
+            ratio: None,
             notes: Vec::new(),
         });
     }
@@ -155,12 +155,12 @@ fn compare_by(
         of_base.reweighed(quantity.prior),
         of_new.reweighed(quantity.prior),
     );
-    Ok(ChangeEstimate {
-        changed: Some(models::weigh(
+    Ok(RatioEstimate {
+        ratio: Some(models::weigh(
             [&of_base, &of_new],
             [base_squares, new_squares],
             quantity.prior,
-            luck.and(luck),
+            session_effect.and(session_effect),
         )),
         notes: axis.notes(&[&base, &new]),
     })
@@ -194,12 +194,12 @@ fn are_the_same(base: &Runs, new: &Runs) -> bool {
     identities(base).is_some_and(|base| identities(new) == Some(base))
 }
 
-impl ChangeEstimate {
+impl RatioEstimate {
     /// The joint distribution of the full run now and on the base; `base` is the distribution there and gives the unit.
     pub fn growth(&self, base: &Predictive) -> Growth {
         let parts = |of: &Predictive| of.parts().unwrap_or_else(|| vec![(of.median(), 1.0)]);
-        let ratios = match &self.changed {
-            Some(changed) => parts(&changed.total),
+        let ratios = match &self.ratio {
+            Some(ratio) => parts(&ratio.total),
             None => vec![(1.0, 1.0)],
         };
         Growth::new(&parts(base), &ratios)
@@ -207,8 +207,8 @@ impl ChangeEstimate {
 
     /// The change at equal data and work, in percent: code or platform alone.
     pub fn rate_percent(&self, certainty: Fraction) -> Estimate {
-        let percent = |p: f64| match &self.changed {
-            Some(changed) => 100.0 * (changed.rate.quantile(p) - 1.0),
+        let percent = |p: f64| match &self.ratio {
+            Some(ratio) => 100.0 * (ratio.rate.quantile(p) - 1.0),
             None => 0.0,
         };
         Estimate::of_quantiles(percent, certainty)
@@ -216,14 +216,14 @@ impl ChangeEstimate {
 
     /// The factors of the ratio of the two full runs.
     pub fn factors(&self) -> Factors {
-        let Some(changed) = &self.changed else {
+        let Some(ratio) = &self.ratio else {
             return Factors::NONE;
         };
-        let (data, work) = (changed.data.exp(), changed.work.exp());
+        let (data, work) = (ratio.data.exp(), ratio.work.exp());
         Factors {
             data,
             work,
-            rate: changed.total.median() / (data * work),
+            rate: ratio.total.median() / (data * work),
         }
     }
 }

@@ -27,9 +27,9 @@ const FORM: f64 = 0.05;
 /// Sums of squares that differ by less than this share count as equal when two sides with laws of their own are combined.
 const SAME_SQUARES: f64 = 0.01;
 
-/// The change of the full run, as the logarithm of a ratio.
+/// The ratio of the new full run to the base's, under all models.
 #[derive(Debug, Clone)]
-pub(super) struct Changed {
+pub(super) struct WeighedRatio {
     /// From the base's full run to the new one.
     pub(super) total: Predictive,
     /// At the data and the work of the new full run: the part that neither explains.
@@ -46,9 +46,14 @@ pub(super) struct Changed {
 /// A pair of laws with less weight than this relative to all before it is left out.
 const NEGLIGIBLE_PAIR: f64 = 1e-7;
 
-/// The change under the three models. `squares` are those of each side's closest law; `luck` is the spread due to the sides' days
-/// and machines.
-pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: Spread) -> Changed {
+/// The ratio under the three models. `squares` are those of each side's closest law; `session_effect` is the spread due to the
+/// sides' days and machines.
+pub(super) fn weigh(
+    sides: [&Side; 2],
+    squares: [f64; 2],
+    prior: &Prior,
+    session_effect: Spread,
+) -> WeighedRatio {
     let pair = ComparedSides::new(sides, squares, prior);
     let ways = [
         (ALL, pair.all()),
@@ -61,7 +66,7 @@ pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: S
             let one = |one: &Component| Component {
                 weight: one.weight * chance / whole,
                 center: one.center,
-                spread: whole_degrees(one.spread.and(luck)),
+                spread: whole_degrees(one.spread.and(session_effect)),
             };
             of(way).iter().map(one).collect::<Vec<_>>()
         });
@@ -74,7 +79,7 @@ pub(super) fn weigh(sides: [&Side; 2], squares: [f64; 2], prior: &Prior, luck: S
         });
         weighted_median(causes.collect())
     };
-    Changed {
+    WeighedRatio {
         total: scaled(|way| &way.total),
         rate: scaled(|way| &way.rate),
         data: median(|cause| cause.data),

@@ -39,8 +39,8 @@ fn of_data(runs: Vec<Measurement>, times: f64) -> Vec<Measurement> {
         .collect()
 }
 
-fn changed(base: &[Measurement], new: &[Measurement]) -> Changed {
-    compare(base, new).unwrap().changed.unwrap()
+fn changed(base: &[Measurement], new: &[Measurement]) -> WeighedRatio {
+    compare(base, new).unwrap().ratio.unwrap()
 }
 
 fn ratio(base: &[Measurement], new: &[Measurement]) -> f64 {
