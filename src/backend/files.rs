@@ -10,18 +10,18 @@ use crate::canary::{ChannelData, ObjectsBuilder};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Bytes;
 
-use super::place::{Place, Unresolved};
+use super::project_paths::{ProjectPaths, Unresolved};
 
 /// Where a channel's `uri` lies: below the spec's folder, or below the checkout root with a leading `/`.
 ///
 /// All links are resolved; what lies outside the checkout is refused.
 pub(super) fn channel_path(
-    place: &Place,
+    paths: &ProjectPaths,
     job: &Job,
     channel: &Channel,
 ) -> Result<PathBuf, BackendError> {
     let field = format!("jobs.{}.training.channels.{}.uri", job.name, channel.name);
-    place.resolve(&channel.uri).map_err(|problem| match problem {
+    paths.resolve(&channel.uri).map_err(|problem| match problem {
         Unresolved::Missing(path, source) => BackendError::io(
             format!("{field}: the data `{}` cannot be read: {}", channel.uri, path.display()),
             "put the data there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root",
@@ -36,7 +36,7 @@ pub(super) fn channel_path(
 
 /// The objects of one channel, sorted by key; a path to a file is one object.
 pub(super) fn list_channel(
-    place: &Place,
+    paths: &ProjectPaths,
     job: &Job,
     channel: &Channel,
 ) -> Result<ChannelData, BackendError> {
@@ -47,13 +47,13 @@ pub(super) fn list_channel(
             "use `mode: File` or `mode: FastFile`",
         ));
     }
-    let path = channel_path(place, job, channel)?;
+    let path = channel_path(paths, job, channel)?;
     let is_private = |part: std::path::Component<'_>| {
         let part = part.as_os_str();
         part == ".git" || part == ".canary-gate"
     };
     if path
-        .strip_prefix(&place.checkout)
+        .strip_prefix(&paths.checkout)
         .is_ok_and(|below| below.components().any(is_private))
     {
         return Err(BackendError::new(
@@ -70,7 +70,7 @@ pub(super) fn list_channel(
         add(&mut objects, &name, file_bytes(&path, &field)?, &field)?;
     } else {
         let mut trail = vec![path.clone()];
-        walk(place, &mut trail, "", &field, &mut objects)?;
+        walk(paths, &mut trail, "", &field, &mut objects)?;
     }
     if objects.is_empty() {
         return Err(BackendError::new(
@@ -88,7 +88,7 @@ pub(super) fn list_channel(
 /// Adds the files below the last folder of `trail`, the real folders on the way to it. Links are followed while they stay
 /// in the checkout and do not lead back into the trail.
 fn walk(
-    place: &Place,
+    paths: &ProjectPaths,
     trail: &mut Vec<PathBuf>,
     prefix: &str,
     field: &str,
@@ -123,7 +123,7 @@ fn walk(
             .map_err(|source| unreadable(&path, source))?;
         // The folder is real, so only a link leads elsewhere.
         let real = if kind.is_symlink() {
-            inside_the_checkout(place, &path, trail, field)?
+            inside_the_checkout(paths, &path, trail, field)?
         } else {
             path.clone()
         };
@@ -132,7 +132,7 @@ fn walk(
             .map_err(|source| unreadable(&path, source))?;
         if metadata.is_dir() {
             trail.push(real);
-            walk(place, trail, &format!("{key}/"), field, objects)?;
+            walk(paths, trail, &format!("{key}/"), field, objects)?;
             trail.pop();
         } else if metadata.is_file() {
             access(&real, AccessFlags::R_OK).map_err(|errno| unreadable(&path, errno.into()))?;
@@ -158,7 +158,7 @@ fn add(
 
 /// Where a link of the data leads: to something in the checkout that is not on the way to it.
 fn inside_the_checkout(
-    place: &Place,
+    paths: &ProjectPaths,
     link: &Path,
     trail: &[PathBuf],
     field: &str,
@@ -170,7 +170,7 @@ fn inside_the_checkout(
             source,
         )
     })?;
-    if !real.starts_with(&place.checkout) {
+    if !real.starts_with(&paths.checkout) {
         return Err(BackendError::new(
             format!(
                 "{field}: {} is a link that leaves the checkout",

@@ -3,7 +3,7 @@
 
 mod files;
 pub mod local;
-pub mod place;
+pub mod project_paths;
 pub mod replay;
 pub mod sagemaker;
 mod source;

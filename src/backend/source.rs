@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::backend::BackendError;
 use crate::spec::Job;
 
-use super::place::{Place, Unresolved};
+use super::project_paths::{ProjectPaths, Unresolved};
 
 /// A job's source: a folder and its files, relative to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub(super) struct Source {
 ///
 /// Channel data is left out: a script that would read it past its channel would train on everything and make the
 /// canary a full run.
-pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
+pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> {
     let field = format!("jobs.{}.training.source_dir", job.name);
     let folder = match &job.training.source_dir {
-        None => place.spec_folder.clone(),
-        Some(written) => place.resolve(written).map_err(|problem| match problem {
+        None => paths.spec_folder.clone(),
+        Some(written) => paths.resolve(written).map_err(|problem| match problem {
             Unresolved::Missing(path, source) => BackendError::io(
                 format!("{field}: `{written}` cannot be read: {}", path.display()),
                 "correct the path; it is relative to the spec's folder",
@@ -49,10 +49,10 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
         .training
         .channels
         .iter()
-        .filter_map(|channel| place.resolve(&channel.uri).ok())
+        .filter_map(|channel| paths.resolve(&channel.uri).ok())
         .collect();
     let mut files = Vec::new();
-    let mut pending = below(place, &folder)?;
+    let mut pending = below(paths, &folder)?;
     // Links may lead round in a circle.
     let mut behind_links: Vec<PathBuf> = Vec::new();
     let mut next = 0;
@@ -85,7 +85,7 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
         };
         // A link is as private as what it leads to: the checkout's token lies in .git.
         let is_open = |inside: &Path| real == path || !is_private(inside);
-        match real.strip_prefix(&place.checkout) {
+        match real.strip_prefix(&paths.checkout) {
             Ok(inside) if is_open(inside) => {}
             Ok(_) => {
                 tracing::warn!(
@@ -106,7 +106,7 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
             files.push(file);
         } else if real.is_dir() && path.is_symlink() && !behind_links.contains(&real) {
             // git knows a link to a folder, or a submodule, as one path.
-            let names = below(place, &real)?;
+            let names = below(paths, &real)?;
             pending.extend(names.into_iter().map(|name| file.join(name)));
             behind_links.push(real);
         }
@@ -125,12 +125,12 @@ pub(super) fn find(place: &Place, job: &Job) -> Result<Source, BackendError> {
 }
 
 /// The files below `folder` that git knows, relative to it; without git all of them.
-fn below(place: &Place, folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
-    let Some(files) = &place.known_files else {
+fn below(paths: &ProjectPaths, folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
+    let Some(files) = &paths.known_files else {
         return walk(folder);
     };
     let inside = files.iter().filter_map(|file| {
-        let path = place.checkout.join(file);
+        let path = paths.checkout.join(file);
         Some(path.strip_prefix(folder).ok()?.to_owned())
     });
     Ok(inside.collect())

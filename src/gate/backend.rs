@@ -7,7 +7,7 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::aws::Aws;
 use crate::backend::local::{self, LocalBackend};
-use crate::backend::place::Place;
+use crate::backend::project_paths::ProjectPaths;
 use crate::backend::replay::ReplayBackend;
 use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendError, Planned, Ready, Session};
@@ -49,7 +49,7 @@ pub(crate) async fn backend_of(
 /// All that the gate knows of a backend.
 struct RegisteredBackend {
     make: fn(Setup<'_>) -> Making<'_>,
-    check_source: fn(&Place, &Job) -> Result<(), BackendError>,
+    check_source: fn(&ProjectPaths, &Job) -> Result<(), BackendError>,
 }
 
 /// What a backend is made of.
@@ -92,9 +92,9 @@ fn boxed(backend: impl Backend + 'static) -> Result<Box<dyn Backend>, AppError> 
 pub(crate) fn source_check(
     project: &Project,
 ) -> Result<impl Fn(&Job) -> Result<(), BackendError>, AppError> {
-    let place = place(project)?;
+    let paths = project_paths(project)?;
     let check = entry(project.spec.backend).check_source;
-    Ok(move |job: &Job| check(&place, job))
+    Ok(move |job: &Job| check(&paths, job))
 }
 
 /// Opens a job, and keeps what its machines cost today. Reads only.
@@ -177,7 +177,7 @@ fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), Bac
 /// The backend that runs canaries here, with an environment built from nothing.
 fn local_backend(project: &Project, pass_env: &[String]) -> Result<LocalBackend, AppError> {
     Ok(LocalBackend::new(
-        place(project)?,
+        project_paths(project)?,
         own_program()?,
         crate::gate::pass_env::environment(pass_env)?,
     ))
@@ -190,7 +190,7 @@ pub(crate) async fn sagemaker_backend(
 ) -> Result<SagemakerBackend, AppError> {
     let aws = aws(project).await?;
     Ok(SagemakerBackend::new(
-        place(project)?,
+        project_paths(project)?,
         tags,
         probe_program()?,
         aws,
@@ -221,8 +221,8 @@ pub(crate) fn pace() -> Result<f64, AppError> {
         .ok_or_else(|| AppError::usage("CANARY_GATE_PACE is not a number from 0 to 1"))
 }
 
-fn place(project: &Project) -> Result<Place, AppError> {
-    Ok(Place {
+fn project_paths(project: &Project) -> Result<ProjectPaths, AppError> {
+    Ok(ProjectPaths {
         checkout: project.root.clone(),
         spec_folder: project.folder.clone(),
         known_files: project.known_files()?.map(<[String]>::to_vec),

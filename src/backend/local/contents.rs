@@ -49,7 +49,7 @@ impl LocalBackend {
             .map(|(data, channel)| {
                 Ok(ContentChannel {
                     name: data.name.clone(),
-                    path: files::channel_path(&self.place, job, channel)?,
+                    path: files::channel_path(&self.paths, job, channel)?,
                     objects: data.objects.clone(),
                 })
             })

@@ -21,7 +21,7 @@ use self::container::Container;
 use self::failure::HostEnding;
 use self::process::{HostCommand, HostResult, Probes};
 use self::workspace::{LinkedFile, Sandbox, Workspace};
-use super::place::Place;
+use super::project_paths::ProjectPaths;
 use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, Cancellation, ListedData,
     Planned, Ready, Session, Watcher, files, source,
@@ -43,7 +43,7 @@ const LOG_LINES: usize = 20;
 /// Runs canaries as child processes.
 #[derive(Debug)]
 pub struct LocalBackend {
-    place: Place,
+    paths: ProjectPaths,
     /// This program, started again as the probe.
     program: PathBuf,
     /// Variables handed on as they are, sorted by name.
@@ -58,9 +58,13 @@ pub struct LocalBackend {
 impl LocalBackend {
     /// `environment` is what a canary may see of the caller's environment: PATH, LANG, LD_LIBRARY_PATH, CUDA_* and what
     /// `--pass-env` names.
-    pub fn new(place: Place, program: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
+    pub fn new(
+        paths: ProjectPaths,
+        program: PathBuf,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
         Self {
-            place,
+            paths,
             program,
             environment,
             capacity: OnceCell::new(),
@@ -87,7 +91,7 @@ impl LocalBackend {
             )
         })?;
         self.probes.spare(others);
-        let workspace = Workspace::create(&self.place.state)?;
+        let workspace = Workspace::create(&self.paths.state)?;
         Ok(self.workspace.get_or_init(|| workspace))
     }
 
@@ -99,7 +103,7 @@ impl LocalBackend {
         shard: &[ChannelData],
         sandbox: &Sandbox,
     ) -> Result<(Seconds, Vec<LinkedFile>), BackendError> {
-        let source = source::find(&self.place, container.job)?;
+        let source = source::find(&self.paths, container.job)?;
         workspace::copy_source(&source.folder, &source.files, container.code)?;
         for folder in container.folders() {
             workspace::make_folder(&folder)?;
@@ -113,7 +117,7 @@ impl LocalBackend {
         let placing = Instant::now();
         let mut linked = Vec::new();
         for (channel, data) in container.job.training.channels.iter().zip(shard) {
-            let from = files::channel_path(&self.place, container.job, channel)?;
+            let from = files::channel_path(&self.paths, container.job, channel)?;
             linked.extend(workspace::place_objects(
                 &from,
                 &data.objects,
@@ -275,8 +279,8 @@ impl Backend for LocalBackend {
 }
 
 /// Fails unless the job's source is there. Reads only.
-pub fn check_source(place: &Place, job: &Job) -> Result<(), BackendError> {
-    source::find(place, job).map(|_| ())
+pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError> {
+    source::find(paths, job).map(|_| ())
 }
 
 /// A job whose canaries run here. There is nothing to prepare.
@@ -292,7 +296,7 @@ impl<'a> Session<'a> for LocalJob<'a> {
         Box::pin(async move {
             let channels = job.training.channels.iter();
             let channels = channels
-                .map(|channel| files::list_channel(&backend.place, job, channel))
+                .map(|channel| files::list_channel(&backend.paths, job, channel))
                 .collect::<Result<_, _>>()?;
             Ok(ListedData {
                 dataset: Dataset { channels },

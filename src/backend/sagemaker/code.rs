@@ -14,7 +14,7 @@ use super::session::JobSession;
 use super::staging::{self, Existing};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
-use crate::backend::place::Place;
+use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source};
 use crate::spec::{Channel, Distribution, InputMode, Job, ProbePolicy};
 
@@ -53,7 +53,7 @@ impl JobSession<'_> {
         if !is_script(job) {
             return Ok((None, way));
         }
-        let found = find_source(&self.backend.place, job)?;
+        let found = find_source(&self.backend.paths, job)?;
         let mut files = Vec::with_capacity(found.files.len() + 2);
         for file in &found.files {
             files.push(entry(&found.folder, file)?);
@@ -173,9 +173,9 @@ impl JobSession<'_> {
 }
 
 /// Fails unless the job's source is there, with its entry point. Reads only what lies here.
-pub fn check_source(place: &Place, job: &Job) -> Result<(), BackendError> {
+pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError> {
     if is_script(job) {
-        find_source(place, job)?;
+        find_source(paths, job)?;
     }
     Ok(())
 }
@@ -185,8 +185,8 @@ fn is_script(job: &Job) -> bool {
     job.training.source_dir.is_some() || job.training.sagemaker.entry_point.is_some()
 }
 
-fn find_source(place: &Place, job: &Job) -> Result<Source, BackendError> {
-    let found = source::find(place, job)?;
+fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> {
+    let found = source::find(paths, job)?;
     let Some(entry_point) = &job.training.sagemaker.entry_point else {
         return Ok(found);
     };

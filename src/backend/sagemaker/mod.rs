@@ -53,7 +53,7 @@ use std::path::PathBuf;
 
 use self::pace::Pace;
 use self::session::JobSession;
-use super::place::Place;
+use super::project_paths::ProjectPaths;
 use super::{Backend, BackendError, BackendFuture, Cancellation, Session};
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
@@ -103,7 +103,7 @@ pub enum ReusePolicy {
 /// Of a run of the gate it holds what every job of it shares; what concerns one job is in its session.
 #[derive(Debug)]
 pub struct SagemakerBackend {
-    place: Place,
+    paths: ProjectPaths,
     tags: RunTags,
     /// The program that runs as the probe in a container.
     program: PathBuf,
@@ -118,9 +118,9 @@ pub struct SagemakerBackend {
 
 impl SagemakerBackend {
     /// `pace` multiplies every wait; 1 but for tests.
-    pub fn new(place: Place, tags: RunTags, program: PathBuf, aws: Aws, pace: f64) -> Self {
+    pub fn new(paths: ProjectPaths, tags: RunTags, program: PathBuf, aws: Aws, pace: f64) -> Self {
         Self {
-            place,
+            paths,
             tags,
             program,
             aws: RefCell::new(aws),
@@ -139,7 +139,7 @@ impl SagemakerBackend {
 impl Backend for SagemakerBackend {
     fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
         Box::pin(async move {
-            check_source(&self.place, job)?;
+            check_source(&self.paths, job)?;
             let session = JobSession::new(self, job);
             session.check_access().await?;
             Ok(Box::new(session) as Box<dyn Session<'a> + 'a>)

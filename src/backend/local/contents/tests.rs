@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::backend::place::Place;
+use crate::backend::project_paths::ProjectPaths;
 use crate::canary::ChannelData;
 use crate::spec::{self, SpecSource};
 
@@ -56,19 +56,19 @@ impl Data {
     }
 
     fn backend(&self) -> LocalBackend {
-        let place = Place {
+        let paths = ProjectPaths {
             checkout: self.path(""),
             spec_folder: self.path(""),
             known_files: None,
             state: self.path(".canary-gate"),
         };
-        LocalBackend::new(place, PathBuf::new(), Vec::new())
+        LocalBackend::new(paths, PathBuf::new(), Vec::new())
     }
 
     fn list(&self) -> Dataset {
         let (job, backend) = (self.job(), self.backend());
         let listed = job.training.channels.iter();
-        let listed = listed.map(|channel| files::list_channel(&backend.place, &job, channel));
+        let listed = listed.map(|channel| files::list_channel(&backend.paths, &job, channel));
         Dataset {
             channels: listed.collect::<Result<Vec<ChannelData>, _>>().unwrap(),
         }

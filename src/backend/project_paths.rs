@@ -1,21 +1,21 @@
-//! Where a spec's paths lead: into the checkout and nowhere else.
+//! The folders of a project, and where the spec's paths lead: into the checkout and nowhere else.
 
 use std::path::PathBuf;
 
-/// Where a spec's paths lead.
+/// The folders of a project, against which the spec's paths are resolved.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ProjectPaths {
     /// The checkout root, or the spec's folder without git; all links resolved.
     pub checkout: PathBuf,
     /// The folder that the spec's paths are relative to; all links resolved.
     pub spec_folder: PathBuf,
-    /// The files that count, relative to the checkout root; `None` without git: all do.
+    /// The files that git knows, relative to the checkout root; `None` without git.
     pub known_files: Option<Vec<String>>,
     /// The gate's own folder, `.canary-gate` beside the spec.
     pub state: PathBuf,
 }
 
-impl Place {
+impl ProjectPaths {
     /// A path of the spec as a real path inside the checkout: below the spec's folder, or below the checkout root with a
     /// leading `/`.
     pub(super) fn resolve(&self, written: &str) -> Result<PathBuf, Unresolved> {
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// Why a path of the spec has no place in the checkout.
+/// Why a path of the spec does not lead to a file or folder in the checkout.
 #[derive(Debug)]
 pub(super) enum Unresolved {
     Missing(PathBuf, std::io::Error),
