@@ -1,8 +1,8 @@
 //! **Policy from the base**: what a change may not decide for itself is taken from the spec of the base.
 //!
-//! A spec holds the change under test (code, data, instance) and the policy for it (budgets, limits, roles). [`lay`] takes the
-//! first from the head and the second from the base, and reports every difference, so that a raise is visible and takes effect
-//! only when it is merged.
+//! A spec holds the change under test (code, data, instance) and the policy for it (budgets, limits, roles).
+//! [`apply_base_policy`] takes the first from the head and the second from the base, and reports every difference, so that a
+//! raise is visible and takes effect only when it is merged.
 
 mod budget;
 mod difference;
@@ -19,7 +19,7 @@ use difference::Differences;
 
 /// A spec with the base's policy, and the notes about it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Laid {
+pub struct AppliedPolicy {
     pub spec: Spec,
     /// About all jobs, a sentence or two each.
     pub notes: Vec<String>,
@@ -98,14 +98,14 @@ fn sentence(problems: &[PolicyProblem]) -> String {
 /// # Errors
 ///
 /// If the backend changes, or the head requests something that the base's policy does not allow.
-pub fn lay(
+pub fn apply_base_policy(
     head: &Spec,
     base: Option<&Spec>,
     cap: Usd,
     is_listed: &dyn Fn(&InstanceType) -> bool,
-) -> Result<Laid, BasePolicyError> {
+) -> Result<AppliedPolicy, BasePolicyError> {
     let Some(base) = base else {
-        return Ok(stand_in(head, cap, is_listed));
+        return Ok(head_policy_with_cap(head, cap, is_listed));
     };
     if base.backend != head.backend {
         return Err(BasePolicyError::BackendChanged {
@@ -114,11 +114,11 @@ pub fn lay(
         });
     }
     let mut whole = Differences::default();
-    let top = lay_top(head, base, &mut whole);
+    let top = apply_to_top(head, base, &mut whole);
     let known: BTreeMap<&str, &Job> = by_name(base);
     let is_new = |job: &&Job| !known.contains_key(job.name.as_str());
     let share = share(cap, head.jobs.iter().filter(is_new).count());
-    let mut laid = Laid {
+    let mut applied = AppliedPolicy {
         spec: top,
         notes: whole.into_notes(),
         job_notes: BTreeMap::new(),
@@ -127,13 +127,13 @@ pub fn lay(
     };
     let head_overrides = difference::by_job(&head.overrides);
     let base_overrides = difference::by_job(&base.overrides);
-    for job in &mut laid.spec.jobs {
+    for job in &mut applied.spec.jobs {
         let mut differences = Differences::default();
         let name = job.name.as_str();
         match known.get(name) {
-            Some(base) => *job = job::lay(job, base, &mut differences),
+            Some(base) => *job = job::apply_base_policy(job, base, &mut differences),
             None => {
-                laid.new_jobs.push(job.name.clone());
+                applied.new_jobs.push(job.name.clone());
                 differences.say(cap_spend(job, share));
             }
         }
@@ -146,7 +146,7 @@ pub fn lay(
         differences.overrides(&of_job(&base_overrides), &of_job(&head_overrides));
         let notes = differences.into_notes();
         if !notes.is_empty() {
-            laid.job_notes.insert(job.name.clone(), notes);
+            applied.job_notes.insert(job.name.clone(), notes);
         }
     }
     let kept: BTreeSet<&str> = head.jobs.iter().map(|job| job.name.as_str()).collect();
@@ -154,21 +154,22 @@ pub fn lay(
         .jobs
         .iter()
         .filter(|job| !kept.contains(job.name.as_str()));
-    laid.removed_jobs
+    applied
+        .removed_jobs
         .extend(removed.map(|job| job.name.clone()));
     let is_known = |job: &str| known.contains_key(job) && kept.contains(job);
-    laid.spec.not_yet = remarks::lay(&head.not_yet, &base.not_yet, is_known);
-    laid.spec.warnings = remarks::lay(&head.warnings, &base.warnings, is_known);
-    let problems = job::not_allowed(&laid.spec);
+    applied.spec.not_yet = remarks::merge(&head.not_yet, &base.not_yet, is_known);
+    applied.spec.warnings = remarks::merge(&head.warnings, &base.warnings, is_known);
+    let problems = job::not_allowed(&applied.spec);
     if problems.is_empty() {
-        Ok(laid)
+        Ok(applied)
     } else {
         Err(BasePolicyError::NotAllowed(problems))
     }
 }
 
 /// The part that concerns every job. Names every field, so that a new one needs a decision.
-fn lay_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
+fn apply_to_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
     let Spec {
         backend,
         region,
@@ -221,7 +222,11 @@ fn lay_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec {
 }
 
 /// The head's own policy, with a cap on the cost of canaries.
-fn stand_in(head: &Spec, cap: Usd, is_listed: &dyn Fn(&InstanceType) -> bool) -> Laid {
+fn head_policy_with_cap(
+    head: &Spec,
+    cap: Usd,
+    is_listed: &dyn Fn(&InstanceType) -> bool,
+) -> AppliedPolicy {
     let mut spec = head.clone();
     let mut dropped = Vec::new();
     spec.prices.retain(|kind, _| {
@@ -244,7 +249,7 @@ fn stand_in(head: &Spec, cap: Usd, is_listed: &dyn Fn(&InstanceType) -> bool) ->
     for job in &mut spec.jobs {
         job_notes.insert(job.name.clone(), vec![cap_spend(job, share)]);
     }
-    Laid {
+    AppliedPolicy {
         notes,
         job_notes,
         removed_jobs: Vec::new(),

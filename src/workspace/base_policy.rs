@@ -226,18 +226,18 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
         project.spec.on_inconclusive = OnInconclusive::Fail;
         return Ok(());
     }
-    let laid = policy::lay(&project.spec, spec.as_ref(), cap, &tables::is_listed);
-    match laid {
-        Ok(laid) => {
-            policy.notes.extend(laid.notes);
-            if !laid.removed_jobs.is_empty() {
+    let applied = policy::apply_base_policy(&project.spec, spec.as_ref(), cap, &tables::is_listed);
+    match applied {
+        Ok(applied) => {
+            policy.notes.extend(applied.notes);
+            if !applied.removed_jobs.is_empty() {
                 policy.notes.push(format!(
                     "This pull request removes {} from the spec, so nothing of it is checked.",
-                    names(&laid.removed_jobs)
+                    names(&applied.removed_jobs)
                 ));
             }
-            policy.job_notes.extend(laid.job_notes);
-            project.own_spec = Some(std::mem::replace(&mut project.spec, laid.spec));
+            policy.job_notes.extend(applied.job_notes);
+            project.own_spec = Some(std::mem::replace(&mut project.spec, applied.spec));
         }
         Err(error @ BasePolicyError::BackendChanged { .. }) => {
             policy.undecidable = Some(format!("{error}; {}", error.help()));

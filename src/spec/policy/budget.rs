@@ -6,7 +6,7 @@ use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind};
 use crate::units::{Fraction, Percent, Seconds};
 
 /// The base's budget for a full run that the head's `max_runtime` ends. A line that cannot apply to the head's job stays.
-pub(super) fn lay(
+pub(super) fn apply_base_budget(
     head: &Budget,
     base: &Budget,
     max_runtime: Option<Seconds>,
@@ -24,7 +24,7 @@ pub(super) fn lay(
         certainty,
         existing_breach,
     } = head;
-    let mut laid = Budget {
+    let mut budget = Budget {
         lines: base.lines.clone(),
         certainty: differences.take_amount(
             "the certainty of the budget",
@@ -39,8 +39,8 @@ pub(super) fn lay(
             |level| level_word(*level).to_owned(),
         ),
     };
-    laid.renew_implicit_lines(max_runtime);
-    laid
+    budget.renew_implicit_lines(max_runtime);
+    budget
 }
 
 /// Says how one line differs.

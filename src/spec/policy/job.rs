@@ -10,7 +10,7 @@ use crate::spec::{
 use crate::units::{Percent, Seconds, Usd};
 
 /// Every field is named, so that a new one is decided on.
-pub(super) fn lay(head: &Job, base: &Job, differences: &mut Differences) -> Job {
+pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differences) -> Job {
     let Job {
         name,
         paths,
@@ -23,7 +23,7 @@ pub(super) fn lay(head: &Job, base: &Job, differences: &mut Differences) -> Job 
         drift,
     } = head.clone();
     let max_runtime = training.max_runtime;
-    let budget = budget::lay(&budget, &base.budget, max_runtime, differences);
+    let budget = budget::apply_base_budget(&budget, &base.budget, max_runtime, differences);
     say_longer_run(&budget, base.training.max_runtime, max_runtime, differences);
     Job {
         name,
@@ -32,15 +32,15 @@ pub(super) fn lay(head: &Job, base: &Job, differences: &mut Differences) -> Job 
         alternatives,
         work,
         budget,
-        canary: lay_canary(canary, &base.canary, differences),
-        training: lay_training(training, &base.training, differences),
-        drift: lay_drift(&drift, &base.drift, differences),
+        canary: apply_to_canary(canary, &base.canary, differences),
+        training: apply_to_training(training, &base.training, differences),
+        drift: apply_to_drift(&drift, &base.drift, differences),
     }
 }
 
 /// Where no time is written, the full run's own limit stands for it, and that is the head's.
 fn say_longer_run(
-    laid: &Budget,
+    budget: &Budget,
     base: Option<Seconds>,
     head: Option<Seconds>,
     differences: &mut Differences,
@@ -48,7 +48,7 @@ fn say_longer_run(
     let Some(before) = base.filter(|base| head.is_none_or(|head| head > *base)) else {
         return;
     };
-    if laid
+    if budget
         .written_line(LineKind::Absolute(Metric::Time))
         .is_none()
     {
@@ -60,7 +60,7 @@ fn say_longer_run(
     }
 }
 
-fn lay_training(head: Training, base: &Training, differences: &mut Differences) -> Training {
+fn apply_to_training(head: Training, base: &Training, differences: &mut Differences) -> Training {
     let Training {
         source_dir,
         hyperparameters,
@@ -81,11 +81,11 @@ fn lay_training(head: Training, base: &Training, differences: &mut Differences) 
         metrics,
         step_metric,
         local,
-        sagemaker: lay_sagemaker(sagemaker, &base.sagemaker, differences),
+        sagemaker: apply_to_sagemaker(sagemaker, &base.sagemaker, differences),
     }
 }
 
-fn lay_sagemaker(
+fn apply_to_sagemaker(
     head: SagemakerTraining,
     base: &SagemakerTraining,
     differences: &mut Differences,
@@ -143,7 +143,7 @@ fn lay_sagemaker(
     }
 }
 
-fn lay_canary(
+fn apply_to_canary(
     head: CanaryPolicy,
     base: &CanaryPolicy,
     differences: &mut Differences,
@@ -191,7 +191,11 @@ fn lay_canary(
     }
 }
 
-fn lay_drift(head: &DriftPolicy, base: &DriftPolicy, differences: &mut Differences) -> DriftPolicy {
+fn apply_to_drift(
+    head: &DriftPolicy,
+    base: &DriftPolicy,
+    differences: &mut Differences,
+) -> DriftPolicy {
     let DriftPolicy { max, at_least } = head;
     DriftPolicy {
         max: differences.take_amount("`drift.max`", &base.max, max, |share: &Percent| {
@@ -206,11 +210,11 @@ fn lay_drift(head: &DriftPolicy, base: &DriftPolicy, differences: &mut Differenc
     }
 }
 
-/// What reading the laid spec as one file would have refused. The head's own file was refused nothing.
-pub(super) fn not_allowed(laid: &Spec) -> Vec<PolicyProblem> {
+/// What of the head's spec would be refused in one file with the base's policy. The head's own file was valid.
+pub(super) fn not_allowed(spec: &Spec) -> Vec<PolicyProblem> {
     let mut problems = Vec::new();
-    let is_allowed = laid.allowed();
-    for job in &laid.jobs {
+    let is_allowed = spec.allowed();
+    for job in &spec.jobs {
         let configurations = std::iter::once(("instance".to_owned(), &job.instance)).chain(
             job.alternatives
                 .iter()

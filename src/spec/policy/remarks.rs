@@ -21,7 +21,7 @@ impl Remark for SpecWarning {
 
 /// The head's remarks on the head's fields, then the base's on policy; equal remarks on policy keep the head's order. `is_known`:
 /// whether both have a job.
-pub(super) fn lay<R: Remark>(head: &[R], base: &[R], is_known: impl Fn(&str) -> bool) -> Vec<R> {
+pub(super) fn merge<R: Remark>(head: &[R], base: &[R], is_known: impl Fn(&str) -> bool) -> Vec<R> {
     let on_policy = |remark: &&R| is_policy(remark.field(), &is_known);
     let ours: Vec<&R> = base.iter().filter(on_policy).collect();
     let theirs: Vec<&R> = head.iter().filter(on_policy).collect();
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policy_is_told_by_its_field() {
+    fn policy_is_recognized_by_its_field() {
         for field in [
             "history",
             "overrides[0].up_to",

@@ -35,14 +35,14 @@ jobs:
     )
 }
 
-fn laid(head: &Spec, base: &Spec) -> Laid {
-    lay(head, Some(base), CAP, &|_| false).unwrap()
+fn applied(head: &Spec, base: &Spec) -> AppliedPolicy {
+    apply_base_policy(head, Some(base), CAP, &|_| false).unwrap()
 }
 
 /// What is said of job `churn`.
 fn notes(head: &Spec, base: &Spec) -> Vec<String> {
-    let mut laid = laid(head, base);
-    laid.job_notes.remove("churn").unwrap_or_default()
+    let mut applied = applied(head, base);
+    applied.job_notes.remove("churn").unwrap_or_default()
 }
 
 fn lines(spec: &Spec) -> Vec<String> {
@@ -66,7 +66,7 @@ fn a_raise_is_named_with_both_values_and_does_not_count() {
         ]
     );
     assert_eq!(
-        lines(&laid(&head, &base).spec),
+        lines(&applied(&head, &base).spec),
         ["cost 50 USD", "memory 90%", "time 24h (implicit)"]
     );
 }
@@ -91,7 +91,10 @@ This pull request changes the I/O wait budget from at most 30% to at least 30%. 
 This pull request lowers the certainty of the budget from 95% to 80%. It takes effect when merged; until then 95% counts.
 This pull request changes `budget.existing_breach` from warn to fail. It takes effect when merged; until then warn counts.
 ");
-    assert_eq!(laid(&head, &base).spec.jobs[0].budget, base.jobs[0].budget);
+    assert_eq!(
+        applied(&head, &base).spec.jobs[0].budget,
+        base.jobs[0].budget
+    );
 }
 
 #[test]
@@ -113,8 +116,8 @@ fn roles_places_and_limits_of_canaries_are_the_bases() {
                 "image: another\n      tags: {team: growth}\n      volume_kms_key: alias/mine",
             ),
     );
-    let laid = laid(&head, &base);
-    let all = [laid.notes.clone(), laid.job_notes["churn"].clone()].concat();
+    let applied = applied(&head, &base);
+    let all = [applied.notes.clone(), applied.job_notes["churn"].clone()].concat();
     insta::assert_snapshot!(all.join("\n"), @r"
 This pull request changes `region` from us-east-1 to eu-west-1. It takes effect when merged; until then us-east-1 counts.
 This pull request sets `history` to s3://mine-records/. It takes effect when merged; until then it is not set.
@@ -131,14 +134,14 @@ This pull request sets `training.volume_kms_key` to alias/mine. It takes effect 
 This pull request sets `training.tags` to team=growth. It takes effect when merged; until then it is not set.
 This pull request raises `drift.max` from 15% to 90%. It takes effect when merged; until then 15% counts.
 ");
-    let job = &laid.spec.jobs[0];
+    let job = &applied.spec.jobs[0];
     assert_eq!(job.training.sagemaker.image.as_deref(), Some("another"));
     assert_eq!(job.canary.seed, 7);
     assert_eq!(
         job.training.sagemaker.role,
         base.jobs[0].training.sagemaker.role
     );
-    assert_eq!(laid.spec.hash, head.hash);
+    assert_eq!(applied.spec.hash, head.hash);
 }
 
 #[test]
@@ -146,12 +149,12 @@ fn a_job_that_the_base_does_not_know_is_capped() {
     let base = sagemaker("", "");
     let text = sagemaker_text("    canary: {spend_limit: 50 USD}\n", "");
     let renamed = spec(&text.replace("churn:", "churn2:"));
-    let laid = laid(&renamed, &base);
-    assert_eq!(laid.new_jobs, ["churn2"]);
-    assert_eq!(laid.removed_jobs, ["churn"]);
-    assert_eq!(laid.spec.jobs[0].canary.spend_limit, CAP);
+    let applied = applied(&renamed, &base);
+    assert_eq!(applied.new_jobs, ["churn2"]);
+    assert_eq!(applied.removed_jobs, ["churn"]);
+    assert_eq!(applied.spec.jobs[0].canary.spend_limit, CAP);
     assert_eq!(
-        laid.job_notes["churn2"],
+        applied.job_notes["churn2"],
         [
             "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most 5 USD, not the 50 USD that it asks for."
         ]
@@ -165,8 +168,8 @@ fn jobs_that_the_base_does_not_know_share_the_cap() {
     let (_, job) = text.split_once("jobs:\n").unwrap();
     let mut two = text.clone();
     two.push_str(&job.replace("churn:", "churn2:"));
-    let laid = lay(&spec(&two), None, CAP, &|_| false).unwrap();
-    let limits: Vec<Usd> = laid
+    let applied = apply_base_policy(&spec(&two), None, CAP, &|_| false).unwrap();
+    let limits: Vec<Usd> = applied
         .spec
         .jobs
         .iter()
@@ -178,11 +181,11 @@ fn jobs_that_the_base_does_not_know_share_the_cap() {
 #[test]
 fn without_a_base_every_job_is_capped_and_nothing_else_changes() {
     let head = sagemaker("    canary: {spend_limit: 3 USD}\n", "strict: true\n");
-    let laid = lay(&head, None, CAP, &|_| false).unwrap();
-    assert_eq!(laid.spec, head);
-    assert_eq!(laid.new_jobs, ["churn"]);
+    let applied = apply_base_policy(&head, None, CAP, &|_| false).unwrap();
+    assert_eq!(applied.spec, head);
+    assert_eq!(applied.new_jobs, ["churn"]);
     assert_eq!(
-        laid.job_notes["churn"],
+        applied.job_notes["churn"],
         [
             "This job is not in the base, so this pull request's own policy applies; its canaries may cost at most 3 USD."
         ]
@@ -199,7 +202,7 @@ fn the_implicit_limit_of_time_is_the_heads_and_never_widens_a_written_one() {
             &format!("      max_runtime: {runtime}\n      output:"),
         ))
     };
-    let unwritten = laid(&with("48h", "cost: 1 USD"), &with("12h", "cost: 1 USD"));
+    let unwritten = applied(&with("48h", "cost: 1 USD"), &with("12h", "cost: 1 USD"));
     assert_eq!(
         lines(&unwritten.spec),
         [
@@ -214,10 +217,10 @@ fn the_implicit_limit_of_time_is_the_heads_and_never_widens_a_written_one() {
             "This pull request raises `training.max_runtime` from 12h to 48h. The budget names no time, so the full run may take as long."
         ]
     );
-    let written = laid(&with("48h", "time: 10h"), &with("12h", "time: 10h"));
+    let written = applied(&with("48h", "time: 10h"), &with("12h", "time: 10h"));
     assert_eq!(lines(&written.spec), ["time 10h", "memory 100% (implicit)"]);
     assert!(written.job_notes.is_empty());
-    let shorter = laid(&with("2h", "time: 10h"), &with("12h", "time: 10h"));
+    let shorter = applied(&with("2h", "time: 10h"), &with("12h", "time: 10h"));
     assert_eq!(
         lines(&shorter.spec),
         ["time 10h", "memory 100% (implicit)", "time 2h (implicit)"]
@@ -232,7 +235,7 @@ fn an_instance_that_the_base_does_not_allow_is_refused() {
         "allowed_instances: [\"ml.*\"]\n",
     );
     let head = spec(&text.replace("instance: ml.m5.xlarge", "instance: ml.p3.2xlarge"));
-    let error = lay(&head, Some(&base), CAP, &|_| false).unwrap_err();
+    let error = apply_base_policy(&head, Some(&base), CAP, &|_| false).unwrap_err();
     assert_eq!(
         error.to_string(),
         "jobs.churn.instance: `ml.p3.2xlarge` is not among the base's `allowed_instances`; jobs.churn.alternatives[1]: `ml.p4d.24xlarge` is not among the base's `allowed_instances`"
@@ -260,7 +263,7 @@ fn data_that_do_not_go_with_the_bases_network_or_output_are_refused() {
             "jobs.churn.training.channels.train.uri: the base's `output` lies within these data",
         ),
     ] {
-        let error = lay(&spec(&text), Some(&base), CAP, &|_| false)
+        let error = apply_base_policy(&spec(&text), Some(&base), CAP, &|_| false)
             .unwrap_err()
             .to_string();
         assert!(error.starts_with(said), "{error}");
@@ -268,11 +271,11 @@ fn data_that_do_not_go_with_the_bases_network_or_output_are_refused() {
 }
 
 #[test]
-fn another_backend_is_told_apart() {
+fn another_backend_is_refused() {
     let local = spec(
         "version: 1\nbackend: local\njobs:\n  churn:\n    training: {command: [sh], channels: {train: {uri: data}}}\n    instance: local\n",
     );
-    let error = lay(&local, Some(&sagemaker("", "")), CAP, &|_| false).unwrap_err();
+    let error = apply_base_policy(&local, Some(&sagemaker("", "")), CAP, &|_| false).unwrap_err();
     assert_eq!(
         error,
         BasePolicyError::BackendChanged {
@@ -307,7 +310,7 @@ fn an_override_of_its_own_does_not_help_a_change() {
             "This pull request takes away the override of the time budget, 9h until 2026-12-31. It takes effect when merged; until then it counts.",
         ]
     );
-    assert_eq!(laid(&head, &base).spec.overrides, base.overrides);
+    assert_eq!(applied(&head, &base).spec.overrides, base.overrides);
     assert_eq!(
         notes(&head, &sagemaker(budget, "")),
         [
@@ -317,12 +320,15 @@ fn an_override_of_its_own_does_not_help_a_change() {
 }
 
 #[test]
-fn what_is_not_served_is_told_of_what_the_spec_now_holds() {
+fn what_is_not_served_is_said_of_what_the_spec_now_holds() {
     let with_pool = sagemaker("    canary: {warm_pool: 10m}\n", "");
     let without = sagemaker("", "");
     assert_eq!((with_pool.not_yet.len(), without.not_yet.len()), (1, 0));
-    assert_eq!(laid(&without, &with_pool).spec.not_yet, with_pool.not_yet);
-    assert_eq!(laid(&with_pool, &without).spec.not_yet, []);
+    assert_eq!(
+        applied(&without, &with_pool).spec.not_yet,
+        with_pool.not_yet
+    );
+    assert_eq!(applied(&with_pool, &without).spec.not_yet, []);
 }
 
 #[test]
@@ -331,7 +337,7 @@ fn thousands_of_differences_are_counted() {
         .map(|index| format!("ml.m{index}.xlarge: 1 USD/h, "))
         .collect();
     let head = sagemaker("", &format!("prices: {{{prices}}}\n"));
-    let notes = laid(&head, &sagemaker("", "")).notes;
+    let notes = applied(&head, &sagemaker("", "")).notes;
     assert_eq!(notes.len(), 41);
     assert_eq!(
         notes[40],
@@ -436,21 +442,21 @@ backend: sagemaker
 proptest! {
     #[test]
     fn a_spec_under_its_own_policy_is_itself(spec in any_spec()) {
-        let laid = laid(&spec, &spec);
-        prop_assert_eq!(&laid.spec, &spec);
-        prop_assert!(laid.notes.is_empty() && laid.job_notes.is_empty(), "{:?}", laid);
-        prop_assert!(laid.new_jobs.is_empty() && laid.removed_jobs.is_empty());
+        let applied = applied(&spec, &spec);
+        prop_assert_eq!(&applied.spec, &spec);
+        prop_assert!(applied.notes.is_empty() && applied.job_notes.is_empty(), "{:?}", applied);
+        prop_assert!(applied.new_jobs.is_empty() && applied.removed_jobs.is_empty());
     }
 
     #[test]
     fn no_policy_of_the_head_survives(head in any_spec(), base in any_spec()) {
-        let laid = laid(&head, &base).spec;
+        let applied = applied(&head, &base).spec;
         let top = |spec: &Spec| (
             spec.region.clone(), spec.history.clone(), spec.prices.clone(), spec.allowed_instances.clone(),
             spec.strict, spec.on_inconclusive, spec.overrides.clone(),
         );
-        prop_assert_eq!(top(&laid), top(&base));
-        if let (job, Some(base)) = (&laid.jobs[0], base.job(&laid.jobs[0].name)) {
+        prop_assert_eq!(top(&applied), top(&base));
+        if let (job, Some(base)) = (&applied.jobs[0], base.job(&applied.jobs[0].name)) {
             let policy = |job: &Job| {
                 let (training, canary) = (job.training.clone(), job.canary.clone());
                 (
@@ -468,8 +474,8 @@ proptest! {
     /// And the other way round: the change under test is the head's.
     #[test]
     fn all_that_is_not_policy_is_the_heads(head in any_spec(), base in any_spec()) {
-        let laid = laid(&head, &base).spec;
-        let (job, own) = (&laid.jobs[0], &head.jobs[0]);
+        let applied = applied(&head, &base).spec;
+        let (job, own) = (&applied.jobs[0], &head.jobs[0]);
         prop_assert_eq!(
             (&job.paths, &job.training.sagemaker.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed, job.canary.reuse),
             (&own.paths, &own.training.sagemaker.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed, own.canary.reuse)
