@@ -95,12 +95,12 @@ impl Metric {
                 line: Some(LineRow {
                     key: "time",
                     form: LineForm::Max(TIME),
-                    description: "How long the full run may take.",
+                    description: "The longest time that the full run may take.",
                 }),
                 increase: Some(LineRow {
                     key: "time_increase",
                     form: LineForm::Increase(TIME_INCREASE),
-                    description: "How much longer than the base the full run may take.",
+                    description: "The most by which the full run may take longer than the base's.",
                 }),
             },
             Self::Cost => MetricRow {
@@ -111,12 +111,12 @@ impl Metric {
                 line: Some(LineRow {
                     key: "cost",
                     form: LineForm::Max(COST),
-                    description: "What the full run may cost.",
+                    description: "The most that the full run may cost, in US dollars.",
                 }),
                 increase: Some(LineRow {
                     key: "cost_increase",
                     form: LineForm::Increase(COST_INCREASE),
-                    description: "How much more than the base the full run may cost.",
+                    description: "The most by which the full run may cost more than the base's.",
                 }),
             },
             Self::Memory => MetricRow {
@@ -127,7 +127,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "memory",
                     form: LineForm::Share(SHARE),
-                    description: "Peak memory as a share of the machine's.",
+                    description: "The peak memory of the full run, as a share of the machine's.",
                 }),
                 increase: None,
             },
@@ -147,7 +147,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "cpu_utilization",
                     form: LineForm::Load,
-                    description: "Mean CPU load as a share of all cores.",
+                    description: "The mean CPU load of the full run, as a share of all cores.",
                 }),
                 increase: None,
             },
@@ -159,7 +159,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "gpu_utilization",
                     form: LineForm::Load,
-                    description: "Mean GPU load as a share of all GPUs.",
+                    description: "The mean GPU load of the full run, as a share of all GPUs.",
                 }),
                 increase: None,
             },
@@ -171,7 +171,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "gpu_memory",
                     form: LineForm::Share(SHARE),
-                    description: "Peak GPU memory as a share of the machine's.",
+                    description: "The peak GPU memory of the full run, as a share of the machine's.",
                 }),
                 increase: None,
             },
@@ -183,7 +183,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "io_wait",
                     form: LineForm::Load,
-                    description: "Mean share of time that the cores wait for input and output.",
+                    description: "The mean share of time in which the cores wait for input and output.",
                 }),
                 increase: None,
             },
@@ -203,7 +203,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "cost_per_step",
                     form: LineForm::Max(COST),
-                    description: "What one training step may cost; needs `training.step_metric`.",
+                    description: "The most that one training step may cost, in US dollars; needs `training.step_metric`.",
                 }),
                 increase: None,
             },

@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn colours_are_ours_alone() {
         let text = "a: \u{1b}[31m1";
-        let problems = vec![problem("a", "wrong", Some("mend it"), 3..9)];
+        let problems = vec![problem("a", "wrong", Some("correct it"), 3..9)];
         let errors = SpecErrors::new("canary-gate.yml", text.as_bytes(), problems, 0);
         let report = errors.render(true, 80);
         assert!(report.contains("\u{1b}[") && !report.contains("\u{1b}[31m1"));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_file_systems_are_told_from_others() {
+    fn addresses_of_file_systems_are_recognized() {
         assert_eq!(
             FileSystem::of_uri("fsx://fs-0123456789abcdef0/fsx/train"),
             Some(Ok(FileSystem {

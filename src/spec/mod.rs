@@ -54,7 +54,7 @@ pub enum Level {
     Warn,
 }
 
-/// A valid spec. Paths in it are as written; `app` resolves them against [`Spec`]'s folder.
+/// A valid spec. Paths in it are as written, relative to the spec's folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     pub backend: BackendKind,
@@ -255,7 +255,7 @@ impl BudgetLine {
     /// The limit of the implicit line of memory, a share of the machine's.
     pub const ALL_MEMORY: Percent = Percent(100.0);
 
-    /// A line that nobody wrote and that always holds.
+    /// A line that always holds, without being written.
     pub fn implicit(metric: Metric, limit: impl Into<Amount>) -> Self {
         Self {
             kind: metric.into(),
@@ -346,7 +346,7 @@ impl Budget {
     }
 }
 
-/// When a scheduled check calls a change drift.
+/// The increase that a scheduled check reports as drift.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DriftPolicy {
     pub max: Percent,
@@ -396,7 +396,7 @@ mod tests {
         let committed = include_str!("../../schema/spec.v1.json");
         assert!(
             made == committed,
-            "write it anew: canary-gate schema spec > schema/spec.v1.json\n{made}"
+            "write it again: canary-gate schema spec > schema/spec.v1.json\n{made}"
         );
     }
 

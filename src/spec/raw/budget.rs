@@ -62,16 +62,18 @@ impl JsonSchema for RawBudget {
         }
         let certainty = described::<Quantity<Fraction>>(
             generator,
-            &["How sure a line must be to hold, more than 50% and less than 100%. Default: 95%."],
+            &[
+                "The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.",
+            ],
         );
         properties.insert(CERTAINTY.to_owned(), certainty.to_value());
         let breach = described::<Choice<Level>>(
             generator,
-            &["What a line counts that the base was over already. Default: warn."],
+            &["The level of a line that the base exceeds already. Default: warn."],
         );
         properties.insert(EXISTING_BREACH.to_owned(), breach.to_value());
         json_schema!({
-            "description": "What the full run may take. Each line is judged for itself.",
+            "description": "The limits of the full run. Each line is judged by itself.",
             "type": "object",
             "properties": properties,
             "additionalProperties": false,
@@ -171,7 +173,7 @@ impl UpperLimit {
         properties.insert(MAX.to_owned(), field(self.unit, max.to_owned()));
         if let Some(unit) = self.at_least {
             let nothing = unit.exact(0.0);
-            let words = format!("An increase of less is never a breach. Default: {nothing}.");
+            let words = format!("The smallest increase that can be a breach. Default: {nothing}.");
             properties.insert(AT_LEAST.to_owned(), field(unit, words));
         }
         let level = described::<Choice<Level>>(
@@ -205,7 +207,7 @@ impl From<RawUtilization> for RawLine {
 }
 
 mapping! {
-    /// A limit on a load, either from above or from below.
+    /// A limit of a load, either from above or from below.
     pub(in crate::spec) struct UtilizationLine {
         /// The upper limit.
         optional max: Quantity<Percent>,
@@ -259,11 +261,11 @@ impl JsonSchema for RawUtilization {
 }
 
 mapping! {
-    /// When a scheduled check calls a change drift.
+    /// The increase that a scheduled check reports as drift.
     pub(in crate::spec) struct RawDrift {
-        /// The change of the forecast cost against the baseline. Default: 15%.
+        /// The share of the baseline by which the forecast cost may be higher; time where no price is known. Default: 15%.
         optional max: Quantity<Percent>,
-        /// A change of less is never drift. Default: 0 USD.
+        /// The smallest increase that can be drift, in US dollars. Default: 0 USD.
         optional at_least: Quantity<Usd>,
     }
 }
@@ -281,17 +283,17 @@ impl Words for LineKind {
 }
 
 mapping! {
-    /// A known overrun, agreed to.
+    /// A known overrun that is agreed to.
     pub(in crate::spec) struct RawOverride {
-        /// The job's name.
+        /// The name of the job.
         required job: Text,
-        /// The budget line.
+        /// The key of the budget line.
         required budget: Choice<LineKind>,
-        /// The limit that counts in its place, in the line's unit.
+        /// The limit that counts in place of the line's own, in the line's unit.
         required up_to: AnyQuantity,
-        /// The last day it counts, for instance `2026-12-31`.
+        /// The last day on which the override counts, in UTC, for instance `2026-12-31`.
         required until: Day,
-        /// Why it was agreed to.
+        /// The reason for which the overrun was agreed to.
         required reason: Text,
     }
 }

@@ -7,16 +7,16 @@ use crate::spec::{Distribution, InputMode};
 mapping! {
     /// One input channel.
     pub(in crate::spec) struct RawChannel {
-        /// An `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of SageMaker's,
-        /// `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
+        /// The place of the data: an `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of
+        /// SageMaker's, `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
         required uri: Text,
-        /// How objects reach the script. Default: File.
+        /// The input mode: how objects reach the script. Default: File.
         optional mode: Choice<InputMode>,
-        /// The MIME type handed to the script, for instance `text/csv`.
+        /// The MIME type that the script receives, for instance `text/csv`.
         optional content_type: Text,
-        /// How objects are divided among several machines. Default: FullyReplicated.
+        /// The way in which objects are divided among several machines. Default: FullyReplicated.
         optional distribution: Choice<Distribution>,
-        /// Whether canaries take a sample; if not, the channel is whole in every canary. Default: true.
+        /// Whether canaries take a sample of the channel; if not, every canary reads all of it. Default: true.
         optional sample: bool,
         /// The instance groups that get the channel. Default: all.
         optional groups: List<Text>,

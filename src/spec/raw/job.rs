@@ -11,22 +11,22 @@ use crate::units::{Fraction, Seconds, Usd};
 mapping! {
     /// One training job.
     pub(in crate::spec) struct RawJob {
-        /// What triggers the job: patterns over paths relative to the spec's folder; `!` excludes, a leading `/` is the
-        /// checkout root. Default: every file.
+        /// Patterns of the files whose change triggers the job, relative to the spec's folder; `!` excludes, a leading `/` is
+        /// the checkout root. Default: every file.
         optional paths: List<Text>,
-        /// The full run.
+        /// The full run: its code, its data and its settings.
         required training: RawTraining,
-        /// What the team will train on; the budget is judged on it.
+        /// The machines of the full run. The budget is judged on them.
         required instance: Instance,
-        /// Other instances to compare; they never change the exit code.
+        /// Other configurations to compare. They never change the exit code.
         optional alternatives: List<Instance>,
-        /// Lets canaries do less work per datum too.
+        /// The hyperparameter that canaries set lower, so that they do less work per datum.
         optional work: RawWork,
-        /// How canaries run and what they may cost.
+        /// The rules of the canary runs: how many there are, and what they may cost.
         optional canary: Canary,
-        /// What the full run may take.
+        /// The limits of the full run.
         optional budget: RawBudget,
-        /// When a scheduled check calls a change drift.
+        /// The increase that a scheduled check reports as drift.
         optional drift: RawDrift,
     }
 }
@@ -69,21 +69,21 @@ impl JsonSchema for Machines {
 mapping! {
     /// Named groups of different machines; every group is billed for the whole job.
     pub(in crate::spec) struct Groups {
-        /// The machines of each group, by its name, for instance `data: 2x ml.c5.9xlarge`.
+        /// The machines of each group, by the group's name, for instance `data: 2x ml.c5.9xlarge`.
         required groups: Map<Machines>,
-        /// The script that starts all groups, when it differs from the job's own.
+        /// The script that starts all groups, if it is not the job's `entry_point`.
         optional entry_point: Text,
     }
 }
 
 mapping! {
-    /// A hyperparameter that says how much work one datum is, such as a number of rounds.
+    /// A hyperparameter that says how much work one datum takes, such as a number of rounds.
     pub(in crate::spec) struct RawWork {
-        /// Its name under `training.hyperparameters`.
+        /// The name of the hyperparameter under `training.hyperparameters`.
         required hyperparameter: Text,
-        /// Its value in the full run, as under `training.hyperparameters`.
+        /// The value in the full run, the same as under `training.hyperparameters`.
         required full: f64,
-        /// Its values in canaries, rising; every fraction of the data is run at each.
+        /// The values in canaries, rising. Every fraction of the data is run at each.
         required canary: List<f64>,
     }
 }
@@ -101,28 +101,28 @@ impl Words for DesignKind {
 }
 
 mapping! {
-    /// How canaries run and what they may cost.
+    /// The rules of the canary runs: how many there are, and what they may cost.
     pub(in crate::spec) struct Canary {
-        /// How canary runs are chosen: `fixed` runs every fraction `replicates` times, and is meant where `replicates` is
-        /// written. Default: adaptive.
+        /// The rule that chooses canary runs: `adaptive` chooses them one by one, `fixed` runs every fraction `replicates`
+        /// times. Where `replicates` is written, the design is `fixed`. Default: adaptive.
         optional design: Choice<DesignKind>,
-        /// The shares of the data, rising. Default: 1%, 2%, 3%, 5%, 10%, 20%, 50%; fixed: 1%, 2%, 3%.
+        /// The shares of the data that canaries run on, rising. Default: 1%, 2%, 3%, 5%, 10%, 20%, 50%; fixed: 1%, 2%, 3%.
         optional fractions: List<Quantity<Fraction>>,
-        /// How often the fixed design runs each fraction. Default: fixed: 3.
+        /// The number of runs of each fraction in the fixed design. Default: fixed: 3.
         optional replicates: Count,
-        /// What the canaries of one check may cost. Default: 5 USD.
+        /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         optional spend_limit: Quantity<Usd>,
-        /// When a canary is stopped. Default: 1h.
+        /// The time after which a canary is stopped. Default: 1h.
         optional max_runtime: Quantity<Seconds>,
-        /// How many canaries run at once. Default: 3; locally: 1.
+        /// The number of canaries that run at once. Default: 3; locally: 1.
         optional parallel: Count,
-        /// How long a machine is kept for the next canary, at most 1h. Default: not at all.
+        /// The time for which a machine is kept for the next canary, at most 1h. Default: not at all.
         optional warm_pool: Quantity<Seconds>,
-        /// How old a measurement may be to be used again. Default: 14d.
+        /// The age up to which an earlier canary is reused. Default: 14d.
         optional reuse: Quantity<Seconds>,
-        /// Chooses which objects are sampled. Default: 1.
+        /// The seed of the choice of sampled objects. Default: 1.
         optional seed: u64,
-        /// Whether to sample memory and load inside the container: `true` in script mode, or the command of a plain
+        /// Whether memory and load are sampled inside the container: `true` in script mode, or the command of a plain
         /// image. Default: false.
         optional probe: Probe,
     }
@@ -132,7 +132,7 @@ mapping! {
 pub(in crate::spec) type Probe = Either<bool, ProbeCommand>;
 
 mapping! {
-    /// The command to run under the sampler.
+    /// The command that the sampler starts.
     pub(in crate::spec) struct ProbeCommand {
         /// The command of the image, for instance `[train]`.
         required command: List<AnyText>,

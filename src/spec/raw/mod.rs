@@ -1,7 +1,7 @@
 //! The spec as it is written: one type for each mapping of the file, from which the JSON Schema is made as well.
 //!
-//! Every field is an `Option`, the required ones too: a field that is missing or of the wrong kind has been complained
-//! about when it is `None`, so that reading goes on and all problems are told at once.
+//! Every field is an `Option`, the required ones too. A field that is missing or of the wrong kind is `None`, and its problem
+//! is recorded; so reading goes on and reports all problems at once.
 
 mod budget;
 mod channel;
@@ -28,27 +28,28 @@ mapping! {
     pub(in crate::spec) struct RawSpec {
         /// The version of this format: 1.
         required version: FormatVersion,
-        /// Where canaries run.
+        /// The backend: where canaries run.
         required backend: Choice<BackendKind>,
         /// The AWS region. Default: AWS_REGION, else us-east-1 for prices.
         optional region: Text,
-        /// Where records are kept: a directory or an `s3://bucket/prefix/`. Default: `.canary-gate/`.
+        /// The directory or `s3://bucket/prefix/` in which records are kept. Default: `.canary-gate/`.
         optional history: Text,
-        /// Prices by instance type that win over the built-in tables, for instance `local: 1.20 USD/h`.
+        /// Prices of one machine for an hour, by instance type, for instance `local: 1.20 USD/h`. They replace those of the
+        /// built-in tables.
         optional prices: Map<Quantity<UsdPerHour>>,
-        /// Patterns that every instance type must match one of, for instance `ml.m5.*`. Default: all are allowed.
+        /// Patterns of the allowed instance types, for instance `ml.m5.*`. Every type must match one. Default: all are allowed.
         optional allowed_instances: List<Text>,
-        /// Whether a job at risk of passing its budget fails the check. Default: false.
+        /// Whether a job that is at risk of exceeding its budget fails the check. Default: false.
         optional strict: bool,
         /// Whether an unknown outcome fails the check. Default: fail.
         optional on_inconclusive: Choice<OnInconclusive>,
-        /// The file of recorded runs that `backend: replay` hands out in place of running any: a table (.csv) or JSON lines, as
+        /// The file of recorded runs that `backend: replay` takes for canary runs: a table (.csv) or JSON lines, as
         /// `canary-gate run --measurements FILE` writes them. A path inside the checkout, relative to the spec's folder.
         optional recording: Text,
-        /// The training jobs, by name: 1 to 63 letters, digits and inner hyphens; with `backend: replay` as the recording
-        /// names them, underscores included.
+        /// The training jobs, by name. A name has 1 to 63 letters, digits and inner hyphens; with `backend: replay` it is the
+        /// recording's, and may have underscores.
         required jobs: Map<RawJob>,
-        /// Known overruns, agreed to, each with a ceiling, a reason and an expiry date.
+        /// Known overruns that are agreed to, each with a ceiling, a reason and an expiry date.
         optional overrides: List<RawOverride>,
     }
 }

@@ -154,7 +154,7 @@ fn unknown_key(key: &YamlKey, at: &At, known: &[&'static str], findings: &mut Fi
         path: at.path.clone(),
         span: key.span.clone(),
     };
-    // Looking for a near miss costs time; nobody reads that many problems.
+    // The search for a near miss takes time, and a list this long is not read to its end.
     let near = match findings.is_full() {
         true => None,
         false => near_miss(&key.text, known.iter().copied()),

@@ -5,7 +5,7 @@ use crate::spec::problems::{Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::{Training, Work};
 
-/// Two levels tell what work costs; more than a few are a slip, and every one multiplies the runs.
+/// Two levels show what work costs. More than a few are a mistake, and every level multiplies the runs.
 const MOST_LEVELS: usize = 10;
 
 impl SpecReader<'_> {
@@ -41,7 +41,7 @@ impl SpecReader<'_> {
             {
                 self.findings.wrong_with_help(
                     &levels.at,
-                    "one level below the full work does not tell what the rest takes",
+                    "one level below the full work does not show what the rest takes",
                     "write two levels, e.g. a tenth and a fifth of the full work",
                 );
             }

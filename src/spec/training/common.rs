@@ -14,23 +14,23 @@ const HOW_TO_CAPTURE: &str =
     "put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing";
 
 mapping! {
-    /// The full run, in SageMaker's own words. A local job has `command` in place of `image` and `role`.
+    /// The full run, in SageMaker's terms. A local job has `command` in place of `image` and `role`.
     pub(in crate::spec) struct RawTraining {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of
         /// the tracked files of the spec's folder.
         optional source_dir: Text,
-        /// Handed to the script as text, as written.
+        /// The hyperparameters, by name. The script receives each as text, as written.
         optional hyperparameters: Map<AnyText>,
-        /// Environment variables of the script. No secrets: they stand in this file.
+        /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
         optional environment: Map<AnyText>,
         /// The input channels, by name.
         required channels: Map<RawChannel>,
-        /// When the full run is stopped. Default: 1d; locally: never.
+        /// The time after which the full run is stopped. Default: 1d; locally: never.
         optional max_runtime: Quantity<Seconds>,
         /// Metrics in the log, by name: a regular expression with one capture group each. Only the one that `step_metric`
         /// names is read.
         optional metrics: Map<Text>,
-        /// The metric that gives the time of one training step, in seconds; with it the time and the cost of a step are
+        /// The metric whose value is the time of one training step, in seconds. With it, the time and the cost of a step are
         /// forecast.
         optional step_metric: Text,
         with local: LocalKeys,

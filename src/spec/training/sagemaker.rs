@@ -37,31 +37,31 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
 mapping! {
     /// What only SageMaker understands.
     pub(in crate::spec) struct SagemakerKeys {
-        /// SageMaker: the training image.
+        /// SageMaker: the address of the training image.
         optional image: Text,
-        /// SageMaker: the ARN of the role the job runs as.
+        /// SageMaker: the ARN of the role that the job runs as.
         optional role: Text,
-        /// SageMaker: the script to start, in `source_dir`.
+        /// SageMaker: the script that is started, a path in `source_dir`.
         optional entry_point: Text,
-        /// SageMaker: where the job writes, an `s3://bucket/prefix/`.
+        /// SageMaker: the place of the job's output, an `s3://bucket/prefix/`.
         optional output: Text,
         /// SageMaker: the size of the disk in GB. Default: 30.
         optional volume_gb: Count,
-        /// SageMaker: the key that encrypts the disk.
+        /// SageMaker: the KMS key that encrypts the disk.
         optional volume_kms_key: Text,
-        /// SageMaker: the key that encrypts the output.
+        /// SageMaker: the KMS key that encrypts the output.
         optional output_kms_key: Text,
         /// SageMaker: whether the full run uses spot capacity; canaries never do. Default: false.
         optional spot: bool,
-        /// SageMaker: where checkpoints are kept, an `s3://bucket/prefix/`.
+        /// SageMaker: the place of checkpoints, an `s3://bucket/prefix/`.
         optional checkpoints: Text,
-        /// SageMaker: subnets of a VPC; with `security_groups`.
+        /// SageMaker: the subnets of a VPC; needs `security_groups`.
         optional subnets: List<Text>,
-        /// SageMaker: security groups of a VPC; with `subnets`.
+        /// SageMaker: the security groups of a VPC; needs `subnets`.
         optional security_groups: List<Text>,
         /// SageMaker: whether the container is cut off from the network. Default: false.
         optional network_isolation: bool,
-        /// SageMaker: tags of the job.
+        /// SageMaker: the tags of the training job, by name.
         optional tags: Map<AnyText>,
     }
 }

@@ -406,7 +406,7 @@ fn doubts_are_warnings() {
 }
 
 #[test]
-fn metrics_that_nobody_reads_are_doubted() {
+fn metrics_that_are_not_read_are_doubted() {
     let text = LOCAL.replacen(
         "      channels",
         "      metrics: {step: 'step ([0-9.]+)', loss: 'loss (?=x)([0-9.]+)'}\n      step_metric: step\n      channels",
