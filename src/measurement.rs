@@ -18,39 +18,40 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// What one canary run gave.
 ///
-/// Memory is what cannot be given back (anonymous and shared, not page cache). CPU, GPU and GPU memory are shares of
+/// Memory is what cannot be reclaimed (anonymous and shared, not page cache). CPU, GPU and GPU memory are shares of
 /// the whole instance, 0-100 %.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     pub schema_version: u32,
     /// The id of the run of the gate: `2026-11-21T05:30:00Z/4711/0a1b2c3d`, in GitHub Actions the workflow run's number. Absent
-    /// where the table it was read from does not say.
+    /// if the table that it was read from does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     pub job: String,
     pub instance: InstanceConfiguration,
-    /// Absent where the table it was read from does not say.
+    /// The backend that ran it; absent if the table that it was read from does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendKind>,
-    /// The share of the data asked for.
+    /// The share of the data that was asked for.
     pub fraction: Fraction,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects_total: Option<u64>,
-    /// Bytes of the sampled channels, really sampled; absent where unknown, and then `fraction` is the abscissa.
+    /// The bytes of the sampled channels that the run really had; absent if unknown, and then `fraction` counts in their place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_total: Option<Bytes>,
-    /// The work level of this run, and of the full run, where the spec has `work`.
+    /// The work level of this run; absent if the spec has no `work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<f64>,
+    /// The work level of the full run; absent if the spec has no `work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_total: Option<f64>,
-    /// From 0.
+    /// The number of the replicate, from 0.
     pub replicate: u32,
-    /// From 0: how often this canary was started before.
+    /// The number of the attempt, from 0: how often this canary was started before.
     #[serde(default)]
     pub attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,33 +59,32 @@ pub struct Measurement {
     pub outcome: Outcome,
     #[serde(default, skip_serializing_if = "Phases::is_empty")]
     pub phases: Phases,
-    /// What is billed per instance: download + training + upload; locally the process's wall time.
+    /// The billed time of one instance: download, training and upload; locally the wall time of the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_seconds: Option<Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub billable_seconds: Option<Seconds>,
-    /// Of the host that used most, where there are several.
+    /// The usage of the host; of several hosts, of the one that used most.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
-    /// One entry for each host; empty for a single one.
+    /// The usage of each host; empty for a single one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostUsage>,
-    /// The median time of a training step, the first one left out; absent where the spec has no `step_metric` or no line
-    /// matched it.
+    /// The median time of a training step, without the first; absent if the spec has no `step_metric` or no line matched it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_seconds: Option<Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// What this run cost; absent without a price.
+    /// The cost of this run; absent without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
-    /// The SageMaker training job; absent elsewhere.
+    /// The name of the SageMaker training job; absent on other backends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job: Option<String>,
-    /// Present where another run of the gate paid for it.
+    /// The reuse, if another run of the gate paid for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
-    /// When the run ended, RFC 3339 in UTC.
+    /// The time at which the run ended, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<jiff::Timestamp>,
     /// Cautions of this one run, e.g. that GPU figures could not be read.
@@ -227,9 +227,9 @@ pub fn keep_one_memory_source(measurements: &mut [Measurement]) -> Option<(Strin
 /// A measurement that was not paid for again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reused {
-    /// Since the run ended.
+    /// The days since the run ended.
     pub age_days: f64,
-    /// What it would have cost today; absent without a price.
+    /// The cost that it would have today; absent without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_usd: Option<Usd>,
 }
@@ -307,10 +307,10 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Where the time went.
+/// The time of each phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phases {
-    /// Not billed.
+    /// The wait for machines; not billed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup: Option<Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -330,7 +330,7 @@ impl Phases {
 /// What a host used during a run; each value with its source.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Peak, not page cache.
+    /// The peak memory, without page cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<PeakMemory>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -349,18 +349,18 @@ impl Usage {
     }
 }
 
-/// The peak of what cannot be given back.
+/// The peak of memory that cannot be reclaimed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakMemory {
-    /// Absent where the source gives only a percentage.
+    /// The peak in bytes; absent if the source has only a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// Of the host's memory.
+    /// The peak in percent of the host's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<Percent>,
-    /// e.g. `cgroup v2 memory.stat`, `RSS of the process tree, PSS corrected`.
+    /// The source of the figure, e.g. `cgroup v2 memory.stat`, `RSS of the process tree, PSS corrected`.
     pub source: String,
-    /// An upper bound that covers spikes between two samples, where it is higher than `bytes`.
+    /// An upper bound that covers spikes between two samples; absent if it is not higher than `bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_bound: Option<Bytes>,
 }
@@ -369,7 +369,7 @@ pub struct PeakMemory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Utilization {
     pub mean: Percent,
-    /// Absent where there are too few samples.
+    /// The 99th percentile; absent if there are too few samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Percent>,
     pub source: String,

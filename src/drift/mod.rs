@@ -30,23 +30,23 @@ use rule::Rule;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// There is more, or less, of the data.
+    /// There are more, or less, data.
     Data,
-    /// A machine costs another price.
+    /// The price of a machine changed.
     Price,
-    /// The full run does more, or less, work per datum: `work.full` is another.
+    /// The full run does more, or less, work per datum: `work.full` changed.
     Work,
     /// The same work on the same data takes longer, or less long.
     CodeOrPlatform,
 }
 
-/// The part of a difference that one cause has.
+/// The part of a difference that is due to one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseShare {
     pub cause: Cause,
-    /// Of the full run's billed time; 0 for a price.
+    /// The part in billed time of the full run; 0 for a price.
     pub seconds: f64,
-    /// Absent without a price.
+    /// The part in cost; absent without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
 }
@@ -54,17 +54,17 @@ pub struct CauseShare {
 /// What a check for drift found about one job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
-    /// Larger than the policy allows, and certainly so.
+    /// Whether the increase is certainly larger than the policy allows.
     pub drifted: bool,
-    /// From the baseline to this check.
+    /// The change from the baseline to this check.
     pub change: DriftChange,
-    /// What `change` is made of; its parts add up to the difference of the points.
+    /// The causes of `change`; their parts add up to the difference of the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
     /// P(the level is above what the policy allows), 0-1; absent where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_over_limit: Option<f64>,
-    /// The policy: more than this share of the baseline, and more than this amount.
+    /// The policy's share of the baseline that an increase must exceed to be drift; it must exceed `at_least_usd` too.
     pub limit_percent: Percent,
     pub at_least_usd: Usd,
     /// The shift that the control chart sees in the last checks; absent where it sees none.
@@ -90,9 +90,9 @@ pub struct DriftChange {
 /// A lasting change of level, apart from what data, work and price make of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shift {
-    /// When the first check on the new level was made.
+    /// The time of the first check on the new level.
     pub since: jiff::Timestamp,
-    /// In percent of the level before.
+    /// The size of the shift, in percent of the level before.
     pub percent: Estimate,
 }
 
@@ -100,7 +100,7 @@ pub struct Shift {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     pub at: jiff::Timestamp,
-    /// Absent where the record does not say.
+    /// The commit; absent if the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// What the full run takes, in percent of the baseline's: 100 for the baseline itself. Cost where prices are known, else

@@ -159,7 +159,7 @@ impl Law {
 /// Point and interval of a quantity, for a report.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The median.
+    /// The median of the predictive distribution.
     pub point: f64,
     pub lower: f64,
     pub upper: f64,

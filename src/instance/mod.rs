@@ -251,7 +251,7 @@ impl JsonSchema for InstanceConfiguration {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "An instance configuration as people say it.",
+            "description": "An instance configuration, as written in a spec.",
             "examples": ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"],
         })
     }

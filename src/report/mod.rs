@@ -69,7 +69,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Report {
     pub schema_version: u32,
     pub tool_version: String,
-    /// RFC 3339, UTC.
+    /// The time at which the report was made, RFC 3339 in UTC.
     pub generated_at: jiff::Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<String>,
@@ -80,14 +80,14 @@ pub struct Report {
     pub spec_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
-    /// The worst over all jobs.
+    /// The worst verdict of all jobs.
     pub verdict: Verdict,
     pub exit_code: u8,
     pub jobs: Vec<JobReport>,
-    /// What concerns the whole run, e.g. that no job is affected.
+    /// Notes about the whole run, e.g. that no job is affected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Where the tool failed, or its environment needs a correction: of one job or of the whole run.
+    /// Failures of the tool, or of its environment: each of one job or of the whole run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
 }
@@ -95,30 +95,30 @@ pub struct Report {
 /// Why a job, or the whole run, could not be checked. May hold text of the pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// Absent where it concerns the whole run.
+    /// The name of the job; absent if the failure concerns the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// What was being done, e.g. `reading the spec`.
+    /// The activity that failed, e.g. `reading the spec`.
     pub phase: String,
     pub what: String,
-    /// From the nearest to the deepest; the problems of a spec, each with its place.
+    /// The causes, from the nearest to the deepest; of an invalid spec its problems, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// What to do about it.
+    /// The advice on what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
 
-/// Where the budgets came from.
+/// The origin of the budgets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
-    /// e.g. `work tree`, or the base branch.
+    /// The place of the spec, e.g. `work tree`, or the base branch.
     pub source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha: Option<String>,
 }
 
-/// One job.
+/// The result of one job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobReport {
     pub name: String,
@@ -128,14 +128,14 @@ pub struct JobReport {
     /// The changed paths that concern this job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affected_by: Vec<String>,
-    /// As written.
+    /// The configuration of the full run, as written.
     pub instance: InstanceConfiguration,
-    /// What the forecast is compared with; absent where there is nothing to compare with.
+    /// The record that the forecast is compared with; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recommendation: Option<Recommendation>,
-    /// `forecasts[0]` is `instance`; the alternatives follow in the order of the spec.
+    /// The forecasts: first that of `instance`, then those of the alternatives in the order of the spec.
     pub forecasts: Vec<InstanceForecast>,
     /// Every canary run, in the order of the plan.
     pub measurements: Vec<Measurement>,
@@ -143,7 +143,7 @@ pub struct JobReport {
     pub advice: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What a check for drift found; absent where none was made.
+    /// The result of a check for drift; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,
     pub spend: Spend,
@@ -171,21 +171,21 @@ pub fn exit_code(
 /// The record that a job's forecast is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
-    /// In full; absent where the record does not say.
+    /// The commit, in full; absent if the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The branch it was measured on, as a reader knows it, e.g. `main`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Since it was recorded; never negative.
+    /// The days since it was recorded; never negative.
     pub age_days: f64,
-    /// Whether its code is that of the base; else it is the newest that was measured on the base branch.
+    /// Whether its code is that of the base. If not, it is the newest record of the base branch.
     #[serde(default)]
     pub is_same_code: bool,
-    /// Whether the data are others than those it was measured with.
+    /// Whether the data differ from those that it was measured with.
     #[serde(default)]
     pub data_changed: bool,
-    /// What the base trains on, where that is another configuration than the job's.
+    /// The base's configuration; absent if it is the same as the job's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceConfiguration>,
 }
@@ -197,11 +197,11 @@ pub struct InstanceForecast {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<PricedGroup>,
     pub verdict: Verdict,
-    /// Why it was not measured, e.g. `needs up to 3.20 USD`; absent where it was.
+    /// The reason why it was not measured, e.g. `needs up to 3.20 USD`; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
-    /// Where the estimates of a configuration that was not measured come from, e.g. `memory is that of the canaries on
-    /// ml.m5.2xlarge; time and cost are not known`; absent where it was measured, and where nothing is known of it.
+    /// The origin of the estimates of a configuration that was not measured, e.g. `memory is that of the canaries on
+    /// ml.m5.2xlarge; time and cost are not known`; absent if it was measured, and if nothing is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_from: Option<String>,
     #[serde(default)]
@@ -244,7 +244,7 @@ pub struct PricedGroup {
     pub name: String,
     pub instance_type: InstanceType,
     pub count: u32,
-    /// Of one of its machines.
+    /// The price of one of its machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
@@ -275,15 +275,15 @@ pub struct Delta {
     pub cost_usd: Option<Estimate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_seconds: Option<Estimate>,
-    /// The same in percent of what the base takes.
+    /// The change of cost in percent of the base's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_percent: Option<Estimate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_percent: Option<Estimate>,
-    /// By how much of the base's time the same work on the same data takes longer, in percent.
+    /// The additional time of the same work on the same data, in percent of the base's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_percent: Option<Estimate>,
-    /// What the change is made of; empty where that is unknown.
+    /// The causes of the change; empty if they are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
 }
@@ -294,19 +294,18 @@ impl Delta {
     }
 }
 
-/// This run's own expense, without what was reused.
+/// The cost of this run's own canaries, without reused ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spend {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_usd: Option<Usd>,
     pub canary_seconds: Seconds,
-    /// What canaries that were taken over from earlier runs would have cost today; absent without a price, or where there
-    /// are none.
+    /// The cost today of the canaries that were reused; absent without a price, or without reused canaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_usd: Option<Usd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_case_usd: Option<Usd>,
-    /// What one full run is forecast to cost.
+    /// The forecast cost of one full run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_run_usd: Option<Usd>,
 }

@@ -27,7 +27,7 @@ pub struct Against {
     pub exceeded_then: Vec<LineKind>,
 }
 
-/// That the base was over a budget line already.
+/// The breach of a budget line by the base, before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExistingBreach {
     /// What the base's full run takes, in the unit of the line; absent where a canary of the base decided the line.
@@ -36,7 +36,7 @@ pub struct ExistingBreach {
     /// P(the change takes more than the base, or less of what has a lower limit), 0-1; absent where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_of_more: Option<f64>,
-    /// As what the line counts for it: `warn`, or `fail` where the change makes it worse for certain.
+    /// The level that the line counts as for it: `warn`, or `fail` if the change certainly makes it worse.
     pub counts_as: Level,
 }
 

@@ -44,12 +44,12 @@ pub enum Verdict {
     Exceeded,
     /// The training code failed in a canary.
     Failed,
-    /// It could not be decided; tomorrow it may be.
+    /// The verdict could not be decided; another run may decide it.
     Unknown,
-    /// Within is likely, but not certain enough.
+    /// A full run within budget is likely, but not certain enough.
     AtRisk,
     Within,
-    /// Nothing to judge.
+    /// There is nothing to judge.
     NotJudged,
 }
 

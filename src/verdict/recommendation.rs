@@ -30,7 +30,7 @@ pub struct Recommendation {
     /// The cheapest within budget; absent where none is, or no cost is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cheapest: Option<String>,
-    /// Others within budget that may be as cheap: the chance that they are dearer does not reach `certainty`.
+    /// Others within budget that may be as cheap: the chance that they cost more does not reach `certainty`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cheapest_ties: Vec<String>,
     /// The fastest within budget; absent where none is, or no time is known.
@@ -39,15 +39,15 @@ pub struct Recommendation {
     /// Others within budget that may be as fast.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fastest_ties: Vec<String>,
-    /// Where none is within budget, the one that misses it by least; absent where no other limit would do.
+    /// The one that misses the budget by least, if none is within it; absent if no other limit would do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closest: Option<ClosestFit>,
-    /// The job's, 0-1.
+    /// The certainty of the job's budget, 0-1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<f64>,
 }
 
-/// A configuration that would be within if some of its limits were others.
+/// A configuration that would be within budget with other limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosestFit {
     pub instance: String,

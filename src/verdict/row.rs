@@ -13,18 +13,18 @@ pub struct BudgetRow {
     pub limit: f64,
     pub bound: Bound,
     pub level: Level,
-    /// 0-1; absent where the line is unknown or not applicable.
+    /// The probability that the limit is passed, 0-1; absent if the line is unknown or not applicable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_of_breach: Option<f64>,
     pub verdict: LineVerdict,
-    /// The forecast's verdict rests on this line; omitted where it does not.
+    /// Whether the forecast's verdict rests on this line; omitted if it does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decides: bool,
-    /// The base was over this line already, so that it may count as another level than the written one; omitted where it
-    /// was not, and where the line is within today.
+    /// The breach of this line by the base, for which it may count as another level than the written one; omitted if the base
+    /// did not breach it, and if the line is within today.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing_breach: Option<ExistingBreach>,
-    /// The override in force, whose ceiling `limit` is; omitted where none is.
+    /// The override in force, whose ceiling is `limit`; omitted if there is none.
     #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
     pub overridden: Option<OverrideInForce>,
 }
