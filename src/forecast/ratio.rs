@@ -1,4 +1,4 @@
-//! The **ratio** by which the time or memory of a full run changed between two sets of canaries of one job on one configuration.
+//! The **ratio** of the time or memory of two full runs, from two sets of canaries of one job on one configuration.
 //!
 //! The model, for one run of `x` of the larger full run's data with `q` of the larger full run's work per datum:
 //!

@@ -12,7 +12,7 @@ const LADDER: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
 /// The canaries of one workload, in the order in which they were run.
 pub(crate) struct AdaptiveResult {
     pub(crate) canaries: Vec<Measurement>,
-    /// What they took together, in seconds; a run that was ended at the budget's end counts too, though it gives no measurement.
+    /// The seconds that they took together; a run that was ended at the budget's end counts too, without a measurement.
     pub(crate) seconds: f64,
 }
 
