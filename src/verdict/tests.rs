@@ -125,7 +125,9 @@ fn a_chance_on_the_threshold_is_on_the_kinder_side() {
         assert_eq!(verdict_of(chance, certainty), LineVerdict::Within);
     }
     assert_eq!(verdict_of(0.0501, certainty), LineVerdict::AtRisk);
-    assert_eq!(verdict_of(0.5, certainty), LineVerdict::AtRisk);
+    for chance in [0.5, MORE_LIKELY_THAN_NOT + CHANCE_ROUNDING] {
+        assert_eq!(verdict_of(chance, certainty), LineVerdict::AtRisk);
+    }
     assert_eq!(verdict_of(0.501, certainty), LineVerdict::Exceeded);
     // A limit that is exactly the upper end of the 90 % interval.
     let forecast = nothing_known().with(Metric::Cost, about(50.0));
@@ -134,6 +136,24 @@ fn a_chance_on_the_threshold_is_on_the_kinder_side() {
         verdicts(&forecast, &[at_most(Metric::Cost, limit)]),
         [LineVerdict::Within]
     );
+}
+
+#[test]
+fn a_line_is_decided_where_its_breach_is_as_certain_as_asked_for_or_as_unlikely() {
+    let line = judged(&nothing_known(), &[at_most(Metric::Cost, 50.0)]).remove(0);
+    assert!(!line.is_decided(Fraction(0.95)));
+    for (chance, expected) in [
+        (0.0, true),
+        (0.05, true),
+        (0.0501, false),
+        (0.5, false),
+        (0.9499, false),
+        (0.95, true),
+        (1.0, true),
+    ] {
+        let found = line.clone().found(chance, LineVerdict::AtRisk);
+        assert_eq!(found.is_decided(Fraction(0.95)), expected, "{chance}");
+    }
 }
 
 #[test]
