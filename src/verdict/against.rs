@@ -60,7 +60,8 @@ impl Against {
             .growth(line.kind.metric())
             .and_then(|growth| growth.as_ref().ok());
         match (growth, base, new) {
-            (Some(growth), ..) if line.bound == Bound::Max => Some(growth.chance_of_more()),
+            // What is compared has upper limits only.
+            (Some(growth), ..) => Some(growth.chance_of_more()),
             (_, Ok(base), Ok(new)) => Some(chance_of_worse(line.bound, base, new)),
             (_, Ok(base), Err(_)) => Some(base.chance_below(settled(line.kind, forecast)?)),
             (_, Err(_), _) => None,
@@ -264,6 +265,27 @@ mod tests {
             said(at_most(LineKind::Increase(Cost), 20.0)),
             "cost increase is -12%, within the allowed +20%"
         );
+        let just = Against {
+            cost: grown(48.0, &[1.25]),
+            ..base.clone()
+        };
+        let line = at_most(LineKind::Increase(Cost), 25.0);
+        let lines = judged_against(&costing(60.0), &[line], &just);
+        assert_eq!(
+            reason(&lines, &costing(60.0), &one(), CERTAINTY),
+            "cost increase is +25%, within the allowed +25%"
+        );
+        // Of 48 USD, 31 % are 14.88.
+        let doubtful = Against {
+            cost: grown(48.0, &[1.31, 1.31, 1.22]),
+            ..base.clone()
+        };
+        let line = and(at_most(LineKind::Increase(Cost), 20.0), 12.0);
+        let lines = judged_against(&costing(60.0), &[line], &doubtful);
+        assert_eq!(
+            reason(&lines, &costing(60.0), &one(), CERTAINTY),
+            "cost increase is +31%, above +20% but not for certain: 67% likely over"
+        );
     }
 
     #[test]
@@ -367,12 +389,43 @@ mod tests {
             assert_eq!(breach.counts_as, Level::Warn);
             assert_eq!(job_verdict(&lines), Verdict::NotJudged);
         }
-        // The base was over its budget of memory and still ran; now it does not.
-        let base = nothing_known().with(Metric::Memory, about(75.0));
-        let lines = judged_against(&dead, &[at_most(Memory, 70.0)], &against(base));
-        let breach = lines[0].row.existing_breach.unwrap();
-        assert!(breach.chance_of_more.unwrap() > 0.99);
-        assert_eq!(job_verdict(&lines), Verdict::Exceeded);
+        // The base was over its budget and still ran; now it does not.
+        let dear = Forecast {
+            cost_at_least: Some(90.0),
+            ..nothing_known()
+        };
+        for (new, metric, before, limit) in [
+            (&dead, Memory, 75.0, 70.0),
+            (&slow, Time, 6000.0, 5000.0),
+            (&dear, Cost, 60.0, 50.0),
+        ] {
+            let base = nothing_known().with(metric, about(before));
+            let lines = judged_against(new, &[at_most(metric, limit)], &against(base));
+            let breach = lines[0].row.existing_breach.unwrap();
+            assert!(breach.chance_of_more.unwrap() > 0.99);
+            assert_eq!(job_verdict(&lines), Verdict::Exceeded);
+        }
+    }
+
+    #[test]
+    fn what_was_compared_with_the_base_is_worse_by_that_and_not_by_two_forecasts() {
+        let new = nothing_known().with(Memory, about(75.0));
+        let counts_as = |factors: &[f64]| {
+            let base = Against {
+                memory: grown(74.0, factors),
+                ..against(nothing_known().with(Memory, about(74.0)))
+            };
+            let lines = judged_against(&new, &[at_most(Memory, 50.0)], &base);
+            lines[0].row.existing_breach.unwrap().counts_as
+        };
+        assert_eq!(counts_as(&[1.01, 1.02]), Level::Fail);
+        assert_eq!(counts_as(&[1.01, 0.99]), Level::Warn);
+        // 19 of 20 cases are more.
+        let mut factors = [1.01; 20];
+        factors[0] = 0.99;
+        assert_eq!(counts_as(&factors), Level::Fail);
+        factors[1] = 0.99;
+        assert_eq!(counts_as(&factors), Level::Warn);
     }
 
     #[test]
