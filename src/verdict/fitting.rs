@@ -120,6 +120,24 @@ mod tests {
         // ln(64 / 60) / 0.05 = 1.291 standard deviations.
         let chance = fit(0.9).unwrap().chance_over;
         assert!((chance - 0.0984).abs() < 1e-4, "{chance}");
+        assert!(fit(1.0 - chance).is_some());
         assert_eq!(fit(0.95), None);
+    }
+
+    #[test]
+    fn what_a_budget_allows_of_the_memory_is_what_has_to_be_enough() {
+        let peak = Predictive::log_student_t(Bytes(50 * Bytes::GIB).as_f64(), 0.02, 1e9);
+        let smallest = |allowed| {
+            let list = [
+                machine("ml.m5.4xlarge", 16, 64, 0, None),
+                machine("ml.m5.8xlarge", 32, 128, 0, None),
+            ];
+            let fit = smallest_fit(&peak, Fraction(0.95), 0, Fraction(allowed), list)?;
+            Some(fit.kind.to_string())
+        };
+        // 51.2 GiB are 1.19 standard deviations above the peak, and 54.4 are 4.22.
+        assert_eq!(smallest(0.85).as_deref(), Some("ml.m5.4xlarge"));
+        assert_eq!(smallest(0.8).as_deref(), Some("ml.m5.8xlarge"));
+        assert_eq!(smallest(0.4), None);
     }
 }
