@@ -169,7 +169,7 @@ fn failure(
     instance: &InstanceConfiguration,
     certainty: Fraction,
 ) -> Option<String> {
-    if row.line != LineKind::Absolute(Metric::Memory) || row.bound != Bound::Max {
+    if row.line != LineKind::Absolute(Metric::Memory) {
         return None;
     }
     let memory = forecast[Metric::Memory].as_ref().ok()?;
@@ -294,6 +294,10 @@ mod tests {
                 implicit(at_most(Time, 18_000.0)),
                 "time is 5h 42m, 42m above 5h, the job's max_runtime",
             ),
+            (
+                implicit(at_most(Memory, 90.0)),
+                "memory may pass 90% of the machine: 84%, 25% likely over",
+            ),
             (implicit(at_most(Memory, 100.0)), "no budget is written"),
             (
                 at_least(GpuUtilization, 10.0),
@@ -301,6 +305,10 @@ mod tests {
             ),
             (
                 warn(at_most(Cost, 1.0)),
+                "every budget line is at level warn",
+            ),
+            (
+                warn(at_least(GpuUtilization, 10.0)),
                 "every budget line is at level warn",
             ),
         ] {
@@ -325,6 +333,15 @@ mod tests {
         assert_eq!(
             said(&[at_most(Cost, 50.0), at_most(Time, 3600.0)]),
             "time is 5h 42m, 4h 42m above 1h"
+        );
+        // Used is a share of the limit, whatever the unit: 252 % and 114 %; 182 % and 315 %.
+        assert_eq!(
+            said(&[at_most(Time, 18_000.0), at_most(Cost, 25.0)]),
+            "cost is 63 USD, 38 USD above 25 USD"
+        );
+        assert_eq!(
+            said(&[at_least(CpuUtilization, 40.0), at_most(Cost, 20.0)]),
+            "cost is 63 USD, 43 USD above 20 USD"
         );
         assert_eq!(
             said(&[warn(at_most(Cost, 1.0)), at_most(Time, 72_000.0)]),
@@ -380,6 +397,15 @@ mod tests {
         assert_eq!(
             reason(&[], &nothing_known(), &one(), CERTAINTY),
             "no canary run completed; no budget is written"
+        );
+        // Where some completed, an unknown time is no such reason.
+        let untimed = Forecast {
+            largest_share: Some(0.1),
+            ..nothing_known()
+        };
+        assert_eq!(
+            reason(&[], &untimed, &one(), CERTAINTY),
+            "no budget is written"
         );
     }
 
