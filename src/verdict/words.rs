@@ -5,7 +5,7 @@ use super::{ExistingBreach, JudgedLine};
 use crate::metric::{Amount, LineKind, Unit};
 use crate::spec::{Bound, Level};
 
-/// Beyond this a chance is shown as `>99%`, and below its complement as `<1%`: no sample of this size distinguishes it from 1.
+/// From this on a chance is shown as `>99%`, and below its complement as `<1%`: no sample of this size distinguishes it from 1.
 const MOST_CHANCE_SHOWN: f64 = 0.995;
 
 /// Digits added at most to distinguish a value from the limit beside it.
@@ -59,7 +59,7 @@ pub fn distance(kind: LineKind, difference: f64) -> String {
 
 /// A chance as a percentage, never a flat 0% or 100%.
 pub fn bare_chance(chance: f64) -> String {
-    if chance > MOST_CHANCE_SHOWN {
+    if chance >= MOST_CHANCE_SHOWN {
         ">99%".to_owned()
     } else if chance < 1.0 - MOST_CHANCE_SHOWN {
         "<1%".to_owned()
@@ -133,6 +133,8 @@ mod tests {
             (LineKind::Absolute(Cost), 63.4, 50.0, "63 USD"),
             (LineKind::Absolute(Cost), 63.4, 63.0, "63.4 USD"),
             (LineKind::Absolute(Cost), 50.0, 50.0, "50 USD"),
+            (LineKind::Absolute(Cost), 63.4, 63.4, "63 USD"),
+            (LineKind::Absolute(Cost), 1e-7, 50.0, "1.0e-7 USD"),
             (LineKind::Absolute(Memory), 90.3, 90.0, "90.3%"),
             (LineKind::Absolute(Memory), 56.38, 56.4, "56.38%"),
             (LineKind::Absolute(Time), 18_012.0, 18_000.0, "5h 12s"),
@@ -149,5 +151,8 @@ mod tests {
         assert_eq!(chance(1.0, Bound::Max), ">99% likely over");
         assert_eq!(chance(0.0, Bound::Max), "<1% likely over");
         assert_eq!(chance(0.414, Bound::Min), "41% likely under");
+        for (edge, shown) in [(0.9949, "99%"), (0.995, ">99%"), (1.0 - 0.995, "1%")] {
+            assert_eq!(bare_chance(edge), shown);
+        }
     }
 }
