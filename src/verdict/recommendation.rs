@@ -193,7 +193,7 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
                 && limit > 0.0
                 && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY.0)
                 // A canary that has settled a line says more than its distribution.
-                && row.chance_of_breach.is_some_and(|chance| chance < 1.0)
+                && judged.reason.is_none()
                 && row.limit > 0.0;
             let factor = match row.bound {
                 Bound::Max => limit / row.limit,
@@ -325,6 +325,12 @@ mod tests {
         };
         assert_eq!(ties(1.046), 1);
         assert_eq!(ties(1.050), 0);
+        // A cost without spread, above 190 of 200 parts of the other.
+        let other = of(100.0, 1.0, 1.0);
+        let cost = other[Cost].as_ref().unwrap().quantile(0.95);
+        let certain = of(1.0, 1.0, 1.0).with(Cost, Ok(Predictive::log_student_t(cost, 0.0, 1e9)));
+        let found = recommended(&budget, &[certain, other]).unwrap();
+        assert_eq!(found.cheapest_ties, Vec::<String>::new());
     }
 
     #[test]
@@ -346,28 +352,50 @@ mod tests {
         assert_eq!(closest.if_limits[0].line, Memory.into());
         // 88 x exp(0.02 x 1.645)
         assert!((closest.if_limits[0].limit - 90.94).abs() < 0.01);
+        // Twice the limit is further than a fifth more.
+        let closest = |costs: [f64; 2]| {
+            let forecasts = costs.map(|cost| of(cost, 1.0, 1.0));
+            recommended(&budget, &forecasts).unwrap().closest.unwrap()
+        };
+        assert_eq!(closest([100.0, 60.0]).instance, "2x local");
+        assert_eq!(closest([60.0, 100.0]).instance, "local");
     }
 
     #[test]
     fn a_lower_limit_would_have_to_fall() {
         let budget = [at_least(CpuUtilization, 40.0)];
-        let idle = of(1.0, 1.0, 1.0).with(
-            Metric::CpuUtilization,
-            Ok(Predictive::level(30.0, 2.0, 1e9)),
-        );
-        let closest = recommended(&budget, &[idle.clone(), idle])
-            .unwrap()
-            .closest
-            .unwrap();
-        assert_eq!(closest.instance, "local");
-        assert!((closest.if_limits[0].limit - (30.0 - 2.0 * 1.645)).abs() < 0.01);
+        let closest = |loads: [f64; 2]| {
+            let forecasts = loads.map(|load| {
+                let load = Ok(Predictive::level(load, 2.0, 1e9));
+                of(1.0, 1.0, 1.0).with(Metric::CpuUtilization, load)
+            });
+            recommended(&budget, &forecasts).unwrap().closest
+        };
+        let first = closest([30.0, 20.0]).unwrap();
+        assert_eq!(first.instance, "local");
+        assert!((first.if_limits[0].limit - (30.0 - 2.0 * 1.645)).abs() < 0.01);
+        assert_eq!(closest([20.0, 30.0]).unwrap().instance, "2x local");
+        // Every load is above a limit of nothing, which is none.
+        assert_eq!(closest([1.0, 1.0]), None);
     }
 
     #[test]
     fn no_limit_helps_what_does_not_fit_the_machine_or_is_unknown() {
         let budget = [at_most(Cost, 50.0), implicit(at_most(Memory, 100.0))];
         let unknown = of(1.0, 1.0, 1.0).with(Metric::Cost, Err(Unknown("no price".to_owned())));
-        let found = recommended(&budget, &[of(1.0, 1.0, 140.0), unknown]);
+        for memory in [140.0, 105.0] {
+            let found = recommended(&budget, &[of(1.0, 1.0, memory), unknown.clone()]);
+            assert_eq!(found, Some(unanswered()));
+        }
+        // No factor moves a limit of nothing.
+        let found = recommended(&[at_most(Cost, 0.0)], &[of(1.0, 1.0, 1.0), unknown]);
+        assert_eq!(found, Some(unanswered()));
+        // How long it would have run, a canary that was ended does not say.
+        let slow = Forecast {
+            time_at_least: Some(200.0),
+            ..of(1.0, 150.0, 1.0)
+        };
+        let found = recommended(&[at_most(Time, 100.0)], &[slow.clone(), slow]);
         assert_eq!(found, Some(unanswered()));
     }
 
