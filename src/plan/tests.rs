@@ -6,7 +6,8 @@ use crate::canary::{ChannelData, DataObject, Objects};
 use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
 use crate::spec::{
-    Budget, CanaryPolicy, Design, DriftPolicy, Level, LocalTraining, ProbePolicy, Training, Work,
+    Budget, CanaryPolicy, Channel, Design, DriftPolicy, InputMode, Level, LocalTraining,
+    ProbePolicy, Training, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
 
@@ -215,7 +216,7 @@ fn alternatives_are_measured_while_they_fit_and_never_refuse_the_job() {
     job.canary.max_runtime = Seconds(1680.0);
     job.alternatives = vec!["2x local".parse().unwrap(), "local".parse().unwrap()];
     // Four runs of half an hour: 2 USD on one machine, 4 USD on two, of 5 USD.
-    let plan = plan(
+    let mut plan = plan(
         &job,
         &dataset(100),
         &a_dollar_an_hour,
@@ -228,6 +229,171 @@ fn alternatives_are_measured_while_they_fit_and_never_refuse_the_job() {
         Err(NotMeasured::TooExpensive(Usd(4.0)))
     );
     assert!(matches!(&plan.alternatives[1].runs, Ok(PlannedRuns::Fixed(runs)) if runs.len() == 4));
+    let outcomes = |plan: &Plan| -> Vec<(String, Option<String>)> {
+        let outcomes = plan.outcomes().into_iter();
+        let named = outcomes.map(|(instance, why)| (instance.to_string(), why));
+        named.collect()
+    };
+    let too_expensive = (
+        "2x local".to_owned(),
+        Some("needs up to 4.00 USD".to_owned()),
+    );
+    assert_eq!(
+        outcomes(&plan),
+        [too_expensive.clone(), ("local".to_owned(), None)]
+    );
+    assert_eq!(plan.total_worst_case(), Some(Usd(4.0)));
+    // Once the job's own canaries failed, those that were to come are left out, and what they would cost.
+    plan.leave_out_alternatives(&NotMeasured::CodeFailed);
+    let failed = "the training code failed on the job's instance".to_owned();
+    assert_eq!(
+        outcomes(&plan),
+        [too_expensive, ("local".to_owned(), Some(failed))]
+    );
+    assert_eq!(plan.total_worst_case(), Some(Usd(2.0)));
+}
+
+#[test]
+fn a_ladder_costs_each_of_its_sizes_once_at_worst_unless_some_may_be_run_again() {
+    let planned = |percents: &[f64], change: &dyn Fn(&mut Job)| {
+        let mut job = job(&[], 0);
+        let fractions = percents.iter().map(|percent| Fraction(percent / 100.0));
+        job.canary.design = Design::Adaptive {
+            fractions: fractions.collect(),
+        };
+        job.canary.max_runtime = Seconds(1680.0);
+        job.alternatives = vec!["local".parse().unwrap()];
+        change(&mut job);
+        let plan = plan(
+            &job,
+            &dataset(100),
+            &a_dollar_an_hour,
+            Alternatives::Measure,
+        )
+        .unwrap();
+        assert!(plan.is_adaptive());
+        // Alternatives have what the job's instance leaves.
+        assert_eq!(plan.total_worst_case(), plan.worst_case);
+        plan
+    };
+    let worst = |percents: &[f64], change: &dyn Fn(&mut Job)| planned(percents, change).worst_case;
+    // Half a dollar for each, of 5 USD.
+    let three = planned(&[1.0, 2.0, 3.0], &|_| {});
+    assert_eq!(three.worst_case, Some(Usd(1.5)));
+    // Those of the alternative too, one after the other.
+    assert_eq!(three.wall_clock, Seconds(6.0 * 1680.0));
+    let little = |job: &mut Job| job.canary.spend_limit = Usd(1.0);
+    assert_eq!(worst(&[1.0, 2.0, 3.0], &little), Some(Usd(1.0)));
+    let levels = |job: &mut Job| {
+        job.work = Some(Work {
+            hyperparameter: "num_round".to_owned(),
+            full: 50.0,
+            canary: vec![5.0, 10.0],
+        });
+    };
+    assert_eq!(worst(&[1.0, 2.0, 3.0], &levels), Some(Usd(5.0)));
+    assert_eq!(worst(&[1.0, 2.0], &|_| {}), Some(Usd(5.0)));
+}
+
+#[test]
+fn canaries_that_share_this_machine_are_noted() {
+    let notes = |parallel, instance: &str, design: Option<Design>| {
+        let mut job = job(&[1.0, 2.0], 2);
+        job.instance = instance.parse().unwrap();
+        job.canary.parallel = parallel;
+        job.canary.design = design.unwrap_or(job.canary.design);
+        let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+        plan.notes
+    };
+    let adaptive = Design::Adaptive {
+        fractions: vec![Fraction(0.01), Fraction(0.02)],
+    };
+    assert_eq!(
+        notes(2, "local", None),
+        ["2 canaries share this machine at a time, which inflates their times."]
+    );
+    for (parallel, instance, design) in [
+        (1, "local", None),
+        (2, "ml.m5.large", None),
+        (2, "local", Some(adaptive)),
+    ] {
+        assert_eq!(notes(parallel, instance, design), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn groups_are_measured_by_a_backend_that_runs_them() {
+    use BackendKind::{Local, Replay, Sagemaker};
+    let on = |backend| Alternatives::Measure.on(backend);
+    assert_eq!(on(Replay), Alternatives::Measure);
+    for backend in [Local, Sagemaker] {
+        assert_eq!(on(backend), Alternatives::MeasureAllButGroups);
+    }
+    assert_eq!(Alternatives::Skip.on(Local), Alternatives::Skip);
+}
+
+#[test]
+fn an_alternative_has_the_same_runs_on_its_own_machines() {
+    const GROUPS: &str = "data: 2x ml.m5.large + dnn: 1x ml.p3.2xlarge";
+    let mut job = job(&[1.0, 2.0], 2);
+    job.alternatives = ["2x local", GROUPS]
+        .map(|name| name.parse().unwrap())
+        .into();
+    for (alternatives, measured) in [
+        (Alternatives::Measure, [true, true]),
+        (Alternatives::MeasureAllButGroups, [true, false]),
+        (Alternatives::Skip, [false, false]),
+    ] {
+        let plan = plan(&job, &dataset(100), &free, alternatives).unwrap();
+        let is_measured = |one: &PlannedAlternative| one.runs.is_ok();
+        let found: Vec<bool> = plan.alternatives.iter().map(is_measured).collect();
+        assert_eq!(found, measured);
+        for alternative in &plan.alternatives {
+            let Ok(PlannedRuns::Fixed(runs)) = &alternative.runs else {
+                continue;
+            };
+            let own = runs_of(&plan).iter().map(|run| CanaryRun {
+                instance: alternative.instance.clone(),
+                ..run.clone()
+            });
+            assert!(own.eq(runs.iter().cloned()));
+        }
+    }
+}
+
+#[test]
+fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
+    use Distribution::{FullyReplicated, ShardedByS3Key};
+    let channel = |sample, distribution| Channel {
+        name: "train".to_owned(),
+        uri: "data".to_owned(),
+        mode: InputMode::File,
+        content_type: None,
+        distribution,
+        sample,
+        groups: Vec::new(),
+    };
+    let notes = |instance: &str, channels: &[Channel]| {
+        let mut job = job(&[2.0, 3.0], 2);
+        job.instance = instance.parse().unwrap();
+        job.training.channels = channels.to_vec();
+        let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
+        plan.notes
+    };
+    let sharded = [channel(true, ShardedByS3Key)];
+    assert_eq!(
+        notes("3x local", &sharded),
+        [
+            "The smallest canary has 2 objects for 3 machines, so some of them get no sharded data; larger fractions give better forecasts."
+        ]
+    );
+    assert_eq!(notes("2x local", &sharded), Vec::<String>::new());
+    // All of a channel that is not sampled comes in every canary.
+    let whole = [
+        channel(true, FullyReplicated),
+        channel(false, ShardedByS3Key),
+    ];
+    assert_eq!(notes("3x local", &whole), Vec::<String>::new());
 }
 
 #[test]
