@@ -11,12 +11,8 @@ use crate::units::{Fraction, Seconds, count_as_float};
 use super::sampling::{self, DrawSize};
 use super::{LadderSize, PlanError, PlannedRuns, count};
 
-/// With fewer objects a canary of a few per cent cannot be drawn.
-const FEW_OBJECTS: usize = 10;
 /// With fewer objects the smallest shares are coarse.
 const SOME_OBJECTS: usize = 100;
-/// The share that at least one size must reach if there are few objects.
-const LARGE_SHARE: f64 = 0.2;
 
 /// What the job's design may run on its `instance`, with notes on what is coarse or left out.
 pub(super) fn runs(
@@ -30,7 +26,7 @@ pub(super) fn runs(
             fractions,
             replicates,
         } => {
-            let sizes = sizes(fractions, total, notes)?;
+            let sizes = sizes(fractions, total, notes);
             let levels = levels(job);
             let runs = sizes.len() * levels.len() * *replicates as usize;
             check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)?;
@@ -43,7 +39,7 @@ pub(super) fn runs(
             )))
         }
         Design::Adaptive { fractions } => {
-            let sizes = ladder(sizes(fractions, total, notes)?, total);
+            let sizes = ladder(sizes(fractions, total, notes), total);
             // A size may be run again, so too few of them are no lack of runs.
             check_enough(sizes.len(), sizes.len(), true)?;
             let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
@@ -153,18 +149,8 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
 }
 
 /// Drops fractions that would draw as many objects as a smaller one.
-fn sizes(
-    fractions: &[Fraction],
-    total: usize,
-    notes: &mut Vec<String>,
-) -> Result<Vec<DrawSize>, PlanError> {
+fn sizes(fractions: &[Fraction], total: usize, notes: &mut Vec<String>) -> Vec<DrawSize> {
     let sizes = sampling::sizes(fractions, total);
-    let largest = sizes.last().map_or(0.0, |size| share(size.objects, total));
-    if total < FEW_OBJECTS && largest < LARGE_SHARE {
-        return Err(PlanError::Unknown(format!(
-            "the data has only {total} objects and no canary holds 20% of them; split the data into 100 objects or request larger fractions",
-        )));
-    }
     if total < SOME_OBJECTS {
         notes.push(format!(
             "The data has only {total} objects, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",
@@ -178,7 +164,7 @@ fn sizes(
             fractions.len(),
         ));
     }
-    Ok(sizes)
+    sizes
 }
 
 /// The sizes that the adaptive design may climb: the full data is no canary, unless there are too few others.

@@ -5,6 +5,7 @@ use super::*;
 use crate::canary::{ChannelData, DataObject, Objects};
 use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
+use crate::measurement::{Measurement, Outcome};
 use crate::spec::{
     Budget, CanaryPolicy, Channel, Design, DriftPolicy, InputMode, Level, LocalTraining,
     ProbePolicy, Training, Work,
@@ -162,10 +163,11 @@ fn few_objects_keep_their_sizes_apart_by_rank_and_equal_sizes_are_dropped() {
     )
     .unwrap();
     assert_eq!(objects_of(&small), [1, 2, 3]);
-    assert!(
-        small.notes[0].contains("only 10 objects"),
-        "{:?}",
-        small.notes
+    assert_eq!(
+        small.notes,
+        [
+            "The data has only 10 objects, so canaries are coarse: the smallest holds 10%. 100 or more give better forecasts."
+        ]
     );
     let tiny = plan(
         &job(&[1.0, 2.0, 3.0], 2),
@@ -175,6 +177,78 @@ fn few_objects_keep_their_sizes_apart_by_rank_and_equal_sizes_are_dropped() {
     )
     .unwrap();
     assert_eq!(objects_of(&tiny), [1, 1, 2, 2]);
+    assert_eq!(
+        tiny.notes[1],
+        "1 of 3 fractions would draw as many objects as a smaller one and are left out."
+    );
+}
+
+fn adaptive(percents: &[f64]) -> Job {
+    let mut job = job(&[], 0);
+    let fractions = percents.iter().map(|percent| Fraction(percent / 100.0));
+    job.canary.design = Design::Adaptive {
+        fractions: fractions.collect(),
+    };
+    job
+}
+
+#[test]
+fn a_ladder_ends_below_all_of_the_data_unless_it_would_be_one_rung() {
+    let rungs = |percents: &[f64]| -> Vec<u64> {
+        let plan = plan(
+            &adaptive(percents),
+            &dataset(100),
+            &free,
+            Alternatives::Measure,
+        );
+        match plan.unwrap().runs {
+            PlannedRuns::Ladder(sizes) => sizes.iter().map(|size| size.objects).collect(),
+            PlannedRuns::Fixed(_) => panic!("the design is fixed"),
+        }
+    };
+    assert_eq!(rungs(&[10.0, 50.0, 100.0]), [10, 50]);
+    assert_eq!(rungs(&[50.0, 100.0]), [50, 100]);
+}
+
+#[test]
+fn a_chosen_run_counts_its_size_and_takes_its_turn_of_the_levels() {
+    let mut job = adaptive(&[1.0, 2.0]);
+    job.work = Some(Work {
+        hyperparameter: "num_round".to_owned(),
+        full: 50.0,
+        canary: vec![5.0, 10.0],
+    });
+    let data = dataset(100);
+    let two_machines: InstanceConfiguration = "2x local".parse().unwrap();
+    let size = LadderSize {
+        fraction: Fraction(0.01),
+        objects: 1,
+        bytes: Bytes(1000),
+        share: 0.01,
+    };
+    let earlier = [0.01, 0.02, 0.01, 0.01].map(|fraction| {
+        Measurement::without_figures(
+            "digits".to_owned(),
+            two_machines.clone(),
+            Fraction(fraction),
+            Outcome::Completed,
+        )
+    });
+    let chosen = |earlier: &[Measurement]| {
+        let run = canary(&job, &data, &two_machines, &size, earlier, Seconds(600.0));
+        assert_eq!(run.instance, two_machines);
+        assert_eq!(run.max_runtime, Some(Seconds(600.0)));
+        run.label()
+    };
+    for (before, label) in [
+        (0, "1% #1, num_round 5"),
+        (1, "1% #2, num_round 10"),
+        (2, "1% #2, num_round 5"),
+        (3, "1% #3, num_round 10"),
+        (4, "1% #4, num_round 5"),
+    ] {
+        assert_eq!(chosen(&earlier[..before]), label);
+    }
 }
 
 #[test]
@@ -256,11 +330,7 @@ fn alternatives_are_measured_while_they_fit_and_never_refuse_the_job() {
 #[test]
 fn a_ladder_costs_each_of_its_sizes_once_at_worst_unless_some_may_be_run_again() {
     let planned = |percents: &[f64], change: &dyn Fn(&mut Job)| {
-        let mut job = job(&[], 0);
-        let fractions = percents.iter().map(|percent| Fraction(percent / 100.0));
-        job.canary.design = Design::Adaptive {
-            fractions: fractions.collect(),
-        };
+        let mut job = adaptive(percents);
         job.canary.max_runtime = Seconds(1680.0);
         job.alternatives = vec!["local".parse().unwrap()];
         change(&mut job);
