@@ -118,6 +118,96 @@ fn it_starts_small_takes_a_step_and_goes_as_far_as_the_money_allows() {
     assert!(measurements.iter().all(Measurement::is_completed));
 }
 
+/// What is run, in per cent, where a training takes a fixed time and so many seconds more for all of the data.
+#[test]
+fn whole_designs_by_example() {
+    use StopReason::{CostlierThanTheFullRun, NothingHelps, TooExpensive};
+    let ladder = ladder(&LADDER);
+    for (fixed, growing, budget, max_runtime, expected, why) in [
+        // A step, as far as the money goes, and then what was not measured yet, the largest first.
+        (
+            20.0,
+            7000.0,
+            3600.0,
+            3600.0,
+            vec![1, 5, 20, 10, 3, 2],
+            NothingHelps,
+        ),
+        (
+            5.0,
+            500.0,
+            3600.0,
+            3600.0,
+            vec![1, 10, 50, 20, 5, 3, 2],
+            NothingHelps,
+        ),
+        (10.0, 9000.0, 1000.0, 3600.0, vec![1, 5, 3], NothingHelps),
+        (
+            100.0,
+            2000.0,
+            1000.0,
+            3600.0,
+            vec![1, 5, 20, 2],
+            NothingHelps,
+        ),
+        // Where the fixed time is most of it, three canaries are soon as long as the full run.
+        (
+            60.0,
+            40.0,
+            3600.0,
+            3600.0,
+            vec![1, 5, 50],
+            CostlierThanTheFullRun,
+        ),
+        (300.0, 1000.0, 1300.0, 3600.0, vec![1, 3, 20], NothingHelps),
+        // What takes far longer than the first run told is ended while the fewest runs can still be paid, or nearly.
+        (
+            10.0,
+            20_000.0,
+            3600.0,
+            3600.0,
+            vec![1, 10, 2, 3],
+            NothingHelps,
+        ),
+        (1.0, 3000.0, 400.0, 3600.0, vec![1, 10, 2], TooExpensive),
+        // Of 700 s, 560 would be surely enough; 2 % takes 610, and 3 % more than all.
+        (
+            10.0,
+            30_000.0,
+            3600.0,
+            700.0,
+            vec![1, 10, 2, 1],
+            NothingHelps,
+        ),
+        // Three runs of 200 s do not fit in 700, as far as one run tells.
+        (200.0, 100.0, 700.0, 600.0, vec![1], TooExpensive),
+        (200.0, 100.0, 750.0, 600.0, vec![1, 2, 5], NothingHelps),
+    ] {
+        let start = Situation {
+            budget: Some(Seconds(budget)),
+            max_runtime: Seconds(max_runtime),
+            spending: SpendingRule::UpToAFullRun,
+            ..situation(&ladder, &[])
+        };
+        let (order, _, done) = simulate(&start, |share| fixed + growing * share);
+        let expected: Vec<f64> = expected.into_iter().map(f64::from).collect();
+        assert_eq!((order, done), (expected, why), "{fixed} s and {growing} s");
+    }
+}
+
+#[test]
+fn without_a_time_of_a_completed_run_no_further_one_is_planned() {
+    let ladder = ladder(&LADDER);
+    let untimed = Measurement {
+        training_seconds: None,
+        ..run(1.0, 0.0)
+    };
+    assert_eq!(
+        next(&situation(&ladder, &[untimed])),
+        Next::Done(StopReason::NoTimes)
+    );
+}
+
 #[test]
 fn no_size_is_run_twice_once_a_forecast_has_its_fewest_runs() {
     let ladder = ladder(&LADDER);
