@@ -154,7 +154,7 @@ fn delta(
     let cost = cost.as_ref().ok();
     let factors = comparison.factors();
     let before = before.median();
-    let now = before * factors.data * factors.work * factors.rate;
+    let now = before * factors.total();
     Delta {
         cost_usd: cost.map(|cost| cost.difference(certainty)),
         time_seconds: Some(time.difference(certainty)),
@@ -175,5 +175,126 @@ pub(crate) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Base
         is_same_code: base.is_same_code,
         data_changed: base.data_changed,
         instance: theirs.filter(|theirs| *theirs != instance).cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assess::row;
+    use crate::forecast::tests::run;
+    use crate::instance::Price;
+    use crate::spec::{Bound, Level};
+    use crate::units::{Seconds, UsdPerHour};
+    use crate::verdict::BudgetRow;
+
+    fn machine() -> InstanceConfiguration {
+        "ml.m5.2xlarge".parse().unwrap()
+    }
+
+    /// Nine canaries of 1, 2 and 3 %.
+    fn canaries(rate: f64) -> Vec<Measurement> {
+        let sizes = [1.0, 2.0, 3.0].into_iter().flat_map(|size| [size; 3]);
+        sizes.map(|size| run(size, 5.0 + rate * size)).collect()
+    }
+
+    fn base(measurements: Vec<Measurement>) -> BaseResult {
+        BaseResult {
+            commit: None,
+            branch: None,
+            forecasts: vec![row::nothing_known(&machine(), "")],
+            measurements,
+            is_same_code: true,
+            data_changed: false,
+            other_machine: None,
+            age: Seconds(0.0),
+        }
+    }
+
+    fn compared(base: &BaseResult, offer_of: OfferOf<'_>) -> Option<BaseComparison> {
+        versus(&BaseComparisonInput {
+            base,
+            offer: &offer_of(&machine()),
+            is_judged: true,
+            measurements: &canaries(15.0),
+            offer_of,
+            layout: &DataLayout::default(),
+            certainty: Fraction(0.95),
+        })
+    }
+
+    fn a_dollar_an_hour(instance: &InstanceConfiguration) -> Offer {
+        let price = Price::from_spec(UsdPerHour(1.0));
+        Offer::of(instance, &|_| None, &|_| Some(price.clone()))
+    }
+
+    /// A stored report may come from anybody.
+    #[test]
+    fn a_run_of_the_base_counts_on_its_own_machine_and_with_amounts_that_can_be() {
+        let growth = |base: Vec<Measurement>| {
+            let found = compared(&self::base(base), &a_dollar_an_hour)?;
+            found.delta.time_percent.map(|percent| percent.point)
+        };
+        let alone = growth(canaries(10.0)).unwrap();
+        assert!((30.0..50.0).contains(&alone), "{alone}");
+        let elsewhere = Measurement {
+            instance: "ml.c5.2xlarge".parse().unwrap(),
+            ..run(3.0, 900.0)
+        };
+        let endless = run(3.0, f64::INFINITY);
+        for more in [elsewhere.clone(), endless.clone()] {
+            let with_more = [canaries(10.0), vec![more]].concat();
+            assert_eq!(growth(with_more), Some(alone));
+        }
+        assert_eq!(growth(vec![elsewhere, endless]), None);
+    }
+
+    #[test]
+    fn what_the_base_had_exceeded_by_its_own_report_is_known() {
+        let line = |line: LineKind, verdict| BudgetRow {
+            line,
+            limit: 1.0,
+            bound: Bound::Max,
+            level: Level::Fail,
+            chance_of_breach: None,
+            verdict,
+            decides: false,
+            existing_breach: None,
+            overridden: None,
+        };
+        let report = |instance: &str| row::nothing_known(&instance.parse().unwrap(), "");
+        let mut base = base(canaries(10.0));
+        base.forecasts = vec![report("ml.m5.2xlarge"), report("ml.c5.2xlarge")];
+        base.forecasts[0].budget = vec![
+            line(Metric::Cost.into(), LineVerdict::Within),
+            line(Metric::Time.into(), LineVerdict::Exceeded),
+        ];
+        base.forecasts[1].budget = vec![line(Metric::Memory.into(), LineVerdict::Exceeded)];
+        let found = compared(&base, &a_dollar_an_hour).unwrap();
+        assert_eq!(found.against.exceeded_then, [Metric::Time.into()]);
+    }
+
+    #[test]
+    fn without_a_price_of_both_sides_a_cost_is_not_compared_and_the_type_is_named() {
+        let mut base = base(canaries(10.0));
+        let why = |base: &BaseResult, priced: &str| {
+            let offer_of = |instance: &InstanceConfiguration| match instance.to_string() == priced {
+                true => a_dollar_an_hour(instance),
+                false => Offer::unknown(instance),
+            };
+            let found = compared(base, &offer_of).unwrap();
+            found.against.cost.unwrap_err().0
+        };
+        assert_eq!(
+            why(&base, ""),
+            "no price for ml.m5.2xlarge, which the base trains on"
+        );
+        // The change trains on another type.
+        let elsewhere = "ml.c5.2xlarge".parse().unwrap();
+        base.forecasts = vec![row::nothing_known(&elsewhere, "")];
+        for run in &mut base.measurements {
+            run.instance = elsewhere.clone();
+        }
+        assert_eq!(why(&base, "ml.c5.2xlarge"), "no price for ml.m5.2xlarge");
     }
 }
