@@ -160,3 +160,47 @@ fn of_instance(measurements: &[Measurement], report: &JobReport) -> Vec<Measurem
         .cloned()
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_the_baseline_besides_the_training_is_said_where_both_sides_know_it() {
+        let notes = |theirs: [Option<&str>; 2], ours: [Option<&str>; 2]| {
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            let [code_key, machine] = theirs.map(owned);
+            let baseline = StoredCheck {
+                at: Timestamp::UNIX_EPOCH,
+                commit: None,
+                code_key,
+                machine,
+                instance: None,
+                measurements: Vec::new(),
+                price: None,
+            };
+            let [code_key, machine] = ours.map(owned);
+            let this = ThisCheck {
+                at: Timestamp::UNIX_EPOCH,
+                commit: None,
+                code_key,
+                machine,
+            };
+            what_else_differs(&baseline, &this)
+        };
+        let same = [Some("code"), Some("here")];
+        assert_eq!(
+            notes(same, same),
+            ["the code is the same as that of the baseline"]
+        );
+        assert_eq!(
+            notes([Some("older code"), Some("there")], same),
+            [
+                "the code is another than that of the baseline",
+                "the baseline was measured on another machine (there), so a difference may be the machine's"
+            ]
+        );
+        assert_eq!(notes([None, None], same), Vec::<String>::new());
+        assert_eq!(notes(same, [None, None]), Vec::<String>::new());
+    }
+}

@@ -42,9 +42,13 @@ fn the_first_check_is_the_baseline_of_those_to_come() {
     let first = check(&project, &["--format", "json"]).ended_with(0).json();
     assert_eq!(first["jobs"][0]["verdict"], "not_judged");
     assert!(first["jobs"][0].get("drift").is_none());
+    check(&project, &["--from-history"])
+        .ended_with(0)
+        .reported("there is one check only; it is the baseline of those to come");
     let second = check(&project, &["--format", "json"]).ended_with(0).json();
     let drift = &second["jobs"][0]["drift"];
     assert_eq!(drift["drifted"], false);
+    assert_eq!(second["jobs"][0]["reason"], "no budget is written");
     assert_eq!(drift["checks"].as_array().unwrap().len(), 2);
 }
 
@@ -54,7 +58,11 @@ fn what_takes_much_longer_has_drifted_until_it_is_back() {
     check(&project, &[]).ended_with(0);
     takes(&project, 1600.0);
     insta::assert_snapshot!(check(&project, &[]).ended_with(12).stdout_without_times());
-    check(&project, &["--from-history"]).ended_with(12);
+    let report = check(&project, &["--from-history", "--format", "json"]).ended_with(12);
+    assert_eq!(
+        report.json()["jobs"][0]["reason"],
+        "a full run takes more than the drift policy allows"
+    );
     takes(&project, 1000.0);
     check(&project, &[]);
     check(&project, &[]).ended_with(0);
