@@ -8,7 +8,7 @@ use crate::forecast::{Basis, Forecast};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::metric::Metric;
 use crate::report::{InstanceForecast, words};
-use crate::spec::{Bound, LineKind};
+use crate::spec::LineKind;
 use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, Verdict};
 
 /// The row of an alternative without a canary, and its cautions. Only lines with a forecast are judged, so the row is never
@@ -59,7 +59,6 @@ pub(crate) fn where_memory_fits(
 ) -> Option<String> {
     let in_question = |line: &JudgedLine| {
         line.row.line == LineKind::Absolute(Metric::Memory)
-            && line.row.bound == Bound::Max
             && matches!(
                 line.row.verdict,
                 LineVerdict::Exceeded | LineVerdict::AtRisk

@@ -189,6 +189,97 @@ fn a_canary_out_of_memory_is_a_lower_bound_elsewhere() {
 }
 
 #[test]
+fn a_machine_that_ran_out_of_memory_is_too_small_whatever_others_measured() {
+    let own = canaries("ml.m5.4xlarge", 28.0);
+    let (completed, last) = own.trim_end().rsplit_once('\n').unwrap();
+    let last = last.replace("completed", "out_of_memory");
+    // Elsewhere the full run seems to need 30 GiB.
+    let elsewhere = canaries("ml.r5.4xlarge", 28.0);
+    let runs = format!("{completed}\n{last}\n{elsewhere}");
+    let allowed = "allowed_instances: [ml.m5.*, ml.r5.4xlarge]\n";
+    let spec = spec("ml.m5.4xlarge", "ml.r5.4xlarge", allowed);
+    let job = job(forecast(&runs, &spec), 10);
+    assert_eq!(
+        texts(&job["advice"]),
+        ["memory would fit on ml.r5.4xlarge (128 GiB): <1% chance to run out"]
+    );
+}
+
+#[test]
+fn a_price_that_nobody_lists_is_that_of_the_newest_run_that_has_one() {
+    let priced = |usd: f64| {
+        let price = json!({"usd_per_hour": usd, "source": "spec", "evidence": "spec"});
+        let canaries = canaries("local", 2.0);
+        let lines = canaries.lines().map(|line| {
+            let mut run: Value = serde_json::from_str(line).unwrap();
+            run["price"] = price.clone();
+            format!("{run}\n")
+        });
+        lines.collect::<String>()
+    };
+    let old = priced(72.0);
+    let (older, _) = old.split_at(old.find('\n').unwrap() + 1);
+    let newer = priced(36.0);
+    let (_, newer) = newer.split_at(newer.find('\n').unwrap() + 1);
+    let project = Project::empty().file("runs.jsonl", &format!("{older}{newer}"));
+    let job = job(
+        project.run(&["forecast", "runs.jsonl", "--format", "json"]),
+        0,
+    );
+    let row = &job["forecasts"][0];
+    let usd_per_hour = point(row, "cost_usd") / point(row, "time_seconds") * 3600.0;
+    assert!((usd_per_hour - 36.0).abs() < 1e-6, "{usd_per_hour}");
+}
+
+#[test]
+fn a_machine_that_no_table_has_is_as_large_as_its_runs_say() {
+    let runs = canaries("ml.x99.large", 28.0);
+    let lines = runs.lines().enumerate().map(|(index, line)| {
+        let mut run: Value = serde_json::from_str(line).unwrap();
+        let bytes = run["usage"]["memory"]["bytes"].as_f64().unwrap();
+        // The first run was too small to be seen.
+        let percent = if index == 0 {
+            0.0
+        } else {
+            bytes / (48.0 * GIB) * 100.0
+        };
+        run["usage"]["memory"]["percent"] = percent.into();
+        format!("{run}\n")
+    });
+    let project = Project::empty().file("runs.jsonl", &lines.collect::<String>());
+    let report = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+    let row = &job(report, 0)["forecasts"][0];
+    let percent = point(row, "memory_bytes") / (48.0 * GIB) * 100.0;
+    assert!((point(row, "memory_percent") - percent).abs() < 1e-3);
+}
+
+#[test]
+fn why_the_time_is_unknown_is_said_even_if_no_line_asks_for_it() {
+    let runs = canaries("ml.m5.4xlarge", 28.0);
+    let two: String = runs
+        .lines()
+        .take(2)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let notes = |project: Project| {
+        let report = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+        let notes = report.json()["jobs"][0]["notes"].clone();
+        let notes = texts(&notes).into_iter().map(str::to_owned);
+        notes
+            .filter(|note| note.starts_with("time:"))
+            .collect::<Vec<_>>()
+    };
+    let expected =
+        "time: 2 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes.";
+    assert_eq!(
+        notes(project(&two, &spec("ml.m5.4xlarge", "", ""))),
+        [expected]
+    );
+    // Without a spec there is no line about time.
+    assert_eq!(notes(Project::empty().file("runs.jsonl", &two)), [expected]);
+}
+
+#[test]
 fn runs_on_two_counts_measure_scale_out_and_runs_on_one_assume_it() {
     let one = canaries("ml.m5.4xlarge", 28.0);
     let two = one.clone() + &canaries("2x ml.m5.4xlarge", 28.0);
