@@ -127,6 +127,10 @@ fn without_a_base_an_increase_does_not_apply_and_the_report_says_so() {
         .ended_with(0)
         .json();
     assert_eq!(row(&report, "cost_increase")["verdict"], "not_applicable");
+    // Once, and not of each line again.
+    let notes = report["jobs"][0]["notes"].as_array().unwrap();
+    let of_the_line = |note: &&Value| note.as_str().unwrap().starts_with("cost increase");
+    assert_eq!(notes.iter().find(of_the_line), None);
     against_main(&project, &[])
         .ended_with(0)
         .reported("There is no base yet to compare with");

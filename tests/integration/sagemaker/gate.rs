@@ -27,7 +27,12 @@ fn a_gate_on_sagemaker_forecasts_judges_and_leaves_nothing() {
     );
     assert!(run["phases"]["download"].is_number());
     assert!(run["cost"].is_number());
-    assert_eq!(job["forecasts"][0]["price"]["evidence"], "price-list");
+    let forecast = &job["forecasts"][0];
+    assert_eq!(forecast["price"]["evidence"], "price-list");
+    for phase in ["startup", "download", "training", "upload"] {
+        let point = &forecast["phases"][phase]["point"];
+        assert!(point.is_number(), "{phase}: {forecast:#}");
+    }
 
     assert_eq!(created(&aws).len(), 3);
     assert_eq!(aws.in_progress(), Vec::<String>::new());
