@@ -114,7 +114,7 @@ impl SampleOrder {
 /// The number at index `n` in sorted order, and how many numbers are lower. `n` is below their count.
 ///
 /// Counts the numbers by their upper halves and sorts only those with the same upper half, so it needs little extra memory.
-fn nth_lowest(numbers: &[u32], n: usize) -> (u32, usize) {
+pub(super) fn nth_lowest(numbers: &[u32], n: usize) -> (u32, usize) {
     let upper_half = |number: u32| usize::try_from(number >> 16).expect("16 bits");
     let mut counts = vec![0_usize; 1 << 16];
     for number in numbers {

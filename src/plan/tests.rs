@@ -537,6 +537,18 @@ fn ranks_that_begin_alike_are_told_apart_by_the_rest() {
     }
 }
 
+#[test]
+fn the_nth_lowest_of_numbers_is_found_with_how_many_are_lower() {
+    // Some share their upper half, and two are the same.
+    let numbers = [7, 3 << 16, 3, (3 << 16) + 5, 7, 0, u32::MAX];
+    let mut sorted = numbers;
+    sorted.sort_unstable();
+    for (n, expected) in sorted.into_iter().enumerate() {
+        let lower = sorted.partition_point(|number| *number < expected);
+        assert_eq!(sampling::nth_lowest(&numbers, n), (expected, lower));
+    }
+}
+
 proptest! {
     #[test]
     fn a_drawing_repeats_nothing_and_does_not_depend_on_the_listing(
