@@ -85,7 +85,7 @@ fn prices_and_quotas_that_may_not_be_read_are_done_without() {
     let price = &report["jobs"][0]["forecasts"][0]["price"];
     assert_ne!(price["source"], "live");
     let notes = report["jobs"][0]["notes"].to_string();
-    assert!(notes.contains("built into the program"), "{notes}");
+    assert!(notes.contains("built-in prices are used"), "{notes}");
     assert!(notes.contains("quotas could not be read"), "{notes}");
 }
 
