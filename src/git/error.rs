@@ -18,7 +18,7 @@ pub enum GitError {
     },
     #[error("`{base}` and `{head}` have no common commit")]
     NoMergeBase { base: String, head: String },
-    #[error("{0} is a symbolic link there, and links are not followed")]
+    #[error("{0} is a symbolic link in that commit, and links are not followed")]
     Link(String),
     #[error("git {command} failed: {said}")]
     Failed { command: String, said: String },

@@ -331,7 +331,7 @@ fn a_link_at_the_base_is_not_followed() {
     project
         .run(&["plan", "--base", "main"])
         .ended_with(0)
-        .reported("is a symbolic link there");
+        .reported("is a symbolic link in that commit");
 }
 
 #[test]
