@@ -118,80 +118,47 @@ fn it_starts_small_takes_a_step_and_goes_as_far_as_the_money_allows() {
     assert!(measurements.iter().all(Measurement::is_completed));
 }
 
-/// What is run, in per cent, where a training takes a fixed time and so many seconds more for all of the data.
+/// What is run, in per cent, where a training takes a fixed time and so many seconds more for all of the data; the budget and
+/// the longest run in seconds too.
 #[test]
 fn whole_designs_by_example() {
     use StopReason::{CostlierThanTheFullRun, NothingHelps, TooExpensive};
     let ladder = ladder(&LADDER);
-    for (fixed, growing, budget, max_runtime, expected, why) in [
+    let examples: [(u16, u16, u16, u16, &str, StopReason); 13] = [
         // A step, as far as the money goes, and then what was not measured yet, the largest first.
-        (
-            20.0,
-            7000.0,
-            3600.0,
-            3600.0,
-            vec![1, 5, 20, 10, 3, 2],
-            NothingHelps,
-        ),
-        (
-            5.0,
-            500.0,
-            3600.0,
-            3600.0,
-            vec![1, 10, 50, 20, 5, 3, 2],
-            NothingHelps,
-        ),
-        (10.0, 9000.0, 1000.0, 3600.0, vec![1, 5, 3], NothingHelps),
-        (
-            100.0,
-            2000.0,
-            1000.0,
-            3600.0,
-            vec![1, 5, 20, 2],
-            NothingHelps,
-        ),
+        (20, 7000, 3600, 3600, "1 5 20 10 3 2", NothingHelps),
+        (5, 500, 3600, 3600, "1 10 50 20 5 3 2", NothingHelps),
+        (10, 9000, 1000, 3600, "1 5 3", NothingHelps),
+        (100, 2000, 1000, 3600, "1 5 20 2", NothingHelps),
+        (100, 1000, 700, 3600, "1 5 10 3", NothingHelps),
+        (1, 2000, 500, 3600, "1 10 5 3 2", NothingHelps),
         // Where the fixed time is most of it, three canaries are soon as long as the full run.
-        (
-            60.0,
-            40.0,
-            3600.0,
-            3600.0,
-            vec![1, 5, 50],
-            CostlierThanTheFullRun,
-        ),
-        (300.0, 1000.0, 1300.0, 3600.0, vec![1, 3, 20], NothingHelps),
+        (60, 40, 3600, 3600, "1 5 50", CostlierThanTheFullRun),
+        (300, 1000, 1300, 3600, "1 3 20", NothingHelps),
         // What takes far longer than the first run told is ended while the fewest runs can still be paid, or nearly.
-        (
-            10.0,
-            20_000.0,
-            3600.0,
-            3600.0,
-            vec![1, 10, 2, 3],
-            NothingHelps,
-        ),
-        (1.0, 3000.0, 400.0, 3600.0, vec![1, 10, 2], TooExpensive),
+        (10, 20_000, 3600, 3600, "1 10 2 3", NothingHelps),
+        (1, 3000, 400, 3600, "1 10 2", TooExpensive),
         // Of 700 s, 560 would be surely enough; 2 % takes 610, and 3 % more than all.
-        (
-            10.0,
-            30_000.0,
-            3600.0,
-            700.0,
-            vec![1, 10, 2, 1],
-            NothingHelps,
-        ),
+        (10, 30_000, 3600, 700, "1 10 2 1", NothingHelps),
         // Three runs of 200 s do not fit in 700, as far as one run tells.
-        (200.0, 100.0, 700.0, 600.0, vec![1], TooExpensive),
-        (200.0, 100.0, 750.0, 600.0, vec![1, 2, 5], NothingHelps),
-    ] {
+        (200, 100, 700, 600, "1", TooExpensive),
+        (200, 100, 750, 600, "1 2 5", NothingHelps),
+    ];
+    for (fixed, growing, budget, max_runtime, expected, why) in examples {
         let start = Situation {
-            budget: Some(Seconds(budget)),
-            max_runtime: Seconds(max_runtime),
+            budget: Some(Seconds(budget.into())),
+            max_runtime: Seconds(max_runtime.into()),
             spending: SpendingRule::UpToAFullRun,
             ..situation(&ladder, &[])
         };
+        let (fixed, growing) = (f64::from(fixed), f64::from(growing));
         let (order, _, done) = simulate(&start, |share| fixed + growing * share);
-        let expected: Vec<f64> = expected.into_iter().map(f64::from).collect();
-        assert_eq!((order, done), (expected, why), "{fixed} s and {growing} s");
+        let order: Vec<String> = order.iter().map(f64::to_string).collect();
+        assert_eq!(
+            (order.join(" ").as_str(), done),
+            (expected, why),
+            "{fixed} s and {growing} s"
+        );
     }
 }
 
