@@ -124,7 +124,7 @@ fn it_starts_small_takes_a_step_and_goes_as_far_as_the_money_allows() {
 fn whole_designs_by_example() {
     use StopReason::{CostlierThanTheFullRun, NothingHelps, TooExpensive};
     let ladder = ladder(&LADDER);
-    let examples: [(u16, u16, u16, u16, &str, StopReason); 13] = [
+    let examples: [(u16, u16, u16, u16, &str, StopReason); 15] = [
         // A step, as far as the money goes, and then what was not measured yet, the largest first.
         (20, 7000, 3600, 3600, "1 5 20 10 3 2", NothingHelps),
         (5, 500, 3600, 3600, "1 10 50 20 5 3 2", NothingHelps),
@@ -137,6 +137,8 @@ fn whole_designs_by_example() {
         (300, 1000, 1300, 3600, "1 3 20", NothingHelps),
         // What takes far longer than the first run told is ended while the fewest runs can still be paid, or nearly.
         (10, 20_000, 3600, 3600, "1 10 2 3", NothingHelps),
+        (1, 5000, 1000, 3600, "1 10 5 3", NothingHelps),
+        (1, 5000, 500, 200, "1 3 2", NothingHelps),
         (1, 3000, 400, 3600, "1 10 2", TooExpensive),
         // Of 700 s, 560 would be surely enough; 2 % takes 610, and 3 % more than all.
         (10, 30_000, 3600, 700, "1 10 2 1", NothingHelps),
@@ -223,6 +225,20 @@ fn the_first_run_may_take_what_is_left_and_no_longer_than_a_canary_may() {
 }
 
 #[test]
+fn beside_the_second_run_the_fewest_are_kept_and_the_third_may_take_all_that_is_left() {
+    let ladder = ladder(&LADDER);
+    let runs = [run(1.0, 10.0), run(5.0, 30.0)];
+    let limit = |runs| match next(&situation(&ladder, runs)) {
+        Next::Run { limit, .. } => limit.0,
+        Next::Done(done) => panic!("{done:?}"),
+    };
+    // Twice what a run of 2 % and one of 3 % are likely to take, which is more than one of 1 %.
+    let second = limit(&runs[..1]);
+    assert!(second < 3590.0 - 2.0 * (10.0 + 10.0), "{second}");
+    assert_eq!(limit(&runs), 3560.0);
+}
+
+#[test]
 fn a_size_that_may_pass_the_time_limit_is_not_run() {
     let ladder = ladder(&LADDER);
     let start = Situation {
@@ -241,11 +257,16 @@ fn a_size_that_may_pass_the_time_limit_is_not_run() {
 fn a_size_that_was_ended_at_its_limit_closes_the_larger_ones() {
     let ladder = ladder(&LADDER);
     let runs = [
+        ended(5.0, Outcome::TimedOut),
         run(1.0, 60.0),
         run(2.0, 61.0),
-        ended(5.0, Outcome::TimedOut),
+        run(3.0, 62.0),
     ];
-    assert_eq!(percent_of(next(&situation(&ladder, &runs))), 3.0);
+    assert_eq!(percent_of(next(&situation(&ladder, &runs[..3]))), 3.0);
+    assert_eq!(
+        next(&situation(&ladder, &runs)),
+        Next::Done(StopReason::NothingHelps)
+    );
     let first = [ended(1.0, Outcome::TimedOut)];
     assert_eq!(
         next(&situation(&ladder, &first)),
