@@ -276,15 +276,28 @@ mod tests {
             "cost increase is +25%, within the allowed +25%"
         );
         // Of 48 USD, 31 % are 14.88.
-        let doubtful = Against {
-            cost: grown(48.0, &[1.31, 1.31, 1.22]),
-            ..base.clone()
+        let among = |cases: usize, of: usize| {
+            let mut factors = vec![1.22; of];
+            factors[..cases].fill(1.31);
+            let doubtful = Against {
+                cost: grown(48.0, &factors),
+                ..base.clone()
+            };
+            let line = and(at_most(LineKind::Increase(Cost), 20.0), 12.0);
+            let lines = judged_against(&costing(60.0), &[line], &doubtful);
+            reason(&lines, &costing(60.0), &one(), CERTAINTY)
         };
-        let line = and(at_most(LineKind::Increase(Cost), 20.0), 12.0);
-        let lines = judged_against(&costing(60.0), &[line], &doubtful);
         assert_eq!(
-            reason(&lines, &costing(60.0), &one(), CERTAINTY),
+            among(2, 3),
             "cost increase is +31%, above +20% but not for certain: 67% likely over"
+        );
+        assert_eq!(
+            among(1, 20),
+            "cost increase is +22%, above +20% but not for certain: 5% likely over"
+        );
+        assert_eq!(
+            among(1, 21),
+            "cost increase is +22%, but not above the allowed 12 USD"
         );
     }
 
