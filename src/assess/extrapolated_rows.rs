@@ -51,7 +51,7 @@ pub(crate) fn row(
 }
 
 /// If the memory line of the job's instance is exceeded or at risk: the smallest listed instance with enough memory, or why
-/// there is none. The first of `measured` is the job's instance, and `lines` are its lines.
+/// there is none; nothing where the memory's growth is in doubt. The first of `measured` is the job's instance, and `lines` are its lines.
 pub(crate) fn where_memory_fits(
     measured: &[Measured<'_>],
     lines: &[JudgedLine],
@@ -69,6 +69,9 @@ pub(crate) fn where_memory_fits(
         return None;
     }
     let (own, _) = measured.split_first()?;
+    if own.forecast.memory_doubt.is_some() {
+        return None;
+    }
     let count = input.instance.total_count();
     let held = |source: &Measured<'_>| input.layout.held_share(source.instance().total_count());
     let peak = measured

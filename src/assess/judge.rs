@@ -70,6 +70,10 @@ pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
         if is_increase && line.row.verdict == LineVerdict::NotApplicable {
             continue;
         }
+        // A doubt in the growth is noted of the quantity, once for time and cost.
+        if line.row.verdict == LineVerdict::AtRisk {
+            continue;
+        }
         if let Some(reason) = &line.reason {
             notes.push(format!("{}: {reason}.", line.row.line.words()));
         }

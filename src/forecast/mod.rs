@@ -10,6 +10,7 @@
 //! (`prior`).
 
 mod canary_time;
+mod growth_doubt;
 mod law;
 #[cfg(test)]
 mod leave_one_out;
@@ -29,7 +30,9 @@ pub(crate) mod simulation;
 pub(crate) mod tests;
 
 pub use canary_time::CanaryTime;
+pub use growth_doubt::GrowthDoubt;
 pub use law::Shape;
+use points::Fewest;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 
@@ -47,6 +50,16 @@ use runs::Runs;
 
 /// What an estimated price adds: in 90 of 100 cases it lies within this share of the true one.
 const PRICE_ESTIMATE_SHARE: f64 = 0.15;
+
+/// How much the time of a process varies however short it is.
+const JITTER: Seconds = Seconds(0.05);
+
+/// A largest canary with less of the data is far from the full run.
+const ROUGH: f64 = 0.05;
+/// The same where much of the time does not grow.
+const ROUGH_IF_FIXED: f64 = 0.2;
+/// Time is mostly fixed if more than this part of the forecast is there without data.
+const MOSTLY_FIXED: f64 = 1.0 / 3.0;
 
 /// What a forecast is made from.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +86,10 @@ pub struct Forecast {
     pub quantities: PerMetric<Quantity>,
     pub phases: PhaseForecast,
     pub law: Laws,
+    /// Why the growth of time, and with it of cost, may be more than its interval says.
+    pub time_doubt: Option<GrowthDoubt>,
+    /// The same of memory.
+    pub memory_doubt: Option<GrowthDoubt>,
     /// A canary ran out of memory on this configuration: the full run will too. Memory then has no distribution.
     pub out_of_memory: bool,
     /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
@@ -92,12 +109,34 @@ impl Forecast {
             quantities: PerMetric::of(|_| Err(reason.clone())),
             phases: PhaseForecast::default(),
             law: Laws::default(),
+            time_doubt: None,
+            memory_doubt: None,
             out_of_memory: false,
             time_at_least: None,
             cost_at_least: None,
             largest_share: None,
             notes: Vec::new(),
         }
+    }
+
+    /// Why the upper end of a metric's interval is not to be relied on: its line is not within, whatever its chance.
+    pub fn growth_doubt(&self, metric: Metric) -> Option<&GrowthDoubt> {
+        match metric {
+            Metric::Time | Metric::Cost => self.time_doubt.as_ref(),
+            Metric::Memory | Metric::MemoryBytes => self.memory_doubt.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether the canaries are so far from the full run that a law can hardly be seen: the largest held little of the data, or not
+    /// much and most of what it took is there without any.
+    pub fn is_rough(&self) -> bool {
+        let is_mostly_fixed = |law: &Law| law.intercept > MOSTLY_FIXED * law.at(1.0);
+        let far_below = match self.law.time.as_ref().is_some_and(is_mostly_fixed) {
+            true => ROUGH_IF_FIXED,
+            false => ROUGH,
+        };
+        self.largest_share.is_some_and(|share| share < far_below)
     }
 
     /// The same with another distribution of one metric.
@@ -204,6 +243,7 @@ pub fn provisional(basis: &Basis) -> Forecast {
 fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     let phases = forecast_phases(runs);
     let (whole, time_law) = apart(runs.extrapolate_time());
+    let time_doubt = runs.growth_doubt(&whole, &prior::TIME, JITTER.0, |run| seconds(run.time()));
     let time = match sum_of_phases(runs, &phases) {
         Some(sum) => Ok(sum),
         None => whole,
@@ -216,6 +256,10 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         (time, _) => time,
     };
     let memory = memory::forecast(runs, basis.offer);
+    let memory_doubt = match &memory.bytes {
+        Ok(_) => runs.growth_doubt(&memory.bytes, &prior::MEMORY, 0.0, memory::peak_bytes),
+        Err(_) => runs.growth_doubt(&memory.percent, &prior::MEMORY, 0.0, memory::peak_percent),
+    };
     let step_time = runs.positive_level(Metric::StepTime.words(), |run| seconds(run.step_seconds));
     let law = Laws {
         time: time_law,
@@ -244,8 +288,10 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     Forecast {
         quantities: PerMetric::of(quantity),
         phases,
-        notes: notes::write(runs, &law),
+        notes: notes::write(runs, &law, [("time", time_doubt), ("memory", memory_doubt)]),
         law,
+        time_doubt,
+        memory_doubt,
         out_of_memory: runs.out_of_memory(),
         cost_at_least: cost_at_least(basis, time_at_least),
         time_at_least,
@@ -354,6 +400,21 @@ impl Runs<'_> {
         let posterior = points::weigh(&points, "time", &prior::TIME, self.fewest)?
             .given_at_least(&self.lower_bounds());
         Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
+    }
+
+    /// The doubt in a quantity's growth, where it has a forecast.
+    fn growth_doubt(
+        &self,
+        quantity: &Quantity,
+        prior: &Prior,
+        jitter: f64,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Option<GrowthDoubt> {
+        quantity.as_ref().ok()?;
+        let doubt = growth_doubt::find(&self.measured(value).ok()?, prior, jitter)?;
+        // A design that has too few runs for a forecast has more sizes to come.
+        let is_to_come = self.fewest == Fewest::One && doubt == GrowthDoubt::TwoSizes;
+        (!is_to_come).then_some(doubt)
     }
 
     /// A level in percent.

@@ -1,13 +1,22 @@
 //! Cautions about a forecast: its assumption, its reach, and what was left out.
 
-use super::Laws;
 use super::runs::Runs;
+use super::{GrowthDoubt, Laws};
 use crate::units::Fraction;
 
-/// Sentences, the assumption first.
-pub(super) fn write(runs: &Runs, law: &Laws) -> Vec<String> {
+/// Sentences, the doubts in the growth first.
+pub(super) fn write(
+    runs: &Runs,
+    law: &Laws,
+    doubts: [(&str, Option<GrowthDoubt>); 2],
+) -> Vec<String> {
     let laws = [("time", &law.time), ("memory", &law.memory)];
     let mut notes = Vec::new();
+    for (subject, doubt) in doubts {
+        if let Some(doubt) = doubt {
+            notes.push(format!("{subject} {doubt}"));
+        }
+    }
 
     let growing: Vec<&str> = laws
         .iter()

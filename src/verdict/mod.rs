@@ -21,7 +21,7 @@ pub use row::BudgetRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::{Estimate, Forecast, Predictive, Quantity};
+use crate::forecast::{Estimate, Forecast, GrowthDoubt, Predictive, Quantity};
 use crate::instance::Offer;
 use crate::metric::{Amount, Metric};
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
@@ -76,7 +76,7 @@ pub struct JudgedLine {
     pub at_least: Option<Amount>,
     /// What the limit is held against, in the same unit; absent where that has no distribution.
     pub estimate: Option<Estimate>,
-    /// Why it is unknown or not applicable; absent for the other verdicts, unless a canary has settled the line.
+    /// Why it is unknown or not applicable, why a canary has settled it, or why it is at risk in spite of its chance; else absent.
     pub reason: Option<String>,
 }
 
@@ -98,6 +98,15 @@ impl JudgedLine {
         self
     }
 
+    /// What would be within is at risk: the chance is not to be relied on.
+    fn doubted(mut self, doubt: &GrowthDoubt) -> Self {
+        if self.row.verdict == LineVerdict::Within {
+            self.row.verdict = LineVerdict::AtRisk;
+            self.reason = Some(doubt.to_string());
+        }
+        self
+    }
+
     fn not_applicable(mut self, reason: &str) -> Self {
         self.row.verdict = LineVerdict::NotApplicable;
         self.reason = Some(reason.to_owned());
@@ -111,8 +120,10 @@ impl JudgedLine {
 
     /// Whether more measurements need not be made for it: a breach is as certain as asked for, or as unlikely.
     pub fn is_decided(&self, certainty: Fraction) -> bool {
+        let is_within = self.row.verdict == LineVerdict::Within;
         self.row.chance_of_breach.is_some_and(|chance| {
-            chance >= certainty.0 - CHANCE_ROUNDING || chance <= 1.0 - certainty.0 + CHANCE_ROUNDING
+            chance >= certainty.0 - CHANCE_ROUNDING
+                || (is_within && chance <= 1.0 - certainty.0 + CHANCE_ROUNDING)
         })
     }
 }
@@ -185,7 +196,11 @@ fn judge_line(
         },
         (Ok(predictive), _) => {
             let chance = chance_of_breach(line, predictive);
-            judged.found(chance, verdict_of(chance, certainty))
+            let found = judged.found(chance, verdict_of(chance, certainty));
+            match forecast.growth_doubt(line.kind.metric()) {
+                Some(doubt) if line.bound == Bound::Max => found.doubted(doubt),
+                _ => found,
+            }
         }
     }
 }

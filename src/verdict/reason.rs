@@ -129,8 +129,13 @@ fn finding(
                 Bound::Max => "pass",
                 Bound::Min => "fall below",
             };
-            let chance = words::chance(chance, row.bound);
-            format!("{name} may {passing} {limit}: {value}, {chance}")
+            match &judged.reason {
+                Some(doubt) => format!("{name} may {passing} {limit}: {value}, but {name} {doubt}"),
+                None => {
+                    let chance = words::chance(chance, row.bound);
+                    format!("{name} may {passing} {limit}: {value}, {chance}")
+                }
+            }
         }
         // Only an increase may be above its limit and within: it must be more than `at_least` too, and for certain.
         LineVerdict::Within if is_above && row.bound == Bound::Max => {

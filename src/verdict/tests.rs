@@ -1,6 +1,10 @@
+use std::fmt::Write;
+
 use super::*;
-use crate::forecast::Unknown;
+use crate::forecast::{self, Basis, Unknown};
 use crate::instance::{Capacity, InstanceConfiguration};
+use crate::measurement::Measurement;
+use crate::measurement::table::read_csv;
 use crate::metric::Metric;
 use crate::units::Bytes;
 
@@ -89,6 +93,95 @@ fn verdicts(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<LineVerdict> {
 }
 
 #[test]
+fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
+    let doubted = Forecast {
+        time_doubt: Some(GrowthDoubt::FasterThanLaws { share: 0.5 }),
+        ..nothing_known()
+            .with(Metric::Time, about(3600.0))
+            .with(Metric::Cost, about(50.0))
+            .with(Metric::Memory, about(50.0))
+    };
+    let lines = judged(
+        &doubted,
+        &[
+            at_most(Metric::Time, 18_000.0),
+            at_most(Metric::Cost, 500.0),
+            at_most(Metric::Memory, 90.0),
+            at_least(Metric::Time, 60.0),
+            at_most(Metric::Time, 60.0),
+        ],
+    );
+    let found: Vec<(LineVerdict, bool)> = lines
+        .iter()
+        .map(|line| (line.row.verdict, line.is_decided(Fraction(0.95))))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (LineVerdict::AtRisk, false),
+            (LineVerdict::AtRisk, false),
+            (LineVerdict::Within, true),
+            (LineVerdict::Within, true),
+            (LineVerdict::Exceeded, true),
+        ]
+    );
+    assert_eq!(
+        reason(&lines[..1], &doubted, &one(), Fraction(0.95)),
+        "time may pass 5h: 1h, but time grows faster than any law known here, up to the largest canary with 50% of the data; the full run may take far more"
+    );
+}
+
+/// Jobs of 36,000 s whose start-up is 5 s, as they were recorded without noise.
+#[test]
+fn no_growth_faster_than_a_square_is_within_too_small_a_budget() {
+    let growths: [fn(f64) -> f64; 5] = [
+        |x| x.powf(2.2),
+        |x| x.powf(2.5),
+        |x| x.powi(3),
+        |x| x.powi(4),
+        |x| (10.0 * x - 10.0).exp(),
+    ];
+    let designs: [&[u8]; 7] = [
+        &[1, 10, 20],
+        &[1, 5, 20, 10],
+        &[1, 2, 5, 10, 20],
+        &[1, 1, 20],
+        &[1, 10, 20, 50],
+        &[1, 20, 50],
+        &[20, 50, 50],
+    ];
+    for (growth, of) in growths.iter().zip(["2.2", "2.5", "3", "4", "exp"]) {
+        for design in designs {
+            let runs = recorded(design, |share| 5.0 + 36_000.0 * growth(share));
+            let forecast = forecast::forecast(&Basis {
+                offer: &machine(0),
+                measurements: &runs,
+            });
+            // Of the truth, in tenths.
+            for tenths in 3..10 {
+                let limit = 36_005.0 * f64::from(tenths) / 10.0;
+                let found = verdicts(&forecast, &[at_most(Metric::Time, limit)]);
+                let is_safe = matches!(found[0], LineVerdict::AtRisk | LineVerdict::Exceeded);
+                assert!(is_safe, "{of} on {design:?} at {tenths} tenths: {found:?}");
+            }
+        }
+    }
+}
+
+fn recorded(percents: &[u8], seconds: impl Fn(f64) -> f64) -> Vec<Measurement> {
+    let mut table =
+        "workload,fraction_requested,replicate,bytes,bytes_total,wall_seconds\n".to_owned();
+    for (replicate, percent) in percents.iter().enumerate() {
+        let wall = seconds(f64::from(*percent) / 100.0);
+        let _ = writeln!(
+            table,
+            "job,{percent}%,{replicate},{percent}000,100000,{wall}"
+        );
+    }
+    read_csv(&table).unwrap().measurements
+}
+
+#[test]
 fn a_line_is_within_at_risk_or_exceeded_by_its_chance() {
     let forecast = nothing_known().with(Metric::Cost, about(50.0)).with(
         Metric::CpuUtilization,
@@ -151,7 +244,9 @@ fn a_line_is_decided_where_its_breach_is_as_certain_as_asked_for_or_as_unlikely(
         (0.95, true),
         (1.0, true),
     ] {
-        let found = line.clone().found(chance, LineVerdict::AtRisk);
+        let found = line
+            .clone()
+            .found(chance, verdict_of(chance, Fraction(0.95)));
         assert_eq!(found.is_decided(Fraction(0.95)), expected, "{chance}");
     }
 }

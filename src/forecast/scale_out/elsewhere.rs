@@ -4,7 +4,9 @@
 use super::{DataLayout, ScaleOut, assume, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
-use crate::forecast::{Basis, Forecast, Predictive, Quantity, Unknown, cost, memory, prior};
+use crate::forecast::{
+    Basis, Forecast, GrowthDoubt, Predictive, Quantity, Unknown, cost, memory, prior,
+};
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::metric::Metric;
 
@@ -106,9 +108,15 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         .with(Metric::Time, time)
         .with(Metric::Memory, percent)
         .with(Metric::MemoryBytes, bytes);
+    // A doubt in the growth goes with the job to every machine.
+    let doubt = |of: fn(&Forecast) -> Option<GrowthDoubt>| {
+        measured.iter().find_map(|source| of(source.forecast))
+    };
     Elsewhere {
         forecast: Forecast {
             out_of_memory: ran_out.is_some(),
+            time_doubt: doubt(|forecast| forecast.time_doubt),
+            memory_doubt: doubt(|forecast| forecast.memory_doubt),
             ..forecast
         },
         memory_from: memory
