@@ -475,6 +475,19 @@ fn notes_say_what_is_assumed_how_far_the_canaries_reached_and_what_was_left_out(
 }
 
 #[test]
+fn a_forecast_is_rough_far_from_the_full_run_and_farther_where_much_is_fixed() {
+    let is_rough = |fixed: f64, percents: [f64; 3]| {
+        let seconds = |percent: f64| fixed + 10.0 * percent;
+        forecast_of(&percents.map(|percent| run(percent, seconds(percent)))).is_rough()
+    };
+    assert!(is_rough(1.0, [1.0, 2.0, 3.0]));
+    assert!(!is_rough(1.0, [1.0, 5.0, 10.0]));
+    assert!(is_rough(800.0, [1.0, 5.0, 10.0]));
+    assert!(!is_rough(800.0, [5.0, 10.0, 20.0]));
+    assert!(!forecast_of(&[]).is_rough());
+}
+
+#[test]
 fn a_percentile_in_place_of_a_mean_is_said() {
     let runs = [1.0, 2.0, 3.0].map(|percent| {
         let mut run = run(percent, 40.0 + percent);

@@ -294,10 +294,13 @@ impl DesignLoop<'_> {
                 line.is_decided(certainty)
                     || (has_enough && line.row.verdict == LineVerdict::Unknown && !is_bounded)
             });
-            return if decided {
-                Aim::Reached(Reached::Decided)
-            } else {
-                Aim::GoOn
+            let is_within = |line: &&JudgedLine| line.row.verdict == LineVerdict::Within;
+            return match decided {
+                false => Aim::GoOn,
+                true if forecast.is_rough() && counting.iter().all(is_within) => {
+                    Aim::OneSizeFurther(Reached::Decided)
+                }
+                true => Aim::Reached(Reached::Decided),
             };
         }
         let is_narrow = forecast[Metric::Time].as_ref().is_ok_and(|time| {

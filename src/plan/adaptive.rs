@@ -88,6 +88,8 @@ pub enum Aim {
     GoOn,
     /// It does not, except to reach the fewest runs that a forecast needs, for which the cheapest are chosen.
     Reached(Reached),
+    /// It does not, but it is rough: the next larger size is run, if it is worth its price.
+    OneSizeFurther(Reached),
 }
 
 /// Why the forecast needs no more runs.
@@ -184,8 +186,18 @@ pub fn next(situation: &Situation) -> Next {
             choose_cheapest(situation, open, room)
         }
         Aim::GoOn => choose(situation, open, room),
-        Aim::Reached(_) => choose_cheapest(situation, open, room),
+        Aim::Reached(_) | Aim::OneSizeFurther(_) => choose_cheapest(situation, open, room),
     };
+    if let Aim::OneSizeFurther(reached) = situation.aim
+        && enough
+    {
+        let largest = situation.largest_fraction();
+        let mut larger = open.iter().filter(|one| one.rung.size.fraction.0 > largest);
+        return match larger.next().filter(|one| one.likely <= room.min(worth)) {
+            Some(one) => run(one.rung),
+            None => done(StopReason::Reached(reached)),
+        };
+    }
     // One run predicts the next poorly: if that takes far longer than predicted, it is stopped while the fewest runs that a
     // forecast needs are still affordable.
     let run =

@@ -68,6 +68,27 @@ fn a_whole_gate_on_recorded_runs() {
         .reported("the runs are replayed from the recording `runs.csv`; nothing is run");
 }
 
+/// A full run of ten hours: 5 s and a cube.
+#[test]
+fn growth_faster_than_any_law_is_not_within_budget() {
+    let runs: String = [1, 2, 3, 5, 10, 20, 50]
+        .map(|percent| {
+            let share = f64::from(percent) / 100.0;
+            format!("sums,{percent}%,{}\n", 5.0 + 36_000.0 * share.powi(3))
+        })
+        .concat();
+    let job = job("sums", "    budget: {time: 5h}\n").replace("{design: fixed}", "{}");
+    Project::empty()
+        .file(
+            "runs.csv",
+            &format!("workload,fraction_requested,wall_seconds\n{runs}"),
+        )
+        .file("canary-gate.yml", &spec(&[job]))
+        .run(&["run", "--all", "--quiet", "--strict"])
+        .ended_with(11)
+        .reported("time grows faster than any law known here");
+}
+
 #[test]
 fn each_recorded_run_is_measured_as_it_was_recorded() {
     let project = Project::empty().file("runs.csv", RUNS).file(

@@ -330,6 +330,30 @@ fn what_is_reached_is_known_once_there_are_three_runs_on_two_sizes() {
 }
 
 #[test]
+fn where_the_forecast_is_rough_one_larger_size_is_run_if_it_is_worth_its_price() {
+    let ladder = ladder(&LADDER);
+    let after = |runs: &[Measurement], spending| {
+        next(&Situation {
+            aim: Aim::OneSizeFurther(Reached::Decided),
+            spending,
+            ..situation(&ladder, runs)
+        })
+    };
+    let runs = [run(1.0, 10.0), run(2.0, 11.0), run(3.0, 12.0)];
+    for spending in [SpendingRule::UpToAFullRun, SpendingRule::WholeBudget] {
+        // Not enough for a forecast: the cheapest will do.
+        assert_eq!(percent_of(after(&runs[..1], spending)), 2.0);
+        assert_eq!(percent_of(after(&runs, spending)), 5.0);
+    }
+    // Flat: another canary costs more than the full run.
+    let flat = [run(1.0, 10.0), run(2.0, 10.0), run(3.0, 10.0)];
+    let done = Next::Done(StopReason::Reached(Reached::Decided));
+    assert_eq!(after(&flat, SpendingRule::UpToAFullRun), done);
+    let farthest = [run(10.0, 10.0), run(20.0, 11.0), run(50.0, 12.0)];
+    assert_eq!(after(&farthest, SpendingRule::WholeBudget), done);
+}
+
+#[test]
 fn two_sizes_are_repeated_to_three_runs_and_one_size_is_not() {
     let two = ladder(&[1.0, 2.0]);
     let (order, _, done) = simulate(&situation(&two, &[]), |share| 10.0 + share);
