@@ -261,7 +261,7 @@ fn choose(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let fits = |one: &&NextRung| one.likely + kept <= room;
     let farthest = open
         .iter()
-        .rfind(|one| one.rung.size.fraction.0 > largest && one.median + kept <= room);
+        .rfind(|one| one.rung.size.fraction.0 > largest && one.median <= room);
     if let Some(farthest) = farthest {
         if fits(&farthest) && farthest.rung.size.fraction.0 <= LONGEST_JUMP * largest {
             return Some(farthest.rung);
