@@ -258,6 +258,10 @@ mod tests {
             "time increase is +31%, above the allowed +20% and 10m"
         );
         assert_eq!(
+            said(and(at_most(LineKind::Increase(Time), 20.0), 0.0)),
+            "time increase is +31%, above the allowed +20%"
+        );
+        assert_eq!(
             said(and(at_most(LineKind::Increase(Time), 20.0), 7200.0)),
             "time increase is +31%, but not above the allowed 2h"
         );

@@ -400,6 +400,21 @@ mod tests {
     }
 
     #[test]
+    fn all_memory_of_a_machine_is_the_most_that_a_limit_may_be() {
+        let budget = [at_most(Memory, 90.0)];
+        let exactly = |percent: f64| {
+            let memory = Predictive::log_student_t(percent, 0.0, 1e9);
+            of(1.0, 1.0, 1.0).with(Metric::Memory, Ok(memory))
+        };
+        let limit = |percent: f64| {
+            let found = recommended(&budget, &[exactly(percent), exactly(percent)]);
+            Some(found?.closest?.if_limits[0].limit)
+        };
+        assert_eq!(limit(100.0), Some(100.0));
+        assert_eq!(limit(100.5), None);
+    }
+
+    #[test]
     fn a_line_of_level_warn_keeps_nothing_out() {
         let budget = [at_most(Time, 100.0), warn(at_most(Cost, 1.0))];
         let found = recommended(&budget, &[of(9.0, 50.0, 1.0), of(5.0, 60.0, 1.0)]);
