@@ -5,7 +5,8 @@
 //!
 //! - **in**: the share of new full runs inside the 90 % interval;
 //! - **error**: the median of |ln(forecast / the full run without noise)|;
-//! - **u/l**: the median of upper over lower end.
+//! - **u/l**: the median of upper over lower end;
+//! - **?**: the share of forecasts whose growth is doubted, so that no budget is called kept.
 //!
 //! A row of the first table pools TRUTHS (20 unless given) forecasts for each of three fixed parts and three noises, one
 //! of the second has as many; each is held against 20 new full runs. The seed is fixed. Every law is as frequent as any
@@ -20,7 +21,7 @@ mod random;
 use std::env;
 use std::process::ExitCode;
 
-use canary_gate::forecast::{Basis, Predictive, forecast};
+use canary_gate::forecast::{Basis, Forecast, forecast};
 use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::Measurement;
 use canary_gate::measurement::table::read_csv;
@@ -94,7 +95,7 @@ impl Job {
         FULL * expected * error.exp()
     }
 
-    fn forecast(&self, design: &[u8], random: &mut Random) -> Predictive {
+    fn forecast(&self, design: &[u8], random: &mut Random) -> Forecast {
         let runs: Vec<Measurement> = design
             .iter()
             .enumerate()
@@ -106,9 +107,7 @@ impl Job {
         forecast(&Basis {
             offer: &Offer::unknown(&InstanceConfiguration::one(InstanceType::local())),
             measurements: &runs,
-        })[Metric::Time]
-            .clone()
-            .expect("every design has enough runs on enough sizes")
+        })
     }
 }
 
@@ -132,13 +131,20 @@ fn measured(percent: u8, replicate: usize, seconds: f64) -> Measurement {
 struct Found {
     inside: u32,
     runs: u32,
+    doubted: u32,
+    forecasts: u32,
     errors: Vec<f64>,
     ratios: Vec<f64>,
 }
 
 impl Found {
     fn add(&mut self, job: &Job, design: &[u8], random: &mut Random) {
-        let predictive = job.forecast(design, random);
+        let forecast = job.forecast(design, random);
+        let predictive = forecast[Metric::Time]
+            .as_ref()
+            .expect("every design has enough runs on enough sizes");
+        self.forecasts += 1;
+        self.doubted += u32::from(forecast.growth_doubt(Metric::Time).is_some());
         let (lower, upper) = (predictive.quantile(0.05), predictive.quantile(0.95));
         self.errors.push((predictive.median() / FULL).ln().abs());
         self.ratios.push(upper / lower);
@@ -151,10 +157,11 @@ impl Found {
 
     fn text(&mut self) -> String {
         format!(
-            " | {:>4.0}% {:>6.3} {:>6.2}",
+            " | {:>4.0}% {:>6.3} {:>6.2} {:>4.0}%",
             100.0 * f64::from(self.inside) / f64::from(self.runs),
             median(&mut self.errors),
-            median(&mut self.ratios)
+            median(&mut self.ratios),
+            100.0 * f64::from(self.doubted) / f64::from(self.forecasts),
         )
     }
 }
@@ -185,9 +192,9 @@ fn row(name: &str, jobs: &[Job], truths: u32) -> String {
 fn header(first: &str) -> String {
     let designs: String = DESIGNS
         .iter()
-        .map(|(name, _)| format!(" | {name:<19}"))
+        .map(|(name, _)| format!(" | {name:<25}"))
         .collect();
-    let columns = " |    in  error    u/l".repeat(DESIGNS.len());
+    let columns = " |    in  error    u/l     ?".repeat(DESIGNS.len());
     let header = format!("{:<26}{designs}\n{first:<26}{columns}\n", "");
     header
         .lines()

@@ -68,7 +68,7 @@ fn linear(x: f64) -> f64 {
     x
 }
 
-pub(crate) const LAWS: [Law; 22] = [
+pub(crate) const LAWS: [Law; 25] = [
     within("linear", linear),
     within("x^0.7", |x| x.powf(0.7)),
     within("x^0.9", |x| x.powf(0.9)),
@@ -97,6 +97,9 @@ pub(crate) const LAWS: [Law; 22] = [
         |x| 0.5 * x * x + 0.5 * x.powi(3),
         Noise::Even,
     ),
+    outside("x^2.5", |x| x.powf(2.5), Noise::Even),
+    outside("x^3", |x| x.powi(3), Noise::Even),
+    outside("exponential", |x| (10.0 * x - 10.0).exp(), Noise::Even),
     outside(
         "jump at 60%",
         |x| if x < 0.6 { x / 1.5 } else { (x + 0.5) / 1.5 },
