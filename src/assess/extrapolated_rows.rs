@@ -27,7 +27,12 @@ pub(crate) fn row(
     let known = elsewhere(&basis, measured, &input.layout);
     let lines: Vec<JudgedLine> = verdict::judge(input.budget, &known.forecast, &offer, None)
         .into_iter()
-        .filter(|line| line.row.chance_of_breach.is_some())
+        .filter(|line| {
+            !matches!(
+                line.row.verdict,
+                LineVerdict::Unknown | LineVerdict::NotApplicable
+            )
+        })
         .collect();
     let row = InstanceForecast {
         verdict: match verdict::job_verdict(&lines) {

@@ -279,8 +279,7 @@ fn standing(
         ),
         (Verdict::NotJudged, _) => ("not judged".to_owned(), None),
         (_, Some(row)) => {
-            let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
-            let chance = chance
+            let chance = chance_of(row)
                 .or_else(|| (row.verdict == LineVerdict::Unknown).then(|| "unknown".to_owned()));
             (use_of(row, forecast), chance)
         }
@@ -303,8 +302,14 @@ fn known_from_others(forecast: &InstanceForecast) -> Option<(String, String)> {
         let mut rows = forecast.budget.iter();
         rows.find(|row| row.line == LineKind::Absolute(Metric::Memory))
     })?;
-    let chance = words::chance(row.chance_of_breach?, row.bound);
-    Some((use_of(row, forecast), chance))
+    Some((use_of(row, forecast), chance_of(row)?))
+}
+
+/// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
+fn chance_of(row: &BudgetRow) -> Option<String> {
+    let doubt = (row.verdict == LineVerdict::AtRisk).then(|| "growth in doubt".to_owned());
+    let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
+    chance.or(doubt)
 }
 
 /// How much of a line is used: `cost 126%`; where that says little the value itself, `CPU utilization 12%`.
@@ -405,10 +410,9 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
         .map(|row| {
             let name = row.line.words();
             let limit = words::limit(row.line, row.bound, row.limit);
-            let found = match (value_of(row.line, forecast), row.chance_of_breach) {
-                (Some(value), Some(p)) => {
+            let found = match (value_of(row.line, forecast), chance_of(row)) {
+                (Some(value), Some(chance)) => {
                     let figure = words::line_figure(row.line, value, row.limit);
-                    let chance = words::chance(p, row.bound);
                     format!("{name} is {figure}, wanted {limit} ({chance})")
                 }
                 _ => format!("{name} is unknown, wanted {limit}"),
@@ -472,7 +476,7 @@ fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
                     value_of(row.line, forecast)
                         .map(|value| words::line_figure(row.line, value, row.limit)),
                 ),
-                or_unknown(row.chance_of_breach.map(|p| words::chance(p, row.bound))),
+                or_unknown(chance_of(row)),
                 words::line_outcome(row.verdict).to_owned(),
             ]
         })

@@ -98,10 +98,11 @@ impl JudgedLine {
         self
     }
 
-    /// What would be within is at risk: the chance is not to be relied on.
+    /// What would be within is at risk, and its chance is not known.
     fn doubted(mut self, doubt: &GrowthDoubt) -> Self {
         if self.row.verdict == LineVerdict::Within {
             self.row.verdict = LineVerdict::AtRisk;
+            self.row.chance_of_breach = None;
             self.reason = Some(doubt.to_string());
         }
         self
@@ -120,10 +121,8 @@ impl JudgedLine {
 
     /// Whether more measurements need not be made for it: a breach is as certain as asked for, or as unlikely.
     pub fn is_decided(&self, certainty: Fraction) -> bool {
-        let is_within = self.row.verdict == LineVerdict::Within;
         self.row.chance_of_breach.is_some_and(|chance| {
-            chance >= certainty.0 - CHANCE_ROUNDING
-                || (is_within && chance <= 1.0 - certainty.0 + CHANCE_ROUNDING)
+            chance >= certainty.0 - CHANCE_ROUNDING || chance <= 1.0 - certainty.0 + CHANCE_ROUNDING
         })
     }
 }

@@ -113,6 +113,16 @@ fn finding(
     }
     let name = row.line.words();
     let limit = format!("{}{}", row.line.exact(row.limit), meaning(judged));
+    if row.verdict == LineVerdict::AtRisk
+        && let (Some(estimate), Some(doubt)) = (judged.estimate, &judged.reason)
+    {
+        let value = words::amount_beside(row.line, estimate.point, row.limit);
+        let subject = match row.line.metric() {
+            Metric::Cost => Metric::Time.words(),
+            metric => metric.words(),
+        };
+        return format!("{name} may pass {limit}: {value}, but {subject} {doubt}");
+    }
     let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, row.chance_of_breach)
     else {
         let because = judged.reason.as_deref().unwrap_or("it was not measured");
@@ -129,13 +139,8 @@ fn finding(
                 Bound::Max => "pass",
                 Bound::Min => "fall below",
             };
-            match &judged.reason {
-                Some(doubt) => format!("{name} may {passing} {limit}: {value}, but {name} {doubt}"),
-                None => {
-                    let chance = words::chance(chance, row.bound);
-                    format!("{name} may {passing} {limit}: {value}, {chance}")
-                }
-            }
+            let chance = words::chance(chance, row.bound);
+            format!("{name} may {passing} {limit}: {value}, {chance}")
         }
         // Only an increase may be above its limit and within: it must be more than `at_least` too, and for certain.
         LineVerdict::Within if is_above && row.bound == Bound::Max => {

@@ -13,7 +13,7 @@ pub struct BudgetRow {
     pub limit: f64,
     pub bound: Bound,
     pub level: Level,
-    /// The probability that the limit is passed, 0-1; absent if the line is unknown or not applicable.
+    /// The probability that the limit is passed, 0-1; absent if the line is unknown or not applicable, or at risk since the growth is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_of_breach: Option<f64>,
     pub verdict: LineVerdict,
