@@ -4,6 +4,9 @@ use super::runs::Runs;
 use super::{GrowthDoubt, Laws};
 use crate::units::Fraction;
 
+/// A script that takes the same time for so many times the data may not read them.
+const FAR: f64 = 10.0;
+
 /// Sentences, the doubts in the growth first.
 pub(super) fn write(
     runs: &Runs,
@@ -18,6 +21,18 @@ pub(super) fn write(
         }
     }
 
+    for (subject, law) in laws {
+        let is_flat = law.as_ref().is_some_and(|law| law.slope == 0.0);
+        let is_far = runs.span() >= FAR;
+        match subject {
+            _ if !is_flat => {}
+            "time" if is_far => notes.push(format!(
+                "time seems not to grow with the data, which were {:.0} times as many in the largest canary as in the smallest; does the script read its channel?",
+                runs.span()
+            )),
+            _ => notes.push(format!("{subject} seems not to grow with the data")),
+        }
+    }
     let growing: Vec<&str> = laws
         .iter()
         .filter(|(_, law)| law.as_ref().is_some_and(|law| law.slope > 0.0))
@@ -40,12 +55,6 @@ pub(super) fn write(
             "no canary did more than {} of the full run's work per datum; the part that grows with the work is assumed to be proportional to it",
             Fraction(largest),
         ));
-    }
-    for (subject, law) in laws {
-        let Some(law) = law else { continue };
-        if law.slope == 0.0 {
-            notes.push(format!("{subject} seems not to grow with the data"));
-        }
     }
     if let Some(bound) = runs.unseen_memory() {
         notes.push(format!(

@@ -211,6 +211,13 @@ impl<'a> Runs<'a> {
             .max_by(f64::total_cmp)
     }
 
+    /// The largest share of the data over the smallest; 1 without a run.
+    pub(super) fn span(&self) -> f64 {
+        let shares = || self.entered.iter().map(|run| run.data_share());
+        let ends = shares().reduce(f64::max).zip(shares().reduce(f64::min));
+        ends.map_or(1.0, |(largest, smallest)| largest / smallest)
+    }
+
     pub(super) fn largest_share(&self) -> Option<f64> {
         self.entered
             .iter()

@@ -488,6 +488,22 @@ fn a_forecast_is_rough_far_from_the_full_run_and_farther_where_much_is_fixed() {
 }
 
 #[test]
+fn a_time_that_stays_the_same_over_ten_times_the_data_is_asked_about() {
+    let notes = |percents: [f64; 4]| {
+        let flat = percents.map(|percent| run(percent, 20.0));
+        forecast_of(&flat).notes.remove(0)
+    };
+    assert_eq!(
+        notes([1.0, 5.0, 20.0, 50.0]),
+        "time seems not to grow with the data, which were 50 times as many in the largest canary as in the smallest; does the script read its channel?"
+    );
+    assert_eq!(
+        notes([10.0, 20.0, 30.0, 50.0]),
+        "time seems not to grow with the data"
+    );
+}
+
+#[test]
 fn a_percentile_in_place_of_a_mean_is_said() {
     let runs = [1.0, 2.0, 3.0].map(|percent| {
         let mut run = run(percent, 40.0 + percent);
