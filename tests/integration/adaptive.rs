@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Finished, Project};
 
-/// Eighteen runs each of nine workloads: three of 1, 2 and 3 %, two of 5 and 10 %, one of 20 and 50 %, three in full.
+/// Eighteen runs each of twenty-eight workloads: three of 1, 2 and 3 %, two of 5 and 10 %, one of 20 and 50 %, three in full.
 const RUNS: &str = include_str!("../data/training-runs.csv");
 
 /// A project that replays the recorded runs of `job` at 1.20 USD/h, with `more` at the end of its spec.

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use crate::project::{Finished, Project};
 
-/// Eighteen runs each of nine workloads: three of 1, 2 and 3 %, two of 5 and 10 %, one of 20 and 50 %, three in full.
+/// Eighteen runs each of twenty-eight workloads: three of 1, 2 and 3 %, two of 5 and 10 %, one of 20 and 50 %, three in full.
 const RUNS: &str = include_str!("../data/training-runs.csv");
 
 /// Three runs of 1 %, two of 2 %; the second took long.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::github::{FakeGithub, Fault, Files, REPOSITORY, TOKEN};
 use crate::project::{Finished, Project};
 
-/// Recorded runs of nine workloads.
+/// Recorded runs of twenty-eight workloads.
 const RUNS: &str = include_str!("../../data/training-runs.csv");
 
 pub(crate) const NUMBER: u64 = 7;
