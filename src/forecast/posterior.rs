@@ -284,10 +284,11 @@ impl Posterior {
 
     /// The kind of growth that is most probable, and the most probable law of that kind.
     pub(super) fn law(&self) -> Law {
+        let growth_of = |one: &WeighedLaw| one.shape.growth_up_to(self.largest_share);
         let probability = |growth: GrowthKind| -> f64 {
             self.candidates
                 .iter()
-                .filter(|one| one.shape.growth() == growth)
+                .filter(|one| growth_of(one) == growth)
                 .map(|one| one.weight)
                 .sum()
         };
@@ -298,7 +299,7 @@ impl Posterior {
         let of_kind = || {
             self.candidates
                 .iter()
-                .filter(move |one| one.shape.growth() == growth)
+                .filter(move |one| growth_of(one) == growth)
         };
         let best = of_kind()
             .max_by(|a, b| a.weight.total_cmp(&b.weight))
