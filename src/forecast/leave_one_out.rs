@@ -1,8 +1,9 @@
-//! The constants of `prior` on workloads they were not chosen on: each of the nine measured ones is forecast with the
-//! constants whose intervals score best on the other eight.
+//! The constants of `prior` on workloads they were not chosen on: each of the measured ones is forecast with the constants
+//! whose intervals score best on all others.
 //!
-//! `cargo nextest run leave_one_out --no-capture` prints the tables of `docs/forecasting.md`.
+//! `cargo nextest run leave_one_out --run-ignored all --no-capture` prints the tables of `docs/forecasting.md`, in minutes.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use comparison::adaptive::adaptive;
@@ -10,7 +11,7 @@ use comparison::score::{Scored, largest, mean, median};
 use comparison::workload::{self, Workload};
 
 use super::law::FamilyWeights;
-use super::posterior::Prior;
+use super::posterior::{LowerBound, Prior};
 use super::runs::Runs;
 use super::{Estimate, Predictive, points, prior, seconds};
 use crate::measurement::Measurement;
@@ -26,14 +27,17 @@ mod comparison;
 
 const MEASURED: &str = include_str!("../../tests/data/training-runs.csv");
 
-/// Designs that count in the choice of constants; the first two are scored on the workload left out.
-const DESIGNS: [&str; 4] = [
+/// Kinds of canaries; the first two are shown.
+const DESIGNS: [&str; 5] = [
     "adaptive",
     "nine at 1-3%",
-    "1% twice, 20%",
-    "2%, 10% twice, 50%",
+    "adaptive, 0.7 times the seconds",
+    "adaptive, 1.4 times the seconds",
+    "adaptive, twice the seconds",
 ];
-const SCORED_DESIGNS: usize = 2;
+const SHOWN_DESIGNS: usize = 2;
+/// The designs whose scores choose the constants. One budget alone says little: a few seconds more or less are other canaries.
+const CHOOSING_DESIGNS: [usize; 4] = [0, 2, 3, 4];
 
 /// One workload: the canaries of each design, and the full runs.
 struct Case {
@@ -42,71 +46,52 @@ struct Case {
     full: Vec<Measurement>,
 }
 
-/// What is forecast, and what is tried in place of its constants.
-struct Subject {
-    name: &'static str,
-    shipped: Prior,
-    candidates: Vec<Prior>,
-    value: fn(&Measurement) -> Option<f64>,
-}
-
 fn cases() -> Vec<Case> {
     let recorded = workload::read(MEASURED).unwrap();
     recorded.workloads.iter().map(Case::of).collect()
 }
 
+fn measurements(runs: &[workload::Run]) -> Vec<Measurement> {
+    runs.iter().map(|run| run.measurement.clone()).collect()
+}
+
 impl Case {
     fn of(workload: &Workload) -> Self {
-        let at = |sizes: &[(f64, usize)]| -> Vec<Measurement> {
-            sizes
-                .iter()
-                .flat_map(|(fraction, count)| {
-                    let is_here =
-                        move |run: &&Measurement| (run.fraction.0 - fraction).abs() < 1e-9;
-                    let runs = workload.partial.iter().map(|run| &run.measurement);
-                    runs.filter(is_here).take(*count).cloned()
-                })
-                .collect()
-        };
+        let seconds = workload.canary_seconds();
         Self {
             name: workload.name.clone(),
             designs: [
-                adaptive(workload, workload.canary_seconds()).canaries,
-                at(&[(0.01, 3), (0.02, 3), (0.03, 3)]),
-                at(&[(0.01, 2), (0.2, 1)]),
-                at(&[(0.02, 1), (0.1, 2), (0.5, 1)]),
+                adaptive(workload, seconds).canaries,
+                measurements(&workload.canaries),
+                adaptive(workload, 0.7 * seconds).canaries,
+                adaptive(workload, 1.4 * seconds).canaries,
+                adaptive(workload, 2.0 * seconds).canaries,
             ],
-            full: workload
-                .full
-                .iter()
-                .map(|run| run.measurement.clone())
-                .collect(),
+            full: measurements(&workload.full),
         }
     }
 
-    fn forecast(&self, design: usize, subject: &Subject, prior: &Prior) -> Predictive {
+    /// `None` if too few of the canaries completed, which no prior changes.
+    fn forecast(&self, design: usize, subject: &Subject, prior: &Prior) -> Option<Predictive> {
         let runs = Runs::choose(&self.designs[design]);
-        let points = runs.measured(subject.value).unwrap();
-        let posterior = points::weigh(&points, subject.name, prior, runs.fewest).unwrap();
-        posterior.predict_at(1.0, 1.0)
+        let points = runs.measured(subject.value).ok()?;
+        let posterior = points::weigh(&points, subject.name, prior, runs.fewest).ok()?;
+        let bounds = (subject.bounds)(&runs);
+        Some(posterior.given_at_least(&bounds).predict_at(1.0, 1.0))
     }
 
-    fn full_values(&self, subject: &Subject) -> Vec<f64> {
-        self.full.iter().filter_map(subject.value).collect()
-    }
-
-    fn fit(&self, design: usize, subject: &Subject, prior: &Prior) -> Fit {
-        let predictive = self.forecast(design, subject, prior);
-        let values = self.full_values(subject);
+    fn fit(&self, design: usize, subject: &Subject, prior: &Prior) -> Option<Fit> {
+        let predictive = self.forecast(design, subject, prior)?;
+        let values: Vec<f64> = self.full.iter().filter_map(subject.value).collect();
         let densities: Vec<f64> = values
             .iter()
             .map(|value| log_density(&predictive, *value))
             .collect();
-        Fit {
+        Some(Fit {
             // The mean: the full runs are of one machine and not independent.
             log_density: mean(&densities),
             scored: Scored::of(&Estimate::of(&predictive, Fraction(0.95)), &values),
-        }
+        })
     }
 }
 
@@ -129,81 +114,138 @@ fn log_density(predictive: &Predictive, value: f64) -> f64 {
     (between / (2.0 * STEP)).max(f64::MIN_POSITIVE).ln()
 }
 
-/// What is tried in place of a constant: the shipped value times each of these.
-const NOISES: [f64; 3] = [0.7, 1.0, 1.5];
-const DRIFTS: [f64; 3] = [0.7, 1.0, 1.4];
-const LINEARS: [f64; 3] = [0.5, 1.0, 2.0];
+/// For each case, in parallel: this is most of the tests' time.
+fn of_each<T: Send>(cases: &[Case], figure: impl Fn(&Case) -> T + Sync) -> Vec<T> {
+    let figure = &figure;
+    std::thread::scope(|scope| {
+        let start = |case| scope.spawn(move || figure(case));
+        let threads: Vec<_> = cases.iter().map(start).collect();
+        let results = threads.into_iter().map(|thread| thread.join().unwrap());
+        results.collect()
+    })
+}
+
+/// What is forecast.
+struct Subject {
+    name: &'static str,
+    shipped: Prior,
+    /// What is tried in place of the constants of [`CONSTANTS`].
+    levels: [[f64; 3]; CONSTANTS.len()],
+    value: fn(&Measurement) -> Option<f64>,
+    bounds: fn(&Runs) -> Vec<LowerBound>,
+}
+
+type Constant = (&'static str, fn(&mut Prior) -> &mut f64);
+
+const CONSTANTS: [Constant; 4] = [
+    ("noise", |prior| &mut prior.noise),
+    ("freedom", |prior| &mut prior.noise_degrees_of_freedom),
+    ("fixed", |prior| &mut prior.fixed_logit_deviation),
+    ("drift", |prior| &mut prior.exponent_drift),
+];
+
+/// The fifth constant, one for time and memory: the weight of growth that stops at a cap, as a multiple of the shipped one. Few
+/// workloads show it, and left out they would leave nobody to learn it from but those of the other quantity.
+const CAPPED: [f64; 4] = [0.0, 0.3, 1.0, 2.0];
+
+/// Which level of each constant, and of the weight of a cap.
+type Levels = ([usize; CONSTANTS.len()], usize);
+
+const TIME: Subject = Subject {
+    name: "time",
+    shipped: prior::TIME,
+    levels: [
+        [0.05, 0.06, 0.08],
+        [6.0, 3.0, 2.0],
+        [3.0, 2.5, 2.0],
+        [0.08, 0.06, 0.11],
+    ],
+    value: |run| seconds(run.time()),
+    bounds: |runs| runs.lower_bounds(),
+};
+
+const MEMORY: Subject = Subject {
+    name: "memory",
+    shipped: prior::MEMORY,
+    levels: [
+        [0.015, 0.02, 0.01],
+        [2.0, 3.0, 5.0],
+        [3.0, 2.5, 2.0],
+        [0.13, 0.1, 0.07],
+    ],
+    value: |run| Some(run.usage.memory.as_ref()?.bytes?.as_f64()),
+    bounds: |_| Vec::new(),
+};
 
 impl Subject {
-    fn of(name: &'static str, shipped: Prior, value: fn(&Measurement) -> Option<f64>) -> Self {
-        let mut candidates = Vec::new();
-        for noise in NOISES.map(|times| times * shipped.noise) {
-            for exponent_drift in DRIFTS.map(|times| times * shipped.exponent_drift) {
-                for linear in LINEARS.map(|times| times * shipped.laws.linear) {
-                    candidates.push(Prior {
-                        noise,
-                        exponent_drift,
-                        laws: FamilyWeights {
-                            linear,
-                            ..shipped.laws
-                        },
-                        ..shipped
-                    });
+    fn prior(&self, (levels, capped): Levels) -> Prior {
+        let mut prior = self.shipped;
+        prior.laws.capped *= CAPPED[capped];
+        for (((_, constant), of_constant), level) in CONSTANTS.iter().zip(self.levels).zip(levels) {
+            *constant(&mut prior) = of_constant[level];
+        }
+        prior
+    }
+}
+
+/// The interval scores of one subject, computed when asked for.
+struct Scores<'a> {
+    cases: &'a [Case],
+    subject: &'a Subject,
+    known: HashMap<Levels, Vec<f64>>,
+}
+
+impl Scores<'_> {
+    /// The sum over the cases other than `left_out`, and over the designs that choose.
+    fn of_others(&mut self, levels: Levels, left_out: usize) -> f64 {
+        let (cases, subject) = (self.cases, self.subject);
+        let scores = self.known.entry(levels).or_insert_with(|| {
+            let prior = subject.prior(levels);
+            of_each(cases, |case| {
+                let fits = CHOOSING_DESIGNS.map(|design| case.fit(design, subject, &prior));
+                let scores = fits.iter().flatten().map(|fit| fit.scored.mean_score());
+                scores.sum()
+            })
+        });
+        let others = scores
+            .iter()
+            .enumerate()
+            .filter(|(case, _)| *case != left_out);
+        others.map(|(_, score)| score).sum()
+    }
+
+    /// From the first level of each constant, one constant at a time to its best level until none is better; and its score.
+    fn descend(&mut self, capped: usize, left_out: usize) -> ([usize; CONSTANTS.len()], f64) {
+        let mut best = [0; CONSTANTS.len()];
+        let mut least = self.of_others((best, capped), left_out);
+        loop {
+            let before = least;
+            for constant in 0..CONSTANTS.len() {
+                for level in 0..self.subject.levels[constant].len() {
+                    let mut other = best;
+                    other[constant] = level;
+                    let score = self.of_others((other, capped), left_out);
+                    if score < least {
+                        (best, least) = (other, score);
+                    }
                 }
             }
-        }
-        Self {
-            name,
-            shipped,
-            candidates,
-            value,
+            if least == before {
+                return (best, least);
+            }
         }
     }
 }
 
-fn time() -> Subject {
-    Subject::of("time", prior::TIME, |run| seconds(run.time()))
-}
-
-fn memory() -> Subject {
-    Subject::of("memory", prior::MEMORY, |run| {
-        Some(run.usage.memory.as_ref()?.bytes?.as_f64())
-    })
-}
-
-/// For each case, the interval score under each candidate, summed over the designs; smaller is better.
-fn interval_scores(cases: &[Case], subject: &Subject) -> Vec<Vec<f64>> {
-    let under = |case: &Case, prior: &Prior| -> f64 {
-        (0..DESIGNS.len())
-            .map(|design| mean(&case.fit(design, subject, prior).scored.scores))
-            .sum()
-    };
-    let of_case = |case: &Case| -> Vec<f64> {
-        let candidates = subject.candidates.iter();
-        candidates.map(|prior| under(case, prior)).collect()
-    };
-    // A thread for each workload: this is most of the test's time.
-    std::thread::scope(|scope| {
-        let start = |case| scope.spawn(move || of_case(case));
-        let threads: Vec<_> = cases.iter().map(start).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
-    })
-}
-
-/// The candidate that scores best on the cases other than `left_out`.
-fn best<'a>(scores: &[Vec<f64>], left_out: Option<usize>, subject: &'a Subject) -> &'a Prior {
-    let of_others = |candidate: usize| -> f64 {
-        let others = scores
-            .iter()
-            .enumerate()
-            .filter(|(case, _)| Some(*case) != left_out);
-        others.map(|(_, of_case)| of_case[candidate]).sum()
-    };
-    let best = (0..subject.candidates.len()).min_by(|a, b| of_others(*a).total_cmp(&of_others(*b)));
-    &subject.candidates[best.unwrap()]
+/// The constants of time and memory that score best on the cases other than `left_out`.
+fn best(scores: &mut [Scores; 2], left_out: usize) -> [Levels; 2] {
+    let tried = (0..CAPPED.len()).map(|capped| {
+        let found = scores.each_mut().map(|of| of.descend(capped, left_out));
+        let total: f64 = found.iter().map(|(_, score)| score).sum();
+        (total, found.map(|(levels, _)| (levels, capped)))
+    });
+    let best = tried.min_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.unwrap().1
 }
 
 /// The figures of one method over the workloads.
@@ -213,12 +255,14 @@ struct Sum {
     max: f64,
     coverage: f64,
     ratio: f64,
+    score: f64,
 }
 
 impl Sum {
     fn of(scored: &[Scored]) -> Self {
         let errors: Vec<f64> = scored.iter().map(|one| one.log_error.abs()).collect();
         let ratios: Vec<f64> = scored.iter().map(|one| one.ratio).collect();
+        let scores: Vec<f64> = scored.iter().map(Scored::mean_score).collect();
         let inside: usize = scored.iter().map(|one| one.inside).sum();
         let runs: usize = scored.iter().map(|one| one.scores.len()).sum();
         Self {
@@ -227,114 +271,142 @@ impl Sum {
             max: largest(&errors),
             coverage: count_as_float(inside) / count_as_float(runs),
             ratio: median(&ratios),
+            score: mean(&scores),
         }
     }
 
     fn text(&self) -> String {
         format!(
-            "{:>6.3} {:>6.3} {:>6.3} {:>6.0}% {:>6.2}",
+            "{:>6.3} {:>6.3} {:>6.3} {:>6.0}% {:>6.2} {:>6.2}",
             self.median,
             self.mean,
             self.max,
             100.0 * self.coverage,
-            self.ratio
+            self.ratio,
+            self.score
         )
     }
 }
 
-/// The table of one subject, and the figures of the scored designs on workloads left out.
-fn leave_one_out(cases: &[Case], subject: &Subject) -> (String, [Sum; SCORED_DESIGNS]) {
-    let scores = interval_scores(cases, subject);
-    let mut text = format!(
-        "\n{}: ln(forecast / full) with the shipped constants and with those of the other eight, inside, upper/lower\n\n\
-         {:<16} {:>7} {:>7} {:>7} | {:<27} | {}\n",
-        subject.name, "left out", "noise", "drift", "linear", DESIGNS[0], DESIGNS[1]
-    );
-    let mut left_out: [Vec<Scored>; SCORED_DESIGNS] = Default::default();
-    let mut shipped: [Vec<Scored>; SCORED_DESIGNS] = Default::default();
-    for (index, case) in cases.iter().enumerate() {
-        let prior = best(&scores, Some(index), subject);
-        let _ = write!(text, "{:<16} {}", case.name, constants(prior));
-        for design in 0..SCORED_DESIGNS {
-            let before = case.fit(design, subject, &subject.shipped).scored;
-            let scored = case.fit(design, subject, prior).scored;
-            let _ = write!(
-                text,
-                " | {:>+6.2} {:>+6.2}  {}/{} {:>8.2}",
-                before.log_error,
-                scored.log_error,
-                scored.inside,
-                scored.scores.len(),
-                scored.ratio
-            );
-            shipped[design].push(before);
-            left_out[design].push(scored);
-        }
-        text.push('\n');
-    }
-    let _ = writeln!(
-        text,
-        "{:<16} {}",
-        "(none)",
-        constants(best(&scores, None, subject))
-    );
-    let _ = writeln!(
-        text,
-        "{:<16} {}\n",
-        "(shipped)",
-        constants(&subject.shipped)
-    );
-    let _ = writeln!(
-        text,
-        "{:<29} {:>6} {:>6} {:>6} {:>7} {:>6}",
-        "", "median", "mean", "max", "inside", "u/l"
-    );
-    let left_out = left_out.map(|scored| Sum::of(&scored));
-    for design in 0..SCORED_DESIGNS {
-        let _ = writeln!(
-            text,
-            "{:<18} {:<10} {}",
-            DESIGNS[design],
-            "shipped",
-            Sum::of(&shipped[design]).text()
-        );
-        let _ = writeln!(
-            text,
-            "{:<18} {:<10} {}",
-            DESIGNS[design],
-            "left out",
-            left_out[design].text()
-        );
-    }
-    (text, left_out)
-}
-
-fn constants(prior: &Prior) -> String {
+fn shown(scored: &Scored) -> String {
     format!(
-        "{:>7.3} {:>7.3} {:>7.2}",
-        prior.noise, prior.exponent_drift, prior.laws.linear
+        " | {:>+6.2} {}/{} {:>7.2} {:>6.2}",
+        scored.log_error,
+        scored.inside,
+        scored.scores.len(),
+        scored.ratio,
+        scored.mean_score()
     )
 }
 
+fn constants(prior: &Prior) -> String {
+    let mut prior = *prior;
+    let mut text = format!("{:>6.3}", prior.laws.capped);
+    for (_, constant) in CONSTANTS {
+        let _ = write!(text, " {:>7.3}", constant(&mut prior));
+    }
+    text
+}
+
+/// The table of one subject, `priors` being those for each case; and the sums over the shown designs.
+fn table(cases: &[Case], subject: &Subject, priors: &[Prior]) -> (String, [Sum; SHOWN_DESIGNS]) {
+    let names: String = CONSTANTS
+        .iter()
+        .map(|(name, _)| format!(" {name:>7}"))
+        .collect();
+    let mut text = format!(
+        "\n{}, each forecast with the constants of the others: error, inside, upper/lower, score\n\n{:<16} {:>6}{names} | {:<25} | {}\n",
+        subject.name, "left out", "capped", DESIGNS[0], DESIGNS[1]
+    );
+    let mut all: [Vec<Scored>; SHOWN_DESIGNS] = Default::default();
+    for (case, prior) in cases.iter().zip(priors) {
+        let _ = write!(text, "{:<16} {}", case.name, constants(prior));
+        for (design, all) in all.iter_mut().enumerate() {
+            let scored = case.fit(design, subject, prior).unwrap().scored;
+            text.push_str(&shown(&scored));
+            all.push(scored);
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "{:<16} {}", "(shipped)", constants(&subject.shipped));
+    (text, all.map(|scored| Sum::of(&scored)))
+}
+
+/// The sums over the shown designs.
+fn sums(cases: &[Case], subject: &Subject, prior: &Prior) -> [Sum; SHOWN_DESIGNS] {
+    let fits = of_each(cases, |case| {
+        std::array::from_fn::<_, SHOWN_DESIGNS, _>(|design| {
+            case.fit(design, subject, prior).unwrap().scored
+        })
+    });
+    std::array::from_fn(|design| {
+        let scored: Vec<Scored> = fits.iter().map(|fit| fit[design].clone()).collect();
+        Sum::of(&scored)
+    })
+}
+
 #[test]
+#[ignore = "takes minutes; prints the tables of docs/forecasting.md"]
 fn each_workload_is_forecast_well_by_what_the_others_teach() {
     let cases = cases();
-    for subject in [time(), memory()] {
-        let (text, [adaptive, fixed]) = leave_one_out(&cases, &subject);
+    let mut scores = [&TIME, &MEMORY].map(|subject| Scores {
+        cases: &cases,
+        subject,
+        known: HashMap::new(),
+    });
+    let chosen: Vec<[Levels; 2]> = (0..cases.len())
+        .map(|left_out| best(&mut scores, left_out))
+        .collect();
+    for (index, (subject, most)) in [(&TIME, 1.3), (&MEMORY, 0.8)].into_iter().enumerate() {
+        let priors: Vec<Prior> = chosen
+            .iter()
+            .map(|levels| subject.prior(levels[index]))
+            .collect();
+        let (mut text, left_out) = table(&cases, subject, &priors);
+        let _ = writeln!(
+            text,
+            "\n{:<29} {:>6} {:>6} {:>6} {:>7} {:>6} {:>6}",
+            "", "median", "mean", "max", "inside", "u/l", "score"
+        );
+        let shipped = sums(&cases, subject, &subject.shipped);
+        for design in 0..SHOWN_DESIGNS {
+            for (name, sums) in [("shipped", &shipped), ("left out", &left_out)] {
+                let _ = writeln!(
+                    text,
+                    "{:<18} {name:<10} {}",
+                    DESIGNS[design],
+                    sums[design].text()
+                );
+            }
+        }
         println!("{text}");
-        // Looser than what is found. The errors pass these bounds where canaries stay small or the law is one line, the
-        // coverage where the interval forgets its distance. One workload of nine outside is 89 %, two are 78 %.
-        assert!(adaptive.median <= 0.1 && adaptive.mean <= 0.15, "{text}");
         assert!(
-            adaptive.coverage >= 0.75 && fixed.coverage >= 0.75,
+            left_out[0].score <= most && left_out[0].coverage >= 0.85,
             "{text}"
         );
     }
 }
 
+/// Looser than what is found. The errors pass these bounds where canaries stay small or the law is one line, the coverage where
+/// the interval forgets its distance, the score where a cap beyond the largest canary is excluded.
+#[test]
+fn the_measured_workloads_are_forecast_well() {
+    let cases = cases();
+    for subject in [TIME, MEMORY] {
+        let [adaptive, fixed] = sums(&cases, &subject, &subject.shipped);
+        let text = format!("{}: {} and {}", subject.name, adaptive.text(), fixed.text());
+        assert!(adaptive.median <= 0.12 && adaptive.mean <= 0.25, "{text}");
+        assert!(
+            adaptive.coverage >= 0.85 && fixed.coverage >= 0.75,
+            "{text}"
+        );
+        assert!(adaptive.score <= 1.3, "{text}");
+    }
+}
+
 type Kind = (&'static str, fn(&mut FamilyWeights) -> &mut f64);
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     ("near linear", |laws| &mut laws.near_linear),
     ("power", |laws| &mut laws.power),
     ("linear-quadratic", |laws| &mut laws.linear_quadratic),
@@ -342,38 +414,46 @@ const KINDS: [Kind; 7] = [
     ("plateau", |laws| &mut laws.plateau),
     ("hinge", |laws| &mut laws.hinge),
     ("constant", |laws| &mut laws.constant),
+    ("capped", |laws| &mut laws.capped),
 ];
 
-/// The mean log density of each case and the mean size of all errors, over the scored designs.
+/// The mean log density of each case and the mean size of all errors, over the shown designs.
 fn fit_of(cases: &[Case], subject: &Subject, prior: &Prior) -> (Vec<f64>, f64) {
-    let mut errors = Vec::new();
-    let mut density = |case: &Case| {
-        let fits = [0, 1].map(|design| case.fit(design, subject, prior));
-        errors.extend(fits.iter().map(|fit| fit.scored.log_error.abs()));
-        mean(&fits.map(|fit| fit.log_density))
-    };
-    (cases.iter().map(&mut density).collect(), mean(&errors))
+    let of_cases = of_each(cases, |case| {
+        let fits = [0, 1].map(|design| case.fit(design, subject, prior).unwrap());
+        (
+            mean(&fits.each_ref().map(|fit| fit.log_density)),
+            mean(&fits.map(|fit| fit.scored.log_error.abs())),
+        )
+    });
+    let (densities, errors): (Vec<f64>, Vec<f64>) = of_cases.into_iter().unzip();
+    (densities, mean(&errors))
 }
 
 #[test]
+#[ignore = "takes minutes; prints the tables of docs/forecasting.md"]
 fn the_family_forecasts_better_than_a_line() {
     let cases = cases();
-    for subject in [time(), memory()] {
+    for subject in [TIME, MEMORY] {
         let (densities, error) = fit_of(&cases, &subject, &subject.shipped);
+        let [adaptive, fixed] = sums(&cases, &subject, &subject.shipped);
         println!(
-            "\n{}: change of log density and of error without",
+            "\n{}: change of log density, of error, of score (adaptive, nine) without",
             subject.name
         );
         let show = |name: &str, prior: &Prior| {
             let (others, other_error) = fit_of(&cases, &subject, prior);
+            let [other_adaptive, other_fixed] = sums(&cases, &subject, prior);
             let changes: Vec<f64> = others.iter().zip(&densities).map(|(a, b)| a - b).collect();
             let most = (0..changes.len())
                 .max_by(|a, b| changes[*a].abs().total_cmp(&changes[*b].abs()))
                 .unwrap();
             println!(
-                "  {name:<17} {:+.3} {:+.3}   most in {} ({:+.2})",
+                "  {name:<17} {:+.3} {:+.3} {:+.3} {:+.3}   most in {} ({:+.2})",
                 mean(&changes),
                 other_error - error,
+                other_adaptive.score - adaptive.score,
+                other_fixed.score - fixed.score,
                 cases[most].name,
                 changes[most]
             );
@@ -386,7 +466,7 @@ fn the_family_forecasts_better_than_a_line() {
             *weight(&mut line.laws) = 0.0;
             show(name, &prior);
         }
-        // A mean of 0.2 over 18 forecasts is a factor of 36 in their likelihood.
-        assert!(show("all of them", &line) < -0.2, "{}", subject.name);
+        // A mean of 0.1 over 56 forecasts is a factor of 270 in their likelihood.
+        assert!(show("all of them", &line) < -0.1, "{}", subject.name);
     }
 }
