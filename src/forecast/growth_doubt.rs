@@ -1,6 +1,6 @@
 //! Whether the canaries show growth that the weighed laws cannot answer for.
 //!
-//! No law of the family grows faster than the square of the data (`law`), but for a hinge. Of a quantity that does, the
+//! No law of the family goes on faster than the square of the data (`law`), but for a hinge. Of a quantity that does, the
 //! interval lies too low and is too sure, however the laws are weighed. Three signs are looked for:
 //!
 //! - **faster than any law**: the canaries' own exponent is above 2;
