@@ -108,16 +108,15 @@ pub(super) struct FamilyWeights {
     pub(super) capped: f64,
 }
 
-/// Exponents about 1, more of them above it: n log n, and caches that serve less of the data the larger it is. A line through two
-/// small sizes falls short of the full run of most measured workloads, in processor seconds too.
-const NEAR_LINEAR: [f64; 6] = [0.9, 0.95, 1.05, 1.1, 1.15, 1.2];
+/// Exponents about 1: caches, swapping, n log n over a decade.
+const NEAR_LINEAR: [f64; 6] = [0.85, 0.9, 0.95, 1.05, 1.1, 1.15];
 /// Exponents away from 1.
 const POWERS: [f64; 6] = [0.5, 0.7, 1.3, 1.5, 1.75, 2.0];
 const QUADRATIC_PARTS: [f64; 4] = [0.1, 0.3, 0.6, 0.9];
 const HALF_SATURATIONS: [f64; 5] = [0.02, 0.05, 0.1, 0.3, 1.0];
 const PLATEAUS: [f64; 6] = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5];
 const HINGES: [f64; 4] = [0.03, 0.07, 0.15, 0.3];
-/// Exponents below a cap, and the caps. Growth below a cap beyond the largest canary cannot be told from growth without one.
+/// Exponents below a cap. Up to a cap beyond the largest canary, growth looks like growth without one.
 const CAPPED_EXPONENTS: [f64; 2] = [2.0, 3.0];
 const CAPS: [f64; 5] = [0.05, 0.1, 0.2, 0.35, 0.6];
 

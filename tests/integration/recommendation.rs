@@ -66,7 +66,7 @@ fn the_cheapest_and_the_fastest_within_budget_are_named() {
     assert_eq!(found["certainty"], 0.95);
     assert!(found.get("cheapest_ties").is_none());
     forecast(&two_machines(), "{time: 3h}", "markdown").reported(
-        "**What would fit.** Cheapest: `local` (1.50 USD). Fastest: `2x local` (59m 58s).",
+        "**What would fit.** Cheapest: `local` (1.50 USD). Fastest: `2x local` (59m 57s).",
     );
 }
 

@@ -144,7 +144,7 @@ fn read(
     }
 }
 
-/// Never shown: whoever asked is gone.
+/// Never shown: the request was dropped.
 fn given_up() -> BackendError {
     BackendError::new("the data were not read completely", "start the gate again")
 }

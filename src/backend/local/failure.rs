@@ -1,4 +1,4 @@
-//! How a host's process ended, in the words of a measurement. A failure of the training code is told apart from ours.
+//! How a host's process ended, in the words of a measurement. A failure of the training code is another outcome than a failure of the gate.
 
 use crate::measurement::Outcome;
 use crate::probe::Ending;

@@ -181,7 +181,7 @@ impl SagemakerBackend {
         }
     }
 
-    /// Looks for credentials again: whoever signed in again changed a file.
+    /// Reads the credentials again: a new sign-in has changed their file.
     pub(super) async fn renew(&self) {
         let region = self.aws.borrow().region.clone();
         // The variables that were looked at before have not changed.

@@ -231,7 +231,8 @@ fn a_law_without_noise_is_recovered_and_named() {
     for (value, growth, within) in [
         ((|x| 20.0 + 1000.0 * x) as fn(f64) -> f64, "linear", 0.02),
         (|x| 1000.0 * x, "linear", 0.02),
-        (|x| 20.0 + 500.0 * x.sqrt(), "less than linear", 0.07),
+        (|x| 20.0 + 5000.0 * x * x, "more than linear", 0.05),
+        (|x| 20.0 + 500.0 * x.sqrt(), "less than linear", 0.05),
         (|_| 50.0, "constant", 0.03),
     ] {
         let mut exact = at(&shares, value);
@@ -252,18 +253,6 @@ fn a_law_without_noise_is_recovered_and_named() {
         assert!(near(median, value(1.0), within), "{growth}: {median}");
         assert!(near(law.at(1.0), value(1.0), 2.0 * within), "{law:?}");
     }
-}
-
-/// A square of which next to nothing is fixed: that it stops beyond 30 % is as likely, and the point lies between.
-#[test]
-fn a_square_is_recovered_up_to_a_cap_that_may_lie_beyond() {
-    let square = |x: f64| 20.0 + 5000.0 * x * x;
-    let posterior = Posterior::fit(&at(&[0.01, 0.03, 0.1, 0.3], square), &TIME);
-    assert_eq!(posterior.law().name, "more than linear");
-    let full = posterior.predict_at(1.0, 1.0);
-    assert!(full.quantile(0.05) < 1.5 * square(0.3));
-    assert!(full.median() > 0.3 * square(1.0), "{}", full.median());
-    assert!(full.quantile(0.95) > square(1.0));
 }
 
 /// With noise of a millionth the posterior over u is a needle that a plain grid would miss.
@@ -365,7 +354,7 @@ fn one_odd_run_of_nine_moves_the_median_little() {
         let mut odd = nine.clone();
         odd[index].value *= 2.0;
         let moved = (fit(&odd) / before).ln().abs();
-        assert!(moved < 0.2, "{index}: {moved}");
+        assert!(moved < 0.15, "{index}: {moved}");
     }
 }
 
@@ -387,7 +376,7 @@ fn a_full_run_among_the_canaries_leaves_only_noise() {
     let posterior = Posterior::fit(&at(&[0.1, 0.5, 1.0], |x| 40.0 + 7160.0 * x), &TIME);
     let full = posterior.predict_at(1.0, 1.0);
     assert!(near(full.median(), 7200.0, 0.02));
-    assert!(full.quantile(0.95) / full.quantile(0.05) < 1.3);
+    assert!(full.quantile(0.95) / full.quantile(0.05) < 1.25);
 }
 
 #[test]
