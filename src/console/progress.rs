@@ -54,10 +54,11 @@ impl Progress {
             [run] if run.is_full() => "full run",
             _ => "canary",
         };
+        let count = earlier.runs + runs.len() + earlier.to_come;
         let title = printable(&format!("{} on {instance}  {noun}", job.name));
         let all = match &self.shown {
             Shown::Bars(bars) => {
-                let bar = bars.add(ProgressBar::new(runs.len() as u64));
+                let bar = bars.add(ProgressBar::new(count as u64));
                 bar.set_style(style(if earlier.is_open {
                     "  {prefix} {pos}  {elapsed}  {msg}"
                 } else {
@@ -73,7 +74,7 @@ impl Progress {
         Canaries {
             progress: self,
             title,
-            count: (!earlier.is_open).then_some(runs.len()),
+            count: (!earlier.is_open).then_some(count),
             limit: job.canary.spend_limit,
             state: RefCell::new(State {
                 all,
@@ -84,10 +85,13 @@ impl Progress {
     }
 }
 
-/// The canaries that ran before on the same configuration.
+/// The canaries of the same configuration besides those of a batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Earlier {
+    /// That ran before.
     pub(crate) runs: usize,
+    /// That are planned after it.
+    pub(crate) to_come: usize,
     /// Whether the number of canaries to come is unknown.
     pub(crate) is_open: bool,
 }

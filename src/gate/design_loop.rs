@@ -14,7 +14,7 @@ use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::{
     self, Aim, LadderSize, Ledger, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
-    Situation, SpendingRule, StopReason,
+    Share, Situation, SpendingRule, StopReason,
 };
 use crate::spec::{Job, LineOrigin};
 use crate::units::Fraction;
@@ -76,6 +76,7 @@ pub(crate) async fn measure(
     }
     let is_adaptive = plan.is_adaptive();
     let mut money_is_known = true;
+    let beyond = || Err(NotMeasured::BeyondTheShare(job.canary.max_share));
     for alternative in &mut plan.alternatives {
         let Ok(runs) = &alternative.runs else {
             continue;
@@ -84,10 +85,17 @@ pub(crate) async fn measure(
             alternative.runs = Err(NotMeasured::CouldNotRun);
             continue;
         }
+        if !design.has_room_for(&alternative.instance, runs) {
+            alternative.runs = beyond();
+            continue;
+        }
         let before = design.measurements.len();
         match design.run(&alternative.instance, runs, runner).await {
             Some(StopReason::TooExpensive) if design.measurements.len() == before => {
                 alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
+            }
+            Some(StopReason::BeyondTheShare) if design.measurements.len() == before => {
+                alternative.runs = beyond();
             }
             _ if design.broke_off.is_none() => {}
             _ => {
@@ -137,7 +145,8 @@ impl DesignLoop<'_> {
         }
     }
 
-    /// The fixed design: every run that fits into the spend limit.
+    /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as
+    /// far as they fit into the spend limit.
     async fn run_all(
         &mut self,
         instance: &InstanceConfiguration,
@@ -145,13 +154,49 @@ impl DesignLoop<'_> {
         runner: &mut Runner<'_>,
     ) {
         let offer = self.offer(instance);
-        let earlier = Earlier::default();
-        let ran = self.run_canaries(runner, runs, &offer, earlier).await;
+        let (fewest, more) = runs.split_at(plan::fewest(runs));
+        self.run_batch(fewest, more.len(), &offer, runner).await;
+        let is_complete = self.on(instance).iter().all(Measurement::is_completed);
+        if more.is_empty() || !is_complete || self.broke_off.is_some() {
+            return;
+        }
+        let fitting = self.with_share(|share| share.fitting(more, &offer));
+        if fitting < more.len() {
+            self.notes.push(format!(
+                "{} of {} canaries on {instance} were not run: with them all canaries would take more than canary.max_share ({}) of the full run.",
+                more.len() - fitting,
+                runs.len(),
+                self.input.job.canary.max_share,
+            ));
+        }
+        self.run_batch(&more[..fitting], 0, &offer, runner).await;
+    }
+
+    /// Runs some canaries of the fixed design on one configuration; `to_come` more are planned after them.
+    async fn run_batch(
+        &mut self,
+        runs: &[CanaryRun],
+        to_come: usize,
+        offer: &Offer,
+        runner: &mut Runner<'_>,
+    ) {
+        let Some(instance) = runs.first().map(|run| &run.instance) else {
+            return;
+        };
+        if runner.cancellation.is_cancelled() {
+            return;
+        }
+        let earlier = Earlier {
+            runs: self.on(instance).len(),
+            to_come,
+            is_open: false,
+        };
+        let ran = self.run_canaries(runner, runs, offer, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {instance} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
                 ran.too_expensive,
-                runs.len(),
+                to_come + runs.len(),
             ));
         }
         self.keep(ran, runner);
@@ -193,7 +238,7 @@ impl DesignLoop<'_> {
                 spent,
                 max_runtime: self.input.job.canary.max_runtime,
                 aim: self.aim(&offer, &here),
-                spending: SpendingRule::UpToAFullRun,
+                spending: self.spending(instance, &offer),
             });
             let (rung, limit) = match next {
                 Next::Run { rung, limit } => (rung, limit),
@@ -209,6 +254,7 @@ impl DesignLoop<'_> {
             );
             let earlier = Earlier {
                 runs: here.len(),
+                to_come: 0,
                 is_open: true,
             };
             let ran = self.run_canaries(runner, &[run], &offer, earlier).await;
@@ -217,6 +263,35 @@ impl DesignLoop<'_> {
                 return None;
             }
         }
+    }
+
+    /// On `instance` by its own full run; alternatives share what is left of it.
+    fn spending(&self, instance: &InstanceConfiguration, offer: &Offer) -> SpendingRule {
+        let job = self.input.job;
+        let by_share = SpendingRule::UpToAShare(job.canary.max_share);
+        if *instance == job.instance {
+            return by_share;
+        }
+        let left = self.with_share(|share| share.seconds_left(offer));
+        left.map_or(by_share, SpendingRule::UpTo)
+    }
+
+    /// Whether an alternative can be measured within `canary.max_share`.
+    fn has_room_for(&self, instance: &InstanceConfiguration, runs: &PlannedRuns) -> bool {
+        let offer = self.offer(instance);
+        self.with_share(|share| match runs {
+            PlannedRuns::Ladder(sizes) => share.has_room_for_the_fewest(sizes, &offer),
+            PlannedRuns::Fixed(runs) => share.fitting(runs, &offer) == runs.len(),
+        })
+    }
+
+    fn with_share<T>(&self, ask: impl FnOnce(&Share<'_>) -> T) -> T {
+        let job = self.input.job;
+        ask(&Share {
+            job,
+            offer: &self.offer(&job.instance),
+            measurements: &self.measurements,
+        })
     }
 
     fn on(&self, instance: &InstanceConfiguration) -> Vec<Measurement> {
@@ -324,7 +399,10 @@ impl DesignLoop<'_> {
                 "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
             ),
             StopReason::NothingHelps => "No more canaries were run: none that is larger or of another size fits into canary.spend_limit and canary.max_runtime.".to_owned(),
-            StopReason::CostlierThanTheFullRun => "No more canaries were run: together they would take longer than the full run seems to.".to_owned(),
+            StopReason::BeyondTheShare => format!(
+                "No more canaries were run: with another one they would take more than canary.max_share ({}) of the full run.",
+                self.input.job.canary.max_share
+            ),
             StopReason::NoTimes => "no canary measured a time, which the adaptive design plans with".to_owned(),
             StopReason::TooExpensive => format!(
                 "the canaries that a forecast needs do not fit into canary.spend_limit ({limit}) and canary.max_runtime ({})",

@@ -2,8 +2,8 @@
 //!
 //! A forecast is narrowed most by a large canary. So the design starts with the smallest rung to learn the fixed time, takes a
 //! second one a little more than half way (on a logarithmic scale) to the largest that seems affordable, then the largest, and
-//! continues with sizes that were not measured yet, as long as all canaries together take less than the full run. It repeats a
-//! size only if a forecast still lacks runs.
+//! continues with sizes that were not measured yet, as long as all canaries together take no more than `canary.max_share` of the
+//! full run. It repeats a size only if a forecast still lacks runs.
 
 mod situation;
 
@@ -11,7 +11,7 @@ pub use situation::has_enough;
 
 use crate::forecast::CanaryTime;
 use crate::measurement::{Measurement, Outcome};
-use crate::units::{Bytes, Fraction, Seconds};
+use crate::units::{Bytes, Fraction, Percent, Seconds};
 
 /// A rung fits if it takes no more than the remaining budget with this probability.
 const LIKELY: f64 = 0.8;
@@ -29,6 +29,11 @@ const STEP_POSITION: f64 = 0.6;
 const RESERVE: f64 = 0.02;
 /// The reserve beside a second run for the runs that are missing if it does not complete, as a multiple of their likely time.
 const KEPT_BESIDES: f64 = 2.0;
+/// Of the share that all canaries may take, for a run that is limited by its data: a second one, since one run does not show how
+/// long the full run is, and one of the fewest where no line is undecided.
+const PART_OF_THE_SHARE: f64 = 0.5;
+/// Where most of the time is fixed, a larger run costs hardly more and shows far more.
+const NEAR_THE_CHEAPEST: f64 = 1.5;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
 pub const NARROW: f64 = 1.5;
 
@@ -73,10 +78,13 @@ pub struct Situation<'a> {
 }
 
 /// How much of the budget may be spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SpendingRule {
-    /// Beyond the fewest runs that a forecast needs, canaries together take no longer than the predicted full run.
-    UpToAFullRun,
+    /// All canaries together take no more than this share of the predicted full run. The fewest runs that a forecast needs are
+    /// made in any case: where none fits, the cheapest.
+    UpToAShare(Percent),
+    /// No run is started that would likely take longer than this, not even of the fewest.
+    UpTo(Seconds),
     /// All of it, to compare designs at equal cost.
     WholeBudget,
 }
@@ -118,8 +126,8 @@ pub enum StopReason {
     Reached(Reached),
     /// Every rung that fits into the budget and the time limit has been run.
     NothingHelps,
-    /// Any further canary would make the canaries take longer than the predicted full run ([`SpendingRule`]).
-    CostlierThanTheFullRun,
+    /// Any further canary would pass what [`SpendingRule`] allows.
+    BeyondTheShare,
     /// No completed canary measured a time, so no further one can be planned.
     NoTimes,
     /// Not even the fewest runs that a forecast needs fit into the budget.
@@ -165,20 +173,16 @@ pub fn next(situation: &Situation) -> Next {
         };
     };
     let room = left - RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
-    let worth = match situation.spending {
-        SpendingRule::UpToAFullRun if enough => {
-            let full_run = time
-                .at(1.0, 1.0)
-                .median()
-                .max(situation.longest_timed_out());
-            full_run - situation.spent.0
-        }
-        SpendingRule::UpToAFullRun | SpendingRule::WholeBudget => f64::INFINITY,
-    };
+    let worth = situation.worth(&time);
     let open: Vec<NextRung> = situation
         .open_rungs()
         .map(|rung| candidate(rung, &time))
         .filter(|one| one.upper <= LIMIT_SHARE * situation.max_runtime.0)
+        .collect();
+    let by_data = situation.limit_of_the_second();
+    let within: Vec<NextRung> = (open.iter())
+        .filter(|one| one.rung.size.share * one.rung.work <= by_data)
+        .copied()
         .collect();
     let chosen = |open: &[NextRung], room: f64| match situation.aim {
         // After a run that timed out, cheap ones come first, to make a forecast possible at all.
@@ -186,7 +190,8 @@ pub fn next(situation: &Situation) -> Next {
             choose_cheapest(situation, open, room)
         }
         Aim::GoOn => choose(situation, open, room),
-        Aim::Reached(_) | Aim::OneSizeFurther(_) => choose_cheapest(situation, open, room),
+        Aim::Reached(_) => choose_cheapest(situation, open, room),
+        Aim::OneSizeFurther(_) => choose_near_the_cheapest(situation, open, room),
     };
     if let Aim::OneSizeFurther(reached) = situation.aim
         && enough
@@ -207,15 +212,28 @@ pub fn next(situation: &Situation) -> Next {
                 (left - situation.kept_besides(&rung, &time)).max(candidate(&rung, &time).upper),
             )),
         };
-    if let Some(rung) = chosen(&open, room.min(worth)) {
+    if let Some(rung) = chosen(&within, room.min(worth)) {
         return run(rung);
     }
-    if enough {
+    let is_strict = matches!(situation.spending, SpendingRule::UpTo(_));
+    if enough || is_strict {
         return done(if chosen(&open, room).is_some() {
-            StopReason::CostlierThanTheFullRun
-        } else {
+            StopReason::BeyondTheShare
+        } else if enough {
             StopReason::NothingHelps
+        } else {
+            StopReason::TooExpensive
         });
+    }
+    // Beyond the share only the fewest are run, of what is cheapest.
+    if worth < room || within.len() < open.len() {
+        let rung = match situation.aim {
+            Aim::GoOn | Aim::OneSizeFurther(_) => choose_near_the_cheapest(situation, &open, room),
+            Aim::Reached(_) => choose_cheapest(situation, &open, room),
+        };
+        if let Some(rung) = rung {
+            return run(rung);
+        }
     }
     // If no rung is sure enough to stay below the time limit, take one that is likely to.
     match chosen(&likely_below_the_limit(situation, &time), room) {
@@ -252,6 +270,23 @@ fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Optio
         .find(|one| situation.is_new(one))
         .or_else(|| fitting.next().filter(|_| situation.lacks_only_runs()))
         .map(|one| one.rung)
+}
+
+/// The largest new size that likely takes at most [`NEAR_THE_CHEAPEST`] times as long as the cheapest choice.
+fn choose_near_the_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
+    let cheapest = choose_cheapest(situation, open, room)?;
+    let price = open.iter().find(|one| one.rung == cheapest)?.likely;
+    // Where nothing is undecided, a part of the data will do.
+    let most = match situation.aim {
+        Aim::GoOn => f64::INFINITY,
+        Aim::Reached(_) | Aim::OneSizeFurther(_) => situation.part_of_the_share(),
+    };
+    let near = open
+        .iter()
+        .filter(|one| one.likely <= room && one.likely <= NEAR_THE_CHEAPEST * price)
+        .filter(|one| one.rung.size.share * one.rung.work <= most)
+        .rfind(|one| situation.is_new(one));
+    Some(near.map_or(cheapest, |one| one.rung))
 }
 
 /// The rung that helps most among those that fit into `room`, in seconds.

@@ -8,6 +8,7 @@ mod adaptive;
 mod design;
 mod ledger;
 mod sampling;
+mod share;
 
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
@@ -16,13 +17,14 @@ pub use adaptive::{
 pub use design::{canary, level};
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
+pub use share::{Share, fewest};
 
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::forecast::FEWEST_RUNS;
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::spec::{BackendKind, Distribution, Job};
-use crate::units::{Fraction, Seconds, Usd, count_as_float};
+use crate::units::{Fraction, Percent, Seconds, Usd, count_as_float};
 
 /// The canary runs of one job.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,6 +128,8 @@ pub enum NotMeasured {
     TooExpensive(Usd),
     #[error("the rest of the spend limit of {0} does not cover a forecast")]
     NothingLeft(Usd),
+    #[error("canaries on it would pass canary.max_share ({0} of the full run)")]
+    BeyondTheShare(Percent),
     #[error("not yet")]
     NotYet,
     #[error("skipped by --only-instance")]

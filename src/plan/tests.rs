@@ -34,6 +34,8 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
                 replicates,
             },
             spend_limit: Usd(5.0),
+            max_share: Percent(25.0),
+            skip_below: Seconds(300.0),
             max_runtime: Seconds(3600.0),
             parallel: 1,
             warm_pool: None,

@@ -201,6 +201,10 @@ pub enum Design {
 pub struct CanaryPolicy {
     pub design: Design,
     pub spend_limit: Usd,
+    /// Of the forecast full run, for all canaries of the job together; more than 0.
+    pub max_share: Percent,
+    /// A full run that takes less is not worth a canary, and the report says so.
+    pub skip_below: Seconds,
     pub max_runtime: Seconds,
     pub parallel: u32,
     pub warm_pool: Option<Seconds>,

@@ -28,9 +28,13 @@ jobs:
 
 /// A project whose script counts the files it gets, and `more` in the job.
 fn real(more: &str) -> Project {
+    real_with("{max_runtime: 1m}", more)
+}
+
+fn real_with(canary: &str, more: &str) -> Project {
     let spec = Project::SPEC.replace(
-        "canary: {design: fixed, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m}",
-        "canary: {max_runtime: 1m}",
+        "canary: {design: fixed, max_share: 10000%, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m}",
+        &format!("canary: {canary}"),
     );
     Project::empty()
         .file("train.sh", "ls \"$SM_CHANNEL_TRAIN\" | wc -l\n")
@@ -57,7 +61,10 @@ fn gate(project: &Project) -> (Finished, Vec<f64>) {
 
 #[test]
 fn a_job_near_its_budget_is_followed_far_out() {
-    let project = recorded("svm_rbf", "    budget: {time: 10s}\n");
+    let project = recorded(
+        "svm_rbf",
+        "    canary: {max_share: 200%}\n    budget: {time: 10s}\n",
+    );
     let (finished, percentages) = gate(&project);
     // From 1 and 10 % a quadratic looks flat; half of the data shows it.
     assert_eq!(percentages[..3], [1.0, 10.0, 50.0]);
@@ -66,6 +73,26 @@ fn a_job_near_its_budget_is_followed_far_out() {
         .reported("✗ svm_rbf over budget")
         .reported("Time seems to grow faster than the data")
         .reported("the budget is decided as far as canaries can");
+}
+
+/// The fewest runs may pass the share. Where the fixed time is most of it, a large third canary costs hardly more than a small
+/// one, and shows the growth.
+#[test]
+fn the_last_of_the_fewest_canaries_is_large_where_that_costs_little() {
+    let project = recorded("svm_rbf", "    budget: {time: 10s}\n");
+    let (finished, percentages) = gate(&project);
+    assert_eq!(percentages, [1.0, 10.0, 50.0]);
+    finished.ended_with(10).reported("✗ svm_rbf over budget");
+}
+
+#[test]
+fn no_canary_beyond_the_fewest_passes_its_share_and_the_report_says_so() {
+    let project = made(|share| 5.0 + 500.0 * share, "    budget: {time: 9m}\n");
+    let (finished, percentages) = gate(&project);
+    assert_eq!(percentages, [1.0, 10.0, 5.0, 3.0]);
+    finished
+        .ended_with(0)
+        .reported("they would take more than canary.max_share (25%) of the full");
 }
 
 #[test]
@@ -77,9 +104,23 @@ fn a_job_far_below_its_budget_costs_three_small_canaries() {
     finished.ended_with(0).reported("✓ iforest within budget");
 }
 
+/// Ten times as much as two canaries say, or a tenth: the third is smaller than the second.
+#[test]
+fn where_two_canaries_decide_by_a_factor_of_ten_the_third_is_small() {
+    for (limit, code) in [("20h", 0), ("11m", 10)] {
+        let project = made(
+            |share| 20.0 + 7000.0 * share,
+            &format!("    canary: {{max_runtime: 24h}}\n    budget: {{time: {limit}}}\n"),
+        );
+        let (finished, percentages) = gate(&project);
+        assert!(percentages[2] < percentages[1], "{limit}: {percentages:?}");
+        finished.ended_with(code);
+    }
+}
+
 #[test]
 fn without_a_budget_the_design_goes_on_until_the_time_is_narrow() {
-    let project = recorded("mlp_epochs", "");
+    let project = recorded("mlp_epochs", "    canary: {max_share: 200%}\n");
     let (finished, percentages) = gate(&project);
     assert!(percentages.contains(&50.0), "{percentages:?}");
     finished
@@ -92,7 +133,7 @@ fn without_a_budget_the_design_goes_on_until_the_time_is_narrow() {
 fn no_canary_is_started_that_could_pass_the_spend_limit() {
     let project = recorded(
         "xgb_reg",
-        "    canary: {spend_limit: 0.05 USD}\n    budget: {time: 45s}\n",
+        "    canary: {spend_limit: 0.05 USD, max_share: 200%}\n    budget: {time: 45s}\n",
     );
     let finished = project.run(&["run", "--all", "--quiet", "--format", "json"]);
     let report: Value = serde_json::from_str(&finished.stdout).unwrap();
@@ -140,7 +181,7 @@ fn made(seconds: impl Fn(f64) -> f64, more: &str) -> Project {
 fn after_a_canary_beyond_the_time_limit_smaller_ones_go_on() {
     let project = made(
         |share| 60.0 + 20_000.0 * share * share,
-        "    budget: {time: 3h}\n",
+        "    canary: {max_share: 200%}\n    budget: {time: 3h}\n",
     );
     let (finished, percentages) = gate(&project);
     assert!(percentages.contains(&50.0) && percentages.contains(&20.0));
@@ -202,15 +243,20 @@ fn a_plan_shows_what_may_be_run_and_spends_nothing() {
 
 #[test]
 fn real_canaries_forecast_a_real_run() {
-    let report = real("    alternatives: [2x local]\n    budget: {time: 1h}\n")
-        .run(&["run", "--all", "--quiet", "--format", "json"])
-        .ended_with(0)
-        .json();
+    let canary = "{max_runtime: 1m, max_share: 10000%}";
+    let report = real_with(
+        canary,
+        "    alternatives: [2x local]\n    budget: {time: 1h}\n",
+    )
+    .run(&["run", "--all", "--quiet", "--format", "json"])
+    .ended_with(0)
+    .json();
     let forecasts = &report["jobs"][0]["forecasts"];
     assert!(forecasts[0]["estimates"]["time_seconds"].is_object());
     // An alternative is measured after it, by the same design.
     assert_eq!(forecasts[1]["instance"], "2x local");
     assert!(forecasts[1]["estimates"]["time_seconds"].is_object());
+    assert!(forecasts[1].get("not_measured").is_none());
 }
 
 /// Rounds of 10 ms for each file: the full run does ten of them on 100 files, which takes 10.1 s.
@@ -277,4 +323,34 @@ fn replicates_without_a_design_mean_the_fixed_one() {
         .run(&["plan", "--all"])
         .ended_with(0)
         .reported("sums · 4 canaries on local");
+}
+
+/// Three runs at two sizes are made in any case, the rest of what is written as far as it is within the share.
+#[test]
+fn a_fixed_design_keeps_to_its_share_beyond_the_fewest_runs() {
+    let canary = |more: &str| {
+        format!(
+            "    canary: {{fractions: [1%, 2%, 3%], replicates: 3, max_runtime: 5m{more}}}\n    budget: {{time: 1h}}\n"
+        )
+    };
+    let time = |share: f64| 10.0 + 100.0 * share;
+    let (finished, percentages) = gate(&made(time, &canary("")));
+    assert_eq!(percentages, [1.0, 1.0, 1.0, 2.0]);
+    finished
+        .ended_with(0)
+        .reported("5 of 9 canaries on local were not run");
+    let (_, percentages) = gate(&made(time, &canary(", max_share: 200%")));
+    assert_eq!(percentages.len(), 9);
+}
+
+/// One full run of `instance` is what all are held against, however many alternatives there are.
+#[test]
+fn alternatives_share_what_instance_leaves_of_the_share() {
+    let with = |more: &str| {
+        real(&format!(
+            "    alternatives: [2x local, 3x local]\n    budget: {{time: 1h}}\n{more}"
+        ))
+    };
+    let report = with("").run(&["run", "--all", "--quiet"]).ended_with(0);
+    report.reported("canaries on it would pass canary.max_share (25% of the full run)");
 }

@@ -46,7 +46,7 @@ jobs:
     paths: [train.py]
     training: {{command: [python3, train.py], channels: {{train: {{uri: data}}}}}}
     instance: local
-    canary: {{design: fixed, max_runtime: 1h, spend_limit: 900 USD}}
+    canary: {{design: fixed, max_share: 10000%, max_runtime: 1h, spend_limit: 900 USD}}
     budget: {budget}
 "
     )

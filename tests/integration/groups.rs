@@ -135,7 +135,7 @@ fn the_worst_case_of_groups_is_the_sum_too() {
     // Each run may last 8 minutes and 2 to stop: 0.50 USD.
     let canary = |limit: &str| {
         format!(
-            "    canary: {{design: fixed, fractions: [1%, 2%, 5%], replicates: 2, max_runtime: 8m, spend_limit: {limit}}}\n"
+            "    canary: {{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 2, max_runtime: 8m, spend_limit: {limit}}}\n"
         )
     };
     let runs = recording(GROUPS, in_bytes);
@@ -163,7 +163,7 @@ fn groups_beside_another_instance_are_replayed_as_alternatives() {
     let mut runs = recording("ml.g5.xlarge", in_bytes);
     runs.push_str(&recording(GROUPS, in_bytes));
     let more = format!(
-        "    alternatives: [{INSTANCE}]\n    canary: {{design: fixed, fractions: [1%, 2%, 5%], replicates: 2, spend_limit: 50 USD}}\n    budget: {{time: 10h}}\n"
+        "    alternatives: [{INSTANCE}]\n    canary: {{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 2, spend_limit: 50 USD}}\n    budget: {{time: 10h}}\n"
     );
     let spec = spec(PRICES, "ml.g5.xlarge", &more);
     let job = job(

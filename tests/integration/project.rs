@@ -56,7 +56,7 @@ jobs:
       channels:
         train: {uri: data}
     instance: local
-    canary: {design: fixed, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m}
+    canary: {design: fixed, max_share: 10000%, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m}
 ";
 
     /// Writes a file; its folders are made.

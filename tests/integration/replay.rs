@@ -31,7 +31,7 @@ fn job(name: &str, more: &str) -> String {
         "  {name}:
     training: {{command: [python3, train.py], channels: {{train: {{uri: data}}}}}}
     instance: local
-    canary: {{design: fixed}}
+    canary: {{design: fixed, max_share: 10000%}}
 {more}"
     )
 }
@@ -77,7 +77,8 @@ fn growth_faster_than_any_law_is_not_within_budget() {
             format!("sums,{percent}%,{}\n", 5.0 + 36_000.0 * share.powi(3))
         })
         .concat();
-    let job = job("sums", "    budget: {time: 5h}\n").replace("{design: fixed}", "{}");
+    let job =
+        job("sums", "    budget: {time: 5h}\n").replace("{design: fixed, max_share: 10000%}", "{}");
     Project::empty()
         .file(
             "runs.csv",

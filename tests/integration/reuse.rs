@@ -26,7 +26,7 @@ jobs:
         train: {uri: data}
       environment: {DEPTH: '5'}
     instance: local
-    canary: {design: fixed, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m, spend_limit: 9000 USD}
+    canary: {design: fixed, max_share: 10000%, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m, spend_limit: 9000 USD}
     budget: {cost: 50000 USD}
 ";
 

@@ -1,6 +1,6 @@
 //! What the adaptive design derives from its situation.
 
-use super::{KEPT_BESIDES, NextRung, Rung, Situation, candidate};
+use super::{KEPT_BESIDES, NextRung, PART_OF_THE_SHARE, Rung, Situation, SpendingRule, candidate};
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
 use crate::units::count_as_float;
@@ -45,6 +45,39 @@ impl Situation<'_> {
     pub(super) fn left(&self) -> f64 {
         self.budget
             .map_or(f64::INFINITY, |budget| budget.0 - self.spent.0)
+    }
+
+    /// How much longer runs may take by the rule of spending, in seconds.
+    pub(super) fn worth(&self, time: &CanaryTime) -> f64 {
+        match self.spending {
+            SpendingRule::UpToAShare(_) if self.is_the_second() => f64::INFINITY,
+            SpendingRule::UpToAShare(share) => {
+                let full_run = time.at(1.0, 1.0).median().max(self.longest_timed_out());
+                full_run * share.as_fraction().0 - self.spent.0
+            }
+            SpendingRule::UpTo(left) => left.0,
+            SpendingRule::WholeBudget => f64::INFINITY,
+        }
+    }
+
+    /// The largest share of data and work of a second run; infinite for another run.
+    pub(super) fn limit_of_the_second(&self) -> f64 {
+        match self.is_the_second() {
+            true => self.part_of_the_share(),
+            false => f64::INFINITY,
+        }
+    }
+
+    /// [`PART_OF_THE_SHARE`], as a share of data and work; infinite where another rule holds.
+    pub(super) fn part_of_the_share(&self) -> f64 {
+        match self.spending {
+            SpendingRule::UpToAShare(share) => PART_OF_THE_SHARE * share.as_fraction().0,
+            SpendingRule::UpTo(_) | SpendingRule::WholeBudget => f64::INFINITY,
+        }
+    }
+
+    fn is_the_second(&self) -> bool {
+        self.completed().count() == 1
     }
 
     /// The rungs that can still be run and are smaller than any run that was stopped at its limit.

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::forecast::FEWEST_RUNS;
 
+const UP_TO_A_FULL_RUN: SpendingRule = SpendingRule::UpToAShare(Percent(100.0));
 const LADDER: [f64; 7] = [1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
 
 fn ladder(percentages: &[f64]) -> Vec<Rung> {
@@ -119,38 +120,43 @@ fn it_starts_small_takes_a_step_and_goes_as_far_as_the_money_allows() {
 }
 
 /// What is run, in per cent, where a training takes a fixed time and so many seconds more for all of the data; the budget and
-/// the longest run in seconds too.
+/// the longest run in seconds too, and how much of the full run canaries may take, in per cent.
 #[test]
 fn whole_designs_by_example() {
-    use StopReason::{CostlierThanTheFullRun, NothingHelps, TooExpensive};
+    use StopReason::{BeyondTheShare, NothingHelps, TooExpensive};
     let ladder = ladder(&LADDER);
-    let examples: [(u16, u16, u16, u16, &str, StopReason); 15] = [
+    let examples: [(u16, u16, u16, u16, u16, &str, StopReason); 19] = [
         // A step, as far as the money goes, and then what was not measured yet, the largest first.
-        (20, 7000, 3600, 3600, "1 5 20 10 3 2", NothingHelps),
-        (5, 500, 3600, 3600, "1 10 50 20 5 3 2", NothingHelps),
-        (10, 9000, 1000, 3600, "1 5 3", NothingHelps),
-        (100, 2000, 1000, 3600, "1 5 20 2", NothingHelps),
-        (100, 1000, 700, 3600, "1 5 10 3", NothingHelps),
-        (1, 2000, 500, 3600, "1 10 5 3 2", NothingHelps),
-        // Where the fixed time is most of it, three canaries are soon as long as the full run.
-        (60, 40, 3600, 3600, "1 5 50", CostlierThanTheFullRun),
-        (300, 1000, 1300, 3600, "1 3 20", NothingHelps),
+        (20, 7000, 3600, 3600, 100, "1 5 20 10 3 2", NothingHelps),
+        (5, 500, 3600, 3600, 100, "1 10 50 20 5 3 2", NothingHelps),
+        (10, 9000, 1000, 3600, 100, "1 5 3", NothingHelps),
+        (100, 2000, 1000, 3600, 100, "1 5 20 2", NothingHelps),
+        (100, 1000, 700, 3600, 100, "1 5 10 3", NothingHelps),
+        (1, 2000, 500, 3600, 100, "1 10 5 3 2", NothingHelps),
+        // Where the fixed time is most of it, three canaries are soon as long as the full run; a large third costs hardly more.
+        (60, 40, 3600, 3600, 100, "1 5 20", BeyondTheShare),
+        (300, 1000, 1300, 3600, 100, "1 3 10", NothingHelps),
+        // A quarter of the full run, as far as it is known; the fewest runs in any case.
+        (20, 7000, 3600, 3600, 25, "1 10 5 3 2", BeyondTheShare),
+        (5, 500, 3600, 3600, 25, "1 10 5 3", BeyondTheShare),
+        (100, 2000, 1000, 3600, 25, "1 10 5", BeyondTheShare),
+        (60, 40, 3600, 3600, 25, "1 10 20", BeyondTheShare),
         // A run that takes far longer than predicted is ended while the fewest runs are still affordable, or nearly.
-        (10, 20_000, 3600, 3600, "1 10 2 3", NothingHelps),
-        (1, 5000, 1000, 3600, "1 10 5 3", NothingHelps),
-        (1, 5000, 500, 200, "1 3 2", NothingHelps),
-        (1, 3000, 400, 3600, "1 10", TooExpensive),
+        (10, 20_000, 3600, 3600, 100, "1 10 2 3", NothingHelps),
+        (1, 5000, 1000, 3600, 100, "1 10 5 3", NothingHelps),
+        (1, 5000, 500, 200, 100, "1 3 2", NothingHelps),
+        (1, 3000, 400, 3600, 100, "1 10", TooExpensive),
         // Of 700 s, 560 would be surely enough; 2 % takes 610, and 3 % more than all.
-        (10, 30_000, 3600, 700, "1 10 2 1", NothingHelps),
+        (10, 30_000, 3600, 700, 100, "1 10 2 1", NothingHelps),
         // Three runs of 200 s do not fit in 700, by what one run shows.
-        (200, 100, 700, 600, "1", TooExpensive),
-        (200, 100, 750, 600, "1 2 5", NothingHelps),
+        (200, 100, 700, 600, 100, "1", TooExpensive),
+        (200, 100, 750, 600, 100, "1 2 5", NothingHelps),
     ];
-    for (fixed, growing, budget, max_runtime, expected, why) in examples {
+    for (fixed, growing, budget, max_runtime, share, expected, why) in examples {
         let start = Situation {
             budget: Some(Seconds(budget.into())),
             max_runtime: Seconds(max_runtime.into()),
-            spending: SpendingRule::UpToAFullRun,
+            spending: SpendingRule::UpToAShare(Percent(share.into())),
             ..situation(&ladder, &[])
         };
         let (fixed, growing) = (f64::from(fixed), f64::from(growing));
@@ -159,7 +165,7 @@ fn whole_designs_by_example() {
         assert_eq!(
             (order.join(" ").as_str(), done),
             (expected, why),
-            "{fixed} s and {growing} s"
+            "{fixed} s and {growing} s, {share} %"
         );
     }
 }
@@ -180,7 +186,7 @@ fn without_a_time_of_a_completed_run_no_further_one_is_planned() {
 #[test]
 fn no_size_is_run_twice_once_a_forecast_has_its_fewest_runs() {
     let ladder = ladder(&LADDER);
-    for spending in [SpendingRule::WholeBudget, SpendingRule::UpToAFullRun] {
+    for spending in [SpendingRule::WholeBudget, UP_TO_A_FULL_RUN] {
         let start = Situation {
             spending,
             ..situation(&ladder, &[])
@@ -194,10 +200,10 @@ fn no_size_is_run_twice_once_a_forecast_has_its_fewest_runs() {
 }
 
 #[test]
-fn beyond_the_fewest_runs_canaries_together_take_no_longer_than_the_full_run() {
+fn beyond_the_fewest_runs_canaries_together_keep_to_their_share_of_the_full_run() {
     let ladder = ladder(&LADDER);
     let sparing = Situation {
-        spending: SpendingRule::UpToAFullRun,
+        spending: UP_TO_A_FULL_RUN,
         ..situation(&ladder, &[])
     };
     // 100 s in full, of which 60 are fixed.
@@ -206,6 +212,21 @@ fn beyond_the_fewest_runs_canaries_together_take_no_longer_than_the_full_run() {
     let (all, ..) = simulate(&situation(&ladder, &[]), time);
     assert_eq!(few.len(), 3, "{few:?}");
     assert!(all.len() > 3, "{all:?}");
+}
+
+/// An alternative's own full run does not count: it has what `instance` left.
+#[test]
+fn what_is_left_of_a_share_limits_also_the_fewest_runs() {
+    let ladder = ladder(&LADDER);
+    let after = |runs: &[Measurement], left| {
+        next(&Situation {
+            spending: SpendingRule::UpTo(Seconds(left)),
+            ..situation(&ladder, runs)
+        })
+    };
+    let runs = [run(1.0, 10.0), run(2.0, 11.0)];
+    assert_eq!(after(&runs, 5.0), Next::Done(StopReason::BeyondTheShare));
+    assert!(matches!(after(&runs, 100.0), Next::Run { .. }));
 }
 
 #[test]
@@ -340,15 +361,15 @@ fn where_the_forecast_is_rough_one_larger_size_is_run_if_it_is_worth_its_price()
         })
     };
     let runs = [run(1.0, 10.0), run(2.0, 11.0), run(3.0, 12.0)];
-    for spending in [SpendingRule::UpToAFullRun, SpendingRule::WholeBudget] {
-        // Not enough for a forecast: the cheapest will do.
-        assert_eq!(percent_of(after(&runs[..1], spending)), 2.0);
+    for spending in [UP_TO_A_FULL_RUN, SpendingRule::WholeBudget] {
+        // Not enough for a forecast: one at about the price of the cheapest will do.
+        assert_eq!(percent_of(after(&runs[..1], spending)), 3.0);
         assert_eq!(percent_of(after(&runs, spending)), 5.0);
     }
     // Flat: another canary costs more than the full run.
     let flat = [run(1.0, 10.0), run(2.0, 10.0), run(3.0, 10.0)];
     let done = Next::Done(StopReason::Reached(Reached::Decided));
-    assert_eq!(after(&flat, SpendingRule::UpToAFullRun), done);
+    assert_eq!(after(&flat, UP_TO_A_FULL_RUN), done);
     let farthest = [run(10.0, 10.0), run(20.0, 11.0), run(50.0, 12.0)];
     assert_eq!(after(&farthest, SpendingRule::WholeBudget), done);
 }

@@ -151,6 +151,8 @@ fn apply_to_canary(
     let CanaryPolicy {
         design,
         spend_limit,
+        max_share,
+        skip_below,
         max_runtime,
         parallel,
         warm_pool,
@@ -166,6 +168,13 @@ fn apply_to_canary(
             &spend_limit,
             |limit: &Usd| limit.exact(),
         ),
+        max_share: differences.take_amount(
+            "`canary.max_share`",
+            &base.max_share,
+            &max_share,
+            |share: &Percent| share.exact(),
+        ),
+        skip_below,
         max_runtime: differences.take_amount(
             "`canary.max_runtime`",
             &base.max_runtime,

@@ -67,7 +67,7 @@ fn is_policy(field: &str, is_known: impl Fn(&str) -> bool) -> bool {
             ),
             "canary" => matches!(
                 key,
-                "spend_limit" | "max_runtime" | "parallel" | "warm_pool" | "probe"
+                "spend_limit" | "max_share" | "max_runtime" | "parallel" | "warm_pool" | "probe"
             ),
             _ => false,
         }

@@ -6,7 +6,7 @@ use super::budget::{RawBudget, RawDrift};
 use super::reader::{Either, List, Map, mapping};
 use super::scalar::{AnyText, Choice, Count, Quantity, Text, Words};
 use crate::spec::training::RawTraining;
-use crate::units::{Fraction, Seconds, Usd};
+use crate::units::{Fraction, Percent, Seconds, Usd};
 
 mapping! {
     /// One training job.
@@ -112,6 +112,11 @@ mapping! {
         optional replicates: Count,
         /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         optional spend_limit: Quantity<Usd>,
+        /// The most that the canaries of the job may take together, those of alternatives included, in percent of the full run that
+        /// they forecast. The three canaries that a forecast needs are run in any case. Default: 25%.
+        optional max_share: Quantity<Percent>,
+        /// The time of a full run below which the report says that canaries are not worth it. Default: 5m.
+        optional skip_below: Quantity<Seconds>,
         /// The time after which a canary is stopped. Default: 1h.
         optional max_runtime: Quantity<Seconds>,
         /// The number of canaries that run at once. Default: 3; locally: 1.

@@ -5,12 +5,14 @@ use crate::spec::problems::Located;
 use crate::spec::raw::{self, DesignKind, Either};
 use crate::spec::rules::{MachineRule, ProbeRule};
 use crate::spec::{CanaryPolicy, Design, NotYetEffect, ProbePolicy};
-use crate::units::{Fraction, Seconds, Usd};
+use crate::units::{Fraction, Percent, Seconds, Usd};
 
 const FIXED_FRACTIONS: [f64; 3] = [0.01, 0.02, 0.03];
 const ADAPTIVE_FRACTIONS: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
 const DEFAULT_REPLICATES: u32 = 3;
 const DEFAULT_SPEND_LIMIT: Usd = Usd(5.0);
+const DEFAULT_MAX_SHARE: Percent = Percent(25.0);
+const DEFAULT_SKIP_BELOW: Seconds = Seconds(300.0);
 const DEFAULT_MAX_RUNTIME: Seconds = Seconds(3600.0);
 const DEFAULT_REUSE: Seconds = Seconds(14.0 * 86_400.0);
 const DEFAULT_SEED: u64 = 1;
@@ -29,6 +31,8 @@ impl SpecReader<'_> {
                     fractions: ADAPTIVE_FRACTIONS.map(Fraction).to_vec(),
                 },
                 spend_limit: DEFAULT_SPEND_LIMIT,
+                max_share: DEFAULT_MAX_SHARE,
+                skip_below: DEFAULT_SKIP_BELOW,
                 max_runtime: DEFAULT_MAX_RUNTIME,
                 parallel: default_parallel,
                 warm_pool: None,
@@ -39,6 +43,7 @@ impl SpecReader<'_> {
         };
         let design = self.design(raw.design.as_ref(), raw.fractions, raw.replicates);
         let spend_limit = raw.spend_limit.map(|limit| self.spend_limit(&limit));
+        let max_share = raw.max_share.map(|share| self.max_share(&share));
         let max_runtime = raw.max_runtime.map(|runtime| self.runtime(&runtime));
         let parallel = raw.parallel.map(|parallel| self.parallel(&parallel));
         let warm_pool = raw.warm_pool.map(|pool| self.warm_pool(&pool));
@@ -46,6 +51,8 @@ impl SpecReader<'_> {
         Some(CanaryPolicy {
             design,
             spend_limit: spend_limit.unwrap_or(DEFAULT_SPEND_LIMIT),
+            max_share: max_share.unwrap_or(DEFAULT_MAX_SHARE),
+            skip_below: (raw.skip_below).map_or(DEFAULT_SKIP_BELOW, |below| below.value.0),
             max_runtime: max_runtime.unwrap_or(DEFAULT_MAX_RUNTIME),
             parallel: parallel.unwrap_or(default_parallel),
             warm_pool,
@@ -143,6 +150,18 @@ impl SpecReader<'_> {
             );
         }
         amount
+    }
+
+    fn max_share(&mut self, share: &Located<raw::Quantity<Percent>>) -> Percent {
+        let percent = share.value.0;
+        if percent.0 <= 0.0 {
+            self.findings.wrong_with_help(
+                &share.at,
+                "a share of the full run is more than 0%",
+                "the three canaries that a forecast needs are run whatever it is",
+            );
+        }
+        percent
     }
 
     fn parallel(&mut self, parallel: &Located<raw::Count>) -> u32 {

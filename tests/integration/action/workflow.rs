@@ -27,7 +27,7 @@ jobs:
     paths: [train.py]
     training: {{command: [python3, train.py], channels: {{train: {{uri: data}}}}}}
     instance: local
-    canary: {{design: fixed, max_runtime: 5m}}
+    canary: {{design: fixed, max_share: 10000%, max_runtime: 5m}}
     budget: {budget}
 "
     )

@@ -124,7 +124,7 @@ fn files_that_a_script_reads_at_once_are_staged_as_copies_and_removed() {
 #[test]
 fn what_a_person_sees() {
     let (project, aws) = project(
-        "{design: fixed, fractions: [1%, 2%, 5%], replicates: 2, max_runtime: 30m, parallel: 1}",
+        "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 2, max_runtime: 30m, parallel: 1}",
     );
     let run = gate(&project, &aws, &["run", "--all"]).ended_with(0);
     let seen = run.seen().replace(
@@ -141,7 +141,7 @@ fn what_a_person_sees() {
 fn a_canary_takes_few_requests() {
     let requests = |replicates: u32| {
         let design = format!(
-            "{{design: fixed, fractions: [1%, 2%, 5%], replicates: {replicates}, max_runtime: 30m, parallel: 1}}"
+            "{{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: {replicates}, max_runtime: 30m, parallel: 1}}"
         );
         let (project, aws) = project(&design);
         gate(&project, &aws, &["run", "--all"]).ended_with(0);

@@ -33,7 +33,7 @@ jobs:
 ";
 
 pub(crate) const FIXED: &str =
-    "{design: fixed, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m}";
+    "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m}";
 
 /// A project on SageMaker whose canaries follow `canary`, and an AWS with its data.
 fn project(canary: &str) -> (Project, FakeAws) {

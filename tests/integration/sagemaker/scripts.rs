@@ -37,7 +37,7 @@ jobs:
         train: {{uri: {data}/train/}}
         validation: {{uri: {data}/validation/, sample: false}}
     instance: {instance}
-    canary: {{design: fixed, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 5m}}
+    canary: {{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 5m}}
     budget: {budget}
 "
     );

@@ -337,7 +337,7 @@ fn what_was_measured_is_reported_also_where_a_later_canary_may_not_be_started() 
 fn canaries_that_cost_more_than_they_were_to_end_the_design_at_the_limit() {
     // The download is billed and does not count towards the time limit.
     let (project, aws) = project(
-        "{design: fixed, fractions: [1%, 2%, 5%], replicates: 1, parallel: 1, max_runtime: 30m, spend_limit: 0.37 USD}",
+        "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, parallel: 1, max_runtime: 30m, spend_limit: 0.37 USD}",
     );
     aws.train(|_| Timeline::completed().downloading(5000.0).training(600.0));
     let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
@@ -371,7 +371,7 @@ fn an_alternative_without_quota_does_not_keep_the_next_from_its_canaries() {
 #[test]
 fn a_canary_of_all_the_data_is_held_against_the_spend_limit_too() {
     let (project, aws) = project(
-        "{design: fixed, fractions: [1%, 2%, 100%], replicates: 1, parallel: 1, max_runtime: 30m, spend_limit: 0.37 USD}",
+        "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 100%], replicates: 1, parallel: 1, max_runtime: 30m, spend_limit: 0.37 USD}",
     );
     // The first alone costs nearly all of it.
     aws.train(|job| {

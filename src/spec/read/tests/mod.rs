@@ -187,6 +187,8 @@ fn the_full_example_means_what_it_says() {
                     .to_vec(),
             },
             spend_limit: Usd(5.0),
+            max_share: Percent(25.0),
+            skip_below: Seconds(300.0),
             max_runtime: Seconds(3600.0),
             parallel: 3,
             warm_pool: Some(Seconds(600.0)),
@@ -299,6 +301,8 @@ fn a_short_local_spec_gets_the_defaults() {
                     .to_vec()
             },
             spend_limit: Usd(5.0),
+            max_share: Percent(25.0),
+            skip_below: Seconds(300.0),
             max_runtime: Seconds(3600.0),
             parallel: 1,
             warm_pool: None,
