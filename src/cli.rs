@@ -122,15 +122,10 @@ pub struct ChangeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Policy")]
 pub struct PolicyArguments {
-    /// The most that canaries of jobs which are not in the spec of `--base` may cost in total.
-    #[arg(
-        long,
-        value_name = "USD",
-        env = "CANARY_GATE_MAX_SPEND",
-        default_value = "5 USD",
-        value_parser = max_spend
-    )]
-    pub max_spend: Usd,
+    /// The most that canaries may cost in the whole run, of all jobs together [default: each job's `canary.spend_limit`; 5 USD
+    /// together for jobs that are not in the spec of `--base`].
+    #[arg(long, value_name = "USD", env = "CANARY_GATE_MAX_SPEND", value_parser = max_spend)]
+    pub max_spend: Option<Usd>,
 }
 
 /// A positive amount; the unit may be omitted.
@@ -365,6 +360,9 @@ pub struct DriftArguments {
     /// Make the newest check the baseline of later ones, without measuring: for an intended change.
     #[arg(long, conflicts_with_all = ["outputs", "pass_env"])]
     pub accept: bool,
+    /// The most that canaries may cost in the whole run, of all jobs together [default: each job's `canary.spend_limit`].
+    #[arg(long, value_name = "USD", env = "CANARY_GATE_MAX_SPEND", value_parser = max_spend)]
+    pub max_spend: Option<Usd>,
     /// Hand this variable on to the training code; repeatable.
     #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
     pub pass_env: Vec<String>,

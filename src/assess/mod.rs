@@ -7,4 +7,5 @@ pub(crate) mod extrapolated_rows;
 pub(crate) mod input;
 pub(crate) mod judge;
 mod row;
+pub(crate) mod short_run;
 pub(crate) mod whole_report;

@@ -1,6 +1,5 @@
 //! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
 
-use std::cell::RefCell;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -21,7 +20,7 @@ use crate::gate::runner::{self, Ran, Runner};
 use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
-use crate::plan::{self, Ledger};
+use crate::plan::{self, JobLedger};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
 use crate::spec::Job;
@@ -117,7 +116,7 @@ impl ForecastJob<'_> {
             records: None,
         };
         let full = [plan::full_run(self.job, &self.dataset)];
-        let ledger = RefCell::new(Ledger::without_limit());
+        let ledger = JobLedger::without_limit();
         let (ready, earlier) = (&*self.ready, Earlier::default());
         runner::run(
             &mut runner,

@@ -55,6 +55,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         alternatives: Alternatives::Skip,
         reuse: Reuse::Never,
         purpose: Purpose::Drift,
+        max_spend: arguments.max_spend,
         origin,
         base: None,
         measurements: None,

@@ -7,11 +7,16 @@ use crate::change::AffectedJob;
 use crate::cli::PlanArguments;
 use crate::console::{AppError, print, printable};
 use crate::gate::backend;
+use crate::gate::run_history::RunHistory;
+use crate::history::record::Command;
 use crate::instance::tables;
 use crate::plan::{self, Alternatives, PlanError};
 use crate::report::plan::PlannedJob;
+use crate::report::plan_totals::{JobTotals, PlanTotals};
+use crate::units::Seconds;
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
+use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
 
 pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
@@ -61,15 +66,30 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     for note in &project.policy.notes {
         let _ = writeln!(text, "{}\n", printable(note));
     }
+    let origin = RunOrigin::of_environment(&project, Command::Run);
+    let history = RunHistory::open(&project, &origin, None).await?;
+    let mut totals = Vec::new();
+    let mut details = String::new();
     for affected in &affected {
         let job = affected.job;
+        let expected = history.last_spend(job).await?;
+        let of_job = |is_planned, worst_case, wall_clock| JobTotals {
+            job: job.name.clone(),
+            instance: job.instance.to_string(),
+            is_planned,
+            worst_case,
+            expected,
+            wall_clock,
+        };
         let mut session = backend::open(&*backend, &project, job).await?;
         let listed = session.list().await?;
-        match plan::plan(
+        match plan::plan_within(
             job,
             &listed.dataset,
             &|instance| project.offer(instance, &tables::capacity),
             alternatives,
+            // What the jobs before it take is not known yet.
+            arguments.policy.max_spend,
         ) {
             Ok(mut plan) => {
                 backend::check_supply(&*session, &mut plan)?;
@@ -81,20 +101,31 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
                     dataset: &listed.dataset,
                     knows_bytes: listed.knows_bytes,
                     plan: &plan,
+                    expected,
                     traits: project.traits(),
                 };
-                let _ = writeln!(text, "{planned}");
+                let _ = writeln!(details, "{planned}");
+                totals.push(of_job(true, plan.total_worst_case(), plan.wall_clock));
             }
             Err(PlanError::Unknown(reason)) => {
                 let _ = writeln!(
-                    text,
+                    details,
                     "{} · unknown: {reason}; nothing would be run\n",
                     job.name
                 );
+                totals.push(of_job(false, None, Seconds(0.0)));
             }
             Err(error) => return Err(error.into()),
         }
     }
+    if let [_, _, ..] = totals.as_slice() {
+        let totals = PlanTotals {
+            jobs: totals,
+            max_spend: arguments.policy.max_spend,
+        };
+        let _ = writeln!(text, "{totals}");
+    }
+    text.push_str(&details);
     print(&text)?;
     Ok(0)
 }

@@ -56,6 +56,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             Reuse::Young
         },
         purpose: Purpose::Budget,
+        max_spend: arguments.policy.max_spend,
         origin: RunOrigin::of_environment(&project, Command::Run),
         base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
         measurements: arguments.measurements.as_deref(),

@@ -1,7 +1,5 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
-use std::cell::RefCell;
-
 use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
@@ -13,8 +11,8 @@ use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::{
-    self, Aim, LadderSize, Ledger, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
-    Share, Situation, SpendingRule, StopReason,
+    self, Aim, JobLedger, LadderSize, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
+    Share, Situation, SpendingRule, StopReason, TighterLimit,
 };
 use crate::spec::{Job, LineOrigin};
 use crate::units::Fraction;
@@ -32,7 +30,7 @@ pub(crate) struct DesignInput<'a> {
     pub(crate) dataset: &'a Dataset,
     pub(crate) purpose: Purpose,
     pub(crate) ready: &'a dyn Ready,
-    pub(crate) ledger: &'a RefCell<Ledger>,
+    pub(crate) ledger: &'a JobLedger<'a>,
 }
 
 /// The results of a job's canaries.
@@ -92,7 +90,7 @@ pub(crate) async fn measure(
         let before = design.measurements.len();
         match design.run(&alternative.instance, runs, runner).await {
             Some(StopReason::TooExpensive) if design.measurements.len() == before => {
-                alternative.runs = Err(NotMeasured::NothingLeft(job.canary.spend_limit));
+                alternative.runs = Err(NotMeasured::NothingLeft(design.input.ledger.tighter()));
             }
             Some(StopReason::BeyondTheShare) if design.measurements.len() == before => {
                 alternative.runs = beyond();
@@ -194,9 +192,10 @@ impl DesignLoop<'_> {
         let ran = self.run_canaries(runner, runs, offer, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
-                "{} of {} canaries on {instance} were not run: earlier ones cost more than they were to, and these could have passed canary.spend_limit.",
+                "{} of {} canaries on {instance} were not run: earlier ones cost more than they were to, and these could have passed {}.",
                 ran.too_expensive,
                 to_come + runs.len(),
+                self.input.ledger.tighter().name(),
             ));
         }
         self.keep(ran, runner);
@@ -230,7 +229,7 @@ impl DesignLoop<'_> {
             let here = self.on(instance);
             let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
-            let left = self.input.ledger.borrow().seconds_left(&offer);
+            let left = self.input.ledger.seconds_left(&offer);
             let next = plan::next(&Situation {
                 ladder: &rungs,
                 measurements: &here,
@@ -390,25 +389,37 @@ impl DesignLoop<'_> {
 
     /// Why the adaptive design ended on `instance`, for the report.
     fn ending(&self, done: StopReason) -> String {
-        let limit = self.input.job.canary.spend_limit;
+        let limit = self.input.ledger.tighter();
+        let amount = match limit {
+            TighterLimit::OfTheJob => self.input.job.canary.spend_limit.to_string(),
+            TighterLimit::OfTheRun => "of the whole run".to_owned(),
+        };
+        let limit = limit.name();
         match done {
             StopReason::Reached(Reached::Decided) => {
-                "No more canaries were run: the budget is decided as far as canaries can.".to_owned()
+                "No more canaries were run: the budget is decided as far as canaries can."
+                    .to_owned()
             }
             StopReason::Reached(Reached::Narrow) => format!(
                 "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
             ),
-            StopReason::NothingHelps => "No more canaries were run: none that is larger or of another size fits into canary.spend_limit and canary.max_runtime.".to_owned(),
+            StopReason::NothingHelps => format!(
+                "No more canaries were run: none that is larger or of another size fits into {limit} and canary.max_runtime."
+            ),
             StopReason::BeyondTheShare => format!(
                 "No more canaries were run: with another one they would take more than canary.max_share ({}) of the full run.",
                 self.input.job.canary.max_share
             ),
-            StopReason::NoTimes => "no canary measured a time, which the adaptive design plans with".to_owned(),
+            StopReason::NoTimes => {
+                "no canary measured a time, which the adaptive design plans with".to_owned()
+            }
             StopReason::TooExpensive => format!(
-                "the canaries that a forecast needs do not fit into canary.spend_limit ({limit}) and canary.max_runtime ({})",
+                "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({})",
                 self.input.job.canary.max_runtime
             ),
-            StopReason::Ended => "No more canaries were run after one that did not complete.".to_owned(),
+            StopReason::Ended => {
+                "No more canaries were run after one that did not complete.".to_owned()
+            }
         }
     }
 }

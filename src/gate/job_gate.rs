@@ -1,11 +1,10 @@
 //! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
 
-use std::cell::RefCell;
-
 use crate::assess::base_result::BaseResult;
 use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
+use crate::assess::short_run;
 use crate::assess::whole_report;
 use crate::backend::{Backend, ListedData, Ready, Session};
 use crate::canary::Dataset;
@@ -22,7 +21,7 @@ use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner};
 use crate::instance::tables;
 use crate::metric::Metric;
-use crate::plan::{self, Ledger, Plan, PlanError};
+use crate::plan::{self, JobLedger, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
@@ -35,7 +34,7 @@ pub(crate) async fn gate<'a>(
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
-    ledger: &RefCell<Ledger>,
+    ledger: &JobLedger<'_>,
     runner: &mut Runner<'a>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
@@ -47,7 +46,7 @@ pub(crate) async fn gate<'a>(
     } = listing;
     let alternatives = request.alternatives.on(project.spec.backend);
     let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
-    let mut plan = match plan::plan(job, &dataset, &offer_of, alternatives) {
+    let mut plan = match plan::plan_within(job, &dataset, &offer_of, alternatives, ledger.left()) {
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
             let notes = project.ignored_not_yet(job);
@@ -102,6 +101,11 @@ pub(crate) async fn gate<'a>(
         is_allowed: &project.spec.allowed(),
         notes,
     });
+    if !project.traits().replays {
+        report
+            .notes
+            .extend(short_run::note(job.canary.skip_below, &report));
+    }
     set_unfinished_verdict(&mut report, measured, failure.as_ref());
     // What a signal cut short is no forecast.
     let kept = match runner.cancellation.is_cancelled() {

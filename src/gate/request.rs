@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::change::AffectedJob;
 use crate::plan::Alternatives;
+use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::run_origin::RunOrigin;
 
@@ -14,6 +15,8 @@ pub(crate) struct GateRequest<'a> {
     /// Whether canaries and training jobs of earlier runs may be reused.
     pub(crate) reuse: Reuse,
     pub(crate) purpose: Purpose,
+    /// The most that canaries of all jobs may cost together; `None`: each job's own limit alone.
+    pub(crate) max_spend: Option<Usd>,
     /// Which part of the history the run writes and reads.
     pub(crate) origin: RunOrigin,
     /// The commit to compare with, if any.

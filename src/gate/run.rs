@@ -16,7 +16,7 @@ use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::{backend, job_gate};
-use crate::plan::Ledger;
+use crate::plan::{JobLedger, Ledger};
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
@@ -48,8 +48,12 @@ pub(crate) async fn run(
         cancellation: &cancellation,
         records: None,
     };
-    let new_ledger = |job: &Job| RefCell::new(Ledger::new(job.canary.spend_limit));
-    let ledgers: Vec<RefCell<Ledger>> = (request.affected.iter())
+    let run_ledger = RefCell::new(match request.max_spend {
+        Some(limit) => Ledger::new(limit),
+        None => Ledger::without_limit(),
+    });
+    let new_ledger = |job: &Job| JobLedger::new(job.canary.spend_limit, &run_ledger);
+    let ledgers: Vec<JobLedger<'_>> = (request.affected.iter())
         .map(|affected| new_ledger(affected.job))
         .collect();
     // A second signal drops this work; the next start finds what is left.
@@ -74,7 +78,7 @@ pub(crate) async fn run(
     let gated = interruption.unless_impatient(work, &progress).await;
     let written = file.finish();
     let spent = (ledgers.iter())
-        .filter_map(|ledger| ledger.borrow().billed())
+        .filter_map(|ledger| ledger.billed())
         .reduce(|sum, billed| sum + billed);
     let left = left.get();
     let broken = |error| GateFailure { error, spent, left };
@@ -100,7 +104,7 @@ async fn gate_all<'a>(
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
-    ledgers: &[RefCell<Ledger>],
+    ledgers: &[JobLedger<'_>],
     runner: &mut Runner<'a>,
 ) -> Result<GateOutcome, AppError> {
     let mut jobs = Vec::new();

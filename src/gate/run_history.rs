@@ -17,6 +17,7 @@ use crate::history::{self, BaseWanted, Damaged, Entry, History};
 use crate::measurement::{Measurement, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
+use crate::report::plan_totals::ExpectedSpend;
 use crate::spec::Job;
 use crate::units::Seconds;
 use crate::workspace::base_commit::BaseCommit;
@@ -212,6 +213,28 @@ impl RunHistory {
         Ok(found.record.and_then(|(_, record)| {
             let forecast = record.forecast()?.clone();
             Some((record, forecast))
+        }))
+    }
+
+    /// What the canaries of the newest check of a job on its instance took, of whatever code and data.
+    pub(crate) async fn last_spend(&self, job: &Job) -> Result<Option<ExpectedSpend>, AppError> {
+        self.look_up(&job.name).await?;
+        let is_of_it = |record: &Record| {
+            let row = record.forecast().and_then(|found| found.forecasts.first());
+            row.is_some_and(|row| row.instance == job.instance)
+        };
+        let entries = self.of_job(&job.name);
+        let forecasts = history::forecasts(&entries, &job.name);
+        let found = self.history.first(forecasts, is_of_it).await?;
+        self.warn_of(found.damaged);
+        Ok(found.record.and_then(|(_, record)| {
+            let runs = &record.forecast()?.measurements;
+            let saved = |run: &Measurement| run.reused.and_then(|reused| reused.saved_usd);
+            Some(ExpectedSpend {
+                usd: runs.iter().map(|run| run.cost.or_else(|| saved(run))).sum(),
+                time: runs.iter().filter_map(Measurement::time).sum(),
+                at: record.recorded_at,
+            })
         }))
     }
 

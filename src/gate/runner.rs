@@ -1,7 +1,7 @@
 //! Runs canaries: a bounded number at a time, results in plan order, each measurement kept as its run ends, nothing launched
 //! after a failure.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use futures_util::stream::{self, StreamExt};
 
@@ -15,7 +15,7 @@ use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
-use crate::plan::{self, Ledger, Reservation};
+use crate::plan::{self, JobLedger, Reservation};
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
@@ -97,7 +97,7 @@ pub(crate) async fn run(
     job: &Job,
     runs: &[CanaryRun],
     offer: &Offer,
-    ledger: &RefCell<Ledger>,
+    ledger: &JobLedger<'_>,
     earlier: Earlier,
 ) -> Ran {
     let batch = Batch {
@@ -158,7 +158,7 @@ struct Batch<'a> {
     run_id: &'a str,
     ready: &'a dyn Ready,
     offer: &'a Offer,
-    ledger: &'a RefCell<Ledger>,
+    ledger: &'a JobLedger<'a>,
     cancellation: &'a Cancellation,
     records: Option<Records<'a>>,
     progress: Canaries<'a>,
@@ -185,7 +185,7 @@ impl Batch<'_> {
             }
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
-        let reserved = self.ledger.borrow_mut().reserve(worst.unwrap_or_default());
+        let reserved = self.ledger.reserve(worst.unwrap_or_default());
         let Some(reservation) = reserved else {
             self.too_expensive.set(self.too_expensive.get() + 1);
             return None;
@@ -197,7 +197,7 @@ impl Batch<'_> {
             cancellation: self.cancellation,
         };
         let Some(result) = self.ready.run(run, &watcher).await.transpose() else {
-            self.ledger.borrow_mut().settle(reservation, None);
+            self.ledger.settle(reservation, None);
             return None;
         };
         let is_completed = |result: &CanaryResult| result.measurement.is_completed();
@@ -235,7 +235,7 @@ impl Batch<'_> {
             Launched::Before(measurement) => {
                 let measurement = of_run(self.run_id, priced(measurement, self.offer));
                 let saved = measurement.reused.and_then(|reused| reused.saved_usd);
-                self.ledger.borrow_mut().reuse(saved);
+                self.ledger.reuse(saved);
                 (measurement, Vec::new())
             }
             Launched::Now {
@@ -244,11 +244,11 @@ impl Batch<'_> {
                 reservation,
             } => {
                 let billed = measurement.cost;
-                self.ledger.borrow_mut().settle(reservation, billed);
+                self.ledger.settle(reservation, billed);
                 (measurement, log_tail)
             }
         };
-        let spent = self.ledger.borrow().billed();
+        let spent = self.ledger.billed();
         self.progress.finish(index, run, &measurement, spent);
         (measurement, log_tail)
     }

@@ -7,9 +7,6 @@ use crate::units::Usd;
 
 use super::token::Token;
 
-/// The default limit on the cost of canaries of a job that is not in the base's spec.
-pub const DEFAULT_MAX_SPEND: Usd = Usd(5.0);
-
 /// What the action does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionCommand {
@@ -56,7 +53,8 @@ pub struct Inputs {
     pub strict: Option<bool>,
     pub on_inconclusive: Option<OnInconclusive>,
     pub on_fork: OnFork,
-    pub max_spend: Usd,
+    /// The most that canaries may cost together; `None`: the jobs' own limits.
+    pub max_spend: Option<Usd>,
     /// Patterns of files with parts of a report, relative to the workspace; empty: the gate runs here.
     pub report_from: Vec<String>,
     /// The pull request, if the event does not name one.
@@ -132,11 +130,9 @@ impl Inputs {
                     _ => None,
                 })
                 .unwrap_or(OnFork::Pass),
-            max_spend: reader
-                .parsed("max-spend", "an amount such as `5 USD`", |text| {
-                    text.parse().ok()
-                })
-                .unwrap_or(DEFAULT_MAX_SPEND),
+            max_spend: reader.parsed("max-spend", "an amount such as `5 USD`", |text| {
+                text.parse().ok()
+            }),
             report_from: reader.list("report-from", &['\n']),
             pull_request: reader.parsed("pull-request", "the number of a pull request", |text| {
                 let digits = text.strip_prefix('#').unwrap_or(text);
@@ -228,7 +224,7 @@ mod tests {
         assert_eq!(inputs.comment, CommentPolicy::Update);
         assert_eq!(inputs.issue, IssuePolicy::Update);
         assert_eq!(inputs.on_fork, OnFork::Pass);
-        assert_eq!(inputs.max_spend, Usd(5.0));
+        assert_eq!(inputs.max_spend, None);
         assert_eq!((inputs.strict, inputs.fresh), (None, false));
         assert!(!inputs.accept);
         assert_eq!(inputs.spec, None);
@@ -246,7 +242,7 @@ mod tests {
         assert_eq!(inputs.jobs, ["churn", "digits"]);
         assert_eq!(inputs.report_from, ["parts/*.json", "more, odd.json"]);
         assert_eq!(inputs.pull_request, Some(12));
-        assert_eq!(inputs.max_spend, Usd(2.5));
+        assert_eq!(inputs.max_spend, Some(Usd(2.5)));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Ledger {
 /// What was set aside for one run. One that is never settled stays reserved: the cost of its run is not known.
 #[derive(Debug, PartialEq)]
 #[must_use = "the run is over when this is settled"]
-pub struct Reservation(Usd);
+pub struct Reservation(pub(super) Usd);
 
 impl Ledger {
     pub fn new(limit: Usd) -> Self {
@@ -101,11 +101,16 @@ impl Ledger {
         self.reserved + self.billed.unwrap_or_default() + self.saved.unwrap_or_default()
     }
 
+    /// What is left of the limit; `None`: no limit.
+    pub(super) fn left(&self) -> Option<Usd> {
+        Some(self.limit? - self.committed())
+    }
+
     /// How long a run on these machines may still take within the limit, the time to stop it set aside; `None`: no limit, or no
     /// price.
     pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
         let a_second = offer.cost(Seconds(1.0))?;
-        let left = self.limit? - self.committed();
+        let left = self.left()?;
         (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - TIME_TO_STOP.0).max(0.0)))
     }
 }

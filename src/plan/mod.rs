@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod design;
+mod job_ledger;
 mod ledger;
 mod sampling;
 mod share;
@@ -15,6 +16,7 @@ pub use adaptive::{
     next,
 };
 pub use design::{canary, level};
+pub use job_ledger::{JobLedger, TighterLimit};
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 pub use share::{Share, fewest};
@@ -126,8 +128,8 @@ pub enum NotMeasured {
     NoQuota,
     #[error("needs up to {0}")]
     TooExpensive(Usd),
-    #[error("the rest of the spend limit of {0} does not cover a forecast")]
-    NothingLeft(Usd),
+    #[error("what is left of {} does not cover a forecast", .0.name())]
+    NothingLeft(TighterLimit),
     #[error("canaries on it would pass canary.max_share ({0} of the full run)")]
     BeyondTheShare(Percent),
     #[error("not yet")]
@@ -185,21 +187,46 @@ pub fn plan(
     offer_of: OfferOf<'_>,
     alternatives: Alternatives,
 ) -> Result<Plan, PlanError> {
+    plan_within(job, dataset, offer_of, alternatives, None)
+}
+
+/// The same with what the limit of the whole run of the gate leaves; `None` without such a limit.
+pub fn plan_within(
+    job: &Job,
+    dataset: &Dataset,
+    offer_of: OfferOf<'_>,
+    alternatives: Alternatives,
+    left_of_run: Option<Usd>,
+) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
     let runs = design::runs(job, dataset, &mut notes)?;
     // Nothing is spent yet: this ledger only finds what would fit.
-    let mut ledger = Ledger::new(job.canary.spend_limit);
+    let spend_limit = job.canary.spend_limit;
+    let limit = left_of_run.map_or(spend_limit, |left| {
+        if left < spend_limit {
+            left
+        } else {
+            spend_limit
+        }
+    });
+    let mut ledger = Ledger::new(limit);
     let offer = offer_of(&job.instance);
     let worst = match &runs {
         PlannedRuns::Fixed(runs) => worst_case(runs, &offer),
-        PlannedRuns::Ladder(sizes) => worst_of_ladder(job, sizes, &offer),
+        PlannedRuns::Ladder(sizes) => worst_of_ladder(job, sizes, &offer, limit),
     };
     if let Some(worst) = worst
         && ledger.reserve(worst).is_none()
     {
+        let whose = match limit < spend_limit {
+            true => format!(
+                "the {} that are left of --max-spend; raise it",
+                limit.exact()
+            ),
+            false => format!("the spend limit of {spend_limit}; raise canary.spend_limit"),
+        };
         return Err(PlanError::Unknown(format!(
-            "the canaries may cost up to {worst}, above the spend limit of {}; raise canary.spend_limit, lower canary.max_runtime or request fewer runs",
-            job.canary.spend_limit
+            "the canaries may cost up to {worst}, above {whose}, lower canary.max_runtime or request fewer runs"
         )));
     }
     let alternatives: Vec<PlannedAlternative> = job
@@ -247,12 +274,12 @@ pub fn plan(
 }
 
 /// Every size once; the adaptive design repeats a size only for levels of work, or if there are too few sizes.
-fn worst_of_ladder(job: &Job, sizes: &[LadderSize], offer: &Offer) -> Option<Usd> {
+fn worst_of_ladder(job: &Job, sizes: &[LadderSize], offer: &Offer, limit: Usd) -> Option<Usd> {
     let canary = &job.canary;
     let once = worst_case_of(canary.max_runtime, offer)?;
     let once: Usd = sizes.iter().map(|_| once).sum();
-    let is_enough = sizes.len() >= FEWEST_RUNS && job.work.is_none() && once < canary.spend_limit;
-    Some(if is_enough { once } else { canary.spend_limit })
+    let is_enough = sizes.len() >= FEWEST_RUNS && job.work.is_none() && once < limit;
+    Some(if is_enough { once } else { limit })
 }
 
 /// The full run as one run: every object of every channel.

@@ -34,9 +34,10 @@ pub mod markdown;
 mod merge;
 mod mermaid;
 pub mod plan;
+pub mod plan_totals;
 mod recommendation;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 mod status;
 pub mod terminal;
 mod text;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::escape::for_terminal;
+use super::plan_totals::ExpectedSpend;
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::change::AffectedJob;
 use crate::plan::{LadderSize, Plan, PlannedAlternative, PlannedRuns};
@@ -20,6 +21,8 @@ pub struct PlannedJob<'a> {
     /// Whether the sizes of the listing are bytes.
     pub knows_bytes: bool,
     pub plan: &'a Plan,
+    /// By the newest check in the history.
+    pub expected: Option<ExpectedSpend>,
     /// Of the spec's backend.
     pub traits: &'a Traits,
 }
@@ -43,10 +46,7 @@ impl fmt::Display for PlannedJob<'_> {
             ("work levels", self.work_levels()),
             ("full run", self.full_run()),
             ("worst case", Some(self.worst_case())),
-            (
-                "expected",
-                Some("not known before the first canary has run".to_owned()),
-            ),
+            ("expected", Some(self.expected())),
             ("wall-clock", Some(self.wall_clock())),
         ];
         for (label, text) in facts {
@@ -105,10 +105,10 @@ impl PlannedJob<'_> {
 
     fn worst_case(&self) -> String {
         let canary = &self.affected.job.canary;
-        let (limit, longest) = (canary.spend_limit, canary.max_runtime);
+        let (limit, longest, share) = (canary.spend_limit, canary.max_runtime, canary.max_share);
         match self.plan.worst_case {
             Some(worst) if self.plan.is_adaptive() => format!(
-                "{worst} of {limit}; no canary is started that could pass the limit, and each is ended after {longest}, or sooner where what is left asks for it"
+                "{worst} of {limit}; beyond three canaries none is started that would take all of them over {share} of a full run, or that could pass the limit; each is ended after {longest}, or sooner where what is left asks for it"
             ),
             Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
             None if self.traits.needs_price => {
@@ -119,6 +119,18 @@ impl PlannedJob<'_> {
                 "no price, so the spend limit does not apply; each run is ended after {longest}"
             ),
         }
+    }
+
+    fn expected(&self) -> String {
+        let Some(expected) = self.expected else {
+            return "not known before the first canary has run".to_owned();
+        };
+        let money = expected.usd.map_or(String::new(), |usd| format!("{usd}, "));
+        format!(
+            "{money}{}, as in the check of {}",
+            expected.time,
+            expected.at.strftime("%Y-%m-%d")
+        )
     }
 
     fn wall_clock(&self) -> String {

@@ -367,7 +367,7 @@ pub(super) fn churn() -> Report {
 }
 
 /// A small job on the local machine without a price; nine canaries.
-pub(super) fn within() -> Report {
+pub(crate) fn within() -> Report {
     let mut judged = forecast(
         "local",
         Verdict::Within,

@@ -15,6 +15,8 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec::DEFAULT_PLACES;
 
+/// What canaries of jobs that the base does not know may cost together, where nobody says.
+const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
 /// Digits of a commit id that are shown.
 const SHORT_COMMIT: usize = 7;
 /// Names that are shown before the rest is counted.
@@ -128,14 +130,19 @@ pub(crate) fn files_at(
 }
 
 /// Applies the base's policy, if there is a base, and today's overrides. To be called once, before jobs are chosen. Canaries of
-/// jobs that the base does not know may cost at most `cap` together.
+/// jobs that the base does not know may cost at most `max_spend` together, 5 USD where there is none.
 ///
 /// If the base's spec cannot be read or has another backend, [`undecidable`](crate::workspace::project_policy::ProjectPolicy::undecidable) says why nothing can be judged.
 ///
 /// # Errors
 ///
 /// The change asks for something that the base's policy does not allow.
-pub(crate) fn apply(project: &mut Project, base: Option<Base>, cap: Usd) -> Result<(), AppError> {
+pub(crate) fn apply(
+    project: &mut Project,
+    base: Option<Base>,
+    max_spend: Option<Usd>,
+) -> Result<(), AppError> {
+    let cap = max_spend.unwrap_or(CAP_OF_NEW_JOBS);
     if let Some(base) = base {
         apply_base(project, base, cap)?;
     }

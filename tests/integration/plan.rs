@@ -67,3 +67,46 @@ fn alternatives_that_do_not_fit_are_rows_and_change_nothing() {
         skipped.seen()
     );
 }
+
+/// Two jobs of which one was checked before; a limit on the whole run.
+#[test]
+fn a_plan_of_several_jobs_begins_with_their_totals() {
+    let second = Project::SPEC
+        .split_once("jobs:\n")
+        .unwrap()
+        .1
+        .replace("sums:", "more:");
+    let spec = Project::SPEC.replace(
+        "backend: local\n",
+        "backend: local\nprices: {local: 1.20 USD/h}\n",
+    );
+    let project = Project::with_script("true").file("canary-gate.yml", &format!("{spec}{second}"));
+    project
+        .run(&["run", "--all", "--job", "more", "--quiet"])
+        .ended_with(0);
+    project
+        .run(&["plan", "--all", "--max-spend", "0.50 USD"])
+        .ended_with(0)
+        .reported("2 jobs · worst case 0.50 USD, by --max-spend, expected")
+        .reported("USD for 1 of them, at most 12m, one job after another")
+        .reported("as in the check of");
+}
+
+/// The second job has what the first one left.
+#[test]
+fn a_limit_on_the_whole_run_holds_over_all_jobs() {
+    let second = Project::SPEC
+        .split_once("jobs:\n")
+        .unwrap()
+        .1
+        .replace("sums:", "more:");
+    let spec = Project::SPEC.replace(
+        "backend: local\n",
+        "backend: local\nprices: {local: 3600 USD/h}\n",
+    );
+    let spec = format!("{spec}{second}")
+        .replace("max_runtime: 1m", "max_runtime: 1m, spend_limit: 9000 USD");
+    let project = Project::with_script("sleep 0.1").file("canary-gate.yml", &spec);
+    let finished = project.run(&["run", "--all", "--quiet", "--max-spend", "1080.5 USD"]);
+    finished.ended_with(14).reported("--max-spend");
+}

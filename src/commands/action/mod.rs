@@ -140,7 +140,7 @@ async fn check(
         }
         return Ok(checked);
     }
-    let begun = publisher.begin(&project, &affected);
+    let begun = publisher.begin(&project, &affected, inputs.max_spend);
     interruption.unless_interrupted(begun).await?;
     let request = GateRequest {
         affected: &affected,
@@ -159,6 +159,7 @@ async fn check(
         } else {
             Purpose::Budget
         },
+        max_spend: inputs.max_spend,
         origin,
         base,
         measurements: None,

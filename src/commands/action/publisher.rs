@@ -127,7 +127,12 @@ impl Publisher {
     }
 
     /// Says that canaries are about to run, and notes what the post step needs should this one be killed.
-    pub(super) async fn begin(&mut self, project: &Project, affected: &[AffectedJob<'_>]) {
+    pub(super) async fn begin(
+        &mut self,
+        project: &Project,
+        affected: &[AffectedJob<'_>],
+        max_spend: Option<Usd>,
+    ) {
         if affected.is_empty() {
             return;
         }
@@ -144,7 +149,7 @@ impl Publisher {
                     instance: one.job.instance.to_string(),
                 })
                 .collect(),
-            worst_case_usd: worst_case(project, affected),
+            worst_case_usd: worst_case(project, affected, max_spend),
             commit: self.commit.clone(),
             run_url: Some(self.environment.run_url()),
             policy: self.policy.clone(),
@@ -369,13 +374,22 @@ fn log(report: &Report) -> String {
 }
 
 /// What canaries of these jobs may cost at most; `None` where one has no price.
-fn worst_case(project: &Project, affected: &[AffectedJob<'_>]) -> Option<Usd> {
-    affected
+fn worst_case(
+    project: &Project,
+    affected: &[AffectedJob<'_>],
+    max_spend: Option<Usd>,
+) -> Option<Usd> {
+    let of_jobs: Usd = affected
         .iter()
         .map(|one| {
             let offer = project.offer(&one.job.instance, &tables::capacity);
             let is_priced = offer.unpriced().is_none();
             is_priced.then_some(one.job.canary.spend_limit)
         })
-        .sum()
+        .sum::<Option<Usd>>()?;
+    Some(
+        max_spend
+            .filter(|limit| *limit < of_jobs)
+            .unwrap_or(of_jobs),
+    )
 }

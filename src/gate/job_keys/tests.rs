@@ -246,7 +246,7 @@ fn a_merged_change_is_known_by_the_key_it_had_as_a_change() {
         changed_files: None,
     };
     let base = base_policy::base_of(&change, &checkout.arguments(), &arguments).unwrap();
-    base_policy::apply(&mut change, base, Usd(5.0)).unwrap();
+    base_policy::apply(&mut change, base, Some(Usd(5.0))).unwrap();
     let (keys, _) = checkout.keys_of(&change);
     checkout.git(&["checkout", "--quiet", "main"]);
     checkout.git(&[

@@ -1,0 +1,108 @@
+//! The **job's ledger**, below that of the whole run of the gate.
+
+use std::cell::RefCell;
+
+use super::{Ledger, Reservation};
+use crate::instance::Offer;
+use crate::units::{Seconds, Usd};
+
+/// A job's ledger, and above it that of the whole run of the gate: what is set aside fits into both.
+#[derive(Debug)]
+pub struct JobLedger<'a> {
+    job: RefCell<Ledger>,
+    run: Option<&'a RefCell<Ledger>>,
+}
+
+/// The limit that has less left than the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TighterLimit {
+    OfTheJob,
+    OfTheRun,
+}
+
+impl TighterLimit {
+    /// As a user knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OfTheJob => "canary.spend_limit",
+            Self::OfTheRun => "--max-spend",
+        }
+    }
+}
+
+impl<'a> JobLedger<'a> {
+    pub fn new(limit: Usd, run: &'a RefCell<Ledger>) -> Self {
+        Self {
+            job: RefCell::new(Ledger::new(limit)),
+            run: Some(run),
+        }
+    }
+
+    /// For a full run, which a person asks for.
+    pub fn without_limit() -> Self {
+        Self {
+            job: RefCell::new(Ledger::without_limit()),
+            run: None,
+        }
+    }
+
+    /// Sets `worst` aside if it fits into both; else changes nothing.
+    pub fn reserve(&self, worst: Usd) -> Option<Reservation> {
+        let of_job = self.job.borrow_mut().reserve(worst)?;
+        if let Some(run) = self.run
+            && run.borrow_mut().reserve(worst).is_none()
+        {
+            self.job.borrow_mut().settle(of_job, None);
+            return None;
+        }
+        Some(of_job)
+    }
+
+    /// The run is over: what it was billed takes the place of what was reserved.
+    pub fn settle(&self, reservation: Reservation, billed: Option<Usd>) {
+        if let Some(run) = self.run {
+            let of_run = Reservation(reservation.0);
+            run.borrow_mut().settle(of_run, billed);
+        }
+        self.job.borrow_mut().settle(reservation, billed);
+    }
+
+    /// A canary of an earlier run was reused, which would have cost `saved`.
+    pub fn reuse(&self, saved: Option<Usd>) {
+        if let Some(run) = self.run {
+            run.borrow_mut().reuse(saved);
+        }
+        self.job.borrow_mut().reuse(saved);
+    }
+
+    /// What the job's runs that have ended were billed.
+    pub fn billed(&self) -> Option<Usd> {
+        self.job.borrow().billed()
+    }
+
+    /// What is left by both limits; `None`: no limit.
+    pub fn left(&self) -> Option<Usd> {
+        match self.tighter() {
+            TighterLimit::OfTheJob => self.job.borrow().left(),
+            TighterLimit::OfTheRun => self.run?.borrow().left(),
+        }
+    }
+
+    /// Which limit is reached first.
+    pub fn tighter(&self) -> TighterLimit {
+        let of_run = self.run.and_then(|run| run.borrow().left());
+        match (self.job.borrow().left(), of_run) {
+            (Some(job), Some(run)) if run < job => TighterLimit::OfTheRun,
+            (None, Some(_)) => TighterLimit::OfTheRun,
+            _ => TighterLimit::OfTheJob,
+        }
+    }
+
+    /// How long a run on these machines may still take within both limits, as [`Ledger::seconds_left`].
+    pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
+        let of_run = self.run.and_then(|run| run.borrow().seconds_left(offer));
+        let of_job = self.job.borrow().seconds_left(offer);
+        let both = of_job.into_iter().chain(of_run);
+        both.min_by(|one, other| one.0.total_cmp(&other.0))
+    }
+}

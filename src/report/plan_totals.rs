@@ -1,0 +1,188 @@
+//! The plan of a whole run as text for a terminal: what all jobs would take together, and a line for each.
+
+use std::fmt;
+
+use super::escape::for_terminal;
+use crate::grammar;
+use crate::units::{Seconds, Usd};
+
+/// Longer names are cut, in characters.
+const LONGEST_NAME: usize = 60;
+
+/// What the canaries of one job would take.
+#[derive(Debug, Clone)]
+pub struct JobTotals {
+    pub job: String,
+    pub instance: String,
+    /// False where nothing would be run.
+    pub is_planned: bool,
+    /// Absent without a price.
+    pub worst_case: Option<Usd>,
+    /// By the newest check in the history; absent where it has none of this job on this instance.
+    pub expected: Option<ExpectedSpend>,
+    /// The longest that the canaries can take, one job after another.
+    pub wall_clock: Seconds,
+}
+
+/// What the canaries of the newest check took. Reused ones count with what they would have cost.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpectedSpend {
+    /// Absent without a price.
+    pub usd: Option<Usd>,
+    /// One after another.
+    pub time: Seconds,
+    pub at: jiff::Timestamp,
+}
+
+/// The totals over jobs, then a line for each job.
+#[derive(Debug, Clone)]
+pub struct PlanTotals {
+    /// In the order of the spec.
+    pub jobs: Vec<JobTotals>,
+    /// What the whole run may cost; absent where only each job has a limit.
+    pub max_spend: Option<Usd>,
+}
+
+impl fmt::Display for PlanTotals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.heading())?;
+        let header = ["job", "instance", "worst case", "expected", "wall-clock"].map(str::to_owned);
+        let rows: Vec<[String; 5]> = [header]
+            .into_iter()
+            .chain(self.jobs.iter().map(cells))
+            .collect();
+        let width = |column: usize| {
+            let lengths = rows.iter().map(|row| row[column].chars().count());
+            lengths.max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..4).map(width).collect();
+        for row in &rows {
+            let mut line = String::from("  ");
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(&format!("{cell:<width$}  "));
+            }
+            line.push_str(&row[4]);
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl PlanTotals {
+    /// `3 jobs · worst case 9.20 USD, expected 0.62 USD for 2 of them, at most 6h, one job after another`
+    fn heading(&self) -> String {
+        let runs: Vec<&JobTotals> = (self.jobs.iter()).filter(|job| job.is_planned).collect();
+        let count = grammar::count(self.jobs.len(), "job");
+        if runs.is_empty() {
+            return format!("{count} · nothing would be run");
+        }
+        let worst: Option<Usd> = runs.iter().map(|job| job.worst_case).sum();
+        let worst = match (worst, self.max_spend) {
+            (None, _) => "worst case not known for want of a price".to_owned(),
+            (Some(worst), Some(limit)) if worst > limit => {
+                format!("worst case {limit}, by --max-spend")
+            }
+            (Some(worst), _) => format!("worst case {worst}"),
+        };
+        let expected: Vec<&ExpectedSpend> = runs
+            .iter()
+            .filter_map(|job| job.expected.as_ref())
+            .collect();
+        let spend: Option<Usd> = expected.iter().map(|one| one.usd).sum();
+        let of_how_many = match expected.len() == runs.len() {
+            true => String::new(),
+            false => format!(" for {} of them", expected.len()),
+        };
+        let expected = match spend {
+            _ if expected.is_empty() => {
+                "expected spend not known before the first canaries".to_owned()
+            }
+            Some(spend) => format!("expected {spend}{of_how_many}"),
+            None => {
+                let time: Seconds = expected.iter().map(|one| one.time).sum();
+                format!("expected {time}{of_how_many}")
+            }
+        };
+        let wall_clock: Seconds = runs.iter().map(|job| job.wall_clock).sum();
+        format!("{count} · {worst}, {expected}, at most {wall_clock}, one job after another")
+    }
+}
+
+fn cells(job: &JobTotals) -> [String; 5] {
+    let name = for_terminal(&job.job, LONGEST_NAME);
+    if !job.is_planned {
+        let why = "nothing is run, see below".to_owned();
+        return [
+            name,
+            job.instance.clone(),
+            why,
+            String::new(),
+            String::new(),
+        ];
+    }
+    let worst = job
+        .worst_case
+        .map_or("no price".to_owned(), |worst| worst.to_string());
+    let expected = job.expected.map_or("not known yet".to_owned(), |one| {
+        let day = one.at.strftime("%Y-%m-%d");
+        match one.usd {
+            Some(usd) => format!("{usd}, {} ({day})", one.time),
+            None => format!("{} ({day})", one.time),
+        }
+    });
+    [
+        name,
+        job.instance.clone(),
+        worst,
+        expected,
+        format!("at most {}", job.wall_clock),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(name: &str, expected: Option<f64>) -> JobTotals {
+        JobTotals {
+            job: name.to_owned(),
+            instance: "ml.m5.2xlarge".to_owned(),
+            is_planned: true,
+            worst_case: Some(Usd(4.5)),
+            expected: expected.map(|usd| ExpectedSpend {
+                usd: Some(Usd(usd)),
+                time: Seconds(130.0),
+                at: "2026-11-20T08:00:00Z".parse().unwrap(),
+            }),
+            wall_clock: Seconds(7200.0),
+        }
+    }
+
+    #[test]
+    fn the_totals_stand_first_and_then_a_line_for_each_job() {
+        let mut totals = PlanTotals {
+            jobs: vec![job("churn", Some(0.31)), job("fraud-detection", None)],
+            max_spend: None,
+        };
+        let shown = totals.to_string();
+        totals.jobs.push(JobTotals {
+            is_planned: false,
+            ..job("a\u{1b}[31m", None)
+        });
+        totals.max_spend = Some(Usd(8.0));
+        insta::assert_snapshot!(format!("{shown}\n{totals}"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let mut one = job("churn", None);
+        one.worst_case = None;
+        let totals = PlanTotals {
+            jobs: vec![one],
+            max_spend: None,
+        };
+        assert!(totals.to_string().starts_with(
+            "1 job · worst case not known for want of a price, expected spend not known before the first canaries, at most 2h"
+        ));
+    }
+}
