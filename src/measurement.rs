@@ -1,5 +1,6 @@
 //! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
 
+pub mod newest_data;
 pub mod steps;
 pub mod table;
 
