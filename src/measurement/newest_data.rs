@@ -125,7 +125,7 @@ impl Totals {
 
     /// Whether no total that both have differs.
     fn agrees(&self, other: &Self) -> bool {
-        fn same<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+        fn same<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
         }
         same(self.bytes, other.bytes)
