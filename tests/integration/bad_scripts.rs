@@ -192,6 +192,22 @@ fn a_time_that_the_gates_own_clock_contradicts_is_refused() {
 }
 
 #[test]
+fn a_canary_that_was_ended_at_its_limit_shows_the_limit_and_not_what_ending_it_took() {
+    let project = Project::with_script("trap 'sleep 0.7; exit 0' TERM\nsleep 60 &\nwait\n");
+    let spec = project.read("canary-gate.yml");
+    project.write(
+        "canary-gate.yml",
+        &spec.replace("max_runtime: 1m", "max_runtime: 1s"),
+    );
+    let run = project.run(&["run", "--all"]);
+    assert!(
+        run.stderr.contains("timed out after 1.0s"),
+        "{}",
+        run.seen()
+    );
+}
+
+#[test]
 fn a_script_that_writes_to_large_data_is_caught() {
     let project = Project::empty()
         .file(
