@@ -449,6 +449,29 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn whatever_two_checks_differ_by_nothing_uncertain_is_blamed(
+            change in -60.0..300.0_f64,
+            width in 0.0..200.0_f64,
+            usd in -50.0..50.0_f64,
+        ) {
+            let mut job = drifted();
+            let drift = job.drift.as_mut().unwrap();
+            (drift.drifted, drift.shift) = (false, None);
+            drift.change.cost_usd = estimate(usd, usd - width, usd + width);
+            drift.change.cost_percent = estimate(change, change - width, change + width);
+            for share in &mut drift.causes {
+                share.usd = Some(usd);
+            }
+            proptest::prop_assert_eq!(causes(drift).rows.len(), 0);
+            for sentence in sentences(drift) {
+                proptest::prop_assert!(!sentence.contains("slower") && !sentence.contains("faster"));
+            }
+            proptest::prop_assert!(!said(&job).contains("drifted"));
+        }
+    }
+
     #[test]
     fn where_the_level_may_not_have_moved_only_what_is_known_is_named() {
         let mut drift = drifted().drift.unwrap();
