@@ -256,6 +256,9 @@ pub struct ForecastArguments {
     /// Only this job; repeatable.
     #[arg(long = "job", value_name = "NAME", value_delimiter = ',')]
     pub jobs: Vec<String>,
+    /// Take all rows for runs of this job, whatever the file calls them.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub as_job: Option<String>,
     /// The region of the prices [default: the spec's, else AWS_REGION, else us-east-1].
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,

@@ -1,5 +1,6 @@
 //! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
 
+pub mod newest_data;
 pub mod steps;
 pub mod table;
 
@@ -59,7 +60,8 @@ pub struct Measurement {
     pub outcome: Outcome,
     #[serde(default, skip_serializing_if = "Phases::is_empty")]
     pub phases: Phases,
-    /// The billed time of one instance: download, training and upload; locally the wall time of the process.
+    /// The billed time of one instance: download, training and upload; locally the wall time of the process. Of a
+    /// run that was ended at its time limit, that limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_seconds: Option<Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +187,20 @@ impl Measurement {
     /// How long it ran, as billed per instance without any discount; `None` if not measured.
     pub fn time(&self) -> Option<Seconds> {
         self.training_seconds.or(self.billable_seconds)
+    }
+
+    /// Where it was ended at its time limit, its time is that limit: what ending it took beyond is billed, and no training.
+    #[must_use]
+    pub fn within_limit(self, limit: Option<Seconds>) -> Self {
+        let limit = limit.filter(|_| self.outcome == Outcome::TimedOut);
+        let (Some(limit), Some(time)) = (limit, self.training_seconds) else {
+            return self;
+        };
+        Self {
+            training_seconds: Some(if time > limit { limit } else { time }),
+            billable_seconds: self.billable_seconds.or(Some(time)),
+            ..self
+        }
     }
 
     /// Whether the training code failed, other than by running out of memory or time.

@@ -174,6 +174,7 @@ pub(crate) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Base
         age_days: base.age.in_days(),
         is_same_code: base.is_same_code,
         data_changed: base.data_changed,
+        changed: base.changed.clone(),
         instance: theirs.filter(|theirs| *theirs != instance).cloned(),
     }
 }
@@ -205,6 +206,7 @@ mod tests {
             forecasts: vec![row::nothing_known(&machine(), "")],
             measurements,
             is_same_code: true,
+            changed: Vec::new(),
             data_changed: false,
             other_machine: None,
             age: Seconds(0.0),

@@ -2,6 +2,7 @@
 
 use crate::measurement::Measurement;
 use crate::report::InstanceForecast;
+use crate::spec::ChangedSetting;
 use crate::units::Seconds;
 
 /// An earlier run's result for the base of a change.
@@ -15,6 +16,8 @@ pub(crate) struct BaseResult {
     /// Whether its code is that of the base commit.
     pub(crate) is_same_code: bool,
     pub(crate) data_changed: bool,
+    /// The settings of the job that are others now.
+    pub(crate) changed: Vec<ChangedSetting>,
     /// The machine that measured it, if it is not this one.
     pub(crate) other_machine: Option<String>,
     /// Since it was recorded; never negative.

@@ -6,7 +6,7 @@ use crate::drift;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::report::{InstanceForecast, JobReport};
-use crate::spec::Job;
+use crate::spec::{ChangedSetting, Job, TrainingSettings};
 use crate::units::UsdPerHour;
 use crate::verdict::Verdict;
 
@@ -20,6 +20,8 @@ pub(crate) struct StoredCheck {
     pub(crate) machine: Option<String>,
     /// The job's instance; `None` without a forecast.
     pub(crate) instance: Option<InstanceConfiguration>,
+    /// Of the job; `None` in records of older versions.
+    pub(crate) settings: Option<TrainingSettings>,
     /// On `instance`.
     pub(crate) measurements: Vec<Measurement>,
     /// The price of all machines at that time.
@@ -99,6 +101,7 @@ pub(crate) fn hold_against_earlier(
         code_key: this.code_key.clone(),
         machine: this.machine.clone(),
         instance: Some(report.instance.clone()),
+        settings: Some(TrainingSettings::of(job)),
         measurements: of_instance(&report.measurements, report),
         price: report
             .forecasts
@@ -139,10 +142,11 @@ fn what_else_differs(baseline: &StoredCheck, this: &ThisCheck) -> Vec<String> {
 
 /// Adds the drift of a series to the report of its last check.
 fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
+    let changed = changed_settings(series);
     let series: Vec<drift::CheckRecord<'_>> = series.iter().map(|check| check.record()).collect();
     match drift::check(&series, &job.drift, job.budget.certainty) {
         Ok(found) => {
-            report.drift = found;
+            report.drift = found.map(|found| drift::Drift { changed, ..found });
             if report.has_drifted() && report.verdict == Verdict::NotJudged {
                 report.reason = "a full run takes more than the drift policy allows".to_owned();
             }
@@ -151,6 +155,15 @@ fn add(job: &Job, series: &[&StoredCheck], report: &mut JobReport) {
             report.verdict = report.verdict.min(Verdict::Unknown);
             report.reason = format!("drift is unknown: {unknown}");
         }
+    }
+}
+
+/// From the baseline to the last check.
+fn changed_settings(series: &[&StoredCheck]) -> Vec<ChangedSetting> {
+    let settings = |check: Option<&&StoredCheck>| check?.settings.clone();
+    match (settings(series.first()), settings(series.last())) {
+        (Some(before), Some(now)) => before.changes_to(&now),
+        _ => Vec::new(),
     }
 }
 
@@ -176,6 +189,7 @@ mod tests {
                 code_key,
                 machine,
                 instance: None,
+                settings: None,
                 measurements: Vec::new(),
                 price: None,
             };

@@ -8,6 +8,7 @@ use crate::spec::Budget;
 use crate::units::Usd;
 
 /// The inputs of a job's report.
+#[derive(Clone)]
 pub(crate) struct JobInput<'a> {
     pub(crate) name: &'a str,
     pub(crate) instance: &'a InstanceConfiguration,

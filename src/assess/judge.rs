@@ -8,7 +8,7 @@ use crate::forecast::scale_out::Measured;
 use crate::forecast::{self, Basis, Forecast};
 use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
-use crate::measurement::{self, Measurement};
+use crate::measurement::{self, Measurement, newest_data};
 use crate::metric::Metric;
 use crate::plan::Ledger;
 use crate::report::{Delta, InstanceForecast, JobReport, Spend};
@@ -38,6 +38,25 @@ impl Judged {
 
 /// A job's part of the report.
 pub(crate) fn job_report(input: &JobInput<'_>) -> JobReport {
+    let Some((measurements, notes)) = newest_data::of_each_configuration(input.measurements) else {
+        return of_one_data(input);
+    };
+    let report = of_one_data(&JobInput {
+        measurements: &measurements,
+        notes: input.notes.iter().cloned().chain(notes).collect(),
+        ..input.clone()
+    });
+    // What was paid for is shown and counted, whatever its data.
+    let full_run = report.spend.full_run_usd;
+    JobReport {
+        measurements: input.measurements.to_vec(),
+        spend: spend(input.measurements, input.worst_case, full_run),
+        ..report
+    }
+}
+
+/// The same where all runs of a configuration are of the same data.
+fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let main = judge_configuration(input.instance, input, true);
     let (verdict, reason) = job_outcome(input, &main);
     let alternatives: Vec<Result<Judged, (&InstanceConfiguration, &str)>> = input

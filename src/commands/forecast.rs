@@ -37,7 +37,15 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
         "the measurements {} cannot be read",
         arguments.file.display()
     ));
-    let recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
+    let mut recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
+    if let Some(name) = &arguments.as_job {
+        refuse_another_job(name, &arguments.jobs)?;
+        for measurement in &mut recorded.measurements {
+            measurement.job.clone_from(name);
+        }
+    } else {
+        recorded.notes.extend(recorded.about_jobs.take());
+    }
     let names = job_names(&recorded.measurements, &arguments.jobs)?;
     let offer_of = |instance: &InstanceConfiguration| match &project {
         Some(project) => project.offer(instance, &tables::capacity),
@@ -139,6 +147,16 @@ fn newest_run(measurements: &[Measurement], job: &str) -> (Vec<Measurement>, Opt
         )
     });
     (kept, note)
+}
+
+fn refuse_another_job(name: &str, asked: &[String]) -> Result<(), AppError> {
+    match asked.iter().find(|asked| *asked != name) {
+        None => Ok(()),
+        Some(asked) => Err(AppError::usage(format!(
+            "`--as-job {name}` takes all rows for job `{name}`, and `--job {asked}` asks for another"
+        ))
+        .help("give one of the two")),
+    }
 }
 
 /// The jobs of the file in the order they come, or those that `--job` names.

@@ -60,9 +60,9 @@ impl Progress {
             Shown::Bars(bars) => {
                 let bar = bars.add(ProgressBar::new(count as u64));
                 bar.set_style(style(if earlier.is_open {
-                    "  {prefix} {pos}  {elapsed}  {msg}"
+                    "  {prefix}  {elapsed}  {msg}"
                 } else {
-                    "  {prefix} {pos}/{len}  {bar:30}  {elapsed}  {msg}"
+                    "  {prefix}  {bar:30}  {elapsed}  {msg}"
                 }));
                 bar.set_position(earlier.runs as u64);
                 bar.set_prefix(title.clone());
@@ -79,6 +79,7 @@ impl Progress {
             state: RefCell::new(State {
                 all,
                 running: vec![None; runs.len()],
+                started: earlier.runs,
                 done: earlier.runs,
             }),
         }
@@ -109,6 +110,7 @@ pub(crate) struct Canaries<'a> {
 struct State {
     all: Option<ProgressBar>,
     running: Vec<Option<ProgressBar>>,
+    started: usize,
     done: usize,
 }
 
@@ -119,7 +121,12 @@ impl Canaries<'_> {
             bar.set_style(style("    {spinner} {msg}  {elapsed}"));
             bar.set_message(printable(&format!("{} ({})", run.label(), run.bytes)));
             bar.enable_steady_tick(Duration::from_millis(250));
-            self.state.borrow_mut().running[index] = Some(bar);
+            let mut state = self.state.borrow_mut();
+            state.running[index] = Some(bar);
+            state.started += 1;
+            if let Some(all) = &state.all {
+                all.set_prefix(self.numbered(state.started));
+            }
         }
     }
 
@@ -154,6 +161,14 @@ impl Canaries<'_> {
         }
     }
 
+    /// The title of one of the canaries, counted from 1: `churn on ml.m5.xlarge canary 2/6`.
+    fn numbered(&self, number: usize) -> String {
+        let of = self
+            .count
+            .map_or(String::new(), |count| format!("/{count}"));
+        format!("{} {number}{of}", self.title)
+    }
+
     /// A run has ended; `spent` is what all canaries of the job were billed until now, `None` without a price.
     pub(crate) fn finish(
         &self,
@@ -164,6 +179,8 @@ impl Canaries<'_> {
     ) {
         let mut state = self.state.borrow_mut();
         state.done += 1;
+        // A reused canary is not started.
+        state.started = state.started.max(state.done);
         let spent = spent
             .map(|spent| format!("  spent {spent} of {}", self.limit))
             .unwrap_or_default();
@@ -174,16 +191,13 @@ impl Canaries<'_> {
                 }
                 if let Some(all) = &state.all {
                     all.set_position(state.done as u64);
+                    all.set_prefix(self.numbered(state.started));
                     all.set_message(spent);
                 }
             }
             Shown::Lines => say(&format!(
-                "{} {}{}  {}  {}{}{spent}",
-                self.title,
-                state.done,
-                self.count
-                    .map(|count| format!("/{count}"))
-                    .unwrap_or_default(),
+                "{}  {}  {}{}{spent}",
+                self.numbered(state.done),
                 printable(&run.label()),
                 measurement.outcome,
                 how_long(measurement),

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::ratio::{FullRunLevel, levels};
 use crate::forecast::{Estimate, Predictive, Unknown};
 use crate::measurement::Measurement;
-use crate::spec::DriftPolicy;
+use crate::spec::{ChangedSetting, DriftPolicy};
 use crate::units::{Fraction, Percent, Usd, UsdPerHour};
 use chart::{ChartPoint, ControlChart, MOST_CHECKS};
 use pair::ReferencePair;
@@ -61,6 +61,9 @@ pub struct Drift {
     /// The causes of `change`; their parts add up to the difference of the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
+    /// The settings of the job that are others than the baseline's; empty too where its record does not have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedSetting>,
     /// P(the level is above what the policy allows), 0-1; absent where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_over_limit: Option<f64>,
@@ -165,6 +168,7 @@ pub fn check(
     Ok(Some(Drift {
         drifted: finding.drifted,
         causes: pair.causes(),
+        changed: Vec::new(),
         change,
         chance_over_limit: finding.chance_over_limit,
         limit_percent: policy.max,

@@ -67,7 +67,8 @@ pub struct Basis<'a> {
     /// The machines of the full run. Without their capacity percentages of memory are unknown, without a price of each the
     /// cost is.
     pub offer: &'a Offer,
-    /// All runs of this job on this configuration, in any order; those not completed are left out and noted.
+    /// All runs of this job on this configuration, in any order; those not completed and those of older data are left out and
+    /// noted.
     pub measurements: &'a [Measurement],
 }
 
@@ -230,7 +231,8 @@ fn round_level(level: f64) -> f64 {
     (level * 1e9).round() / 1e9
 }
 
-/// The forecast of one full run. Deterministic, and the same for any order of the measurements.
+/// The forecast of one full run. Deterministic, and the same for any order of the measurements; only of runs of different data
+/// without the times of their ends, the last decides which data are the newest.
 pub fn forecast(basis: &Basis) -> Forecast {
     of_runs(basis, &Runs::choose(basis.measurements))
 }

@@ -6,6 +6,7 @@ use super::Unknown;
 use super::points::{Fewest, Point};
 use super::posterior::LowerBound;
 use crate::grammar;
+use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Measurement, Outcome, Usage, Utilization};
 use crate::units::{Bytes, Seconds};
 
@@ -19,25 +20,29 @@ pub(super) struct Runs<'a> {
     first: Option<&'a Measurement>,
     /// How many runs a law needs.
     pub(super) fewest: Fewest,
+    /// On the runs of other data, which have no part in anything here.
+    other_data: Option<String>,
     /// Sorted by reason.
     left_out: Vec<(&'static str, Vec<&'a Measurement>)>,
 }
 
 impl<'a> Runs<'a> {
-    /// Only completed runs enter, with a share of the data, and of the work, in (0, 1].
+    /// Only completed runs of the newest data enter, with a share of the data, and of the work, in (0, 1].
     pub(super) fn choose(measurements: &'a [Measurement]) -> Self {
+        let newest = NewestData::of(&measurements.iter().collect::<Vec<_>>());
         let mut entered = Vec::new();
         let mut left_out: BTreeMap<&'static str, Vec<&Measurement>> = BTreeMap::new();
-        for run in measurements {
+        for run in newest.kept.iter().copied() {
             match reason_to_leave_out(run) {
                 None => entered.push(run),
                 Some(reason) => left_out.entry(reason).or_default().push(run),
             }
         }
         Self {
-            first: first_of_series(measurements),
+            first: first_of_series(&newest.kept),
             fewest: Fewest::ForAForecast,
             entered,
+            other_data: newest.note(),
             left_out: left_out.into_iter().collect(),
         }
     }
@@ -201,6 +206,7 @@ impl<'a> Runs<'a> {
         self.left_out
             .iter()
             .map(|(reason, runs)| format!("left out of the fit: {} {reason}", named(runs)))
+            .chain(self.other_data.clone())
     }
 
     /// Of the full run's work per datum.
@@ -262,11 +268,11 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
 }
 
 /// The run that ended first if every run has its end, else the first replicate of the smallest size, with which designs start.
-fn first_of_series(measurements: &[Measurement]) -> Option<&Measurement> {
+fn first_of_series<'a>(measurements: &[&'a Measurement]) -> Option<&'a Measurement> {
     let times_are_known = measurements.iter().all(|run| run.ended_at.is_some());
     let ended = |run: &Measurement| run.ended_at.filter(|_| times_are_known);
     let time = |run: &Measurement| run.time().map_or(0.0, |time| time.0);
-    measurements.iter().min_by(|a, b| {
+    measurements.iter().copied().min_by(|a, b| {
         (ended(a).cmp(&ended(b)))
             .then(a.fraction.0.total_cmp(&b.fraction.0))
             .then(a.replicate.cmp(&b.replicate))

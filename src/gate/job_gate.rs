@@ -263,6 +263,8 @@ async fn keep(
         Purpose::Budget => Ok(false),
     };
     let known = *is_baseline.as_ref().unwrap_or(&false);
-    history.keep_forecast(report, keys, known).await;
+    history
+        .keep_forecast(affected.job, report, keys, known)
+        .await;
     is_baseline.map(|_| ())
 }

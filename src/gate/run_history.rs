@@ -18,7 +18,7 @@ use crate::measurement::{Measurement, Reused};
 use crate::report::InstanceForecast;
 use crate::report::JobReport;
 use crate::report::plan_totals::ExpectedSpend;
-use crate::spec::Job;
+use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
@@ -52,6 +52,7 @@ pub(crate) fn check_of((record, found): &RecordedForecast) -> StoredCheck {
         code_key: record.code_key.clone(),
         machine: record.machine.clone(),
         instance: instance.cloned(),
+        settings: found.settings.clone(),
         measurements: runs
             .filter(|run| instance.is_some_and(|instance| run.is_on(instance)))
             .cloned()
@@ -241,6 +242,7 @@ impl RunHistory {
     /// Keeps what this run found about a job.
     pub(crate) async fn keep_forecast(
         &self,
+        job: &Job,
         report: &JobReport,
         keys: &JobKeys,
         is_baseline: bool,
@@ -254,6 +256,7 @@ impl RunHistory {
             forecasts: report.forecasts.clone(),
             measurements: report.measurements.clone(),
             is_baseline,
+            settings: Some(TrainingSettings::of(job)),
             drifted: report.drift.as_ref().map(|drift| drift.drifted),
         }));
         self.keep(&report.name, keys, content).await;
@@ -323,6 +326,9 @@ impl RunHistory {
         };
         let age = Timestamp::now().duration_since(record.recorded_at);
         Ok(Some(BaseResult {
+            changed: (forecast.settings.as_ref()).map_or(Vec::new(), |theirs| {
+                theirs.changes_to(&TrainingSettings::of(job))
+            }),
             is_same_code: code.is_some() && record.code_key == code,
             data_changed: match (&record.data_key, keys.data) {
                 (Some(theirs), Some(ours)) => *theirs != ours.to_string(),

@@ -212,6 +212,7 @@ impl Batch<'_> {
             Ok(result) => result,
             Err(error) => return Some(Err(error.into())),
         };
+        let measurement = measurement.within_limit(run.max_runtime);
         let measurement = of_run(self.run_id, priced(measurement, self.offer));
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
         if let Some(records) = &self.records {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
 use crate::report::InstanceForecast;
+use crate::spec::TrainingSettings;
 use crate::verdict::Verdict;
 
 /// The version that this program writes. A reader skips a newer one and reports it.
@@ -63,6 +64,9 @@ pub struct ForecastRecord {
     /// Whether later checks for drift start from here: a push measured it, or a person accepted it.
     #[serde(default)]
     pub is_baseline: bool,
+    /// The settings of the job; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<TrainingSettings>,
     /// The result of a check for drift; absent without a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drifted: Option<bool>,

@@ -116,6 +116,7 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         forecasts: vec![instance],
         measurements: vec![measurement(JOB), measurement(JOB)],
         is_baseline: false,
+        settings: None,
         drifted: None,
     };
     record(minutes, code, Content::Forecast(Box::new(forecast)))

@@ -5,6 +5,8 @@
 //! problems at once, each with its line; a caution about a valid table is a note.
 
 mod cells;
+mod contradictions;
+mod job_names;
 mod json_lines;
 mod seed;
 mod timings;
@@ -25,6 +27,8 @@ pub struct MeasurementTable {
     pub measurements: Vec<Measurement>,
     /// Assumptions and omissions, as sentences without a capital. They may quote the table, escaped and shortened.
     pub notes: Vec<String>,
+    /// A caution if the names of the rows did not say which belong together; of no interest to who knows their job.
+    pub about_jobs: Option<String>,
 }
 
 /// The text is not a table of measurements. The message has one line for each problem.

@@ -186,7 +186,10 @@ impl TreeMemory {
         };
         let peak = PeakMemory {
             bytes: Some(bytes),
-            percent: total.and_then(|total| Percent::of_bytes(bytes, total)),
+            // A sum over processes counts shared pages twice.
+            percent: total
+                .and_then(|total| Percent::of_bytes(bytes, total))
+                .map(|percent| Percent(percent.0.min(100.0))),
             source: source.to_owned(),
             upper_bound: (bound > bytes).then_some(bound),
         };

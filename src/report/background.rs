@@ -10,6 +10,7 @@ use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
 use crate::instance::Price;
 use crate::measurement::Measurement;
+use crate::measurement::newest_data::NewestData;
 use crate::metric::Metric;
 use crate::units::{Percent, Seconds};
 
@@ -120,9 +121,11 @@ fn completed<'a>(
     job: &'a JobReport,
     forecast: &'a InstanceForecast,
 ) -> impl Iterator<Item = &'a Measurement> {
-    job.measurements
-        .iter()
-        .filter(|run| run.is_completed() && run.is_on(&forecast.instance))
+    let runs = job.measurements.iter();
+    let here: Vec<&Measurement> = runs.filter(|run| run.is_on(&forecast.instance)).collect();
+    // Of the data that the law is of.
+    let newest = NewestData::of(&here).kept;
+    newest.into_iter().filter(|run| run.is_completed())
 }
 
 fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
@@ -342,8 +345,8 @@ mod tests {
         assert_eq!(
             grid.rows,
             [
-                ["1.0%", "0.76s", "0.78s"],
-                ["2.0%", "1.4s", "1.4s"],
+                ["1%", "0.76s", "0.78s"],
+                ["2%", "1.4s", "1.4s"],
                 ["3.1%", "2.0s", "2.0s"],
                 ["100%", "", "58s (51s–1m 06s)"],
             ]
@@ -375,8 +378,8 @@ mod tests {
         assert_eq!(
             grid.rows,
             [
-                ["1.0%", "0.76s–0.81s", "0.78s"],
-                ["2.0%", "1.4s", "1.4s"],
+                ["1%", "0.76s–0.81s", "0.78s"],
+                ["2%", "1.4s", "1.4s"],
                 ["3.1%", "2.0s–2.1s", "2.0s"],
                 ["100%", "", "58s (51s–1m 06s)"],
             ]

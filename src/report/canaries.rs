@@ -75,13 +75,14 @@ fn seconds(Seconds(value): Seconds) -> String {
     Quantity::Time.figure(value)
 }
 
-/// `1.0% (0.41 GiB)`
+/// `1% (0.41 GiB)`, where another share was drawn `1% (drew 7.7%, 20.0 KiB)`.
 fn data(run: &Measurement) -> String {
-    let mut data = words::share(run.data_share());
-    if let Some(bytes) = run.bytes {
-        data.push_str(&format!(" ({bytes})"));
+    let data = words::requested_and_drawn(run.fraction, run.data_share());
+    match (run.bytes, data.strip_suffix(')')) {
+        (None, _) => data,
+        (Some(bytes), Some(data)) => format!("{data}, {bytes})"),
+        (Some(bytes), None) => format!("{data} ({bytes})"),
     }
-    data
 }
 
 /// The level, beside that of the full run: `5 of 50`.
@@ -265,6 +266,7 @@ pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
 mod tests {
     use super::super::samples;
     use super::*;
+    use crate::units::Bytes;
 
     #[test]
     fn the_check_says_its_share_of_the_full_run() {
@@ -279,6 +281,18 @@ mod tests {
             spend(&[&report.jobs[0]]),
             "5 runs, 1h 52m, 33% of the time of one full run"
         );
+    }
+
+    #[test]
+    fn a_canary_that_drew_another_share_than_was_asked_for_says_both() {
+        let mut run = samples::churn().jobs.remove(0).measurements.remove(0);
+        run.bytes_total = Some(Bytes(13 << 10));
+        run.bytes = Some(Bytes(1 << 10));
+        assert_eq!(data(&run), "1% (drew 7.7%, 1.00 KiB)");
+        run.bytes = Some(Bytes(143));
+        assert_eq!(data(&run), "1.1% (143 B)");
+        run.bytes = None;
+        assert_eq!(data(&run), "1%");
     }
 
     #[test]
@@ -321,7 +335,7 @@ mod tests {
         assert_eq!(named.len(), 1);
         assert_eq!(
             named[0].0,
-            "3 canary runs on ml.m5.2xlarge failed (exit code 1), the first with 1.0% of the data"
+            "3 canary runs on ml.m5.2xlarge failed (exit code 1), the first with 1% of the data"
         );
         report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory { last_line: None };
         assert_eq!(failures(&report.jobs[0]).len(), 2);

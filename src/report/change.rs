@@ -1,5 +1,6 @@
 //! Why a forecast is another than that of the base, in sentences.
 
+use super::changed_settings;
 use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{Baseline, Delta, InstanceForecast, JobReport};
@@ -42,6 +43,12 @@ pub(super) fn said(job: &JobReport) -> Option<Said> {
     let notable = notable(baseline, forecast);
     let mut sentences = Vec::new();
     let mut besides_it = notable.as_slice();
+    let is_slower = |one: &Notable| one.cause == Cause::CodeOrPlatform;
+    let changed = changed_settings::clause(&baseline.changed);
+    sentences.extend(changed.map(|clause| match notable.iter().any(is_slower) {
+        true => Prose::fill("The likely cause: {}.", [clause]),
+        false => Prose::fill("Since the base {}.", [clause]),
+    }));
     if let Some(other) = &baseline.instance {
         let name = |instance: &InstanceConfiguration| Prose::name(instance.to_string());
         sentences.push(Prose::fill(
@@ -273,6 +280,27 @@ mod tests {
         assert_eq!(
             said(&increased()).unwrap(),
             "Training takes 31% longer per GiB than on main (a1b2c3d, 3 days ago). Data and price are the same."
+        );
+    }
+
+    #[test]
+    fn a_changed_setting_is_named_before_anything_else() {
+        let mut job = increased();
+        job.baseline.as_mut().unwrap().changed = vec![crate::spec::ChangedSetting {
+            field: "training.hyperparameters.epochs".to_owned(),
+            before: Some("10".to_owned()),
+            now: Some("13".to_owned()),
+        }];
+        assert_eq!(
+            said(&job).unwrap(),
+            "The likely cause: training.hyperparameters.epochs changed from 10 to 13. Training takes 31% longer per GiB than on main (a1b2c3d, 3 days ago). Data and price are the same."
+        );
+        let rate = job.forecasts[0].delta.rate_percent.as_mut().unwrap();
+        (rate.lower, rate.upper) = (-4.0, 80.0);
+        assert!(
+            said(&job).unwrap().starts_with(
+                "Since the base training.hyperparameters.epochs changed from 10 to 13. "
+            )
         );
     }
 

@@ -193,7 +193,7 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
         false => Label::Change,
     };
     if let Some(drift) = &job.drift {
-        let sentences = drift::sentences(drift).into_iter().map(Prose::literal);
+        let sentences = drift::sentences(drift);
         let sentences = Prose::joined(sentences, " ");
         if !sentences.is_empty() {
             remarks.push((label(drift::explains(drift)), sentences));

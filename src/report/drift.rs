@@ -2,8 +2,9 @@
 
 use super::document::{Align, Grid};
 use super::mark::Mark;
+use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{JobReport, change};
+use super::{JobReport, change, changed_settings};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
 use crate::forecast::Estimate;
 use crate::metric::Metric;
@@ -31,9 +32,9 @@ pub(super) fn mark(drift: &Drift) -> Mark {
     }
 }
 
-/// Whether the change is larger than the policy allows, and only its certainty is missing.
+/// Whether the change is larger than the policy allows, and not certain, be it within noise or not.
 fn may_have_drifted(drift: &Drift) -> bool {
-    let Some((_, change, percent)) = of_cost_or_time(&drift.change) else {
+    let Some((_, _, percent)) = of_cost_or_time(&drift.change) else {
         return false;
     };
     let is_large = percent.is_some_and(|percent| percent.point > drift.limit_percent.0);
@@ -41,8 +42,7 @@ fn may_have_drifted(drift: &Drift) -> bool {
         .change
         .cost_usd
         .is_none_or(|usd| usd.point > drift.at_least_usd.0);
-    let is_noise = words::is_noise(&percent.unwrap_or(change));
-    !drift.drifted && is_large && is_dear && !is_noise
+    !drift.drifted && is_large && is_dear
 }
 
 fn is_less(drift: &Drift) -> bool {
@@ -54,7 +54,7 @@ pub(super) fn headline(job: &JobReport, drift: &Drift) -> String {
     let finding = finding(job, drift);
     let state = match drift.drifted {
         true => "drifted",
-        false if may_have_drifted(drift) => "may have drifted",
+        false if may_have_drifted(drift) => "has no drift yet",
         false => "has no drift",
     };
     format!("{state}: {finding}")
@@ -78,6 +78,10 @@ pub(super) fn finding(job: &JobReport, drift: &Drift) -> String {
     let Some((quantity, change, percent)) = of_cost_or_time(&drift.change) else {
         return format!("{takes} ({checks} since {since})");
     };
+    if let Some(percent) = percent.filter(|_| may_have_drifted(drift)) {
+        let above = Quantity::Percent.figure(percent.point);
+        return format!("{above} above the baseline of {since}, not certain; {takes} ({checks})");
+    }
     if is_within_noise(drift) {
         let by = match percent {
             Some(percent) => words::signed(Quantity::Percent, percent.point),
@@ -92,9 +96,6 @@ pub(super) fn finding(job: &JobReport, drift: &Drift) -> String {
     });
     let allowed = match allowed(drift) {
         _ if drift.drifted || change.point < 0.0 => String::new(),
-        allowed if may_have_drifted(drift) => {
-            format!(", above the {allowed} that are allowed, which more checks must make certain")
-        }
         allowed => format!(", which is not surely above the {allowed} that are allowed"),
     };
     format!("{takes}, {amount}{share} {more} {than}{allowed}")
@@ -126,7 +127,7 @@ fn when(drift: &Drift, at: jiff::Timestamp) -> String {
 
 /// Whether the sentences name a cause.
 pub(super) fn explains(drift: &Drift) -> bool {
-    causes_sentence(drift).is_some()
+    causes_sentence(drift).is_some() || drift.drifted && !drift.changed.is_empty()
 }
 
 /// Whether the text names no change, since there may be none.
@@ -160,8 +161,12 @@ pub(super) fn allowed(drift: &Drift) -> String {
     }
 }
 
-/// What is to be known beside the headline, a sentence each: the causes, where the level moved, how sure it is.
-pub(super) fn sentences(drift: &Drift) -> Vec<String> {
+/// What is to be known beside the headline, a sentence each: what changed, the causes, where the level moved, how sure it is.
+pub(super) fn sentences(drift: &Drift) -> Vec<Prose> {
+    let changed = changed_settings::clause(&drift.changed).map(|clause| match drift.drifted {
+        true => Prose::fill("The likely cause: {}.", [clause]),
+        false => Prose::fill("Since the baseline {}.", [clause]),
+    });
     let causes = causes_sentence(drift);
     let shift = drift.shift.map(|shift| {
         let (percent, moved) = match change::more_or_less(shift.percent.point) {
@@ -188,7 +193,8 @@ pub(super) fn sentences(drift: &Drift) -> Vec<String> {
             words::bare_chance(chance)
         )
     });
-    [causes, shift, chance].into_iter().flatten().collect()
+    let own = [causes, shift, chance].into_iter().flatten();
+    changed.into_iter().chain(own.map(Prose::literal)).collect()
 }
 
 /// `The data grew (+8.00 USD), the price rose (+5.00 USD).`
@@ -203,7 +209,11 @@ fn causes_sentence(drift: &Drift) -> Option<String> {
                 Some(usd) => (words::signed(Quantity::Money, usd), usd),
                 None => (words::signed(Quantity::Time, share.seconds), share.seconds),
             };
+            let is_changed = !drift.changed.is_empty();
             let what = match (share.cause, value > 0.0) {
+                // Not code or platform: that its settings changed was said.
+                (Cause::CodeOrPlatform, true) if is_changed => "training got slower",
+                (Cause::CodeOrPlatform, false) if is_changed => "training got faster",
                 (Cause::Data, true) => "the data grew",
                 (Cause::Data, false) => "the data shrank",
                 (Cause::Price, true) => "the price rose",
@@ -219,9 +229,15 @@ fn causes_sentence(drift: &Drift) -> Option<String> {
     (!named.is_empty()).then(|| format!("{}.", words::capitalized(&change::joined(&named))))
 }
 
+/// Whether the level surely moved. What moved it by no known amount, code or platform, is blamed of nothing else.
+fn has_moved(drift: &Drift) -> bool {
+    drift.drifted || drift.shift.is_some()
+}
+
 /// The largest first, without those that have no part: what rounding left of a difference is none.
 fn by_size(drift: &Drift) -> Vec<&CauseShare> {
     let mut causes: Vec<&CauseShare> = drift.causes.iter().take(CAUSES_SHOWN).collect();
+    causes.retain(|share| has_moved(drift) || share.cause != Cause::CodeOrPlatform);
     let size = |share: &CauseShare| (share.usd.unwrap_or(0.0).abs(), share.seconds.abs());
     let (mut most_usd, mut most_seconds) = (0.0_f64, 0.0_f64);
     for (usd, seconds) in causes.iter().map(|share| size(share)) {
@@ -243,7 +259,8 @@ fn by_size(drift: &Drift) -> Vec<&CauseShare> {
 /// Cause, time and cost, the largest first, then the whole change and its interval. Empty where the change is within noise, of which
 /// nothing can be the cause.
 pub(super) fn causes(drift: &Drift) -> Grid {
-    let shown = match is_within_noise(drift) {
+    // The rows add up to the change, or there are none.
+    let shown = match is_within_noise(drift) || !has_moved(drift) {
         true => Vec::new(),
         false => by_size(drift),
     };
@@ -337,7 +354,7 @@ pub(super) fn line(drift: &Drift) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
+    use super::super::{samples, terminal};
     use super::*;
     use crate::drift::Check;
 
@@ -347,6 +364,11 @@ mod tests {
 
     fn said(job: &JobReport) -> String {
         headline(job, job.drift.as_ref().unwrap())
+    }
+
+    fn sentences(drift: &Drift) -> Vec<String> {
+        let sentences = super::sentences(drift);
+        sentences.iter().map(terminal::inline).collect()
     }
 
     fn estimate(point: f64, lower: f64, upper: f64) -> Option<Estimate> {
@@ -399,6 +421,84 @@ mod tests {
         assert_eq!(
             said(&job),
             "has no drift: a full run takes 51 USD (0 checks since its baseline)"
+        );
+    }
+
+    #[test]
+    fn two_noisy_checks_blame_nothing() {
+        let mut job = drifted();
+        let drift = job.drift.as_mut().unwrap();
+        drift.checks.drain(1..6);
+        (drift.drifted, drift.shift) = (false, None);
+        drift
+            .causes
+            .retain(|share| share.cause == Cause::CodeOrPlatform);
+        // Not surely more than allowed, and not even surely more.
+        for lower in [1.0, -9.0] {
+            let drift = job.drift.as_mut().unwrap();
+            drift.change.cost_usd = estimate(11.0, lower / 2.0, 22.0);
+            drift.change.cost_percent = estimate(22.0, lower, 43.0);
+            assert_eq!(mark(drift), Mark::Doubtful);
+            assert_eq!(sentences(drift), [""; 0]);
+            assert_eq!(causes(drift).rows.len(), 0);
+            assert!(!explains(drift));
+            assert_eq!(
+                said(&job),
+                "has no drift yet: 22% above the baseline of 2026-11-02, not certain; a full run takes 63 USD (2 checks)"
+            );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_two_checks_differ_by_nothing_uncertain_is_blamed(
+            change in -60.0..300.0_f64,
+            width in 0.0..200.0_f64,
+            usd in -50.0..50.0_f64,
+        ) {
+            let mut job = drifted();
+            let drift = job.drift.as_mut().unwrap();
+            (drift.drifted, drift.shift) = (false, None);
+            drift.change.cost_usd = estimate(usd, usd - width, usd + width);
+            drift.change.cost_percent = estimate(change, change - width, change + width);
+            for share in &mut drift.causes {
+                share.usd = Some(usd);
+            }
+            proptest::prop_assert_eq!(causes(drift).rows.len(), 0);
+            for sentence in sentences(drift) {
+                proptest::prop_assert!(!sentence.contains("slower") && !sentence.contains("faster"));
+            }
+            proptest::prop_assert!(!said(&job).contains("drifted"));
+        }
+    }
+
+    #[test]
+    fn where_the_level_may_not_have_moved_only_what_is_known_is_named() {
+        let mut drift = drifted().drift.unwrap();
+        (drift.drifted, drift.shift) = (false, None);
+        assert_eq!(
+            sentences(&drift),
+            ["The data grew (+8.00 USD) and the price rose (+3.60 USD)."]
+        );
+        assert_eq!(causes(&drift).rows.len(), 0);
+    }
+
+    #[test]
+    fn a_changed_setting_is_the_likely_cause_of_a_drift() {
+        let mut drift = drifted().drift.unwrap();
+        drift.changed = vec![crate::spec::ChangedSetting {
+            field: "training.image".to_owned(),
+            before: Some("xgboost:1.7-1".to_owned()),
+            now: Some("xgboost:3.0-5".to_owned()),
+        }];
+        assert_eq!(
+            sentences(&drift)[0],
+            "The likely cause: training.image changed from xgboost:1.7-1 to xgboost:3.0-5."
+        );
+        drift.drifted = false;
+        assert_eq!(
+            sentences(&drift)[0],
+            "Since the baseline training.image changed from xgboost:1.7-1 to xgboost:3.0-5."
         );
     }
 

@@ -114,7 +114,7 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
             mark: drift::mark(drift),
             text: named_finding(job, drift),
         }));
-        let sentences = drift::sentences(drift).into_iter().map(Prose::literal);
+        let sentences = drift::sentences(drift);
         let sentences = Prose::joined(sentences, " ");
         if !sentences.is_empty() {
             blocks.push(Block::Lines(vec![DocumentLine::new(

@@ -11,6 +11,7 @@ pub mod actual;
 mod background;
 mod canaries;
 mod change;
+mod changed_settings;
 mod chart;
 mod comparison;
 mod compose;
@@ -59,6 +60,7 @@ use crate::exit::{self, Strictness};
 use crate::forecast::{Estimate, Laws};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
+use crate::spec::ChangedSetting;
 use crate::units::{Seconds, Usd, UsdPerHour};
 use crate::verdict::{BudgetRow, Recommendation, Verdict};
 
@@ -186,6 +188,9 @@ pub struct Baseline {
     /// Whether the data differ from those that it was measured with.
     #[serde(default)]
     pub data_changed: bool,
+    /// The settings of the job that are others than the base's; empty too where its record does not have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedSetting>,
     /// The base's configuration; absent if it is the same as the job's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceConfiguration>,

@@ -37,9 +37,14 @@ impl fmt::Display for PlannedJob<'_> {
                 false => String::new(),
             };
             let (fraction, objects, runs) = (size.fraction.to_string(), size.objects, size.runs);
+            let share = share_of_objects(objects, total);
+            let drawn = match size.fraction.unlike(share) {
+                true => format!(" ({})", Fraction(share)),
+                false => String::new(),
+            };
             writeln!(
                 f,
-                "  {fraction:>5}  {objects} of {total} objects{bytes}{runs}"
+                "  {fraction:>5}  {objects} of {total} objects{drawn}{bytes}{runs}"
             )?;
         }
         let facts = [
@@ -148,6 +153,14 @@ impl PlannedJob<'_> {
         let longest = self.plan.wall_clock;
         format!("at most {longest}{start_up}, {parallel} at a time")
     }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "object counts are far below 2^53"
+)]
+fn share_of_objects(objects: u64, total: usize) -> f64 {
+    objects as f64 / total.max(1) as f64
 }
 
 /// One size of a plan.

@@ -11,7 +11,7 @@ use crate::measurement::{
     self, Measurement, Outcome, PeakMemory, Phases, Reused, Start, Usage, Utilization,
 };
 use crate::metric::Metric;
-use crate::spec::{BackendKind, Bound, Level, LineKind};
+use crate::spec::{BackendKind, Bound, ChangedSetting, Level, LineKind};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
 use crate::verdict::{
     BudgetRow, ClosestFit, ExistingBreach, LimitNeeded, LineVerdict, Recommendation, Verdict,
@@ -710,6 +710,7 @@ fn baseline() -> Option<Baseline> {
         age_days: 3.2,
         is_same_code: true,
         data_changed: false,
+        changed: Vec::new(),
         instance: None,
     })
 }
@@ -844,6 +845,7 @@ fn drift(levels: &[f64], drifted: bool, change: DriftChange) -> Option<Drift> {
         drifted,
         change,
         causes: Vec::new(),
+        changed: Vec::new(),
         chance_over_limit: None,
         limit_percent: Percent(15.0),
         at_least_usd: Usd(5.0),
@@ -987,6 +989,11 @@ pub(super) fn hostile() -> Report {
             age_days: -1e300,
             is_same_code: false,
             data_changed: true,
+            changed: vec![ChangedSetting {
+                field: ATTACK.to_owned(),
+                before: Some(ATTACK.to_owned()),
+                now: None,
+            }],
             instance: None,
         });
         job.forecasts[0].delta.cost_percent = estimate(1e300, 1e299, 1e301);

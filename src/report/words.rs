@@ -7,7 +7,7 @@ use crate::forecast::{Estimate, Law};
 pub use crate::grammar::count;
 use crate::instance::{Price, PriceEvidence};
 use crate::spec::{Bound, LineKind};
-use crate::units::UsdPerHour;
+use crate::units::{Fraction, UsdPerHour};
 use crate::verdict::{self, LineVerdict, Verdict};
 
 pub use crate::verdict::words::{bare_chance, chance};
@@ -58,8 +58,24 @@ impl Quantity {
 }
 
 /// A share of something, 0-1, as a percentage.
+///
+/// As a fraction of the spec is written: `2%`, `1.5%`.
 pub fn share(value: f64) -> String {
-    Quantity::Percent.figure(value * 100.0)
+    let figure = Quantity::Percent.figure(value * 100.0);
+    match figure.strip_suffix('%') {
+        Some(number) if number.contains('.') => {
+            format!("{}%", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => figure,
+    }
+}
+
+/// A requested share with the share really drawn, where that is another: `1%`, `1% (drew 7.7%)`.
+pub fn requested_and_drawn(requested: Fraction, drawn: f64) -> String {
+    match requested.unlike(drawn) {
+        false => share(drawn),
+        true => format!("{requested} (drew {})", share(drawn)),
+    }
 }
 
 /// A limit as a reader knows it from the spec: `at most 50 USD`, `at least 20%`.

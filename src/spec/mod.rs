@@ -15,6 +15,7 @@ mod problems;
 mod raw;
 mod read;
 mod rules;
+mod settings;
 mod training;
 mod words;
 mod yaml;
@@ -24,6 +25,7 @@ pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, StepMetric};
 pub use read::{SpecSource, read};
+pub use settings::{ChangedSetting, TrainingSettings};
 pub use training::{LocalTraining, SagemakerTraining, Training};
 pub use yaml::MAX_SPEC_BYTES;
 

@@ -100,6 +100,13 @@ impl Fraction {
     pub fn as_percent(self) -> Percent {
         Percent(self.0 * 100.0)
     }
+
+    /// Whether a share that was meant to be this one is so far from it that it needs a word: a quarter more, or a fifth less. Not
+    /// where one of them is no share.
+    pub fn unlike(self, share: f64) -> bool {
+        let times = share / self.0;
+        times.is_finite() && times > 0.0 && !(0.8..=1.25).contains(&times)
+    }
 }
 
 impl Percent {

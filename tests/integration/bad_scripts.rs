@@ -175,6 +175,38 @@ fn a_script_that_kills_its_probe_leaves_nothing_running() {
     }
 }
 
+/// The probe writes to the file that it opened; the gate reads the one that the script put into its place.
+#[test]
+fn a_time_that_the_gates_own_clock_contradicts_is_refused() {
+    let report = r#"{"schema_version":1,"ending":{"kind":"exited","code":0},"wall_seconds":999.0,"cpu_seconds":0.1,"usage":{},"samples":0,"survivors_ended":0,"cores":1.0}"#;
+    let forge = format!("rm ../probe.json && echo '{report}' > ../probe.json\n");
+    Project::with_script(&forge)
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("the probe says that the canary took 999s, the gate's own clock ");
+    // A probe that was killed wrote no report.
+    Project::with_script(&format!("{forge}kill -9 $PPID\n"))
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .complained("the probe was killed");
+}
+
+#[test]
+fn a_canary_that_was_ended_at_its_limit_shows_the_limit_and_not_what_ending_it_took() {
+    let project = Project::with_script("trap 'sleep 0.7; exit 0' TERM\nsleep 60 &\nwait\n");
+    let spec = project.read("canary-gate.yml");
+    project.write(
+        "canary-gate.yml",
+        &spec.replace("max_runtime: 1m", "max_runtime: 1s"),
+    );
+    let run = project.run(&["run", "--all"]);
+    assert!(
+        run.stderr.contains("timed out after 1.0s"),
+        "{}",
+        run.seen()
+    );
+}
+
 #[test]
 fn a_script_that_writes_to_large_data_is_caught() {
     let project = Project::empty()

@@ -99,6 +99,81 @@ fn a_price_that_rose_is_the_cause() {
 }
 
 #[test]
+fn a_changed_hyperparameter_is_the_likely_cause_with_both_values() {
+    let project = project();
+    let with = |epochs: &str| {
+        SPEC.replace(
+            "training: {",
+            &format!("training: {{environment: {{KEY: hidden-value}}, hyperparameters: {{epochs: {epochs}}}, "),
+        )
+    };
+    project.write("canary-gate.yml", &with("10"));
+    check(&project, &[]).ended_with(0);
+    project.write("canary-gate.yml", &with("16"));
+    takes(&project, 1600.0);
+    let expected = "The likely cause: training.hyperparameters.epochs changed from 10 to 16. Training got slower (+";
+    check(&project, &[]).ended_with(12).reported(expected);
+    check(&project, &["--from-history"])
+        .ended_with(12)
+        .reported(expected);
+    for file in walk(&project.path(".canary-gate")) {
+        assert!(
+            !std::fs::read_to_string(&file)
+                .unwrap()
+                .contains("hidden-value"),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+/// Every file below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
+
+/// Canaries that vary by a fifth, measured twice.
+#[test]
+fn two_noisy_checks_are_no_drift_yet_and_blame_nothing() {
+    let project = project();
+    let noisy = |seconds: [f64; 9]| {
+        let fractions = [1, 1, 1, 2, 2, 2, 3, 3, 3];
+        let rows = fractions.iter().zip(seconds);
+        let rows: String = rows
+            .map(|(percent, seconds)| format!("sums,{percent}%,{seconds}\n"))
+            .collect();
+        format!("workload,fraction_requested,wall_seconds\n{rows}")
+    };
+    project.write(
+        "runs.csv",
+        &noisy([10., 13., 11., 19., 25., 21., 28., 37., 31.]),
+    );
+    check(&project, &[]).ended_with(0);
+    project.write(
+        "runs.csv",
+        &noisy([13., 12., 16., 23., 29., 27., 36., 33., 46.]),
+    );
+    let run = check(&project, &[]).ended_with(0);
+    let run = run
+        .reported("sums has no drift yet: ")
+        .reported("above the baseline of ")
+        .reported(", not certain; ");
+    for blamed in ["got slower", "Why it changed", "per GiB", "causes "] {
+        assert!(!run.stdout.contains(blamed), "{}", run.seen());
+    }
+}
+
+#[test]
 fn a_slow_rise_is_caught_too() {
     let project = project();
     check(&project, &[]).ended_with(0);

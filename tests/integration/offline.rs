@@ -83,3 +83,103 @@ fn too_few_runs_are_unknown_with_the_reason() {
         .ended_with(14)
         .reported("2 completed runs at 1 size");
 }
+
+#[test]
+fn numbers_of_different_data_are_not_mixed() {
+    // The same rows of half the data, measured before; a failure among them says nothing of today's data.
+    let older: String = RECORDED
+        .lines()
+        .skip(1)
+        .map(|row| format!("{}\n", row.replace(",100000,", ",50000,")))
+        .collect();
+    let (header, rows) = RECORDED.split_once('\n').unwrap();
+    let project = Project::empty()
+        .file("newest.csv", RECORDED)
+        .file("mixed.csv", &format!("{header}\n{older}{rows}"));
+    let of = |file: &str| {
+        project
+            .run(&["forecast", file, "--format", "json"])
+            .ended_with(0)
+            .json()
+    };
+    let (newest, mixed) = (of("newest.csv"), of("mixed.csv"));
+    let forecasts = |report: &serde_json::Value| report["jobs"][0]["forecasts"].clone();
+    assert_eq!(forecasts(&mixed), forecasts(&newest));
+    assert_eq!(
+        mixed["jobs"][0]["measurements"].as_array().unwrap().len(),
+        12
+    );
+    project.run(&["forecast", "mixed.csv"]).reported(
+        "left out, being of other data than the newest: 6 with bytes_total 50000 (newest: 100000)",
+    );
+}
+
+#[test]
+fn impossible_lines_are_refused_with_their_line_and_field() {
+    let line = r#"{"schema_version":1,"job":"sums","instance":"local","fraction":0.01,"replicate":0,"outcome":{"kind":"completed"},"training_seconds":0.7,"usage":{"cpu_percent":{"mean":780,"source":"x"}}}"#;
+    let project = Project::empty()
+        .file("shares.jsonl", &format!("{line}\n"))
+        .file(
+            "contradiction.csv",
+            "workload,fraction_requested,wall_seconds,bytes,bytes_total\nsums,1%,1,500,1000\n",
+        );
+    project
+        .run(&["forecast", "shares.jsonl"])
+        .ended_with(2)
+        .complained("line 1: usage.cpu_percent.mean: found 780, expected a percentage");
+    project
+        .run(&["forecast", "contradiction.csv"])
+        .ended_with(2)
+        .complained(
+            "line 2, column bytes: 500 of 1000 is 50% of the data, but fraction_requested is 1%",
+        );
+}
+
+/// One run a row, and every name is that of a training job.
+const SEED: &str = "\
+TrainingJobStatus,TrainingTimeInSeconds,InstanceType,ManifestLocation,job_name,PercentageDataTrainedOn
+Completed,110,ml.m5.xlarge,s3://bucket/0.manifest,a1-x,0.01
+Completed,112,ml.m5.xlarge,s3://bucket/1.manifest,b2-y,0.01
+Completed,210,ml.m5.xlarge,s3://bucket/2.manifest,c3-z,0.02
+Completed,212,ml.m5.xlarge,s3://bucket/3.manifest,d4-u,0.02
+Completed,310,ml.m5.xlarge,s3://bucket/4.manifest,e5-v,0.03
+Completed,312,ml.m5.xlarge,s3://bucket/5.manifest,f6-w,0.03
+";
+
+#[test]
+fn a_table_whose_names_group_nothing_is_one_job_with_the_name_that_is_given() {
+    let project = Project::empty().file("seed.csv", SEED);
+    let unnamed = project
+        .run(&["forecast", "seed.csv", "--format", "json"])
+        .ended_with(0)
+        .json();
+    assert_eq!(unnamed["jobs"].as_array().unwrap().len(), 1);
+    assert_eq!(unnamed["jobs"][0]["name"], "canary-training");
+    assert!(
+        unnamed["jobs"][0]["notes"]
+            .to_string()
+            .contains("so all 6 are taken for one job; `--as-job NAME`")
+    );
+
+    let named = project
+        .run(&[
+            "forecast", "seed.csv", "--as-job", "churn", "--job", "churn", "--format", "json",
+        ])
+        .ended_with(0)
+        .json();
+    assert_eq!(named["jobs"][0]["name"], "churn");
+    assert!(!named["jobs"][0]["notes"].to_string().contains("--as-job"));
+    assert_eq!(
+        named["jobs"][0]["forecasts"],
+        unnamed["jobs"][0]["forecasts"]
+    );
+
+    project
+        .run(&[
+            "forecast", "seed.csv", "--as-job", "churn", "--job", "fraud",
+        ])
+        .ended_with(2)
+        .complained(
+            "`--as-job churn` takes all rows for job `churn`, and `--job fraud` asks for another",
+        );
+}

@@ -3,6 +3,7 @@
 //! Each host of a run is one process tree under a probe, in a copy of its source, with an environment built from
 //! nothing. A probe that loses its gate ends its tree, so a killed gate leaves nothing running.
 
+mod clock;
 mod container;
 mod contents;
 mod failure;

@@ -17,6 +17,7 @@ use crate::probe::{self, ProbeReport};
 use crate::spec::StepMetric;
 use crate::units::Seconds;
 
+use super::clock::GateClock;
 use super::workspace;
 
 /// How much of the end of each output stream is kept. A script may print gigabytes.
@@ -155,6 +156,7 @@ pub(super) async fn run(
     cancellation: &Cancellation,
 ) -> Result<HostResult, BackendError> {
     tracing::info!("starting {:?} in {}", host.command, host.folder.display());
+    let mut clock = GateClock::start();
     let mut child = command(host).spawn().map_err(|source| {
         BackendError::io(
             format!("could not start the probe {}", host.program.display()),
@@ -163,10 +165,9 @@ pub(super) async fn run(
         )
     })?;
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
-    let under_way = UnderWay::new(
-        probes,
-        pid.expect("a process that was just started has a number"),
-    );
+    let pid = pid.expect("a process that was just started has a number");
+    let under_way = UnderWay::new(probes, pid);
+    clock.stop_at_the_end_of(pid);
     let mut tail = LogTail::default();
     let mut steps = [(); 2].map(|()| host.step_metric.map(StepReader::new));
     let reading = {
@@ -210,11 +211,13 @@ pub(super) async fn run(
             () = sleep_for(limit) => None,
         }
     };
-    let report = workspace::first_bytes(&host.report, REPORT_BYTES)
+    let report: Option<ProbeReport> = workspace::first_bytes(&host.report, REPORT_BYTES)
         .and_then(|text| serde_json::from_str(&text).ok());
     match (report, status) {
-        (Some(report), Some(_)) => {
+        // A probe that was killed wrote none.
+        (Some(report), Some(Ok(status))) if status.code().is_some() => {
             under_way.end();
+            clock.check(&report)?;
             tracing::info!("the probe says: {report:?}");
             Ok(HostResult {
                 report: Some(report),

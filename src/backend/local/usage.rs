@@ -52,7 +52,8 @@ fn sum_of_memory(hosts: &[&Usage]) -> Option<PeakMemory> {
             .iter()
             .map(|memory| percent(memory))
             .sum::<Option<f64>>()
-            .map(Percent),
+            // Peaks of different moments.
+            .map(|percent| Percent(percent.min(100.0))),
         source: format!("{}, sum over {} hosts", all.first()?.source, all.len()),
         upper_bound: all
             .iter()

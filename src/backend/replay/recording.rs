@@ -46,7 +46,9 @@ impl RecordedRuns {
         let MeasurementTable {
             mut measurements,
             mut notes,
+            about_jobs,
         } = table;
+        notes.extend(about_jobs);
         let all = measurements.len();
         measurements.retain(|run| run.backend != Some(BackendKind::Replay));
         let echoes = all - measurements.len();

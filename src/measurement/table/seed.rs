@@ -5,7 +5,7 @@
 //! then divides CPU and GPU figures by the number of cores or GPUs, so a missing one may be -1/8.
 
 use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
-use super::{Header, MeasurementTable, Problems, TableError, quoted};
+use super::{Header, MeasurementTable, Problems, TableError, contradictions, job_names, quoted};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome, PeakMemory, Usage, Utilization};
 use crate::units::{Percent, Seconds};
@@ -36,9 +36,6 @@ const WORK: [&str; 2] = ["WorkLevel", "FullWorkLevel"];
 /// The columns that a forecast needs.
 pub(super) const REQUIRED: &[&str] = &[STATUS, TIME, INSTANCE, SHARE];
 
-/// The job of rows whose name does not contain one.
-const UNNAMED_JOB: &str = "canary-training";
-
 pub const PERCENTILE_SOURCE: &str = "canary-training table, 99th percentile";
 
 /// A missing number in this table.
@@ -52,14 +49,17 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
     header.refuse_twins(&[&COLUMNS[..], &WORK].concat(), &mut problems);
 
     let mut measurements = Vec::with_capacity(rows.len());
+    let mut names = Vec::with_capacity(rows.len());
     let mut unfinished = Vec::new();
-    let mut replicates = Replicates::default();
     for row in rows {
         let Some(mut row) = Cells::new(header, row, &mut problems) else {
             continue;
         };
-        match read_row(&mut row, &mut replicates) {
-            Some(RunRow::Ended(measurement)) => measurements.push(*measurement),
+        match read_row(&mut row) {
+            Some(RunRow::Ended(measurement)) => {
+                measurements.push(*measurement);
+                names.push(row.text(JOB).map(str::to_owned));
+            }
             Some(RunRow::Unfinished(status)) => unfinished.push(format!(
                 "line {}: this job is {}; it has no outcome yet and is left out",
                 row.line,
@@ -67,6 +67,18 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
             )),
             None => {}
         }
+    }
+
+    let (jobs, about_jobs) =
+        job_names::jobs_of(&names.iter().map(Option::as_deref).collect::<Vec<_>>());
+    let mut replicates = Replicates::default();
+    for (run, job) in measurements.iter_mut().zip(jobs) {
+        let kind = format!(
+            "{job}\n{}\n{}\n{:?}",
+            run.instance, run.fraction.0, run.work
+        );
+        run.replicate = replicates.next(kind);
+        run.job = job;
     }
 
     let mut notes = vec![format!(
@@ -82,6 +94,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
     problems.or(MeasurementTable {
         measurements,
         notes,
+        about_jobs,
     })
 }
 
@@ -91,8 +104,8 @@ enum RunRow<'a> {
     Unfinished(&'a str),
 }
 
-/// `None` if the row has a problem.
-fn read_row<'a>(row: &mut Cells<'a>, replicates: &mut Replicates) -> Option<RunRow<'a>> {
+/// A run without its job and replicate, which depend on the other rows; `None` if the row has a problem.
+fn read_row<'a>(row: &mut Cells<'a>) -> Option<RunRow<'a>> {
     let outcome = row.required(
         STATUS,
         "Completed, Failed, Stopped, Stopping or InProgress",
@@ -143,12 +156,9 @@ fn read_row<'a>(row: &mut Cells<'a>, replicates: &mut Replicates) -> Option<RunR
         return Some(RunRow::Unfinished(row.text(STATUS)?));
     };
     let (instance, fraction) = (instance?, fraction?);
-    let job = row.text(JOB).map_or(UNNAMED_JOB, job_of).to_owned();
-    let replicate = replicates.next(format!("{job}\n{instance}\n{}\n{work:?}", fraction.0));
     Some(RunRow::Ended(Box::new(Measurement {
         work,
         work_total,
-        replicate,
         training_seconds: time,
         usage: Usage {
             memory: memory.map(|percent| PeakMemory {
@@ -162,36 +172,8 @@ fn read_row<'a>(row: &mut Cells<'a>, replicates: &mut Replicates) -> Option<RunR
             gpu_memory_percent,
             io_wait_percent,
         },
-        ..Measurement::without_figures(job, instance, fraction, outcome)
+        ..Measurement::without_figures(String::new(), instance, fraction, outcome)
     })))
-}
-
-/// The job of a training job's name. Names of training jobs are unique, so SageMaker's library and this table's append the
-/// time of the start to the name of the job: `churn-2022-03-22-18-50-24-038` belongs to `churn`.
-fn job_of(name: &str) -> &str {
-    /// Digits of year, month, day, hour, minute and second.
-    const STAMP: [usize; 6] = [4, 2, 2, 2, 2, 2];
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let parts: Vec<&str> = name.split('-').collect();
-    // A fraction of a second may follow the stamp.
-    for tail in [1, 0] {
-        let Some(start) = parts.len().checked_sub(STAMP.len() + tail) else {
-            continue;
-        };
-        let stamped = parts[start..].iter().enumerate().all(|(index, part)| {
-            is_number(part) && STAMP.get(index).is_none_or(|digits| part.len() == *digits)
-        });
-        if stamped {
-            let length: usize = parts[..start].iter().map(|part| part.len() + 1).sum();
-            let shared = name[..length].trim_end_matches('-');
-            return if shared.is_empty() {
-                UNNAMED_JOB
-            } else {
-                shared
-            };
-        }
-    }
-    name
 }
 
 /// The 99th percentile is also used as the mean, since the table has no other number.
@@ -204,8 +186,6 @@ fn utilization(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Opti
 }
 
 fn percent(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<Percent> {
-    /// The largest rounding error above 100 of a percentile between two samples of 100.
-    const HAIR: f64 = 1e-6;
     row.optional(
         column,
         "a percentage of the whole instance, 0 to 100, or -1 where it is missing",
@@ -214,8 +194,8 @@ fn percent(row: &mut Cells, column: &str, missing: fn(&str) -> bool) -> Option<P
                 return Some(None);
             }
             cells::number(cell)
-                .filter(|number| (0.0..=100.0 + HAIR).contains(number))
-                .map(|number| Some(Percent(number.min(100.0))))
+                .and_then(contradictions::percentage)
+                .map(Some)
         },
     )
     .flatten()
@@ -340,6 +320,7 @@ Completed,318,ml.m5.24xlarge,s3://bucket/manifests/the_manifest_0.manifest,canar
         let MeasurementTable {
             measurements,
             notes,
+            ..
         } = read_csv(PUBLISHED).unwrap();
         let run = &measurements[1];
         assert_eq!(run.job, "canary-training--job");
@@ -491,23 +472,5 @@ Failed,107,ml.m5.2xlarge,,\"churn, \"\"new\"\"\",0.015,7.5,95.92,5.16,-1,-1
   line 3, column CPUUtilization: found `-0.3`, expected a percentage of the whole instance, 0 to 100, or -1 where it is missing
   line 4: 6 cells found, 5 expected: a cell that holds a comma is written in quotes"
         );
-    }
-
-    #[test]
-    fn runs_of_one_job_are_found_by_the_name_before_the_time() {
-        for (name, job) in [
-            ("churn-2022-03-22-18-50-24-038", "churn"),
-            ("churn-v2-2022-03-22-18-50-24", "churn-v2"),
-            (
-                "canary-training--job-2022-03-22-18-50-24-03891",
-                "canary-training--job",
-            ),
-            ("churn", "churn"),
-            ("churn-2022-03-22", "churn-2022-03-22"),
-            ("2022-03-22-18-50-24-038", "canary-training"),
-            ("größe-é-2022-03-22-18-50-24-1", "größe-é"),
-        ] {
-            assert_eq!(job_of(name), job, "{name}");
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! A plain table of timed runs: each run is one process, with the sizes of the data that it read.
 
 use super::cells::{self, Cells, FRACTION, NumberedRow, Replicates};
-use super::{Header, MeasurementTable, Problems, TableError};
+use super::{Header, MeasurementTable, Problems, TableError, contradictions};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::measurement::{Measurement, Outcome, PeakMemory, Usage};
 use crate::units::Bytes;
@@ -65,6 +65,7 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
     problems.or(MeasurementTable {
         measurements,
         notes,
+        about_jobs: None,
     })
 }
 
@@ -105,7 +106,7 @@ fn read_row(row: &mut Cells, replicates: &mut Replicates) -> Option<Measurement>
     }
     let (job, fraction) = (job?, fraction?);
     let counted = replicates.next(format!("{job}\n{}", fraction.0));
-    Some(Measurement {
+    let run = Measurement {
         objects,
         objects_total,
         bytes: bytes.map(Bytes),
@@ -127,7 +128,15 @@ fn read_row(row: &mut Cells, replicates: &mut Replicates) -> Option<Measurement>
             fraction,
             Outcome::Completed,
         )
-    })
+    };
+    let names = [FRACTION_ASKED, OBJECTS_TOTAL];
+    match contradictions::share_of_bytes_words(&run, names) {
+        Some(what) => {
+            row.complain(Some(BYTES), what);
+            None
+        }
+        None => Some(run),
+    }
 }
 
 #[cfg(test)]
@@ -185,6 +194,23 @@ xgb_reg,1.0,0,100,100,769051312,769051312,55.5,55.1,2068889600
             [
                 "some runs have no number of bytes read; fraction_requested replaces it as the size of their data"
             ]
+        );
+    }
+
+    #[test]
+    fn bytes_that_contradict_the_fraction_are_a_problem_unless_the_files_explain_them() {
+        let text = "\
+workload,fraction_requested,wall_seconds,files,files_total,bytes,bytes_total
+a,1%,1,,,500000,1000000
+a,1%,1,1,13,80000,1000000
+a,1%,1,,,20000,1000000
+a,50%,1,,,100,1000000
+";
+        assert_eq!(
+            read_csv(text).unwrap_err().to_string(),
+            "the table has 2 problems
+  line 2, column bytes: 500000 of 1000000 is 50% of the data, but fraction_requested is 1%; expected within twice of each other; if few or uneven objects are the reason, give files_total
+  line 5, column bytes: 100 of 1000000 is 0.01% of the data, but fraction_requested is 50%; expected within twice of each other; if few or uneven objects are the reason, give files_total"
         );
     }
 

@@ -1,0 +1,134 @@
+//! Holds the probe's clock against the gate's own: the report lies in a file that the training code can reach.
+
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+use crate::backend::BackendError;
+use crate::probe::{Ending, ProbeReport};
+
+/// Starting the probe and ending what the command left take less than this, even on a busy machine.
+const AROUND_THE_COMMAND: Duration = Duration::from_secs(5);
+/// The same where the probe ends a tree, whose processes may outlive the command for their whole grace period.
+const AROUND_AN_ENDED_TREE: Duration = Duration::from_secs(15);
+/// Both clocks are the same one, read in two processes.
+const READING: Duration = Duration::from_millis(100);
+
+/// The time from the start of a probe to its end.
+#[derive(Debug)]
+pub(super) struct GateClock {
+    started: Instant,
+    ended: Option<JoinHandle<Instant>>,
+}
+
+impl GateClock {
+    pub(super) fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            ended: None,
+        }
+    }
+
+    /// In a thread of its own, for the gate may be busy with another canary when the probe ends. Leaves the process to be waited
+    /// for.
+    pub(super) fn stop_at_the_end_of(&mut self, pid: i32) {
+        self.ended = Some(thread::spawn(move || {
+            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            while waitid(Id::Pid(Pid::from_raw(pid)), flags) == Err(nix::Error::EINTR) {}
+            Instant::now()
+        }));
+    }
+
+    /// Fails if the report of the probe, which has ended, is contradicted.
+    pub(super) fn check(self, report: &ProbeReport) -> Result<(), BackendError> {
+        let ended = self.ended.and_then(|thread| thread.join().ok());
+        let ended = ended.unwrap_or_else(Instant::now);
+        check(report, ended.saturating_duration_since(self.started))
+    }
+}
+
+/// Fails if the report's time is longer than the gate waited for the probe, or shorter by more than the probe needs for itself.
+fn check(report: &ProbeReport, waited: Duration) -> Result<(), BackendError> {
+    let around = match report.ending {
+        Ending::Exited { .. } | Ending::Signaled { .. } => AROUND_THE_COMMAND,
+        _ => AROUND_AN_ENDED_TREE,
+    };
+    let earliest = waited.saturating_sub(around).as_secs_f64();
+    let latest = (waited + READING).as_secs_f64();
+    if (earliest..=latest).contains(&report.wall_seconds.0) {
+        return Ok(());
+    }
+    Err(BackendError::new(
+        format!(
+            "the probe says that the canary took {}, the gate's own clock {}; the figures of this canary are not believed",
+            in_seconds(report.wall_seconds.0),
+            in_seconds(waited.as_secs_f64())
+        ),
+        "check that the training code does not write the file `probe.json` beside its folders, and that the gate was not halted meanwhile",
+    ))
+}
+
+/// To the millisecond: `0.001s`.
+fn in_seconds(seconds: f64) -> String {
+    format!("{}s", (seconds * 1000.0).round() / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::Usage;
+    use crate::probe::SCHEMA_VERSION;
+    use crate::units::Seconds;
+
+    fn report(seconds: f64, ending: Ending) -> ProbeReport {
+        ProbeReport {
+            schema_version: SCHEMA_VERSION,
+            ending,
+            wall_seconds: Seconds(seconds),
+            cpu_seconds: Seconds(0.0),
+            usage: Usage::default(),
+            samples: 0,
+            opt_ml: None,
+            survivors_ended: 0,
+            memory_total: None,
+            cores: 1.0,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_time_that_the_gates_clock_contradicts_is_refused() {
+        let check = |seconds, waited| {
+            check(
+                &report(seconds, Ending::Exited { code: 0 }),
+                Duration::from_secs_f64(waited),
+            )
+        };
+        for (seconds, waited) in [(0.001, 0.05), (0.001, 4.9), (12.0, 12.3), (3600.0, 3601.0)] {
+            check(seconds, waited).unwrap();
+        }
+        for (seconds, waited) in [
+            (0.001, 12.0),
+            (13.0, 12.0),
+            (3500.0, 3600.0),
+            (-1.0, 0.1),
+            (f64::NAN, 0.1),
+            (f64::INFINITY, 0.1),
+        ] {
+            assert!(check(seconds, waited).is_err(), "{seconds} {waited}");
+        }
+        assert_eq!(
+            check(0.001, 12.0).unwrap_err().to_string(),
+            "the probe says that the canary took 0.001s, the gate's own clock 12s; the figures of this canary are not believed"
+        );
+    }
+
+    #[test]
+    fn a_tree_that_the_probe_had_to_end_takes_its_grace_period_longer() {
+        let waited = Duration::from_secs(20);
+        check(&report(6.0, Ending::TimedOut), waited).unwrap();
+        assert!(check(&report(4.0, Ending::TimedOut), waited).is_err());
+    }
+}

@@ -1,0 +1,287 @@
+//! The runs of the **newest data**: a law from runs of different data would be of neither.
+//!
+//! Data are the same if their totals are exactly equal: `bytes_total`, `objects_total` and `work_total`, as far as both runs say
+//! them. A data set that grew by one object is other data: how a run's share of it compares is not known. All canaries of one
+//! run of the gate share their totals, since each job is listed once.
+
+use std::fmt;
+
+use super::Measurement;
+use crate::grammar;
+use crate::instance::InstanceConfiguration;
+use crate::units::Bytes;
+
+/// The most kinds of other data that a sentence names.
+const NAMED_KINDS: usize = 3;
+
+/// The runs of one configuration, parted.
+#[derive(Debug, Clone)]
+pub struct NewestData<'a> {
+    /// Of the newest data, in the order given.
+    pub kept: Vec<&'a Measurement>,
+    /// Of other data, in the order given.
+    left_out: Vec<&'a Measurement>,
+    newest: Totals,
+}
+
+/// What a run says of the whole data.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Totals {
+    bytes: Option<Bytes>,
+    objects: Option<u64>,
+    work: Option<f64>,
+}
+
+impl<'a> NewestData<'a> {
+    /// The newest data are those of the run that ended last; where a run does not say when it ended, those of the last run.
+    pub fn of(runs: &[&'a Measurement]) -> Self {
+        let times_are_known = runs.iter().all(|run| run.ended_at.is_some());
+        let mut newest_first: Vec<usize> = (0..runs.len()).rev().collect();
+        if times_are_known {
+            newest_first.sort_by_key(|index| std::cmp::Reverse(runs[*index].ended_at));
+        }
+        let mut newest = Totals::default();
+        let mut is_kept = vec![false; runs.len()];
+        for index in newest_first {
+            let totals = Totals::of(runs[index]);
+            if totals.agrees(&newest) {
+                newest = newest.or(totals);
+                is_kept[index] = true;
+            }
+        }
+        let part = |wanted: bool| {
+            (runs.iter().zip(&is_kept))
+                .filter(|(_, is_kept)| **is_kept == wanted)
+                .map(|(run, _)| *run)
+                .collect()
+        };
+        Self {
+            kept: part(true),
+            left_out: part(false),
+            newest,
+        }
+    }
+
+    /// A sentence on the runs of other data; `None` if there are none.
+    pub fn note(&self) -> Option<String> {
+        let mut kinds: Vec<(String, usize)> = Vec::new();
+        for run in &self.left_out {
+            let difference = Totals::of(run).unlike(&self.newest);
+            match kinds.iter_mut().find(|(known, _)| *known == difference) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((difference, 1)),
+            }
+        }
+        let mut named: Vec<String> = kinds
+            .iter()
+            .take(NAMED_KINDS)
+            .map(|(difference, count)| format!("{count} with {difference}"))
+            .collect();
+        let more: usize = kinds.iter().skip(NAMED_KINDS).map(|(_, count)| count).sum();
+        if more > 0 {
+            named.push(format!("{more} more"));
+        }
+        (!named.is_empty()).then(|| {
+            format!(
+                "left out, being of other data than the newest: {}",
+                named.join(", ")
+            )
+        })
+    }
+}
+
+/// The runs of the newest data of each configuration, in the order given, and a sentence on each configuration with others;
+/// `None` if there are no others.
+pub fn of_each_configuration(runs: &[Measurement]) -> Option<(Vec<Measurement>, Vec<String>)> {
+    let mut configurations: Vec<&InstanceConfiguration> = Vec::new();
+    for run in runs {
+        if !configurations.iter().any(|known| run.is_on(known)) {
+            configurations.push(&run.instance);
+        }
+    }
+    let mut left_out: Vec<&Measurement> = Vec::new();
+    let mut notes = Vec::new();
+    for configuration in &configurations {
+        let on_it: Vec<&Measurement> = runs.iter().filter(|run| run.is_on(configuration)).collect();
+        let newest = NewestData::of(&on_it);
+        notes.extend(newest.note().map(|note| match configurations.len() {
+            1 => note,
+            _ => format!("{configuration}: {note}"),
+        }));
+        left_out.extend(newest.left_out);
+    }
+    let is_kept = |run: &&Measurement| !left_out.iter().any(|other| std::ptr::eq(*other, *run));
+    (!left_out.is_empty()).then(|| (runs.iter().filter(is_kept).cloned().collect(), notes))
+}
+
+impl Totals {
+    fn of(run: &Measurement) -> Self {
+        Self {
+            bytes: run.bytes_total,
+            objects: run.objects_total,
+            work: run.work_total,
+        }
+    }
+
+    /// Whether no total that both have differs.
+    fn agrees(&self, other: &Self) -> bool {
+        fn same<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        same(self.bytes, other.bytes)
+            && same(self.objects, other.objects)
+            && same(self.work, other.work)
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.or(other.bytes),
+            objects: self.objects.or(other.objects),
+            work: self.work.or(other.work),
+        }
+    }
+
+    /// `bytes_total 1000 (newest: 2000) and objects_total 10 (newest: 20)`
+    fn unlike(&self, newest: &Self) -> String {
+        fn differing<T: fmt::Display + PartialEq>(
+            name: &str,
+            own: Option<T>,
+            newest: Option<T>,
+        ) -> Option<String> {
+            let (own, newest) = own.zip(newest).filter(|(own, newest)| own != newest)?;
+            Some(format!("{name} {own} (newest: {newest})"))
+        }
+        // In digits: sizes that differ by an object look the same in GiB.
+        let bytes = |totals: &Self| totals.bytes.map(|bytes| bytes.0);
+        let parts: Vec<String> = [
+            differing("bytes_total", bytes(self), bytes(newest)),
+            differing("objects_total", self.objects, newest.objects),
+            differing("work_total", self.work, newest.work),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        grammar::list(&parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::Outcome;
+    use crate::units::Fraction;
+
+    fn run(bytes_total: Option<u64>, objects_total: Option<u64>) -> Measurement {
+        Measurement {
+            bytes_total: bytes_total.map(Bytes),
+            objects_total,
+            ..Measurement::without_figures(
+                "churn".to_owned(),
+                "ml.m5.2xlarge".parse().unwrap(),
+                Fraction(0.01),
+                Outcome::Completed,
+            )
+        }
+    }
+
+    fn ended(run: Measurement, second: i64) -> Measurement {
+        Measurement {
+            ended_at: Some(jiff::Timestamp::from_second(second).unwrap()),
+            ..run
+        }
+    }
+
+    fn kept(runs: &[Measurement]) -> (Vec<u64>, Option<String>) {
+        let newest = NewestData::of(&runs.iter().collect::<Vec<_>>());
+        let bytes = newest.kept.iter().filter_map(|run| run.bytes_total);
+        (bytes.map(|bytes| bytes.0).collect(), newest.note())
+    }
+
+    #[test]
+    fn of_a_file_without_times_the_last_run_has_the_newest_data() {
+        let of = |bytes| run(Some(bytes), None);
+        assert_eq!(
+            kept(&[of(1000), of(2000), of(1000), of(2000)]),
+            (
+                vec![2000, 2000],
+                Some("left out, being of other data than the newest: 2 with bytes_total 1000 (newest: 2000)".to_owned())
+            )
+        );
+        // One without a time: the order decides.
+        assert_eq!(kept(&[ended(of(1), 9), of(2), ended(of(3), 5)]).0, [3]);
+    }
+
+    #[test]
+    fn the_run_that_ended_last_has_the_newest_data_wherever_it_stands() {
+        let of = |bytes, second| ended(run(Some(bytes), None), second);
+        assert_eq!(
+            kept(&[of(2000, 9), of(1000, 5), of(2000, 2)]).0,
+            [2000, 2000]
+        );
+    }
+
+    #[test]
+    fn a_total_that_a_run_does_not_say_does_not_differ() {
+        let runs = [
+            run(Some(7), Some(10)),
+            run(None, Some(9)),
+            run(Some(7), None),
+            run(None, None),
+        ];
+        // The last says nothing, the third the bytes, the second the objects.
+        assert_eq!(
+            kept(&runs),
+            (
+                vec![7],
+                Some("left out, being of other data than the newest: 1 with objects_total 10 (newest: 9)".to_owned())
+            )
+        );
+        assert_eq!(kept(&runs[2..]), (vec![7], None));
+        assert_eq!(kept(&[]), (vec![], None));
+    }
+
+    #[test]
+    fn one_object_more_is_other_data_and_the_work_counts_too() {
+        let mut less_work = run(Some(100), Some(5));
+        less_work.work_total = Some(10.0);
+        let mut newest = run(Some(101), Some(6));
+        newest.work_total = Some(20.0);
+        let others = [1, 2, 3, 4].map(|bytes| run(Some(bytes), None));
+        let runs: Vec<Measurement> = others
+            .into_iter()
+            .chain([less_work.clone(), less_work, newest])
+            .collect();
+        assert_eq!(
+            kept(&runs).1.unwrap(),
+            "left out, being of other data than the newest: 1 with bytes_total 1 (newest: 101), \
+             1 with bytes_total 2 (newest: 101), 1 with bytes_total 3 (newest: 101), 3 more"
+        );
+        assert_eq!(
+            kept(&runs[4..]).1.unwrap(),
+            "left out, being of other data than the newest: 2 with bytes_total 100 (newest: 101), \
+             objects_total 5 (newest: 6) and work_total 10 (newest: 20)"
+        );
+    }
+
+    #[test]
+    fn each_configuration_has_its_own_newest_data() {
+        let on = |instance: &str, bytes| Measurement {
+            instance: instance.parse().unwrap(),
+            ..run(Some(bytes), None)
+        };
+        let runs = [
+            on("ml.m5.2xlarge", 2),
+            on("ml.m5.xlarge", 2),
+            on("ml.m5.xlarge", 3),
+        ];
+        let (kept, notes) = of_each_configuration(&runs).unwrap();
+        assert_eq!(kept, [runs[0].clone(), runs[2].clone()]);
+        assert_eq!(
+            notes,
+            [
+                "ml.m5.xlarge: left out, being of other data than the newest: 1 with bytes_total 2 (newest: 3)"
+            ]
+        );
+        assert_eq!(of_each_configuration(&runs[..2]), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! The **settings** of a job that can change what its training takes, kept with a record so that a later one can say which of them
+//! changed. Of environment variables only the names are kept, and no value of a hyperparameter whose name speaks of a secret.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, InputMode, Job};
+
+/// Of a value, in characters; what is longer is cut.
+const VALUE_LIMIT: usize = 200;
+
+/// What the names of secrets have in them, in lower case.
+const SECRET_WORDS: [&str; 5] = ["secret", "token", "password", "credential", "api_key"];
+
+/// A job's settings: their values as text by their field in the spec, such as `training.hyperparameters.epochs`.
+///
+/// The instance, the data and the level of work are not among them: a forecast and its measurements have these.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TrainingSettings(BTreeMap<String, String>);
+
+/// A setting whose value differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedSetting {
+    /// The field in the spec, below the job: `training.hyperparameters.epochs`.
+    pub field: String,
+    /// The value before; absent if it was not written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The value now; absent if it is not written any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<String>,
+}
+
+impl TrainingSettings {
+    pub fn of(job: &Job) -> Self {
+        let training = &job.training;
+        let sagemaker = &training.sagemaker;
+        let mut settings = BTreeMap::new();
+        let mut set = |field: String, value: &str| {
+            if !value.is_empty() {
+                settings.insert(field, shortened(value));
+            }
+        };
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        set("training.image".to_owned(), &text(&sagemaker.image));
+        set(
+            "training.entry_point".to_owned(),
+            &text(&sagemaker.entry_point),
+        );
+        set(
+            "training.source_dir".to_owned(),
+            &text(&training.source_dir),
+        );
+        set(
+            "training.command".to_owned(),
+            &training.local.command.join(" "),
+        );
+        for (name, value) in &training.hyperparameters {
+            let field = format!("training.hyperparameters.{name}");
+            set(field, if is_secret(name) { "***" } else { value });
+        }
+        let names: Vec<&str> = training
+            .environment
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        set("training.environment".to_owned(), &names.join(", "));
+        for channel in &training.channels {
+            let field = |key: &str| format!("training.channels.{}.{key}", channel.name);
+            set(
+                field("mode"),
+                match channel.mode {
+                    InputMode::File => "File",
+                    InputMode::FastFile => "FastFile",
+                    InputMode::Pipe => "Pipe",
+                },
+            );
+            set(
+                field("distribution"),
+                match channel.distribution {
+                    Distribution::FullyReplicated => "FullyReplicated",
+                    Distribution::ShardedByS3Key => "ShardedByS3Key",
+                },
+            );
+        }
+        Self(settings)
+    }
+
+    /// What differs, in the order of the fields.
+    pub fn changes_to(&self, now: &Self) -> Vec<ChangedSetting> {
+        let fields: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).collect();
+        fields
+            .into_iter()
+            .filter(|field| self.0.get(*field) != now.0.get(*field))
+            .map(|field| ChangedSetting {
+                field: field.clone(),
+                before: self.0.get(field).cloned(),
+                now: now.0.get(field).cloned(),
+            })
+            .collect()
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_lowercase().replace('-', "_");
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+fn shortened(value: &str) -> String {
+    let mut characters = value.chars();
+    let start: String = characters.by_ref().take(VALUE_LIMIT).collect();
+    match characters.next() {
+        None => start,
+        Some(_) => format!("{start}…"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{self, SpecSource};
+
+    fn settings(training: &str) -> TrainingSettings {
+        let text = format!(
+            "version: 1
+backend: local
+jobs:
+  churn:
+    instance: local
+    training: {{command: [python, train.py], channels: {{train: {{uri: data}}}}{training}}}
+"
+        );
+        let source = SpecSource {
+            name: "canary-gate.yml",
+            bytes: text.as_bytes(),
+        };
+        TrainingSettings::of(&spec::read(source, &[]).unwrap().jobs[0])
+    }
+
+    fn changed(field: &str, before: Option<&str>, now: Option<&str>) -> ChangedSetting {
+        ChangedSetting {
+            field: field.to_owned(),
+            before: before.map(str::to_owned),
+            now: now.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_differs_is_named_with_both_values() {
+        let before = settings(", hyperparameters: {epochs: 10, rate: 0.1}");
+        let now = settings(", hyperparameters: {epochs: 20, depth: 6}");
+        assert_eq!(
+            before.changes_to(&now),
+            [
+                changed("training.hyperparameters.depth", None, Some("6")),
+                changed("training.hyperparameters.epochs", Some("10"), Some("20")),
+                changed("training.hyperparameters.rate", Some("0.1"), None),
+            ]
+        );
+        assert_eq!(before.changes_to(&before), []);
+    }
+
+    #[test]
+    fn values_of_the_environment_and_of_secrets_are_not_kept() {
+        let kept = settings(
+            ", environment: {WANDB: hidden-value}, hyperparameters: {hf-token: hidden-value, epochs: 3}",
+        );
+        let text = serde_json::to_string(&kept).unwrap();
+        assert!(!text.contains("hidden-value"), "{text}");
+        assert!(text.contains("WANDB") && text.contains("***"), "{text}");
+        assert_eq!(
+            serde_json::from_str::<TrainingSettings>(&text).unwrap(),
+            kept
+        );
+    }
+
+    #[test]
+    fn a_long_value_is_cut() {
+        assert_eq!(shortened(&"é".repeat(300)).chars().count(), VALUE_LIMIT + 1);
+        assert_eq!(shortened("é"), "é");
+    }
+}
