@@ -116,7 +116,7 @@ fn finding(
     if row.verdict == LineVerdict::AtRisk
         && let (Some(estimate), Some(doubt)) = (judged.estimate, &judged.reason)
     {
-        let value = words::amount_beside(row.line, estimate.point, row.limit);
+        let value = value(row, estimate.point, forecast);
         let subject = match row.line.metric() {
             Metric::Cost => Metric::Time.words(),
             metric => metric.words(),
@@ -131,7 +131,7 @@ fn finding(
             _ => format!("{name} is unknown: {because}"),
         };
     };
-    let value = words::amount_beside(row.line, point, row.limit);
+    let value = value(row, point, forecast);
     let is_above = point > row.limit;
     match row.verdict {
         LineVerdict::AtRisk => {
@@ -169,6 +169,17 @@ fn finding(
             let distance = words::distance(row.line, (point - row.limit).abs());
             format!("{name} is {value}, {distance} {side} {limit}")
         }
+    }
+}
+
+/// The forecast beside its limit; `roughly 58s` where time, and with it cost, is known from canaries that are far from the full
+/// run.
+fn value(row: &BudgetRow, point: f64, forecast: &Forecast) -> String {
+    let value = words::amount_beside(row.line, point, row.limit);
+    let is_of_time = matches!(row.line, LineKind::Absolute(Metric::Time | Metric::Cost));
+    match is_of_time && forecast.is_rough() {
+        true => format!("roughly {value}"),
+        false => value,
     }
 }
 
@@ -323,6 +334,44 @@ mod tests {
             ),
         ] {
             assert_eq!(said(&[line]), expected);
+        }
+    }
+
+    /// Far from the full run; memory and utilization have laws of their own.
+    #[test]
+    fn time_and_cost_from_canaries_far_below_the_full_run_are_rough() {
+        let far = Forecast {
+            largest_share: Some(0.03),
+            ..measured()
+        };
+        let near = Forecast {
+            largest_share: Some(0.5),
+            ..measured()
+        };
+        for (forecast, line, expected) in [
+            (
+                &far,
+                at_most(Cost, 90.0),
+                "cost is roughly 63 USD, 27 USD below 90 USD",
+            ),
+            (
+                &far,
+                at_most(Time, 18_000.0),
+                "time is roughly 5h 42m, 42m above 5h",
+            ),
+            (
+                &near,
+                at_most(Cost, 90.0),
+                "cost is 63 USD, 27 USD below 90 USD",
+            ),
+            (
+                &far,
+                at_most(Memory, 90.0),
+                "memory may pass 90%: 84%, 25% likely over",
+            ),
+        ] {
+            let said = reason(&judged(forecast, &[line]), forecast, &one(), CERTAINTY);
+            assert_eq!(said, expected);
         }
     }
 
