@@ -12,7 +12,7 @@ use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::Ledger;
 use crate::report::{Delta, InstanceForecast, JobReport, Spend};
-use crate::spec::LineKind;
+use crate::spec::{LineKind, LineOrigin};
 use crate::units::{Seconds, Usd};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Recommendation, Verdict};
 
@@ -257,7 +257,17 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
             failed.fraction, failed.outcome
         ));
     }
+    if let Some(why) = &input.lacks_probe
+        && main.lines.iter().any(is_about_memory)
+    {
+        reason.push_str(&format!("; the canaries ran without the probe: {why}"));
+    }
     (main.row.verdict, reason)
+}
+
+/// Whether a written line asks for the memory of the machine.
+fn is_about_memory(line: &JudgedLine) -> bool {
+    line.origin == LineOrigin::Written && line.row.line.metric() == Metric::Memory
 }
 
 /// The memory of a machine that no table has, from a measurement in both bytes and percent.

@@ -100,6 +100,7 @@ pub(crate) async fn gate<'a>(
         layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
         base: base.as_ref(),
         is_allowed: &project.spec.allowed(),
+        lacks_probe: ready.lacks_probe(),
         notes,
     });
     set_unfinished_verdict(&mut report, measured, failure.as_ref());

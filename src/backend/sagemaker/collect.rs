@@ -7,7 +7,7 @@ use aws_sdk_cloudwatch::types::MetricDataResult;
 use aws_smithy_types::DateTime;
 
 use super::adoption;
-use super::description::JobDescription;
+use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
@@ -54,6 +54,8 @@ struct Arrived {
     /// By host.
     reports: BTreeMap<String, ProbeReport>,
     answers: Vec<MetricDataResult>,
+    /// Why a host without a report will have none, by its log.
+    no_probe: Option<&'static str>,
     /// Why a source cannot be read at all; it is not asked again.
     log_refused: Option<CallError>,
     metrics_refused: Option<CallError>,
@@ -105,6 +107,13 @@ impl ReadyJob<'_> {
                 .merge(),
             })
             .collect();
+        if description.environment.contains_key(MARK_VARIABLE)
+            && description.state == JobState::Completed
+            && arrived.reports.len() < hosts.len()
+        {
+            let why = arrived.no_probe.unwrap_or("its line is not in the log");
+            self.notes.set_lacks_probe(why);
+        }
         let usage = metrics::of_machine(&usages);
         if usage
             .memory
@@ -174,7 +183,9 @@ impl ReadyJob<'_> {
                 && arrived.log_refused.is_none()
             {
                 match self.read_probes(name, hosts, mark).await {
-                    Ok(reports) => arrived.reports = reports,
+                    Ok((reports, no_probe)) => {
+                        (arrived.reports, arrived.no_probe) = (reports, no_probe);
+                    }
                     Err(error) => arrived.log_refused = Some(error),
                 }
             }
@@ -191,7 +202,8 @@ impl ReadyJob<'_> {
                     Err(error) => arrived.metrics_refused = Some(error),
                 }
             }
-            let waits_for_probe = mark.is_some() && arrived.log_refused.is_none();
+            let waits_for_probe =
+                mark.is_some() && arrived.log_refused.is_none() && arrived.no_probe.is_none();
             let waits_for_points = arrived.metrics_refused.is_none()
                 && !cloudwatch::is_complete(&arrived.answers, hosts, start, end);
             if !waits_for_points && !waits_for_probe {
@@ -201,21 +213,26 @@ impl ReadyJob<'_> {
         arrived
     }
 
-    /// The reports of the hosts whose log has one; it is among the last lines.
+    /// The reports of the hosts whose log has one, which is among the last lines, and why another will have none.
     async fn read_probes(
         &self,
         name: &str,
         hosts: &[String],
         mark: &str,
-    ) -> Result<BTreeMap<String, ProbeReport>, CallError> {
+    ) -> Result<(BTreeMap<String, ProbeReport>, Option<&'static str>), CallError> {
         let mut reports = BTreeMap::new();
+        let mut no_probe = None;
         for host in hosts {
             let lines = self.backend.last_log_lines(name, host, None).await?;
-            if let Ok(report) = probe::find_report(lines.iter().map(String::as_str), mark) {
-                reports.insert(host.clone(), report);
+            let lines = || lines.iter().map(String::as_str);
+            match probe::find_report(lines(), mark) {
+                Ok(report) => {
+                    reports.insert(host.clone(), report);
+                }
+                Err(_) => no_probe = no_probe.or_else(|| probe::refusal(lines())),
             }
         }
-        Ok(reports)
+        Ok((reports, no_probe))
     }
 
     async fn read_cloudwatch(

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fault::Refusal;
 use super::job::Job;
 use super::operation::Operation;
-use super::{State, page};
+use super::{State, page, probe};
 
 const GROUP: &str = "/aws/sagemaker/TrainingJobs";
 
@@ -29,6 +29,11 @@ impl Logs {
             lines: Arc::new(lines),
             hidden_calls: 0,
         }
+    }
+
+    /// The line of the probe where a job has one: of each, the memory of its host in percent.
+    pub(crate) fn of_probe(percent: impl Fn(&Job) -> f64 + Send + Sync + 'static) -> Self {
+        Self::of(move |job, _| Vec::from_iter(probe::line(job, percent(job))))
     }
 
     /// No stream is there yet for so many calls of any operation on logs.

@@ -174,9 +174,17 @@ fn the_probe_in_the_container_is_trusted_before_cloudwatch() {
 #[test]
 fn without_a_static_program_canaries_run_without_a_probe_and_say_so() {
     let (project, aws) = project(&FIXED.replace('}', ", probe: true}"));
-    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    // The program under test is none.
+    let run = project
+        .run_with(&["run", "--all", "--format", "json"], |command| {
+            aws.reach(command);
+            command
+                .env("CANARY_GATE_PACE", "0")
+                .env_remove("CANARY_GATE_PROBE");
+        })
+        .ended_with(0);
     let notes = run.json()["jobs"][0]["notes"].to_string();
-    assert!(notes.contains("canaries run without a probe"), "{notes}");
+    assert!(notes.contains("canaries run without the probe"), "{notes}");
 }
 
 #[test]
