@@ -41,6 +41,8 @@ pub(crate) fn row(
         },
         estimates: row::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
+        memory_at_least: None,
+        memory_is_lower_bound: false,
         price: offer
             .price()
             .filter(|_| known.forecast[Metric::Cost].is_ok())

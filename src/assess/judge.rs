@@ -5,7 +5,7 @@ use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
 use crate::assess::row;
 use crate::forecast::scale_out::Measured;
-use crate::forecast::{self, Basis, Forecast};
+use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS, Forecast};
 use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
@@ -157,7 +157,7 @@ fn judge_configuration(
         .filter(|run| run.is_on(instance))
         .cloned()
         .collect();
-    let other_memory = measurement::keep_one_memory_source(&mut measurements);
+    let source = measurement::choose_memory_source(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = input
         .layout
@@ -170,10 +170,13 @@ fn judge_configuration(
         offer: &measured,
         measurements: by_shard.as_deref().unwrap_or(&measurements),
     });
-    if let Some((source, forgotten)) = other_memory {
+    if let Some(source) = source
+        && source.without > 0
+    {
         forecast.notes.push(format!(
-            "memory is forecast from canaries measured in one way ({source}); that of {} is left out",
-            grammar::count(forgotten, "other")
+            "memory is forecast from canaries measured in one way ({}); that of {} is left out",
+            source.name,
+            grammar::count(source.without, "other")
         ));
     }
     if by_shard.is_some() {
@@ -216,6 +219,10 @@ fn judge_configuration(
             verdict: row_verdict,
             not_measured: None,
             estimated_from: None,
+            memory_at_least: forecast.memory_at_least,
+            memory_is_lower_bound: forecast
+                .doubt(Metric::Memory)
+                .is_some_and(Doubt::is_of_source),
             estimates: row::estimates(&forecast, certainty),
             phases: row::phases(&forecast, certainty),
             delta,
@@ -257,10 +264,15 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
             failed.fraction, failed.outcome
         ));
     }
-    if let Some(why) = &input.lacks_probe
-        && main.lines.iter().any(is_about_memory)
-    {
-        reason.push_str(&format!("; the canaries ran without the probe: {why}"));
+    if main.lines.iter().any(is_about_memory) {
+        let doubt = main.forecast.doubt(Metric::Memory);
+        match &input.lacks_probe {
+            Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
+            None if doubt.is_some_and(Doubt::is_of_source) => {
+                reason.push_str("; `canary.probe` would measure it");
+            }
+            None => {}
+        }
     }
     (main.row.verdict, reason)
 }

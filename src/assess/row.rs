@@ -14,6 +14,8 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         verdict: Verdict::NotJudged,
         not_measured: Some(why.to_owned()),
         estimated_from: None,
+        memory_at_least: None,
+        memory_is_lower_bound: false,
         estimates: Estimates::default(),
         phases: PhaseEstimates::default(),
         delta: Delta::default(),

@@ -6,7 +6,7 @@ use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::console::progress::Earlier;
-use crate::forecast::{self, Basis};
+use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS};
 use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -271,7 +271,7 @@ impl DesignLoop<'_> {
     /// the time is narrow.
     fn aim(&self, offer: &Offer, measurements: &[Measurement]) -> Aim {
         let mut comparable = measurements.to_vec();
-        measurement::keep_one_memory_source(&mut comparable);
+        measurement::choose_memory_source(&mut comparable, FEWEST_RUNS);
         let forecast = forecast::provisional(&Basis {
             offer,
             measurements: &comparable,
@@ -290,10 +290,17 @@ impl DesignLoop<'_> {
             };
             // Other canaries may still decide what one beyond its time limit left unknown.
             let is_bounded = forecast.time_at_least.is_some() && forecast[Metric::Time].is_err();
-            let decided = counting.iter().all(|line| {
-                line.is_decided(certainty)
-                    || (has_enough && line.row.verdict == LineVerdict::Unknown && !is_bounded)
-            });
+            // A source that looks seldom leaves a doubt that more canaries do not end.
+            let is_open_for_ever = |line: &JudgedLine| match line.row.verdict {
+                LineVerdict::Unknown => !is_bounded,
+                LineVerdict::AtRisk => forecast
+                    .doubt(line.row.line.metric())
+                    .is_some_and(Doubt::is_of_source),
+                _ => false,
+            };
+            let decided = counting
+                .iter()
+                .all(|line| line.is_decided(certainty) || (has_enough && is_open_for_ever(line)));
             let is_within = |line: &&JudgedLine| line.row.verdict == LineVerdict::Within;
             return match decided {
                 false => Aim::GoOn,

@@ -189,6 +189,7 @@ impl TreeMemory {
             percent: total.and_then(|total| Percent::of_bytes(bytes, total)),
             source: source.to_owned(),
             upper_bound: (bound > bytes).then_some(bound),
+            is_lower_bound: false,
         };
         (peak, note.map(str::to_owned))
     }

@@ -88,7 +88,7 @@ impl ReadyJob<'_> {
                 name: host.clone(),
                 group: None,
                 bytes,
-                usage: Sources {
+                sources: Sources {
                     probe: arrived
                         .reports
                         .get(host)
@@ -103,8 +103,7 @@ impl ReadyJob<'_> {
                         .zip(capacity.as_ref())
                         .map(|(recording, capacity)| recording.usage(capacity.memory))
                         .unwrap_or_default(),
-                }
-                .merge(),
+                },
             })
             .collect();
         if description.environment.contains_key(MARK_VARIABLE)
@@ -114,16 +113,17 @@ impl ReadyJob<'_> {
             let why = arrived.no_probe.unwrap_or("its line is not in the log");
             self.notes.set_lacks_probe(why);
         }
-        let usage = metrics::of_machine(&usages);
-        if usage
-            .memory
-            .as_ref()
-            .is_some_and(cloudwatch::is_lower_bound)
+        let (mut usage, unknown_hosts) = metrics::of_machine(&usages);
+        let all_answered = arrived.log_refused.is_none() && arrived.metrics_refused.is_none();
+        let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
+        if usage.memory.is_none()
+            && all_answered
+            && description.training_seconds.is_some_and(is_short)
         {
-            self.note("peak memory is what CloudWatch saw once a minute, so it may have been higher in between; canary.probe measures it in the container",
-            );
+            usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
         }
         let mut notes: Vec<String> = why_no_steps.into_iter().collect();
+        notes.extend(unknown_hosts);
         notes.extend(from_cloudwatch.into_iter().flat_map(|answer| answer.notes));
         for note in arrived.reports.values().flat_map(|report| &report.notes) {
             if !notes.contains(note) {

@@ -220,6 +220,8 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
                 .map(|bound| report.memory_total.map_or(bound, |total| bound.min(total))),
             ..memory.clone()
         }),
+        other_memory: Vec::new(),
+        memory_seen_from: None,
         cpu_percent: share(&usage.cpu_percent),
         gpu_percent: share(&usage.gpu_percent),
         gpu_memory_percent: share(&usage.gpu_memory_percent),

@@ -20,6 +20,7 @@ fn report() -> ProbeReport {
                 percent: Some(Percent(37.5)),
                 source: "cgroup v2 memory.stat".to_owned(),
                 upper_bound: Some(Bytes(20 << 30)),
+                is_lower_bound: false,
             }),
             cpu_percent: Some(Utilization {
                 mean: Percent(28.0),
