@@ -16,8 +16,8 @@ use crate::plan::{
     self, Aim, LadderSize, Ledger, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
     Situation, SpendingRule, StopReason,
 };
-use crate::spec::{Job, LineOrigin};
-use crate::units::Fraction;
+use crate::spec::{Job, Level, LineOrigin};
+use crate::units::{Fraction, Seconds};
 use crate::verdict::{self, JudgedLine, LineVerdict};
 use crate::workspace::project::Project;
 
@@ -186,12 +186,14 @@ impl DesignLoop<'_> {
             let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
             let left = self.input.ledger.borrow().seconds_left(&offer);
+            let shortest = self.shortest(&here);
             let next = plan::next(&Situation {
                 ladder: &rungs,
                 measurements: &here,
                 budget: left.map(|left| spent + left),
                 spent,
                 max_runtime: self.input.job.canary.max_runtime,
+                shortest,
                 aim: self.aim(&offer, &here),
                 spending: SpendingRule::UpToAFullRun,
             });
@@ -265,6 +267,18 @@ impl DesignLoop<'_> {
             job, ready, ledger, ..
         } = self.input;
         runner::run(runner, ready, job, runs, offer, ledger, earlier).await
+    }
+
+    /// The shortest canary that measures what a written line still needs.
+    fn shortest(&self, measurements: &[Measurement]) -> Option<Seconds> {
+        let mut lines = self.input.job.budget.lines.iter();
+        let needs_memory = self.input.purpose == Purpose::Budget
+            && lines.any(|line| {
+                line.kind.metric() == Metric::Memory
+                    && line.origin == LineOrigin::Written
+                    && line.level == Level::Fail
+            });
+        needs_memory.then(|| plan::shortest_for_memory(measurements))?
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of

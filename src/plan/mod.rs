@@ -11,7 +11,7 @@ mod sampling;
 
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
-    next,
+    next, shortest_for_memory,
 };
 pub use design::{canary, level};
 use ledger::worst_case_of;
