@@ -41,8 +41,7 @@ pub(crate) fn row(
         },
         estimates: row::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
-        memory_at_least: None,
-        memory_is_lower_bound: false,
+        memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast),
         price: offer
             .price()
             .filter(|_| known.forecast[Metric::Cost].is_ok())

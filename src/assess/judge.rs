@@ -5,7 +5,7 @@ use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
 use crate::assess::row;
 use crate::forecast::scale_out::Measured;
-use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS, Forecast};
+use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
@@ -220,9 +220,7 @@ fn judge_configuration(
             not_measured: None,
             estimated_from: None,
             memory_at_least: forecast.memory_at_least,
-            memory_is_lower_bound: forecast
-                .doubt(Metric::Memory)
-                .is_some_and(Doubt::is_of_source),
+            memory_is_lower_bound: row::memory_is_lower_bound(&forecast),
             estimates: row::estimates(&forecast, certainty),
             phases: row::phases(&forecast, certainty),
             delta,
@@ -265,10 +263,9 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         ));
     }
     if main.lines.iter().any(is_about_memory) {
-        let doubt = main.forecast.doubt(Metric::Memory);
         match &input.lacks_probe {
             Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
-            None if doubt.is_some_and(Doubt::is_of_source) => {
+            None if main.row.memory_is_lower_bound => {
                 reason.push_str("; `canary.probe` would measure it");
             }
             None => {}

@@ -106,7 +106,9 @@ impl ReadyJob<'_> {
                 },
             })
             .collect();
-        if description.environment.contains_key(MARK_VARIABLE)
+        // On another type of machine the program may be of the wrong kind.
+        if run.instance == self.job.instance
+            && description.environment.contains_key(MARK_VARIABLE)
             && description.state == JobState::Completed
             && arrived.reports.len() < hosts.len()
         {

@@ -31,9 +31,14 @@ impl Logs {
         }
     }
 
-    /// The line of the probe where a job has one: of each, the memory of its host in percent.
+    /// The line of the probe where a job has one, with the memory of its host in percent; none where a script really runs, beside
+    /// which there is a real probe or none.
     pub(crate) fn of_probe(percent: impl Fn(&Job) -> f64 + Send + Sync + 'static) -> Self {
-        Self::of(move |job, _| Vec::from_iter(probe::line(job, percent(job))))
+        Self::of(move |job, _| {
+            let is_played = job.run.is_none() && job.printed.is_none();
+            let line = is_played.then(|| probe::line(job, percent(job)));
+            Vec::from_iter(line.flatten())
+        })
     }
 
     /// No stream is there yet for so many calls of any operation on logs.
