@@ -266,7 +266,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         match &input.lacks_probe {
             Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
             None if main.row.memory_is_lower_bound => {
-                reason.push_str("; `canary.probe` would measure it");
+                reason.push_str("; canary.probe would measure it");
             }
             None => {}
         }

@@ -39,7 +39,7 @@ impl JobSession<'_> {
             && (channels >= MOST_CHANNELS || is_taken)
         {
             self.notes.set_lacks_probe(&format!(
-                "it needs a channel of its own, `{}`, and {}",
+                "it needs a channel of its own, {}, and {}",
                 probe::CHANNEL,
                 if is_taken {
                     "the job has a channel of that name"
@@ -89,7 +89,7 @@ impl JobSession<'_> {
             Ok(command) => command,
             Err(why) => {
                 self.notes
-                    .set_lacks_probe(&format!("`canary.probe.command` cannot be used: {why}"));
+                    .set_lacks_probe(&format!("canary.probe.command cannot be used: {why}"));
                 return Ok(ProbeWay::None);
             }
         };
@@ -146,7 +146,7 @@ impl JobSession<'_> {
         }
         let unfit = |why: String| self.notes.set_lacks_probe(&why);
         if !wants_probe(job) {
-            unfit("the job has no `entry_point` that it could start; `canary.probe: {command: […]}` names the image's own command".to_owned());
+            unfit("the job has no entry_point that it could start; canary.probe: {command: […]} names what the image starts".to_owned());
             return None;
         }
         let bytes = match fs::read(&self.backend.program) {

@@ -10,7 +10,8 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Why canaries run without the probe; the first reason counts.
+    /// Why canaries run without the probe; the first reason counts. It may stand in the report's first line, which has no quotes
+    /// for code.
     pub(super) fn set_lacks_probe(&self, why: &str) {
         let mut known = self.lacks_probe.borrow_mut();
         if known.is_none() {

@@ -318,3 +318,36 @@ fn a_plan_says_that_the_probe_cannot_be_sent() {
         .ended_with(0)
         .reported("canaries run without the probe");
 }
+
+#[test]
+fn a_plain_image_has_no_probe_without_its_command_and_says_so() {
+    let (project, aws) = job(3600.0, Source::CloudWatch, [7.0, 40.0]);
+    let spec = project.read("canary-gate.yml");
+    let script = "      source_dir: code\n      entry_point: train.py\n";
+    project.write("canary-gate.yml", &spec.replace(script, ""));
+    let run = check(
+        &project,
+        &aws,
+        Source::Probe,
+        &["run", "--all", "--format", "json"],
+    )
+    .ended_with(0);
+    let reason = run.json()["jobs"][0]["reason"].to_string();
+    assert!(
+        reason.contains("ran without the probe: the job has no entry_point that it could start"),
+        "{reason}"
+    );
+}
+
+/// A fixed design goes on to no other sizes.
+#[test]
+fn strictly_what_could_not_be_seen_fails_the_check() {
+    let (project, aws) = job(60.0, Source::CloudWatch, [7.0, 40.0]);
+    let spec = project.read("canary-gate.yml");
+    let fixed = "canary: {design: fixed, fractions: [1%, 2%, 5%], replicates: 1}";
+    project.write("canary-gate.yml", &spec.replace("canary: {}", fixed));
+    let run = ["run", "--all", "--strict"];
+    check(&project, &aws, Source::CloudWatch, &run)
+        .ended_with(11)
+        .reported("memory may pass 90%: it was not seen");
+}
