@@ -144,7 +144,7 @@ impl Found {
             .as_ref()
             .expect("every design has enough runs on enough sizes");
         self.forecasts += 1;
-        self.doubted += u32::from(forecast.growth_doubt(Metric::Time).is_some());
+        self.doubted += u32::from(forecast.doubt(Metric::Time).is_some());
         let (lower, upper) = (predictive.quantile(0.05), predictive.quantile(0.95));
         self.errors.push((predictive.median() / FULL).ln().abs());
         self.ratios.push(upper / lower);

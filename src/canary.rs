@@ -5,6 +5,7 @@ mod objects;
 
 pub use key::{
     CodeFile, Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine,
+    without_probe,
 };
 pub use objects::{Objects, ObjectsBuilder, TooManyObjects};
 

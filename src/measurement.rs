@@ -1,8 +1,11 @@
 //! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
 
+mod memory;
 pub mod newest_data;
 pub mod steps;
 pub mod table;
+
+pub use memory::{MemorySource, PeakMemory, choose_memory_source};
 
 use std::fmt;
 
@@ -217,29 +220,6 @@ impl Measurement {
     }
 }
 
-/// Keeps memory peaks of one source only, the most common one: a difference between sources, such as a minute's average of a
-/// whole machine and the pages of a process tree, would look like growth. Of two equally common sources the later run's is
-/// kept. Returns the source and how many peaks were removed; `None` if all runs have the same source.
-pub fn keep_one_memory_source(measurements: &mut [Measurement]) -> Option<(String, usize)> {
-    let source = |run: &Measurement| Some(run.usage.memory.as_ref()?.source.clone());
-    let sources: Vec<String> = measurements
-        .iter()
-        .filter(|run| run.is_completed())
-        .filter_map(source)
-        .collect();
-    let count = |wanted: &String| sources.iter().filter(|source| *source == wanted).count();
-    // `max_by_key` returns the last of equals.
-    let kept = sources.iter().max_by_key(|source| count(source))?.clone();
-    let mut forgotten = 0;
-    for run in measurements {
-        if source(run).is_some_and(|source| source != kept) {
-            run.usage.memory = None;
-            forgotten += 1;
-        }
-    }
-    (forgotten > 0).then_some((kept, forgotten))
-}
-
 /// A measurement that was not paid for again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reused {
@@ -346,9 +326,15 @@ impl Phases {
 /// What a host used during a run; each value with its source.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// The peak memory, without page cache.
+    /// The peak memory, without page cache, by the source that is trusted most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<PeakMemory>,
+    /// The peak as further sources read it, by trust; each is trusted less than that of `memory`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_memory: Vec<PeakMemory>,
+    /// How long a run must be for its memory to be seen, if no source saw anything of this one because it is shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_seen_from: Option<Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<Utilization>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -363,22 +349,6 @@ impl Usage {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// The peak of memory that cannot be reclaimed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PeakMemory {
-    /// The peak in bytes; absent if the source has only a percentage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Bytes>,
-    /// The peak in percent of the host's memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub percent: Option<Percent>,
-    /// The source of the figure, e.g. `cgroup v2 memory.stat`, `RSS of the process tree, PSS corrected`.
-    pub source: String,
-    /// An upper bound that covers spikes between two samples; absent if it is not higher than `bytes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upper_bound: Option<Bytes>,
 }
 
 /// A share of the whole instance over one run, 0-100 %.

@@ -5,7 +5,7 @@ use crate::assess::input::measured_price;
 use crate::drift::causes;
 use crate::forecast::ratio::{self, Growth, RatioEstimate};
 use crate::forecast::scale_out::DataLayout;
-use crate::forecast::{self, Basis, Unknown};
+use crate::forecast::{self, Basis, FEWEST_RUNS, Unknown};
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
@@ -53,7 +53,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     if !measurements.iter().any(Measurement::is_completed) {
         return None;
     }
-    measurement::keep_one_memory_source(&mut measurements);
+    measurement::choose_memory_source(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = |runs: &[Measurement], instance: &InstanceConfiguration| {
         input.layout.by_heaviest_shard(runs, instance.total_count())

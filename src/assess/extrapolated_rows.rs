@@ -41,6 +41,7 @@ pub(crate) fn row(
         },
         estimates: row::estimates(&known.forecast, input.budget.certainty),
         estimated_from: known.source(),
+        memory_is_lower_bound: row::memory_is_lower_bound(&known.forecast),
         price: offer
             .price()
             .filter(|_| known.forecast[Metric::Cost].is_ok())

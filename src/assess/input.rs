@@ -27,6 +27,8 @@ pub(crate) struct JobInput<'a> {
     pub(crate) base: Option<&'a BaseResult>,
     /// Whether the spec allows an instance type.
     pub(crate) is_allowed: &'a dyn Fn(&InstanceType) -> bool,
+    /// Why the canaries ran without a probe that the spec asks for.
+    pub(crate) lacks_probe: Option<String>,
     /// Further notes for the report.
     pub(crate) notes: Vec<String>,
 }

@@ -5,14 +5,14 @@ use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
 use crate::assess::row;
 use crate::forecast::scale_out::Measured;
-use crate::forecast::{self, Basis, Forecast};
+use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, newest_data};
 use crate::metric::Metric;
 use crate::plan::Ledger;
 use crate::report::{Delta, InstanceForecast, JobReport, Spend};
-use crate::spec::LineKind;
+use crate::spec::{LineKind, LineOrigin};
 use crate::units::{Seconds, Usd};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Recommendation, Verdict};
 
@@ -176,7 +176,7 @@ fn judge_configuration(
         .filter(|run| run.is_on(instance))
         .cloned()
         .collect();
-    let other_memory = measurement::keep_one_memory_source(&mut measurements);
+    let source = measurement::choose_memory_source(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = input
         .layout
@@ -189,10 +189,13 @@ fn judge_configuration(
         offer: &measured,
         measurements: by_shard.as_deref().unwrap_or(&measurements),
     });
-    if let Some((source, forgotten)) = other_memory {
+    if let Some(source) = source
+        && source.without > 0
+    {
         forecast.notes.push(format!(
-            "memory is forecast from canaries measured in one way ({source}); that of {} is left out",
-            grammar::count(forgotten, "other")
+            "memory is forecast from canaries measured in one way ({}); that of {} is left out",
+            source.name,
+            grammar::count(source.without, "other")
         ));
     }
     if by_shard.is_some() {
@@ -235,6 +238,8 @@ fn judge_configuration(
             verdict: row_verdict,
             not_measured: None,
             estimated_from: None,
+            memory_at_least: forecast.memory_at_least,
+            memory_is_lower_bound: row::memory_is_lower_bound(&forecast),
             estimates: row::estimates(&forecast, certainty),
             phases: row::phases(&forecast, certainty),
             delta,
@@ -276,7 +281,21 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
             failed.fraction, failed.outcome
         ));
     }
+    if main.lines.iter().any(is_about_memory) {
+        match &input.lacks_probe {
+            Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
+            None if main.row.memory_is_lower_bound => {
+                reason.push_str("; canary.probe would measure it");
+            }
+            None => {}
+        }
+    }
     (main.row.verdict, reason)
+}
+
+/// Whether a written line asks for the memory of the machine.
+fn is_about_memory(line: &JudgedLine) -> bool {
+    line.origin == LineOrigin::Written && line.row.line.metric() == Metric::Memory
 }
 
 /// The memory of a machine that no table has, from a measurement in both bytes and percent.

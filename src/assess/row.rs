@@ -1,7 +1,8 @@
 //! A forecast as a row of the report.
 
-use crate::forecast::{self, Estimate, Forecast, Laws};
+use crate::forecast::{self, Doubt, Estimate, Forecast, Laws};
 use crate::instance::{InstanceConfiguration, Offer};
+use crate::metric::Metric;
 use crate::report::{Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup};
 use crate::units::Fraction;
 use crate::verdict::Verdict;
@@ -14,6 +15,8 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         verdict: Verdict::NotJudged,
         not_measured: Some(why.to_owned()),
         estimated_from: None,
+        memory_at_least: None,
+        memory_is_lower_bound: false,
         estimates: Estimates::default(),
         phases: PhaseEstimates::default(),
         delta: Delta::default(),
@@ -37,6 +40,12 @@ pub(crate) fn groups(offer: &Offer) -> Vec<PricedGroup> {
             price: member.price.clone(),
         })
         .collect()
+}
+
+/// Whether the source of memory leaves open how far its peak was above what is known.
+pub(crate) fn memory_is_lower_bound(forecast: &Forecast) -> bool {
+    let doubt = forecast.doubt(Metric::Memory);
+    doubt.is_some_and(Doubt::is_of_source)
 }
 
 pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {

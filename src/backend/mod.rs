@@ -103,6 +103,8 @@ pub struct BackendKeys {
     pub data: Option<Key>,
     /// This machine in one line, where canaries run on it.
     pub machine: Option<String>,
+    /// Whether canaries run without a probe that the spec asks for.
+    pub lacks_probe: bool,
 }
 
 /// A job whose canaries may run.
@@ -129,6 +131,11 @@ pub trait Ready {
     /// What a reader of the job's report should know, as sentences without a capital.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Why canaries ran without a probe that the spec asks for; `None` where they had it, or none is asked for.
+    fn lacks_probe(&self) -> Option<String> {
+        None
     }
 
     /// Runs one canary to its end and measures it; `None` where it was never started, since its watcher would not have it.

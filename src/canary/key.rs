@@ -108,6 +108,8 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     hash.number(job.canary.seed);
     match &job.canary.probe {
         ProbePolicy::Off => hash.text(None),
+        // There is no script that it could start.
+        ProbePolicy::ScriptMode if training.sagemaker.entry_point.is_none() => hash.text(None),
         ProbePolicy::ScriptMode => hash.text(Some("script mode")),
         ProbePolicy::Command(words) => hash.list(words),
     }
@@ -151,6 +153,13 @@ pub fn on_machine(canary: &Key, machine: &Key) -> Key {
     let mut hash = Fields::new("canary on a machine 1");
     hash.bytes(&canary.0);
     hash.bytes(&machine.0);
+    hash.end()
+}
+
+/// The key of the same canary where the probe was asked for and could not be sent: it measures less.
+pub fn without_probe(canary: &Key) -> Key {
+    let mut hash = Fields::new("canary without the probe 1");
+    hash.bytes(&canary.0);
     hash.end()
 }
 
@@ -304,7 +313,7 @@ jobs:
                 "      network_isolation: true\n      output:",
             ),
             ("seed: 1", "seed: 2"),
-            ("seed: 1", "probe: true"),
+            ("seed: 1", "probe: false"),
             (
                 "    budget",
                 "    work: {hyperparameter: epochs, full: 5, canary: [1, 2]}\n    budget",
@@ -338,6 +347,7 @@ jobs:
                 "      spot: true\n      checkpoints: s3://bucket/checkpoints/\n      output:",
             ),
             ("seed: 1", "max_runtime: 10m"),
+            ("seed: 1", "probe: true"),
             ("seed: 1", "spend_limit: 9 USD"),
         ] {
             assert!(SPEC.contains(from));

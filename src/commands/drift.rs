@@ -139,6 +139,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord)
         layout: DataLayout::of(job, None),
         base: None,
         is_allowed: &project.spec.allowed(),
+        lacks_probe: None,
         notes: Vec::new(),
     })
 }

@@ -117,6 +117,7 @@ fn offline_report(
         layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),
         base: None,
         is_allowed,
+        lacks_probe: None,
         notes: notes.to_vec(),
     })
 }

@@ -12,11 +12,9 @@
 //! of the noise to the careful side, so that noise is not taken for growth. `cargo bench --bench coverage` shows how often each
 //! law is doubted.
 
-use std::fmt;
-
+use super::Doubt;
 use super::points::Point;
 use super::posterior::Prior;
-use crate::units::Fraction;
 
 /// The exponent of the fastest law of the family.
 const FASTEST: f64 = 2.0;
@@ -29,37 +27,6 @@ const STEEPEST: f64 = 8.0;
 /// Halvings of the range of exponents; the rest is below a thousandth.
 const HALVINGS: usize = 14;
 
-/// Why a quantity's interval is not to be relied on at its upper end.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum GrowthDoubt {
-    /// The canaries themselves grow faster than any law, up to this share of the data.
-    FasterThanLaws { share: f64 },
-    /// They grow by this power of the data, up to a small share of it.
-    Steep { exponent: f64, share: f64 },
-    /// They have two sizes.
-    TwoSizes,
-}
-
-impl fmt::Display for GrowthDoubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FasterThanLaws { share } => write!(
-                f,
-                "grows faster than any law known here, up to the largest canary with {} of the data; the full run may take far more",
-                Fraction(*share)
-            ),
-            Self::Steep { exponent, share } => write!(
-                f,
-                "grows by the power {exponent:.1} of the data and the largest canary held only {} of it; a larger one would show how it goes on",
-                Fraction(*share)
-            ),
-            Self::TwoSizes => f.write_str(
-                "was measured on two sizes of data, which show no curve; a canary of a third size would",
-            ),
-        }
-    }
-}
-
 /// The runs of one size.
 struct Size {
     share: f64,
@@ -71,7 +38,7 @@ struct Size {
 }
 
 /// The doubt that these points leave. `jitter` is noise that does not shrink with the value, in its unit. Runs are compared at the level of work that has most sizes.
-pub(super) fn find(points: &[Point], prior: &Prior, jitter: f64) -> Option<GrowthDoubt> {
+pub(super) fn find(points: &[Point], prior: &Prior, jitter: f64) -> Option<Doubt> {
     let points = of_one_level(points);
     let mut sizes = sizes(&points);
     let noise = noise(&points, &sizes, prior);
@@ -88,12 +55,12 @@ pub(super) fn find(points: &[Point], prior: &Prior, jitter: f64) -> Option<Growt
         .chain(exponent_of_steps(largest, smaller))
         .max_by(f64::total_cmp)?;
     if exponent > FASTEST {
-        return Some(GrowthDoubt::FasterThanLaws { share });
+        return Some(Doubt::FasterThanLaws { share });
     }
     if share < SMALL && exponent > STEEP {
-        return Some(GrowthDoubt::Steep { exponent, share });
+        return Some(Doubt::Steep { exponent, share });
     }
-    (smaller.len() == 1 && exponent > 0.0 && share < 1.0).then_some(GrowthDoubt::TwoSizes)
+    (smaller.len() == 1 && exponent > 0.0 && share < 1.0).then_some(Doubt::TwoSizes)
 }
 
 /// The runs of the level of work with most sizes; of several the highest.
@@ -206,7 +173,7 @@ mod tests {
             .collect()
     }
 
-    fn doubt(percents: &[u8], growth: impl Fn(f64) -> f64) -> Option<GrowthDoubt> {
+    fn doubt(percents: &[u8], growth: impl Fn(f64) -> f64) -> Option<Doubt> {
         find(&runs(percents, growth), &TIME, 0.0)
     }
 
@@ -257,12 +224,12 @@ mod tests {
         let seconds = |x: f64| 5.0 + 36_000.0 * x.powi(3);
         assert_eq!(
             doubt(&[1, 10, 20, 50], seconds),
-            Some(GrowthDoubt::FasterThanLaws { share: 0.5 })
+            Some(Doubt::FasterThanLaws { share: 0.5 })
         );
         // What the start-up hides in two sizes, the steps between three show.
         assert_eq!(
             doubt(&[1, 10, 20], seconds),
-            Some(GrowthDoubt::FasterThanLaws { share: 0.2 })
+            Some(Doubt::FasterThanLaws { share: 0.2 })
         );
     }
 
@@ -270,7 +237,7 @@ mod tests {
     fn a_square_is_believed_where_a_canary_holds_enough_of_the_data() {
         let square = |x: f64| 1.0 + 600.0 * x * x;
         assert_eq!(doubt(&[1, 10, 20, 50], square), None);
-        let Some(GrowthDoubt::Steep { exponent, share }) = doubt(&[1, 5, 10, 20], square) else {
+        let Some(Doubt::Steep { exponent, share }) = doubt(&[1, 5, 10, 20], square) else {
             panic!("it is steep");
         };
         assert!((1.5..2.0).contains(&exponent) && share == 0.2);
@@ -278,7 +245,7 @@ mod tests {
 
     #[test]
     fn two_sizes_show_no_curve_but_that_nothing_grows() {
-        assert_eq!(doubt(&[1, 1, 20], |x| x), Some(GrowthDoubt::TwoSizes));
+        assert_eq!(doubt(&[1, 1, 20], |x| x), Some(Doubt::TwoSizes));
         assert_eq!(doubt(&[1, 1, 20], |_| 3.0), None);
         assert_eq!(doubt(&[20], |x| x), None);
         assert_eq!(doubt(&[], |x| x), None);

@@ -10,6 +10,7 @@
 //! (`prior`).
 
 mod canary_time;
+mod doubt;
 mod growth_doubt;
 mod law;
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub(crate) mod simulation;
 pub(crate) mod tests;
 
 pub use canary_time::CanaryTime;
-pub use growth_doubt::GrowthDoubt;
+pub use doubt::Doubt;
 pub use law::Shape;
 use points::Fewest;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
@@ -87,10 +88,12 @@ pub struct Forecast {
     pub quantities: PerMetric<Quantity>,
     pub phases: PhaseForecast,
     pub law: Laws,
-    /// Why the growth of time, and with it of cost, may be more than its interval says.
-    pub time_doubt: Option<GrowthDoubt>,
-    /// The same of memory.
-    pub memory_doubt: Option<GrowthDoubt>,
+    /// Why time, and with it cost, may be more than the interval says.
+    pub time_doubt: Option<Doubt>,
+    /// The same of memory; also where it has no distribution, if that is its source's fault.
+    pub memory_doubt: Option<Doubt>,
+    /// In percent: the most memory that a canary used; absent where memory has a distribution, or none was measured.
+    pub memory_at_least: Option<f64>,
     /// A canary ran out of memory on this configuration: the full run will too. Memory then has no distribution.
     pub out_of_memory: bool,
     /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
@@ -112,6 +115,7 @@ impl Forecast {
             law: Laws::default(),
             time_doubt: None,
             memory_doubt: None,
+            memory_at_least: None,
             out_of_memory: false,
             time_at_least: None,
             cost_at_least: None,
@@ -121,7 +125,7 @@ impl Forecast {
     }
 
     /// Why the upper end of a metric's interval is not to be relied on: its line is not within, whatever its chance.
-    pub fn growth_doubt(&self, metric: Metric) -> Option<&GrowthDoubt> {
+    pub fn doubt(&self, metric: Metric) -> Option<&Doubt> {
         match metric {
             Metric::Time | Metric::Cost => self.time_doubt.as_ref(),
             Metric::Memory | Metric::MemoryBytes => self.memory_doubt.as_ref(),
@@ -258,9 +262,13 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         (time, _) => time,
     };
     let memory = memory::forecast(runs, basis.offer);
-    let memory_doubt = match &memory.bytes {
+    let memory_doubt = memory::doubt_of_source(runs).or_else(|| match &memory.bytes {
         Ok(_) => runs.growth_doubt(&memory.bytes, &prior::MEMORY, 0.0, memory::peak_bytes),
         Err(_) => runs.growth_doubt(&memory.percent, &prior::MEMORY, 0.0, memory::peak_percent),
+    });
+    let memory_at_least = match &memory.percent {
+        Err(_) if !runs.out_of_memory() => memory::highest_percent(runs, basis.offer),
+        _ => None,
     };
     let step_time = runs.positive_level(Metric::StepTime.words(), |run| seconds(run.step_seconds));
     let law = Laws {
@@ -294,6 +302,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         law,
         time_doubt,
         memory_doubt,
+        memory_at_least,
         out_of_memory: runs.out_of_memory(),
         cost_at_least: cost_at_least(basis, time_at_least),
         time_at_least,
@@ -411,11 +420,11 @@ impl Runs<'_> {
         prior: &Prior,
         jitter: f64,
         value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Option<GrowthDoubt> {
+    ) -> Option<Doubt> {
         quantity.as_ref().ok()?;
         let doubt = growth_doubt::find(&self.measured(value).ok()?, prior, jitter)?;
         // A design that has too few runs for a forecast has more sizes to come.
-        let is_to_come = self.fewest == Fewest::One && doubt == GrowthDoubt::TwoSizes;
+        let is_to_come = self.fewest == Fewest::One && doubt == Doubt::TwoSizes;
         (!is_to_come).then_some(doubt)
     }
 

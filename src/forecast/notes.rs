@@ -1,18 +1,14 @@
 //! Cautions about a forecast: its assumption, its reach, and what was left out.
 
 use super::runs::Runs;
-use super::{GrowthDoubt, Laws};
+use super::{Doubt, Laws};
 use crate::units::Fraction;
 
 /// A script that takes the same time for so many times the data may not read them.
 const FAR: f64 = 10.0;
 
 /// Sentences, the doubts in the growth first.
-pub(super) fn write(
-    runs: &Runs,
-    law: &Laws,
-    doubts: [(&str, Option<GrowthDoubt>); 2],
-) -> Vec<String> {
+pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2]) -> Vec<String> {
     let laws = [("time", &law.time), ("memory", &law.memory)];
     let mut notes = Vec::new();
     for (subject, doubt) in doubts {

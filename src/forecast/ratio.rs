@@ -98,15 +98,17 @@ pub fn compare(base: &[Measurement], new: &[Measurement]) -> Result<RatioEstimat
     compare_by(base, new, TIME, SESSION_EFFECT_ON_TIME)
 }
 
-/// The change of peak memory, in percent of the host's memory; `base_percent` is what the base's full run needs. Peaks from
-/// another source than most are left out.
+/// The change of peak memory, in percent of the host's memory; `base_percent` is what the base's full run needs. Peaks are
+/// compared by one source; those that it did not see are left out.
 pub fn compare_memory(
     base: &[Measurement],
     new: &[Measurement],
     base_percent: &Predictive,
 ) -> Result<Growth, Unknown> {
     let mut all: Vec<Measurement> = base.iter().chain(new).cloned().collect();
-    measurement::keep_one_memory_source(&mut all);
+    // Both sides need it, so it is trusted only where every run has it; else most runs decide.
+    let every = all.len();
+    measurement::choose_memory_source(&mut all, every);
     let (base, new) = all.split_at(base.len());
     if [base, new]
         .into_iter()

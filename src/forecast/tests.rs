@@ -31,6 +31,7 @@ pub(super) fn with_memory(mut run: Measurement, bytes: u64) -> Measurement {
         percent: None,
         source: "test".to_owned(),
         upper_bound: None,
+        is_lower_bound: false,
     });
     run
 }
@@ -200,6 +201,7 @@ fn memory_measured_in_percent_alone_is_forecast_in_percent() {
             percent: Some(Percent(5.0 + 4.21 * percent)),
             source: "test".to_owned(),
             upper_bound: None,
+            is_lower_bound: false,
         });
         run
     });

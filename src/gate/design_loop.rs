@@ -4,7 +4,7 @@ use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::console::progress::Earlier;
-use crate::forecast::{self, Basis};
+use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS};
 use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -14,8 +14,8 @@ use crate::plan::{
     self, Aim, JobLedger, LadderSize, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
     Share, Situation, SpendingRule, StopReason, TighterLimit,
 };
-use crate::spec::{Job, LineOrigin};
-use crate::units::Fraction;
+use crate::spec::{Job, Level, LineOrigin};
+use crate::units::{Fraction, Seconds};
 use crate::verdict::{self, JudgedLine, LineVerdict};
 use crate::workspace::project::Project;
 
@@ -230,12 +230,14 @@ impl DesignLoop<'_> {
             let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
             let left = self.input.ledger.seconds_left(&offer);
+            let shortest = self.shortest(&here);
             let next = plan::next(&Situation {
                 ladder: &rungs,
                 measurements: &here,
                 budget: left.map(|left| spent + left),
                 spent,
                 max_runtime: self.input.job.canary.max_runtime,
+                shortest,
                 aim: self.aim(&offer, &here),
                 spending: self.spending(instance, &offer),
             });
@@ -341,11 +343,23 @@ impl DesignLoop<'_> {
         runner::run(runner, ready, job, runs, offer, ledger, earlier).await
     }
 
+    /// The shortest canary that measures what a written line still needs.
+    fn shortest(&self, measurements: &[Measurement]) -> Option<Seconds> {
+        let mut lines = self.input.job.budget.lines.iter();
+        let needs_memory = self.input.purpose == Purpose::Budget
+            && lines.any(|line| {
+                line.kind.metric() == Metric::Memory
+                    && line.origin == LineOrigin::Written
+                    && line.level == Level::Fail
+            });
+        needs_memory.then(|| plan::shortest_for_memory(measurements))?
+    }
+
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
     /// the time is narrow.
     fn aim(&self, offer: &Offer, measurements: &[Measurement]) -> Aim {
         let mut comparable = measurements.to_vec();
-        measurement::keep_one_memory_source(&mut comparable);
+        measurement::choose_memory_source(&mut comparable, FEWEST_RUNS);
         let forecast = forecast::provisional(&Basis {
             offer,
             measurements: &comparable,
@@ -364,10 +378,17 @@ impl DesignLoop<'_> {
             };
             // Other canaries may still decide what one beyond its time limit left unknown.
             let is_bounded = forecast.time_at_least.is_some() && forecast[Metric::Time].is_err();
-            let decided = counting.iter().all(|line| {
-                line.is_decided(certainty)
-                    || (has_enough && line.row.verdict == LineVerdict::Unknown && !is_bounded)
-            });
+            // A source that looks seldom leaves a doubt that more canaries do not end.
+            let is_open_for_ever = |line: &JudgedLine| match line.row.verdict {
+                LineVerdict::Unknown => !is_bounded,
+                LineVerdict::AtRisk => forecast
+                    .doubt(line.row.line.metric())
+                    .is_some_and(Doubt::is_of_source),
+                _ => false,
+            };
+            let decided = counting
+                .iter()
+                .all(|line| line.is_decided(certainty) || (has_enough && is_open_for_ever(line)));
             let is_within = |line: &&JudgedLine| line.row.verdict == LineVerdict::Within;
             return match decided {
                 false => Aim::GoOn,

@@ -99,6 +99,7 @@ pub(crate) async fn gate<'a>(
         layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
         base: base.as_ref(),
         is_allowed: &project.spec.allowed(),
+        lacks_probe: ready.lacks_probe(),
         notes,
     });
     if !project.traits().replays {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::backend::BackendKeys;
-use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine};
+use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine, without_probe};
 
 /// The keys that identify a job's canaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) struct JobKeys {
     pub(crate) machine: Option<String>,
     /// Of it, and of what canaries see of the caller's environment.
     here: Option<Key>,
+    /// Whether canaries run without a probe that the spec asks for.
+    lacks_probe: bool,
 }
 
 impl JobKeys {
@@ -24,12 +26,14 @@ impl JobKeys {
             code,
             data,
             machine,
+            lacks_probe,
         } = keys;
         Self {
             code,
             data,
             here: machine.as_ref().map(|machine| here(machine, pass_env)),
             machine,
+            lacks_probe,
         }
     }
 
@@ -40,6 +44,7 @@ impl JobKeys {
             data: None,
             machine: None,
             here: None,
+            lacks_probe: false,
         }
     }
 
@@ -56,6 +61,7 @@ impl JobKeys {
         let key = canary_key(&self.code?, &self.data?, run);
         Some(match &self.here {
             Some(here) => on_machine(&key, here),
+            None if self.lacks_probe => without_probe(&key),
             None => key,
         })
     }

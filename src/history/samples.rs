@@ -96,6 +96,8 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         verdict: Verdict::Within,
         not_measured: None,
         estimated_from: None,
+        memory_at_least: None,
+        memory_is_lower_bound: false,
         estimates: Estimates::from([(
             Metric::Time,
             Some(Estimate {

@@ -5,8 +5,10 @@
 //! continues with sizes that were not measured yet, as long as all canaries together take no more than `canary.max_share` of the
 //! full run. It repeats a size only if a forecast still lacks runs.
 
+mod resolution;
 mod situation;
 
+pub use resolution::shortest_for_memory;
 pub use situation::has_enough;
 
 use crate::forecast::CanaryTime;
@@ -73,6 +75,8 @@ pub struct Situation<'a> {
     pub spent: Seconds,
     /// The longest that one run may take.
     pub max_runtime: Seconds,
+    /// The shortest run that measures what a written line still needs; `None` where any run does ([`shortest_for_memory`]).
+    pub shortest: Option<Seconds>,
     pub aim: Aim,
     pub spending: SpendingRule,
 }
@@ -158,6 +162,7 @@ pub fn next(situation: &Situation) -> Next {
     let enough = situation.has_enough();
     if let Aim::Reached(reached) = situation.aim
         && enough
+        && situation.shortest.is_none()
     {
         return done(StopReason::Reached(reached));
     }
@@ -184,6 +189,15 @@ pub fn next(situation: &Situation) -> Next {
         .filter(|one| one.rung.size.share * one.rung.work <= by_data)
         .copied()
         .collect();
+    if let Some(shortest) = situation.shortest {
+        let long = |one: &&NextRung| one.median >= shortest.0;
+        let long: Vec<NextRung> = within.iter().filter(long).copied().collect();
+        match (choose(situation, &long, room.min(worth)), situation.aim) {
+            (Some(rung), _) => return run(rung),
+            (None, Aim::Reached(reached)) if enough => return done(StopReason::Reached(reached)),
+            (None, _) => {}
+        }
+    }
     let chosen = |open: &[NextRung], room: f64| match situation.aim {
         // After a run that timed out, cheap ones come first, to make a forecast possible at all.
         Aim::GoOn if !enough && situation.longest_timed_out() > 0.0 => {

@@ -13,7 +13,7 @@ mod share;
 
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
-    next,
+    next, shortest_for_memory,
 };
 pub use design::{canary, level};
 pub use job_ledger::{JobLedger, TighterLimit};

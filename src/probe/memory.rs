@@ -192,6 +192,7 @@ impl TreeMemory {
                 .map(|percent| Percent(percent.0.min(100.0))),
             source: source.to_owned(),
             upper_bound: (bound > bytes).then_some(bound),
+            is_lower_bound: false,
         };
         (peak, note.map(str::to_owned))
     }

@@ -359,6 +359,8 @@ impl<'a> WatchedRun<'a> {
             cpu_seconds,
             usage: Usage {
                 memory: Some(memory),
+                other_memory: Vec::new(),
+                memory_seen_from: None,
                 cpu_percent: self.cpu.utilization(cpu_seconds, wall_seconds),
                 gpu_percent,
                 gpu_memory_percent,

@@ -113,11 +113,15 @@ fn work_levels(jobs: &[&JobReport]) -> Option<String> {
 fn memory(run: &Measurement) -> String {
     match &run.usage.memory {
         None => String::new(),
-        Some(memory) => match (memory.percent, memory.bytes) {
-            (Some(Percent(percent)), _) => Quantity::Percent.figure(percent),
-            (None, Some(bytes)) => bytes.to_string(),
-            (None, None) => String::new(),
-        },
+        Some(memory) => {
+            let figure = match (memory.percent, memory.bytes) {
+                (Some(Percent(percent)), _) => Quantity::Percent.figure(percent),
+                (None, Some(bytes)) => bytes.to_string(),
+                (None, None) => return String::new(),
+            };
+            let at_least = if memory.is_lower_bound() { "≥ " } else { "" };
+            format!("{at_least}{figure}")
+        }
     }
 }
 

@@ -49,14 +49,26 @@ impl Column {
         let Self::Metric(metric) = self else {
             return versus_base(forecast);
         };
-        let (unit, estimate) = (metric.unit(), forecast.estimates[metric]?);
+        let unit = metric.unit();
+        let at_least = at_least(metric, forecast);
+        let Some(estimate) = forecast.estimates[metric] else {
+            let least = unit.figure(
+                forecast
+                    .memory_at_least
+                    .filter(|_| metric == Metric::Memory)?,
+            );
+            return Some(Figure::of(
+                format!("≥ {least}"),
+                Some("highest canary".to_owned()),
+            ));
+        };
         let price_is_estimate = forecast.prices().any(Price::is_estimate);
         let mark = if price_is_estimate && metric.is_priced() {
             "~"
         } else {
             ""
         };
-        let point = format!("{mark}{}", unit.figure(estimate.point));
+        let point = format!("{at_least}{mark}{}", unit.figure(estimate.point));
         Some(Figure::of(point, unit.interval(&estimate)))
     }
 }
@@ -279,7 +291,7 @@ fn standing(
         ),
         (Verdict::NotJudged, _) => ("not judged".to_owned(), None),
         (_, Some(row)) => {
-            let chance = chance_of(row)
+            let chance = chance_of(row, forecast)
                 .or_else(|| (row.verdict == LineVerdict::Unknown).then(|| "unknown".to_owned()));
             (use_of(row, forecast), chance)
         }
@@ -302,12 +314,29 @@ fn known_from_others(forecast: &InstanceForecast) -> Option<(String, String)> {
         let mut rows = forecast.budget.iter();
         rows.find(|row| row.line == LineKind::Absolute(Metric::Memory))
     })?;
-    Some((use_of(row, forecast), chance_of(row)?))
+    Some((use_of(row, forecast), chance_of(row, forecast)?))
+}
+
+/// What stands before a value that may be far higher.
+fn at_least(metric: Metric, forecast: &InstanceForecast) -> &'static str {
+    match metric == Metric::Memory && (forecast.memory_is_lower_bound || is_highest(forecast)) {
+        true => "≥ ",
+        false => "",
+    }
+}
+
+/// Whether all that is known of memory is the most that a canary used.
+fn is_highest(forecast: &InstanceForecast) -> bool {
+    forecast.memory_at_least.is_some()
 }
 
 /// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
-fn chance_of(row: &BudgetRow) -> Option<String> {
-    let doubt = (row.verdict == LineVerdict::AtRisk).then(|| "growth in doubt".to_owned());
+fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
+    let is_lower_bound = row.line.metric() == Metric::Memory && forecast.memory_is_lower_bound;
+    let doubt = (row.verdict == LineVerdict::AtRisk).then(|| match is_lower_bound {
+        true => "a lower bound".to_owned(),
+        false => "growth in doubt".to_owned(),
+    });
     let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
     chance.or(doubt)
 }
@@ -331,9 +360,12 @@ fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
     forecast.budget.iter().find(|row| row.decides)
 }
 
-/// The point that a line's limit is held against, in the unit of the limit.
+/// The point that a line's limit is held against, in the unit of the limit; of memory without one the most that a canary used.
 fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
     let estimate = match line {
+        LineKind::Absolute(Metric::Memory) if is_highest(forecast) => {
+            return forecast.memory_at_least;
+        }
         LineKind::Absolute(metric) => forecast.estimates[metric],
         LineKind::Increase(Metric::Cost) => cost_change(forecast),
         LineKind::Increase(Metric::Time) => time_change(forecast),
@@ -410,7 +442,7 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
         .map(|row| {
             let name = row.line.words();
             let limit = words::limit(row.line, row.bound, row.limit);
-            let found = match (value_of(row.line, forecast), chance_of(row)) {
+            let found = match (value_of(row.line, forecast), chance_of(row, forecast)) {
                 (Some(value), Some(chance)) => {
                     let figure = words::line_figure(row.line, value, row.limit);
                     format!("{name} is {figure}, wanted {limit} ({chance})")
@@ -476,7 +508,7 @@ fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
                     value_of(row.line, forecast)
                         .map(|value| words::line_figure(row.line, value, row.limit)),
                 ),
-                or_unknown(chance_of(row)),
+                or_unknown(chance_of(row, forecast)),
                 words::line_outcome(row.verdict).to_owned(),
             ]
         })

@@ -210,6 +210,12 @@ pub struct InstanceForecast {
     /// ml.m5.2xlarge; time and cost are not known`; absent if it was measured, and if nothing is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_from: Option<String>,
+    /// The most memory that a canary used, in percent of the machine; absent where memory has an estimate, or none was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_at_least: Option<f64>,
+    /// Whether memory was seen so seldom, or not at all, that the true peak may be far higher; omitted if it was not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_is_lower_bound: bool,
     #[serde(default)]
     pub estimates: Estimates,
     #[serde(default, skip_serializing_if = "PhaseEstimates::is_empty")]

@@ -124,6 +124,8 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         verdict,
         not_measured: None,
         estimated_from: None,
+        memory_at_least: None,
+        memory_is_lower_bound: false,
         estimates,
         phases: Default::default(),
         delta: Delta::default(),
@@ -137,6 +139,8 @@ fn not_measured(configuration: &str, why: &str) -> InstanceForecast {
     InstanceForecast {
         not_measured: Some(why.to_owned()),
         estimated_from: None,
+        memory_at_least: None,
+        memory_is_lower_bound: false,
         ..forecast(configuration, Verdict::NotJudged, Estimates::default())
     }
 }
@@ -201,6 +205,7 @@ fn canary(
                 percent: Some(Percent(memory_percent)),
                 source: "cgroup v2 memory.stat".to_owned(),
                 upper_bound: None,
+                is_lower_bound: false,
             }),
             cpu_percent: utilization(91.0),
             ..Usage::default()

@@ -215,10 +215,11 @@ pub struct CanaryPolicy {
     pub probe: ProbePolicy,
 }
 
-/// Whether to sample inside the container.
+/// Whether to sample inside the container, where the backend starts one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProbePolicy {
     Off,
+    /// Where the job has an entry point.
     ScriptMode,
     /// The command of a plain image.
     Command(Vec<String>),

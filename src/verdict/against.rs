@@ -77,11 +77,12 @@ fn chance_of_worse(bound: Bound, base: &Predictive, new: &Predictive) -> f64 {
     }
 }
 
-/// What a full run takes at least, by a canary that was ended.
+/// What a full run takes at least, by a canary that was ended or that used more.
 fn settled(kind: LineKind, forecast: &Forecast) -> Option<f64> {
     match kind {
         LineKind::Absolute(Metric::Memory) => {
-            forecast.out_of_memory.then_some(BudgetLine::ALL_MEMORY.0)
+            let all = forecast.out_of_memory.then_some(BudgetLine::ALL_MEMORY.0);
+            all.or(forecast.memory_at_least)
         }
         LineKind::Absolute(Metric::Time) => forecast.time_at_least,
         LineKind::Absolute(Metric::Cost) => forecast.cost_at_least,

@@ -21,7 +21,7 @@ pub use row::BudgetRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::{Estimate, Forecast, GrowthDoubt, Predictive, Quantity};
+use crate::forecast::{Doubt, Estimate, Forecast, Predictive, Quantity};
 use crate::instance::Offer;
 use crate::metric::{Amount, Metric};
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
@@ -99,12 +99,23 @@ impl JudgedLine {
     }
 
     /// What would be within is at risk, and its chance is not known.
-    fn doubted(mut self, doubt: &GrowthDoubt) -> Self {
-        if self.row.verdict == LineVerdict::Within {
-            self.row.verdict = LineVerdict::AtRisk;
-            self.row.chance_of_breach = None;
-            self.reason = Some(doubt.to_string());
+    fn doubted(mut self, doubt: &Doubt) -> Self {
+        if self.row.verdict != LineVerdict::Within {
+            return self;
         }
+        self.row.chance_of_breach = None;
+        if doubt.is_of_source() && self.origin == LineOrigin::Implicit {
+            // What nobody asked for is not worth a warning that no canary can end. A note says what was seen.
+            self.row.verdict = LineVerdict::NotApplicable;
+            return self;
+        }
+        self.at_risk(doubt)
+    }
+
+    /// Nothing is known of it but that the forecast is doubted.
+    fn at_risk(mut self, doubt: &Doubt) -> Self {
+        self.row.verdict = LineVerdict::AtRisk;
+        self.reason = Some(doubt.to_string());
         self
     }
 
@@ -183,35 +194,49 @@ fn judge_line(
     }
     if let Some(settled) = settled_by_a_canary(line, forecast) {
         return JudgedLine {
-            reason: Some(settled.to_owned()),
+            reason: Some(settled),
             ..judged.found(1.0, LineVerdict::Exceeded)
         };
     }
+    let is_max = line.bound == Bound::Max;
+    let doubt = forecast.doubt(line.kind.metric()).filter(|_| is_max);
     match (quantity, line.origin) {
         (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
-        (Err(unknown), LineOrigin::Written) => JudgedLine {
-            reason: Some(unknown.0.clone()),
-            ..judged
+        (Err(unknown), LineOrigin::Written) => match doubt.filter(|doubt| doubt.is_of_source()) {
+            Some(doubt) => judged.at_risk(doubt),
+            None => JudgedLine {
+                reason: Some(unknown.0.clone()),
+                ..judged
+            },
         },
         (Ok(predictive), _) => {
             let chance = chance_of_breach(line, predictive);
             let found = judged.found(chance, verdict_of(chance, certainty));
-            match forecast.growth_doubt(line.kind.metric()) {
-                Some(doubt) if line.bound == Bound::Max => found.doubted(doubt),
-                _ => found,
+            match doubt {
+                Some(doubt) => found.doubted(doubt),
+                None => found,
             }
         }
     }
 }
 
-/// A canary that ran out of memory, or that was ended at its time limit and had already passed the limit of the full run.
-fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<&'static str> {
+/// A canary that ran out of memory, used more of it than the limit where that is all that is known, or was ended at its time
+/// limit and had already passed the limit of the full run.
+fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<String> {
     if line.bound == Bound::Min {
         return None;
     }
     let limit = line.limit.number;
     let (is_passed, settled) = match line.kind {
         LineKind::Absolute(Metric::Memory) => {
+            if let Some(least) = forecast.memory_at_least
+                && limit < least
+            {
+                return Some(format!(
+                    "a canary already used {} of the memory",
+                    Percent(least)
+                ));
+            }
             (forecast.out_of_memory, "a canary ran out of memory")
         }
         LineKind::Absolute(Metric::Time) => (
@@ -224,7 +249,7 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<&'stati
         ),
         _ => return None,
     };
-    is_passed.then_some(settled)
+    is_passed.then(|| settled.to_owned())
 }
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {

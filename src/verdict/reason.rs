@@ -113,13 +113,20 @@ fn finding(
     }
     let name = row.line.words();
     let limit = format!("{}{}", row.line.exact(row.limit), meaning(judged));
+    let at_least = (row.line == LineKind::Absolute(Metric::Memory))
+        .then_some(forecast.memory_at_least)
+        .flatten();
     if row.verdict == LineVerdict::AtRisk
-        && let (Some(estimate), Some(doubt)) = (judged.estimate, &judged.reason)
+        && let Some(doubt) = &judged.reason
     {
-        let value = value(row, estimate.point, forecast);
         let subject = match row.line.metric() {
             Metric::Cost => Metric::Time.words(),
             metric => metric.words(),
+        };
+        let value = match (judged.estimate, at_least) {
+            (Some(estimate), _) => value(row, estimate.point, forecast),
+            (None, Some(least)) => highest_canary(least),
+            (None, None) => return format!("{name} may pass {limit}: it {doubt}"),
         };
         return format!("{name} may pass {limit}: {value}, but {subject} {doubt}");
     }
@@ -128,7 +135,12 @@ fn finding(
         let because = judged.reason.as_deref().unwrap_or("it was not measured");
         return match row.verdict {
             LineVerdict::Exceeded => format!("{because}, so the full run will pass {limit}"),
-            _ => format!("{name} is unknown: {because}"),
+            _ => {
+                let seen = at_least.map_or(String::new(), |least| {
+                    format!("; {}", highest_canary(least))
+                });
+                format!("{name} is unknown: {because}{seen}")
+            }
         };
     };
     let value = value(row, point, forecast);
@@ -181,6 +193,11 @@ fn value(row: &BudgetRow, point: f64, forecast: &Forecast) -> String {
         true => format!("roughly {value}"),
         false => value,
     }
+}
+
+/// What is known of memory without a forecast.
+fn highest_canary(percent: f64) -> String {
+    format!("at least {} (highest canary)", Percent(percent))
 }
 
 /// Memory that is more than the machine has is no matter of a budget: the full run will not end.

@@ -95,7 +95,7 @@ fn verdicts(forecast: &Forecast, lines: &[BudgetLine]) -> Vec<LineVerdict> {
 #[test]
 fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
     let doubted = Forecast {
-        time_doubt: Some(GrowthDoubt::FasterThanLaws { share: 0.5 }),
+        time_doubt: Some(Doubt::FasterThanLaws { share: 0.5 }),
         ..nothing_known()
             .with(Metric::Time, about(3600.0))
             .with(Metric::Cost, about(50.0))
@@ -134,6 +134,81 @@ fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
         "cost may pass 500 USD: 50 USD, but time grows faster than any law known here, up to the largest canary with 50% of the data; the full run may take far more"
     );
     assert_eq!(lines[0].row.chance_of_breach, None);
+}
+
+#[test]
+fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line() {
+    let doubted = |forecast: Forecast| Forecast {
+        memory_doubt: Some(Doubt::LowerBound),
+        ..forecast
+    };
+    let at = |percent: f64| doubted(nothing_known().with(Metric::Memory, about(percent)));
+    let lines = [
+        at_most(Metric::Memory, 90.0),
+        implicit(at_most(Metric::Memory, 100.0)),
+    ];
+    use LineVerdict::{AtRisk, Exceeded, NotApplicable};
+    assert_eq!(verdicts(&at(47.0), &lines), [AtRisk, NotApplicable]);
+    assert_eq!(verdicts(&at(95.0), &lines), [Exceeded, AtRisk]);
+    assert_eq!(verdicts(&at(145.0), &lines), [Exceeded, Exceeded]);
+    let said = |forecast: &Forecast| {
+        let lines = judged(forecast, &lines);
+        reason(&lines, forecast, &one(), Fraction(0.95))
+    };
+    assert_eq!(
+        said(&at(47.0)),
+        "memory may pass 90%: 47%, but memory was looked at only once a minute, so its peak may have been far higher"
+    );
+
+    // Without a law the highest canary is what is known.
+    let seen = |percent: f64| Forecast {
+        memory_at_least: Some(percent),
+        ..doubted(nothing_known())
+    };
+    assert_eq!(verdicts(&seen(75.0), &lines), [AtRisk, NotApplicable]);
+    assert_eq!(
+        said(&seen(75.0)),
+        "memory may pass 90%: at least 75% (highest canary), but memory was looked at only once a minute, so its peak may have been far higher"
+    );
+    assert_eq!(verdicts(&seen(94.0), &lines)[0], Exceeded);
+    assert_eq!(
+        said(&seen(94.0)),
+        "a canary already used 94% of the memory, so the full run will pass 90%"
+    );
+    let unseen = Forecast {
+        memory_doubt: Some(Doubt::TooShortToSee {
+            shortest: crate::units::Seconds(180.0),
+        }),
+        ..nothing_known()
+    };
+    assert_eq!(verdicts(&unseen, &lines), [AtRisk, NotApplicable]);
+    assert_eq!(
+        said(&unseen),
+        "memory may pass 90%: it was not seen: it is looked at only once a minute, and no canary ran for 3m"
+    );
+}
+
+/// Of a source that sees the peak, but in too few canaries.
+#[test]
+fn memory_without_a_law_is_unknown_and_says_what_was_seen() {
+    let seen = |percent: f64| Forecast {
+        memory_at_least: Some(percent),
+        ..nothing_known()
+    };
+    let line = [at_most(Metric::Memory, 90.0)];
+    let said = |forecast: &Forecast| {
+        let lines = judged(forecast, &line);
+        let verdict = lines[0].row.verdict;
+        (verdict, reason(&lines, forecast, &one(), Fraction(0.95)))
+    };
+    assert_eq!(
+        said(&seen(75.0)),
+        (
+            LineVerdict::Unknown,
+            "memory is unknown: no canary run completed; at least 75% (highest canary)".to_owned()
+        )
+    );
+    assert_eq!(said(&seen(91.0)).0, LineVerdict::Exceeded);
 }
 
 /// Jobs of 36,000 s whose start-up is 5 s, as they were recorded without noise.

@@ -72,6 +72,7 @@ const HOMES: [(&str, &[&str]); 18] = [
             "spec/",
             "canary.rs",
             "measurement.rs",
+            "measurement/memory.rs",
             "forecast/",
             "verdict/",
             "drift/",

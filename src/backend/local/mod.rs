@@ -333,6 +333,7 @@ impl Ready for ReadyLocalJob<'_> {
                 code: self.code,
                 data: Some(backend.data_key(job, dataset).await?),
                 machine: Some(probe::host_kind(backend.host())),
+                lacks_probe: false,
             })
         })
     }

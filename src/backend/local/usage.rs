@@ -21,6 +21,8 @@ pub(super) fn of_machine(results: &[HostResult]) -> Usage {
         [one] => (*one).clone(),
         several => Usage {
             memory: sum_of_memory(several),
+            other_memory: Vec::new(),
+            memory_seen_from: None,
             cpu_percent: sum_of_shares(several.iter().map(|usage| usage.cpu_percent.as_ref())),
             // GPUs and the disk are seen whole by every host.
             gpu_percent: several.iter().find_map(|usage| usage.gpu_percent.clone()),
@@ -59,6 +61,7 @@ fn sum_of_memory(hosts: &[&Usage]) -> Option<PeakMemory> {
             .iter()
             .map(|memory| bound(memory))
             .sum::<Option<Bytes>>(),
+        is_lower_bound: false,
     })
 }
 

@@ -138,6 +138,7 @@ impl Ready for ReplayJob<'_> {
             code: self.code,
             data: Some(data),
             machine: None,
+            lacks_probe: false,
         };
         Box::pin(async { Ok(keys) })
     }

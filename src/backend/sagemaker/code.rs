@@ -38,8 +38,8 @@ impl JobSession<'_> {
         if let ProbePolicy::Command(_) = &job.canary.probe
             && (channels >= MOST_CHANNELS || is_taken)
         {
-            self.note(format!(
-                "canaries run without a probe: it needs a channel of its own, `{}`, and {}",
+            self.notes.set_lacks_probe(&format!(
+                "it needs a channel of its own, {}, and {}",
                 probe::CHANNEL,
                 if is_taken {
                     "the job has a channel of that name"
@@ -88,9 +88,8 @@ impl JobSession<'_> {
         let command = match probe::container_command(words) {
             Ok(command) => command,
             Err(why) => {
-                self.note(format!(
-                    "canaries run without a probe: `canary.probe.command` cannot be used: {why}"
-                ));
+                self.notes
+                    .set_lacks_probe(&format!("canary.probe.command cannot be used: {why}"));
                 return Ok(ProbeWay::None);
             }
         };
@@ -140,18 +139,14 @@ impl JobSession<'_> {
     }
 
     /// This program, where it is wanted in the container and would run there.
-    fn probe_program(&self) -> Option<Vec<u8>> {
+    pub(super) fn probe_program(&self) -> Option<Vec<u8>> {
         let job = self.job;
         if job.canary.probe == ProbePolicy::Off {
             return None;
         }
-        let unfit = |why: String| {
-            self.note(format!("canaries run without a probe: {why}"));
-        };
-        if job.canary.probe == ProbePolicy::ScriptMode
-            && job.training.sagemaker.entry_point.is_none()
-        {
-            unfit("`probe: true` is for script mode, and the job has no `entry_point`; write `probe: {command: […]}`".to_owned());
+        let unfit = |why: String| self.notes.set_lacks_probe(&why);
+        if !wants_probe(job) {
+            unfit("the job has no entry_point that it could start; canary.probe: {command: […]} names what the image starts".to_owned());
             return None;
         }
         let bytes = match fs::read(&self.backend.program) {
@@ -178,6 +173,15 @@ pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError>
         find_source(paths, job)?;
     }
     Ok(())
+}
+
+/// Whether canaries of the job are to have the probe: there is something that it could start.
+pub(super) fn wants_probe(job: &Job) -> bool {
+    match job.canary.probe {
+        ProbePolicy::Off => false,
+        ProbePolicy::ScriptMode => job.training.sagemaker.entry_point.is_some(),
+        ProbePolicy::Command(_) => true,
+    }
 }
 
 /// Whether the job has code of its own, beside its image.

@@ -7,7 +7,7 @@ use aws_sdk_cloudwatch::types::MetricDataResult;
 use aws_smithy_types::DateTime;
 
 use super::adoption;
-use super::description::JobDescription;
+use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
@@ -54,6 +54,8 @@ struct Arrived {
     /// By host.
     reports: BTreeMap<String, ProbeReport>,
     answers: Vec<MetricDataResult>,
+    /// Why a host without a report will have none, by its log.
+    no_probe: Option<&'static str>,
     /// Why a source cannot be read at all; it is not asked again.
     log_refused: Option<CallError>,
     metrics_refused: Option<CallError>,
@@ -86,7 +88,7 @@ impl ReadyJob<'_> {
                 name: host.clone(),
                 group: None,
                 bytes,
-                usage: Sources {
+                sources: Sources {
                     probe: arrived
                         .reports
                         .get(host)
@@ -101,20 +103,29 @@ impl ReadyJob<'_> {
                         .zip(capacity.as_ref())
                         .map(|(recording, capacity)| recording.usage(capacity.memory))
                         .unwrap_or_default(),
-                }
-                .merge(),
+                },
             })
             .collect();
-        let usage = metrics::of_machine(&usages);
-        if usage
-            .memory
-            .as_ref()
-            .is_some_and(cloudwatch::is_lower_bound)
+        // On another type of machine the program may be of the wrong kind.
+        if run.instance == self.job.instance
+            && description.environment.contains_key(MARK_VARIABLE)
+            && description.state == JobState::Completed
+            && arrived.reports.len() < hosts.len()
         {
-            self.note("peak memory is what CloudWatch saw once a minute, so it may have been higher in between; canary.probe measures it in the container",
-            );
+            let why = arrived.no_probe.unwrap_or("its line is not in the log");
+            self.notes.set_lacks_probe(why);
+        }
+        let (mut usage, unknown_hosts) = metrics::of_machine(&usages);
+        let all_answered = arrived.log_refused.is_none() && arrived.metrics_refused.is_none();
+        let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
+        if usage.memory.is_none()
+            && all_answered
+            && description.training_seconds.is_some_and(is_short)
+        {
+            usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
         }
         let mut notes: Vec<String> = why_no_steps.into_iter().collect();
+        notes.extend(unknown_hosts);
         notes.extend(from_cloudwatch.into_iter().flat_map(|answer| answer.notes));
         for note in arrived.reports.values().flat_map(|report| &report.notes) {
             if !notes.contains(note) {
@@ -174,7 +185,9 @@ impl ReadyJob<'_> {
                 && arrived.log_refused.is_none()
             {
                 match self.read_probes(name, hosts, mark).await {
-                    Ok(reports) => arrived.reports = reports,
+                    Ok((reports, no_probe)) => {
+                        (arrived.reports, arrived.no_probe) = (reports, no_probe);
+                    }
                     Err(error) => arrived.log_refused = Some(error),
                 }
             }
@@ -191,7 +204,8 @@ impl ReadyJob<'_> {
                     Err(error) => arrived.metrics_refused = Some(error),
                 }
             }
-            let waits_for_probe = mark.is_some() && arrived.log_refused.is_none();
+            let waits_for_probe =
+                mark.is_some() && arrived.log_refused.is_none() && arrived.no_probe.is_none();
             let waits_for_points = arrived.metrics_refused.is_none()
                 && !cloudwatch::is_complete(&arrived.answers, hosts, start, end);
             if !waits_for_points && !waits_for_probe {
@@ -201,21 +215,26 @@ impl ReadyJob<'_> {
         arrived
     }
 
-    /// The reports of the hosts whose log has one; it is among the last lines.
+    /// The reports of the hosts whose log has one, which is among the last lines, and why another will have none.
     async fn read_probes(
         &self,
         name: &str,
         hosts: &[String],
         mark: &str,
-    ) -> Result<BTreeMap<String, ProbeReport>, CallError> {
+    ) -> Result<(BTreeMap<String, ProbeReport>, Option<&'static str>), CallError> {
         let mut reports = BTreeMap::new();
+        let mut no_probe = None;
         for host in hosts {
             let lines = self.backend.last_log_lines(name, host, None).await?;
-            if let Ok(report) = probe::find_report(lines.iter().map(String::as_str), mark) {
-                reports.insert(host.clone(), report);
+            let lines = || lines.iter().map(String::as_str);
+            match probe::find_report(lines(), mark) {
+                Ok(report) => {
+                    reports.insert(host.clone(), report);
+                }
+                Err(_) => no_probe = no_probe.or_else(|| probe::refusal(lines())),
             }
         }
-        Ok(reports)
+        Ok((reports, no_probe))
     }
 
     async fn read_cloudwatch(

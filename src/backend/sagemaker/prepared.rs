@@ -17,6 +17,8 @@ pub(super) struct PreparedJob {
     /// In script mode.
     pub(super) script: Option<Script>,
     pub(super) probe: ProbeWay,
+    /// Whether the spec asks for a probe that cannot be sent.
+    pub(super) lacks_probe: bool,
     /// FastFile channels with an object that S3 does not copy: all canaries read them in File mode.
     pub(super) too_large_to_copy: BTreeSet<String>,
     /// How many canaries at a time the quota allows, by instance type; absent where the quota is unknown.

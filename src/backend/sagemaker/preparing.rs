@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::prepared::PreparedJob;
+use super::code;
+use super::prepared::{PreparedJob, ProbeWay};
 use super::quota;
 use super::session::JobSession;
 use super::staging;
@@ -41,6 +42,7 @@ impl JobSession<'_> {
             code,
             too_large_to_copy: self.too_large_to_copy(dataset),
             data,
+            lacks_probe: code::wants_probe(job) && matches!(probe, ProbeWay::None),
             script,
             probe,
             quotas,

@@ -7,7 +7,7 @@ use super::watch::WatchEnd;
 use crate::backend::{
     BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Ready, Watcher,
 };
-use crate::canary::{CanaryRun, Dataset, Key, canary_key};
+use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 
 impl ReadyJob<'_> {
@@ -16,7 +16,10 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         watcher: &Watcher<'_>,
     ) -> Result<Option<CanaryResult>, BackendError> {
-        let key: Key = canary_key(&self.prepared.code, &self.prepared.data, run);
+        let mut key: Key = canary_key(&self.prepared.code, &self.prepared.data, run);
+        if self.prepared.lacks_probe {
+            key = without_probe(&key);
+        }
         let mut retries = Retries::of(run);
         loop {
             let launched = self.launch(run, &key, &retries, watcher).await?;
@@ -61,6 +64,7 @@ impl Ready for ReadyJob<'_> {
             code: Some(self.prepared.code),
             data: Some(self.prepared.data),
             machine: None,
+            lacks_probe: self.prepared.lacks_probe,
         };
         Box::pin(async { Ok(keys) })
     }
@@ -80,6 +84,10 @@ impl Ready for ReadyJob<'_> {
 
     fn notes(&self) -> Vec<String> {
         self.notes.all()
+    }
+
+    fn lacks_probe(&self) -> Option<String> {
+        self.notes.lacks_probe()
     }
 
     fn run<'r>(

@@ -20,7 +20,7 @@ pub(super) struct JobSession<'a> {
     pub(super) job: &'a Job,
     /// The folder that the keys of a listed channel are relative to, by channel.
     bases: BTreeMap<String, S3Uri>,
-    notes: Notes,
+    pub(super) notes: Notes,
 }
 
 impl<'a> JobSession<'a> {
@@ -39,6 +39,8 @@ impl<'a> JobSession<'a> {
     }
 
     async fn list_channels(&mut self) -> Result<ListedData, BackendError> {
+        // Said before money is spent.
+        self.probe_program();
         let aws = self.backend.aws();
         let job = self.job;
         let mut channels = Vec::with_capacity(job.training.channels.len());

@@ -181,6 +181,7 @@ fn judged_again(
         layout: DataLayout::of(job, None),
         base,
         is_allowed: &project.spec.allowed(),
+        lacks_probe: None,
         notes: part.notes.clone(),
     });
     // Without a written budget only the leg knows that its canaries could not be decided.

@@ -5,9 +5,10 @@ use super::{DataLayout, ScaleOut, assume, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
-    Basis, Forecast, GrowthDoubt, Predictive, Quantity, Unknown, cost, memory, prior,
+    Basis, Doubt, FEWEST_RUNS, Forecast, Predictive, Quantity, Unknown, cost, memory, prior,
 };
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
+use crate::measurement::choose_memory_source;
 use crate::metric::Metric;
 
 /// A configuration that was measured, and its forecast.
@@ -109,14 +110,15 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         .with(Metric::Memory, percent)
         .with(Metric::MemoryBytes, bytes);
     // A doubt in the growth goes with the job to every machine.
-    let doubt = |of: fn(&Forecast) -> Option<GrowthDoubt>| {
-        measured.iter().find_map(|source| of(source.forecast))
-    };
+    let doubt =
+        |of: fn(&Forecast) -> Option<Doubt>| measured.iter().find_map(|source| of(source.forecast));
     Elsewhere {
         forecast: Forecast {
             out_of_memory: ran_out.is_some(),
             time_doubt: doubt(|forecast| forecast.time_doubt),
-            memory_doubt: doubt(|forecast| forecast.memory_doubt),
+            memory_doubt: memory
+                .as_ref()
+                .and_then(|_| doubt(|forecast| forecast.memory_doubt)),
             ..forecast
         },
         memory_from: memory
@@ -167,12 +169,13 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
         peak_bytes(source)?
     } else if from == 1.0 {
         // The law of one machine with all of the data gives its need with a part.
-        let runs: Vec<_> = wanted
+        let mut runs: Vec<_> = wanted
             .measurements
             .iter()
             .filter(|run| run.is_on(source.instance()))
             .cloned()
             .collect();
+        choose_memory_source(&mut runs, FEWEST_RUNS);
         let chosen = Runs::choose(&runs);
         let points = chosen.measured(memory::peak_bytes).ok()?;
         let law = weigh(&points, "memory", &prior::MEMORY, chosen.fewest).ok()?;

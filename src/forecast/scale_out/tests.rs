@@ -301,6 +301,7 @@ fn with_memory(instance: &str, held: f64) -> Vec<Measurement> {
                 percent: None,
                 source: "cgroup memory.stat".to_owned(),
                 upper_bound: None,
+                is_lower_bound: false,
             });
             run
         })

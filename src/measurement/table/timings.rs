@@ -119,6 +119,7 @@ fn read_row(row: &mut Cells, replicates: &mut Replicates) -> Option<Measurement>
                 percent: None,
                 source: "peak RSS of the process".to_owned(),
                 upper_bound: None,
+                is_lower_bound: false,
             }),
             ..Usage::default()
         },

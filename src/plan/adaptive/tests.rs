@@ -22,7 +22,7 @@ fn ladder(percentages: &[f64]) -> Vec<Rung> {
         .collect()
 }
 
-fn run(percent: f64, seconds: f64) -> Measurement {
+pub(super) fn run(percent: f64, seconds: f64) -> Measurement {
     Measurement {
         training_seconds: Some(Seconds(seconds)),
         ..Measurement::without_figures(
@@ -52,6 +52,7 @@ fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situati
             .filter_map(|run| run.training_seconds)
             .sum(),
         max_runtime: Seconds(3600.0),
+        shortest: None,
         aim: Aim::GoOn,
         spending: SpendingRule::WholeBudget,
     }
@@ -443,4 +444,48 @@ proptest! {
         let completed = measurements.iter().filter(|run| run.is_completed()).count();
         prop_assert_eq!(done == StopReason::NothingHelps, completed >= FEWEST_RUNS);
     }
+}
+
+/// As where CloudWatch alone sees the memory of a canary, from three minutes on.
+#[test]
+fn a_quantity_that_short_runs_do_not_measure_is_measured_by_longer_ones() {
+    let ladder = ladder(&LADDER);
+    let runs = [run(1.0, 20.0), run(2.0, 40.0), run(3.0, 60.0)];
+    let decided = Aim::Reached(Reached::Decided);
+    let with = |aim, shortest, budget| {
+        next(&Situation {
+            aim,
+            shortest,
+            budget,
+            ..situation(&ladder, &runs)
+        })
+    };
+    let shortest = Some(Seconds(180.0));
+    assert_eq!(
+        with(decided, None, None),
+        Next::Done(StopReason::Reached(Reached::Decided))
+    );
+    for aim in [decided, Aim::GoOn] {
+        let larger = percent_of(with(aim, shortest, None));
+        assert!(larger >= 10.0, "{larger}");
+    }
+    // Where none is affordable that is long enough, what else is decided is decided.
+    let little = Some(Seconds(120.0 + 150.0));
+    assert_eq!(
+        with(decided, shortest, little),
+        Next::Done(StopReason::Reached(Reached::Decided))
+    );
+    assert_eq!(percent_of(with(Aim::GoOn, shortest, little)), 5.0);
+}
+
+#[test]
+fn a_job_whose_every_canary_is_too_short_is_designed_as_if_none_were() {
+    let ladder = ladder(&LADDER);
+    let start = Situation {
+        shortest: Some(Seconds(180.0)),
+        ..situation(&ladder, &[])
+    };
+    let (order, _, _) = simulate(&start, |percent| 1.0 + 0.1 * percent);
+    let (same, _, _) = simulate(&situation(&ladder, &[]), |percent| 1.0 + 0.1 * percent);
+    assert_eq!(order, same);
 }

@@ -179,3 +179,34 @@ fn a_column_appears_only_where_it_says_something() {
     gpu.jobs[0].forecasts[0].budget[2].verdict = LineVerdict::Unknown;
     assert_eq!(titles(&gpu), [&plain[..], &["Cost/step"]].concat());
 }
+
+#[test]
+fn memory_without_an_estimate_shows_the_highest_canary_and_a_lower_bound_is_marked() {
+    let mut report = samples::churn();
+    let forecast = &mut report.jobs[0].forecasts[0];
+    let memory = Column::Metric(Metric::Memory);
+    forecast.memory_is_lower_bound = true;
+    let known = memory.figure(forecast).unwrap();
+    assert!(known.point.starts_with("≥ "), "{known:?}");
+    forecast.estimates[Metric::Memory] = None;
+    assert_eq!(memory.figure(forecast), None);
+    forecast.memory_at_least = Some(75.0);
+    let seen = memory.figure(forecast).unwrap();
+    assert_eq!(
+        (seen.point.as_str(), seen.interval.as_deref()),
+        ("≥ 75%", Some("highest canary"))
+    );
+    for row in &mut forecast.budget {
+        row.decides = row.line == LineKind::Absolute(Metric::Memory);
+        if row.decides {
+            (row.verdict, row.chance_of_breach, row.limit) = (LineVerdict::AtRisk, None, 90.0);
+        }
+    }
+    forecast.verdict = Verdict::AtRisk;
+    let comparison = Comparison::of(&jobs(&report));
+    let judged = comparison.rows.iter().find(|row| row.is_judged).unwrap();
+    assert_eq!(
+        judged.standing,
+        ("memory 83%".to_owned(), Some("a lower bound".to_owned()))
+    );
+}

@@ -104,7 +104,7 @@ fn roles_places_and_limits_of_canaries_are_the_bases() {
         "region: us-east-1\n",
     );
     let text = sagemaker_text(
-        "    canary: {spend_limit: 500 USD, max_runtime: 30m, parallel: 9, seed: 7, probe: true}\n    drift: {max: 90%}\n",
+        "    canary: {spend_limit: 500 USD, max_runtime: 30m, parallel: 9, seed: 7, probe: false}\n    drift: {max: 90%}\n",
         "region: eu-west-1\nprices: {ml.m5.xlarge: 0.01 USD/h}\nstrict: true\non_inconclusive: pass\nhistory: s3://mine-records/\n",
     );
     let head = spec(
@@ -127,7 +127,7 @@ This pull request changes `on_inconclusive` from fail to pass. It takes effect w
 This pull request raises the spend limit of canaries from 5 USD to 500 USD. It takes effect when merged; until then 5 USD counts.
 This pull request lowers `canary.max_runtime` from 1h to 30m. It takes effect when merged; until then 1h counts.
 This pull request raises `canary.parallel` from 3 to 9. It takes effect when merged; until then 3 counts.
-This pull request changes `canary.probe` from false to true. It takes effect when merged; until then false counts.
+This pull request changes `canary.probe` from true to false. It takes effect when merged; until then true counts.
 This pull request changes `training.role` from arn:aws:iam::123456789012:role/Training to arn:aws:iam::123456789012:role/Admin. It takes effect when merged; until then arn:aws:iam::123456789012:role/Training counts.
 This pull request changes `training.output` from s3://output/ to s3://mine/. It takes effect when merged; until then s3://output/ counts.
 This pull request sets `training.volume_kms_key` to alias/mine. It takes effect when merged; until then it is not set.
@@ -370,7 +370,7 @@ fn any_spec() -> impl Strategy<Value = Spec> {
     );
     let canary = (
         some(&["", "spend_limit: 9 USD,", "max_runtime: 20m,"]),
-        some(&["", "parallel: 2,", "warm_pool: 10m,", "probe: true,"]),
+        some(&["", "parallel: 2,", "warm_pool: 10m,", "probe: false,"]),
         some(&["", "seed: 5,", "reuse: 1d,"]),
     );
     let budget = (

@@ -127,8 +127,8 @@ mapping! {
         optional reuse: Quantity<Seconds>,
         /// The seed of the choice of sampled objects. Default: 1.
         optional seed: u64,
-        /// Whether memory and load are sampled inside the container: `true` in script mode, or the command of a plain
-        /// image. Default: false.
+        /// Whether memory and load are sampled inside the container: in script mode, or around the command of a plain
+        /// image. Local canaries always are. Default: true.
         optional probe: Probe,
     }
 }

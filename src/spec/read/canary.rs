@@ -25,6 +25,10 @@ const MOST_PARALLEL: u32 = 100;
 impl SpecReader<'_> {
     pub(super) fn canary(&mut self, raw: Option<raw::Canary>) -> Option<CanaryPolicy> {
         let default_parallel = self.rules().parallel;
+        let default_probe = match self.rules().probe {
+            ProbeRule::Served => ProbePolicy::ScriptMode,
+            ProbeRule::Always | ProbeRule::Ignored => ProbePolicy::Off,
+        };
         let Some(raw) = raw else {
             return Some(CanaryPolicy {
                 design: Design::Adaptive {
@@ -38,7 +42,7 @@ impl SpecReader<'_> {
                 warm_pool: None,
                 reuse: DEFAULT_REUSE,
                 seed: DEFAULT_SEED,
-                probe: ProbePolicy::Off,
+                probe: default_probe,
             });
         };
         let design = self.design(raw.design.as_ref(), raw.fractions, raw.replicates);
@@ -58,7 +62,7 @@ impl SpecReader<'_> {
             warm_pool,
             reuse: raw.reuse.map_or(DEFAULT_REUSE, |reuse| reuse.value.0),
             seed: raw.seed.map_or(DEFAULT_SEED, |seed| seed.value),
-            probe: probe.unwrap_or(ProbePolicy::Off),
+            probe: probe.unwrap_or(default_probe),
         })
     }
 

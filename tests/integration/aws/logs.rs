@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fault::Refusal;
 use super::job::Job;
 use super::operation::Operation;
-use super::{State, page};
+use super::{State, page, probe};
 
 const GROUP: &str = "/aws/sagemaker/TrainingJobs";
 
@@ -29,6 +29,16 @@ impl Logs {
             lines: Arc::new(lines),
             hidden_calls: 0,
         }
+    }
+
+    /// The line of the probe where a job has one, with the memory of its host in percent; none where a script really runs, beside
+    /// which there is a real probe or none.
+    pub(crate) fn of_probe(percent: impl Fn(&Job) -> f64 + Send + Sync + 'static) -> Self {
+        Self::of(move |job, _| {
+            let is_played = job.run.is_none() && job.printed.is_none();
+            let line = is_played.then(|| probe::line(job, percent(job)));
+            Vec::from_iter(line.flatten())
+        })
     }
 
     /// No stream is there yet for so many calls of any operation on logs.

@@ -22,6 +22,7 @@ mod job;
 mod logs;
 mod operation;
 mod prices;
+mod probe;
 mod quotas;
 mod s3;
 mod s3_front;
@@ -89,7 +90,7 @@ impl FakeAws {
                     ("MemoryUtilization", 25.0),
                     ("DiskUtilization", 1.0),
                 ]),
-                logs: Logs::of(|_, _| Vec::new()),
+                logs: Logs::of_probe(|_| 25.0),
                 prices: prices::usual(),
                 quotas: quotas::usual(),
                 page_size: u64::MAX,
@@ -127,9 +128,10 @@ impl FakeAws {
         ]
     }
 
-    /// The same, for a command that is about to start.
+    /// The same, for a command that is about to start, and a program that it may send as the probe.
     pub(crate) fn reach(&self, command: &mut Command) {
         command.envs(self.environment());
+        command.env("CANARY_GATE_PROBE", probe::static_header());
     }
 
     // S3.

@@ -23,7 +23,7 @@ fn a_gate_on_sagemaker_forecasts_judges_and_leaves_nothing() {
         run["usage"]["memory"]["source"]
             .as_str()
             .unwrap()
-            .contains("CloudWatch")
+            .contains("probe")
     );
     assert!(run["phases"]["download"].is_number());
     assert!(run["cost"].is_number());

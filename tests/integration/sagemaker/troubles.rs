@@ -234,7 +234,7 @@ fn a_job_that_somebody_deletes_is_unknown() {
 
 #[test]
 fn memory_that_was_measured_in_two_ways_is_not_taken_for_growth() {
-    let (project, aws) = project(&FIXED.replace("replicates: 1", "replicates: 2"));
+    let (project, aws) = project(&FIXED.replace("replicates: 1", "replicates: 2, probe: false"));
     // CloudWatch is silent about the third canary, and Debugger is not.
     aws.metrics(crate::aws::Metrics::of(|point| match point.metric {
         _ if point.job.number() == 3 => None,
@@ -264,7 +264,10 @@ fn memory_that_was_measured_in_two_ways_is_not_taken_for_growth() {
 #[test]
 fn late_metrics_are_waited_for_and_missing_ones_are_missing() {
     let (project, aws) = project(FIXED);
+    // Of runs that are long enough to be seen; the probe's log is lost too.
+    aws.train(|_| Timeline::completed().training(300.0));
     aws.metrics(crate::aws::Metrics::constant(&[]));
+    aws.logs(crate::aws::Logs::of(|_, _| Vec::new()));
     let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
     let report = run.json();
     let job = &report["jobs"][0];

@@ -9,6 +9,7 @@ use aws_smithy_types::DateTime;
 use super::{peak_memory, utilization};
 use crate::instance::Capacity;
 use crate::measurement::{PeakMemory, Usage};
+use crate::units::Seconds;
 
 /// What one GetMetricData call takes.
 pub(in crate::backend) const MOST_QUERIES: usize = 500;
@@ -16,6 +17,8 @@ const NAMESPACE: &str = "/aws/sagemaker/TrainingJobs";
 const PERIOD_SECONDS: i32 = 60;
 const MEAN_SOURCE: &str = "CloudWatch, 1-minute averages";
 const MEMORY_SOURCE: &str = "CloudWatch, 1-minute maximum, a lower bound";
+/// A run that fits between two or three points has none.
+pub(in crate::backend) const SEEN_FROM: Seconds = Seconds(180.0);
 /// 28 days, a point a minute; more than that is no answer to what was asked.
 const MOST_POINTS: usize = 28 * 24 * 60 + 2;
 
@@ -122,11 +125,6 @@ pub(in crate::backend) struct Answer {
     pub(in crate::backend) notes: Vec<String>,
 }
 
-/// Whether a peak is from here: the highest of values a minute apart.
-pub(in crate::backend) fn is_lower_bound(memory: &PeakMemory) -> bool {
-    memory.source.starts_with(MEMORY_SOURCE)
-}
-
 /// Reads the answers to [`queries`], of all pages and calls together; every host has this capacity.
 pub(in crate::backend) fn read(
     answers: &[MetricDataResult],
@@ -162,8 +160,14 @@ pub(in crate::backend) fn read(
             };
             let memory = shares(Series::Memory).into_iter().reduce(f64::max);
             Usage {
-                memory: memory
-                    .and_then(|percent| peak_memory(percent, capacity.memory, MEMORY_SOURCE)),
+                memory: memory.and_then(|percent| {
+                    Some(PeakMemory {
+                        is_lower_bound: true,
+                        ..peak_memory(percent, capacity.memory, MEMORY_SOURCE)?
+                    })
+                }),
+                other_memory: Vec::new(),
+                memory_seen_from: None,
                 cpu_percent: utilization(&shares(Series::Cpu), MEAN_SOURCE),
                 gpu_percent: utilization(&shares(Series::Gpu), MEAN_SOURCE),
                 gpu_memory_percent: utilization(&shares(Series::GpuMemory), MEAN_SOURCE),
@@ -291,7 +295,7 @@ mod tests {
         assert_eq!(first.gpu_memory_percent, None);
         let memory = first.memory.as_ref().unwrap();
         assert_eq!(memory.bytes, Some(Bytes(8 << 30)));
-        assert!(memory.source.contains("lower bound"));
+        assert!(memory.is_lower_bound);
         assert_eq!(read.usages[1].memory, None);
         assert_eq!(
             read.usages[1].cpu_percent.as_ref().unwrap().mean,

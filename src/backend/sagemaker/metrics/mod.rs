@@ -1,4 +1,4 @@
-//! What a canary used, from three sources in order of trust: the probe in its container, CloudWatch, Debugger's files.
+//! What a canary used, from three sources: the probe in its container, Debugger's files, CloudWatch.
 
 pub(in crate::backend) mod cloudwatch;
 pub(in crate::backend) mod debugger;
@@ -20,23 +20,33 @@ pub(in crate::backend) struct Sources {
 }
 
 impl Sources {
-    /// Each value from the source that is trusted most among those that have it; of two that look at the peak of memory from
-    /// time to time only, the higher one.
-    pub(in crate::backend) fn merge(mut self) -> Usage {
-        let peak = |usage: &Usage| usage.memory.as_ref().and_then(|memory| memory.bytes);
-        if peak(&self.debugger) > peak(&self.cloudwatch) {
-            self.cloudwatch.memory = self.debugger.memory.take();
+    /// In order of trust where it comes to memory: Debugger looks more than a hundred times as often as CloudWatch.
+    fn of_memory(&self) -> [Option<&PeakMemory>; 3] {
+        [&self.probe, &self.debugger, &self.cloudwatch].map(|usage| usage.memory.as_ref())
+    }
+
+    /// Each value from the source that is trusted most among those that have it, and all readings of memory.
+    pub(in crate::backend) fn merge(&self) -> Usage {
+        let trusted = [&self.probe, &self.cloudwatch, &self.debugger];
+        let share = |of: fn(&Usage) -> &Option<Utilization>| {
+            trusted.into_iter().find_map(|usage| of(usage).clone())
+        };
+        Usage {
+            cpu_percent: share(|usage| &usage.cpu_percent),
+            gpu_percent: share(|usage| &usage.gpu_percent),
+            gpu_memory_percent: share(|usage| &usage.gpu_memory_percent),
+            io_wait_percent: share(|usage| &usage.io_wait_percent),
+            ..with_readings(self.of_memory().into_iter().flatten().cloned())
         }
-        [self.probe, self.cloudwatch, self.debugger]
-            .into_iter()
-            .reduce(|trusted, other| Usage {
-                memory: trusted.memory.or(other.memory),
-                cpu_percent: trusted.cpu_percent.or(other.cpu_percent),
-                gpu_percent: trusted.gpu_percent.or(other.gpu_percent),
-                gpu_memory_percent: trusted.gpu_memory_percent.or(other.gpu_memory_percent),
-                io_wait_percent: trusted.io_wait_percent.or(other.io_wait_percent),
-            })
-            .unwrap_or_default()
+    }
+}
+
+/// The readings of memory, the most trusted one first.
+fn with_readings(mut readings: impl Iterator<Item = PeakMemory>) -> Usage {
+    Usage {
+        memory: readings.next(),
+        other_memory: readings.collect(),
+        ..Usage::default()
     }
 }
 
@@ -49,50 +59,66 @@ pub(in crate::backend) struct Host {
     pub(in crate::backend) group: Option<String>,
     /// What it was given of the sampled channels.
     pub(in crate::backend) bytes: Bytes,
-    pub(in crate::backend) usage: Usage,
+    pub(in crate::backend) sources: Sources,
 }
 
-/// The usage of a canary: for each value the host that used most, since it is the one that limits. If a source has only some
-/// of the hosts, the value says how many.
-pub(in crate::backend) fn of_machine(hosts: &[Host]) -> Usage {
-    let share = |of: &dyn Fn(&Usage) -> Option<&Utilization>| {
-        let known: Vec<&Utilization> = hosts.iter().filter_map(|host| of(&host.usage)).collect();
-        let most = known
-            .iter()
-            .max_by(|one, other| one.mean.0.total_cmp(&other.mean.0))?;
-        Some(Utilization {
-            source: source(&most.source, known.len(), hosts.len()),
-            ..(*most).clone()
-        })
+/// The usage of a canary: for each value the host that used most, since it is the one that limits. Where only some of the hosts
+/// are known, a note says of how many.
+pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
+    let merged: Vec<Usage> = hosts.iter().map(|host| host.sources.merge()).collect();
+    let mut notes = Vec::new();
+    let mut note = |what: &str, known: usize| {
+        if known > 0 && known < hosts.len() {
+            notes.push(format!(
+                "{what} is known of {known} of {} hosts, of which the highest counts",
+                hosts.len()
+            ));
+        }
     };
-    let known: Vec<&PeakMemory> = hosts
-        .iter()
-        .filter_map(|host| host.usage.memory.as_ref())
+    let mut share = |what: &str, of: fn(&Usage) -> &Option<Utilization>| {
+        let known: Vec<&Utilization> = merged
+            .iter()
+            .filter_map(|usage| of(usage).as_ref())
+            .collect();
+        note(what, known.len());
+        let most = known.into_iter();
+        most.max_by(|one, other| one.mean.0.total_cmp(&other.mean.0))
+            .cloned()
+    };
+    let shares = Usage {
+        cpu_percent: share("CPU utilization", |usage| &usage.cpu_percent),
+        gpu_percent: share("GPU utilization", |usage| &usage.gpu_percent),
+        gpu_memory_percent: share("GPU memory", |usage| &usage.gpu_memory_percent),
+        io_wait_percent: share("I/O wait", |usage| &usage.io_wait_percent),
+        ..Usage::default()
+    };
+    let readings: Vec<PeakMemory> = (0..Sources::default().of_memory().len())
+        .filter_map(|source| {
+            let known: Vec<&PeakMemory> = hosts
+                .iter()
+                .filter_map(|host| host.sources.of_memory()[source])
+                .collect();
+            let most = known.iter().max_by(|one, other| {
+                let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
+                percent(one)
+                    .total_cmp(&percent(other))
+                    .then(one.bytes.cmp(&other.bytes))
+            })?;
+            note(&format!("memory by {}", most.source), known.len());
+            Some((*most).clone())
+        })
         .collect();
-    let memory = known.iter().max_by(|one, other| {
-        let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
-        percent(one)
-            .total_cmp(&percent(other))
-            .then(one.bytes.cmp(&other.bytes))
-    });
-    Usage {
-        memory: memory.map(|most| PeakMemory {
-            source: source(&most.source, known.len(), hosts.len()),
-            ..(*most).clone()
-        }),
-        cpu_percent: share(&|usage| usage.cpu_percent.as_ref()),
-        gpu_percent: share(&|usage| usage.gpu_percent.as_ref()),
-        gpu_memory_percent: share(&|usage| usage.gpu_memory_percent.as_ref()),
-        io_wait_percent: share(&|usage| usage.io_wait_percent.as_ref()),
-    }
-}
-
-fn source(source: &str, known: usize, hosts: usize) -> String {
-    match hosts {
-        0 | 1 => source.to_owned(),
-        _ if known == hosts => format!("{source}, highest of {hosts} hosts"),
-        _ => format!("{source}, highest of {known} of {hosts} hosts"),
-    }
+    let Usage {
+        memory,
+        other_memory,
+        ..
+    } = with_readings(readings.into_iter());
+    let usage = Usage {
+        memory,
+        other_memory,
+        ..shares
+    };
+    (usage, notes)
 }
 
 /// One entry for each of several hosts; none for a single one.
@@ -106,7 +132,7 @@ pub(in crate::backend) fn of_each_host(hosts: Vec<Host>) -> Vec<HostUsage> {
             host: host.name,
             group: host.group,
             bytes: host.bytes,
-            usage: host.usage,
+            usage: host.sources.merge(),
         })
         .collect()
 }
@@ -138,6 +164,7 @@ fn peak_memory(percent: f64, memory: Bytes, source: &str) -> Option<PeakMemory> 
         percent: Some(Percent(percent)),
         source: source.to_owned(),
         upper_bound: None,
+        is_lower_bound: false,
     })
 }
 
@@ -174,8 +201,11 @@ mod tests {
         };
         let merged = sources.merge();
         assert_eq!(merged.cpu_percent, share(10.0, "probe"));
-        // Both look from time to time only, so the higher one saw more of the peak.
         assert_eq!(merged.memory, peak_memory(60.0, Bytes(100), "Debugger"));
+        assert_eq!(
+            merged.other_memory,
+            Vec::from_iter(peak_memory(50.0, Bytes(100), "CloudWatch"))
+        );
         assert_eq!(merged.io_wait_percent, share(2.0, "Debugger"));
         assert_eq!(merged.gpu_percent, None);
         assert_eq!(Sources::default().merge(), Usage::default());
@@ -187,25 +217,35 @@ mod tests {
             name: name.to_owned(),
             group: None,
             bytes: Bytes(10),
-            usage: Usage {
-                cpu_percent: cpu.and_then(|cpu| share(cpu, "CloudWatch")),
-                memory: peak_memory(memory, Bytes(1000), "CloudWatch"),
-                ..Usage::default()
+            sources: Sources {
+                cloudwatch: Usage {
+                    cpu_percent: cpu.and_then(|cpu| share(cpu, "CloudWatch")),
+                    memory: peak_memory(memory, Bytes(1000), "CloudWatch"),
+                    ..Usage::default()
+                },
+                ..Sources::default()
             },
         };
-        let hosts = [
+        let mut hosts = [
             host("algo-1", Some(40.0), 20.0),
             host("algo-2", Some(30.0), 70.0),
             host("algo-3", None, 10.0),
         ];
-        let usage = of_machine(&hosts);
+        hosts[0].sources.probe.memory = peak_memory(25.0, Bytes(1000), "probe");
+        let (usage, notes) = of_machine(&hosts);
+        assert_eq!(usage.cpu_percent, share(40.0, "CloudWatch"));
+        assert_eq!(usage.memory, peak_memory(25.0, Bytes(1000), "probe"));
         assert_eq!(
-            usage.cpu_percent,
-            share(40.0, "CloudWatch, highest of 2 of 3 hosts")
+            usage.other_memory,
+            Vec::from_iter(peak_memory(70.0, Bytes(1000), "CloudWatch"))
         );
-        let memory = usage.memory.unwrap();
-        assert_eq!(memory.bytes, Some(Bytes(700)));
-        assert_eq!(memory.source, "CloudWatch, highest of 3 hosts");
+        assert_eq!(
+            notes,
+            [
+                "CPU utilization is known of 2 of 3 hosts, of which the highest counts",
+                "memory by probe is known of 1 of 3 hosts, of which the highest counts",
+            ]
+        );
         let entries = of_each_host(hosts.to_vec());
         assert_eq!(entries.len(), 3);
         assert_eq!(
@@ -213,10 +253,10 @@ mod tests {
             ("algo-2", Bytes(10))
         );
 
-        let single = &hosts[..1];
-        assert_eq!(of_machine(single), single[0].usage);
+        let single = &hosts[1..2];
+        assert_eq!(of_machine(single), (single[0].sources.merge(), Vec::new()));
         assert!(of_each_host(single.to_vec()).is_empty());
-        assert_eq!(of_machine(&[]), Usage::default());
+        assert_eq!(of_machine(&[]), (Usage::default(), Vec::new()));
     }
 
     #[test]

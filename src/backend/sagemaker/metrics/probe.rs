@@ -90,6 +90,23 @@ pub(in crate::backend) fn container_command(
     })
 }
 
+/// What [`ENTRY`] writes where it starts the script without the probe, and what follows if a launcher is the reason.
+const REFUSAL: &str = "canary-gate: not measured by the probe: ";
+const LAUNCHER: &str = "a launcher starts several processes on this host";
+
+/// Why the wrapper did not start the probe, by the log; `None` if that does not say so. Never the log's own words, which may be
+/// the script's.
+pub(in crate::backend) fn refusal<'a>(
+    lines: impl IntoIterator<Item = &'a str>,
+) -> Option<&'static str> {
+    let mut lines = lines.into_iter();
+    let why = lines.find_map(|line| line.split_once(REFUSAL).map(|(_, why)| why))?;
+    Some(match why.starts_with(LAUNCHER) {
+        true => LAUNCHER,
+        false => "it cannot run in the container",
+    })
+}
+
 /// Why a log gave no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::backend) enum NoReport {
@@ -203,6 +220,8 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
                 .map(|bound| report.memory_total.map_or(bound, |total| bound.min(total))),
             ..memory.clone()
         }),
+        other_memory: Vec::new(),
+        memory_seen_from: None,
         cpu_percent: share(&usage.cpu_percent),
         gpu_percent: share(&usage.gpu_percent),
         gpu_memory_percent: share(&usage.gpu_memory_percent),

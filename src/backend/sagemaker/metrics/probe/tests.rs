@@ -20,6 +20,7 @@ fn report() -> ProbeReport {
                 percent: Some(Percent(37.5)),
                 source: "cgroup v2 memory.stat".to_owned(),
                 upper_bound: Some(Bytes(20 << 30)),
+                is_lower_bound: false,
             }),
             cpu_percent: Some(Utilization {
                 mean: Percent(28.0),
@@ -149,4 +150,16 @@ fn a_plain_image_trains_with_the_probe_and_without_it() {
     assert_eq!(run(), (Some(7), format!("probed\na b {MARK}\n")));
     let mode = fs::metadata(&channel).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0, "the channel's file is left alone");
+}
+
+/// The text is that of `entry.py`; of another one only the kind is told, since a script may have written it.
+#[test]
+fn a_log_says_why_the_probe_was_not_started() {
+    assert!(ENTRY.contains(&format!("\"{REFUSAL}%s")) && ENTRY.contains(LAUNCHER));
+    let log = |why: &str| ["epoch 1".to_owned(), format!("{REFUSAL}{why}")];
+    let said = |lines: [String; 2]| refusal(lines.iter().map(String::as_str));
+    assert_eq!(said(log(LAUNCHER)), Some(LAUNCHER));
+    let hostile = said(log("<script>"));
+    assert_eq!(hostile, Some("it cannot run in the container"));
+    assert_eq!(refusal(["epoch 1"]), None);
 }

@@ -1,0 +1,54 @@
+//! Why a forecast is not to be relied on at its upper end.
+
+use std::fmt;
+
+use crate::units::{Fraction, Seconds};
+
+/// Why a quantity's interval is not to be relied on at its upper end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Doubt {
+    /// The canaries themselves grow faster than any law, up to this share of the data.
+    FasterThanLaws { share: f64 },
+    /// They grow by this power of the data, up to a small share of it.
+    Steep { exponent: f64, share: f64 },
+    /// They have two sizes.
+    TwoSizes,
+    /// Its source looks so seldom that each canary may have had far more.
+    LowerBound,
+    /// Its source sees nothing of a run as short as every canary; the shortest that it sees.
+    TooShortToSee { shortest: Seconds },
+}
+
+impl Doubt {
+    /// Whether it is in the source of the figures: whatever is measured by it, there may have been more.
+    pub fn is_of_source(&self) -> bool {
+        matches!(self, Self::LowerBound | Self::TooShortToSee { .. })
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FasterThanLaws { share } => write!(
+                f,
+                "grows faster than any law known here, up to the largest canary with {} of the data; the full run may take far more",
+                Fraction(*share)
+            ),
+            Self::Steep { exponent, share } => write!(
+                f,
+                "grows by the power {exponent:.1} of the data and the largest canary held only {} of it; a larger one would show how it goes on",
+                Fraction(*share)
+            ),
+            Self::TwoSizes => f.write_str(
+                "was measured on two sizes of data, which show no curve; a canary of a third size would",
+            ),
+            Self::LowerBound => f.write_str(
+                "was looked at only once a minute, so its peak may have been far higher",
+            ),
+            Self::TooShortToSee { shortest } => write!(
+                f,
+                "was not seen: it is looked at only once a minute, and no canary ran for {shortest}"
+            ),
+        }
+    }
+}

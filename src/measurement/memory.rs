@@ -1,0 +1,248 @@
+//! The peak of memory: its readings by several sources, and the one source by which the runs of a job are compared.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Measurement, Usage};
+use crate::units::{Bytes, Percent};
+
+/// The peak of memory that cannot be reclaimed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PeakMemory {
+    /// The peak in bytes; absent if the source has only a percentage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// The peak in percent of the host's memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<Percent>,
+    /// The source of the figure, e.g. `cgroup v2 memory.stat`, `RSS of the process tree, PSS corrected`.
+    pub source: String,
+    /// An upper bound that covers spikes between two samples; absent if it is not higher than `bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper_bound: Option<Bytes>,
+    /// Whether the source looks so seldom that the true peak may be far higher; omitted if it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lower_bound: bool,
+}
+
+/// How records of versions without `is_lower_bound` begin a source that is one, and how they go on where a canary had several
+/// hosts.
+const OLDER_LOWER_BOUND: &str = "CloudWatch, 1-minute maximum, a lower bound";
+const OLDER_HOSTS: &str = ", highest of ";
+
+impl PeakMemory {
+    /// Whether the true peak may be far higher.
+    pub fn is_lower_bound(&self) -> bool {
+        self.is_lower_bound || self.source.starts_with(OLDER_LOWER_BOUND)
+    }
+
+    /// The source, without what older records say of hosts.
+    fn source_name(&self) -> &str {
+        let (name, _) = (self.source.split_once(OLDER_HOSTS)).unwrap_or((&self.source, ""));
+        name
+    }
+}
+
+impl Usage {
+    /// Every reading of the peak, the most trusted one first.
+    pub fn memory_readings(&self) -> impl Iterator<Item = &PeakMemory> {
+        self.memory.iter().chain(&self.other_memory)
+    }
+
+    /// The same usage whose memory is what this source read, absent if it read nothing. No reading is lost.
+    fn by_source(&mut self, name: &str) {
+        let memory = self.memory.take();
+        let mut readings: Vec<PeakMemory> = memory
+            .into_iter()
+            .chain(std::mem::take(&mut self.other_memory))
+            .collect();
+        let place = readings
+            .iter()
+            .position(|reading| reading.source_name() == name);
+        self.memory = place.map(|place| readings.remove(place));
+        self.other_memory = readings;
+    }
+}
+
+/// The source that the runs of a job on one configuration are compared by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemorySource {
+    pub name: String,
+    /// How many runs have readings, but none of this source.
+    pub without: usize,
+}
+
+/// A source, as the runs have it.
+struct SeenSource<'a> {
+    name: &'a str,
+    is_lower_bound: bool,
+    /// The farthest that a run lists it behind more trusted ones.
+    place: usize,
+    /// In how many completed runs it is.
+    runs: usize,
+}
+
+/// Gives each run the peak of memory by one and the same source, and leaves it none where that source has none: a difference
+/// between sources, such as a minute's maximum of a whole machine and the pages of a process tree, would look like growth.
+///
+/// Chosen is the most trusted source that `enough` completed runs have, else the one that most have. A lower bound is trusted
+/// least; of others one less than those that some run lists before it. Of equals the one of more runs counts, then that of the
+/// later run. `None` if no completed run has a reading.
+pub fn choose_memory_source(
+    measurements: &mut [Measurement],
+    enough: usize,
+) -> Option<MemorySource> {
+    let name = {
+        let mut candidates = candidates(measurements);
+        // The first of equals is that of the latest run.
+        candidates.reverse();
+        let most_trusted = |candidate: &&SeenSource| {
+            let runs = std::cmp::Reverse(candidate.runs);
+            (candidate.is_lower_bound, candidate.place, runs)
+        };
+        let most_runs = |candidate: &&SeenSource| {
+            let runs = std::cmp::Reverse(candidate.runs);
+            (runs, candidate.is_lower_bound, candidate.place)
+        };
+        let has_enough = |candidate: &&SeenSource| candidate.runs >= enough;
+        let trusted = (candidates.iter().filter(has_enough)).min_by_key(most_trusted);
+        let chosen = trusted.or_else(|| candidates.iter().min_by_key(most_runs))?;
+        chosen.name.to_owned()
+    };
+    let mut without = 0;
+    for run in measurements {
+        let had_readings = run.usage.memory_readings().next().is_some();
+        run.usage.by_source(&name);
+        for host in &mut run.hosts {
+            host.usage.by_source(&name);
+        }
+        without += usize::from(had_readings && run.usage.memory.is_none());
+    }
+    Some(MemorySource { name, without })
+}
+
+/// Every source of a completed run, in the order in which runs and their lists have them.
+fn candidates(measurements: &[Measurement]) -> Vec<SeenSource<'_>> {
+    let mut found: Vec<SeenSource<'_>> = Vec::new();
+    for run in measurements.iter().filter(|run| run.is_completed()) {
+        for (place, reading) in run.usage.memory_readings().enumerate() {
+            let name = reading.source_name();
+            match found.iter().position(|candidate| candidate.name == name) {
+                Some(index) => {
+                    let mut known = found.remove(index);
+                    known.place = known.place.max(place);
+                    known.runs += 1;
+                    found.push(known);
+                }
+                None => found.push(SeenSource {
+                    name,
+                    is_lower_bound: reading.is_lower_bound(),
+                    place,
+                    runs: 1,
+                }),
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outcome;
+    use super::*;
+    use crate::units::Fraction;
+
+    fn reading(source: &str, percent: f64) -> PeakMemory {
+        PeakMemory {
+            bytes: None,
+            percent: Some(Percent(percent)),
+            source: source.to_owned(),
+            upper_bound: None,
+            is_lower_bound: source == "CloudWatch",
+        }
+    }
+
+    /// A completed canary with these readings, the most trusted one first.
+    fn run(readings: &[(&str, f64)]) -> Measurement {
+        let mut run = Measurement::without_figures(
+            "churn".to_owned(),
+            "ml.m5.xlarge".parse().unwrap(),
+            Fraction(0.01),
+            Outcome::Completed,
+        );
+        let mut readings = readings.iter().map(|(name, value)| reading(name, *value));
+        run.usage.memory = readings.next();
+        run.usage.other_memory = readings.collect();
+        run
+    }
+
+    fn chosen(mut runs: Vec<Measurement>) -> (Option<String>, Vec<Option<f64>>) {
+        let source = choose_memory_source(&mut runs, 3);
+        let values = runs.iter().map(|run| {
+            let memory = run.usage.memory.as_ref()?;
+            Some(memory.percent?.0)
+        });
+        (source.map(|source| source.name), values.collect())
+    }
+
+    #[test]
+    fn every_run_is_seen_by_one_source_and_no_reading_is_lost() {
+        let mut runs = vec![
+            run(&[("probe", 40.0), ("Debugger", 45.0), ("CloudWatch", 20.0)]),
+            run(&[("Debugger", 46.0), ("CloudWatch", 7.0)]),
+            run(&[("probe", 42.0), ("Debugger", 47.0)]),
+        ];
+        let source = choose_memory_source(&mut runs, 3).unwrap();
+        assert_eq!((source.name.as_str(), source.without), ("Debugger", 0));
+        let sources = |run: &Measurement| -> Vec<String> {
+            let readings = run.usage.memory_readings();
+            readings.map(|reading| reading.source.clone()).collect()
+        };
+        assert_eq!(sources(&runs[0]), ["Debugger", "probe", "CloudWatch"]);
+        assert_eq!(sources(&runs[1]), ["Debugger", "CloudWatch"]);
+    }
+
+    #[test]
+    fn enough_runs_of_a_trusted_source_are_better_than_all_of_another() {
+        let both = || run(&[("probe", 40.0), ("CloudWatch", 20.0)]);
+        let late = run(&[("CloudWatch", 21.0)]);
+        let (source, values) = chosen(vec![both(), both(), both(), late.clone()]);
+        assert_eq!(source.as_deref(), Some("probe"));
+        assert_eq!(values, [Some(40.0), Some(40.0), Some(40.0), None]);
+        let (source, values) = chosen(vec![both(), both(), late]);
+        assert_eq!(source.as_deref(), Some("CloudWatch"));
+        assert_eq!(values, [Some(20.0), Some(20.0), Some(21.0)]);
+    }
+
+    #[test]
+    fn too_few_runs_of_each_leave_the_most_common_one_then_the_trusted_one() {
+        let both = run(&[("Debugger", 40.0), ("CloudWatch", 20.0)]);
+        assert_eq!(chosen(vec![both.clone()]).0.as_deref(), Some("Debugger"));
+        let seldom = run(&[("CloudWatch", 21.0)]);
+        assert_eq!(chosen(vec![both, seldom]).0.as_deref(), Some("CloudWatch"));
+        let [first, later] = [run(&[("cgroup", 1.0)]), run(&[("tree", 1.0)])];
+        assert_eq!(chosen(vec![first, later]).0.as_deref(), Some("tree"));
+    }
+
+    #[test]
+    fn a_run_that_did_not_complete_chooses_nothing() {
+        let mut failed = run(&[("probe", 90.0)]);
+        failed.outcome = Outcome::TimedOut;
+        assert_eq!(chosen(vec![failed.clone()]), (None, vec![Some(90.0)]));
+        let (source, values) = chosen(vec![failed, run(&[("CloudWatch", 7.0)])]);
+        assert_eq!(source.as_deref(), Some("CloudWatch"));
+        assert_eq!(values, [None, Some(7.0)]);
+    }
+
+    #[test]
+    fn older_records_have_their_bound_and_their_hosts_in_the_source() {
+        let of_hosts = "CloudWatch, 1-minute maximum, a lower bound, highest of 3 of 4 hosts";
+        let older = reading(of_hosts, 20.0);
+        assert!(older.is_lower_bound() && !older.is_lower_bound);
+        let (_, values) = chosen(vec![
+            run(&[(of_hosts, 20.0)]),
+            run(&[("CloudWatch, 1-minute maximum, a lower bound", 30.0)]),
+        ]);
+        assert_eq!(values, [Some(20.0), Some(30.0)]);
+    }
+}
