@@ -427,6 +427,10 @@ impl DesignLoop<'_> {
             StopReason::NothingHelps => format!(
                 "No more canaries were run: none that is larger or of another size fits into {limit} and canary.max_runtime."
             ),
+            StopReason::MaxRuntime => format!(
+                "No more canaries were run: a larger one may take longer than canary.max_runtime ({}); a longer one would narrow the forecast.",
+                self.input.job.canary.max_runtime
+            ),
             StopReason::BeyondTheShare => format!(
                 "No more canaries were run: with another one they would take more than canary.max_share ({}) of the full run.",
                 self.input.job.canary.max_share

@@ -130,6 +130,8 @@ pub enum StopReason {
     Reached(Reached),
     /// Every rung that fits into the budget and the time limit has been run.
     NothingHelps,
+    /// The same, and a larger one would fit if a canary might run longer.
+    MaxRuntime,
     /// Any further canary would pass what [`SpendingRule`] allows.
     BeyondTheShare,
     /// No completed canary measured a time, so no further one can be planned.
@@ -233,6 +235,8 @@ pub fn next(situation: &Situation) -> Next {
     if enough || is_strict {
         return done(if chosen(&open, room).is_some() {
             StopReason::BeyondTheShare
+        } else if enough && situation.is_kept_by_max_runtime(&time, room.min(worth)) {
+            StopReason::MaxRuntime
         } else if enough {
             StopReason::NothingHelps
         } else {
@@ -249,8 +253,10 @@ pub fn next(situation: &Situation) -> Next {
             return run(rung);
         }
     }
-    // If no rung is sure enough to stay below the time limit, take one that is likely to.
-    match chosen(&likely_below_the_limit(situation, &time), room) {
+    // If no rung is sure enough to stay below the time limit, take the smallest that is likely to.
+    let likely = likely_below_the_limit(situation, &time);
+    let kept = situation.kept_for_the_fewest(&likely);
+    match choose_cheapest(situation, &likely, room - kept) {
         Some(rung) => run(rung),
         None => done(StopReason::TooExpensive),
     }

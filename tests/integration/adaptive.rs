@@ -354,3 +354,21 @@ fn alternatives_share_what_instance_leaves_of_the_share() {
     let report = with("").run(&["run", "--all", "--quiet"]).ended_with(0);
     report.reported("canaries on it would pass canary.max_share (25% of the full run)");
 }
+
+/// Thirty hours in full: within the time limit of a canary only one and two hundredths fit.
+#[test]
+fn where_the_time_limit_keeps_canaries_small_the_report_says_so() {
+    let project = made(
+        |share| 600.0 + 108_000.0 * share,
+        "    canary: {spend_limit: 500 USD, max_runtime: 1h}\n    budget: {time: 32h}\n",
+    );
+    let (finished, percentages) = gate(&project);
+    assert!(
+        percentages.iter().all(|percent| *percent <= 2.0),
+        "{percentages:?}"
+    );
+    finished
+        .ended_with(0)
+        .reported("roughly 1d 05h")
+        .reported("longer than canary.max_runtime (1h)");
+}

@@ -1,6 +1,9 @@
 //! What the adaptive design derives from its situation.
 
-use super::{KEPT_BESIDES, NextRung, PART_OF_THE_SHARE, Rung, Situation, SpendingRule, candidate};
+use super::{
+    KEPT_BESIDES, LIMIT_SHARE, NextRung, PART_OF_THE_SHARE, Rung, Situation, SpendingRule,
+    candidate,
+};
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
 use crate::units::count_as_float;
@@ -74,6 +77,14 @@ impl Situation<'_> {
             SpendingRule::UpToAShare(share) => PART_OF_THE_SHARE * share.as_fraction().0,
             SpendingRule::UpTo(_) | SpendingRule::WholeBudget => f64::INFINITY,
         }
+    }
+
+    /// Whether a larger run that takes at most `room` seconds is kept from running by its time limit alone.
+    pub(super) fn is_kept_by_max_runtime(&self, time: &CanaryTime, room: f64) -> bool {
+        self.open_rungs()
+            .filter(|rung| rung.size.fraction.0 > self.largest_fraction())
+            .map(|rung| candidate(rung, time))
+            .any(|one| one.likely <= room && one.upper > LIMIT_SHARE * self.max_runtime.0)
     }
 
     fn is_the_second(&self) -> bool {
