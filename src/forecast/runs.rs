@@ -217,11 +217,10 @@ impl<'a> Runs<'a> {
             .max_by(f64::total_cmp)
     }
 
-    /// The largest share of the data over the smallest; 1 without a run.
-    pub(super) fn span(&self) -> f64 {
+    /// The smallest and the largest share of the data; `None` without a run.
+    pub(super) fn ends(&self) -> Option<(f64, f64)> {
         let shares = || self.entered.iter().map(|run| run.data_share());
-        let ends = shares().reduce(f64::max).zip(shares().reduce(f64::min));
-        ends.map_or(1.0, |(largest, smallest)| largest / smallest)
+        shares().reduce(f64::min).zip(shares().reduce(f64::max))
     }
 
     pub(super) fn largest_share(&self) -> Option<f64> {
