@@ -35,6 +35,9 @@ impl Sources {
                 gpu_percent: trusted.gpu_percent.or(other.gpu_percent),
                 gpu_memory_percent: trusted.gpu_memory_percent.or(other.gpu_memory_percent),
                 io_wait_percent: trusted.io_wait_percent.or(other.io_wait_percent),
+                // Only the probe knows these.
+                other_cpu_percent: trusted.other_cpu_percent,
+                cpu_pressure_percent: trusted.cpu_pressure_percent,
             })
             .unwrap_or_default()
     }
@@ -84,6 +87,8 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> Usage {
         gpu_percent: share(&|usage| usage.gpu_percent.as_ref()),
         gpu_memory_percent: share(&|usage| usage.gpu_memory_percent.as_ref()),
         io_wait_percent: share(&|usage| usage.io_wait_percent.as_ref()),
+        other_cpu_percent: share(&|usage| usage.other_cpu_percent.as_ref()),
+        cpu_pressure_percent: share(&|usage| usage.cpu_pressure_percent.as_ref()),
     }
 }
 
