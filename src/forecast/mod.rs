@@ -17,6 +17,7 @@ mod leave_one_out;
 mod level;
 mod memory;
 mod notes;
+mod other_work;
 mod points;
 mod posterior;
 mod predictive;

@@ -74,6 +74,7 @@ pub(super) fn write(
             "memory between two samples may have been higher, up to {bound} in one canary; the forecast is of what was sampled"
         ));
     }
+    notes.extend(runs.disturbed());
     let percentiles = runs.percentiles();
     if !percentiles.is_empty() {
         notes.push(format!(

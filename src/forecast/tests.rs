@@ -40,7 +40,7 @@ pub(super) fn ended(mut run: Measurement, outcome: Outcome) -> Measurement {
     run
 }
 
-fn utilization(mean: f64) -> Option<Utilization> {
+pub(super) fn utilization(mean: f64) -> Option<Utilization> {
     Some(Utilization {
         mean: Percent(mean),
         p99: None,
@@ -624,5 +624,43 @@ proptest! {
         prop_assert!(after.notes.len() > before.notes.len());
         after.notes.clone_from(&before.notes);
         prop_assert_eq!(after, before);
+    }
+}
+
+/// Beside it other work took what slowed it by a half.
+#[test]
+fn a_run_beside_other_work_counts_less_and_widens_the_time() {
+    let on = |percents: [f64; 3], slowed: f64, taken: f64| {
+        forecast_of(&percents.map(|percent| {
+            let is_slowed = percent == slowed;
+            let seconds = 40.0 + 4.0 * percent;
+            let mut run = run(percent, if is_slowed { 1.5 * seconds } else { seconds });
+            run.usage.other_cpu_percent = utilization(if is_slowed { taken } else { 1.0 });
+            run
+        }))
+    };
+    let of_time = |forecast: &Forecast| {
+        let time = forecast[Metric::Time].as_ref().unwrap();
+        let error = (time.median() / 440.0).ln().abs();
+        (time.quantile(0.05), time.quantile(0.95), error)
+    };
+    let sizes = [1.0, 5.0, 20.0];
+    let quiet = on(sizes, 0.0, 1.0);
+    assert!(!quiet.notes.iter().any(|note| note.contains("other work")));
+    let (lower, upper, _) = of_time(&quiet);
+    for slowed in [5.0, 20.0] {
+        let unseen = of_time(&on(sizes, slowed, 1.0));
+        let seen = on(sizes, slowed, 34.0);
+        let note = format!(
+            "other work on this machine took up to 34% of the time of the {slowed}% #1 canary"
+        );
+        assert!(
+            seen.notes.iter().any(|said| said.starts_with(&note)),
+            "{:?}",
+            seen.notes
+        );
+        let seen = of_time(&seen);
+        assert!(seen.1 / seen.0 > upper / lower && seen.0 < 440.0 && 440.0 < seen.1);
+        assert!(seen.2 < unseen.2, "{seen:?} {unseen:?}");
     }
 }
