@@ -343,6 +343,12 @@ pub struct Usage {
     pub gpu_memory_percent: Option<Utilization>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_wait_percent: Option<Utilization>,
+    /// The share of the machine's CPU time that other work took while the canary ran; absent if the source does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_cpu_percent: Option<Utilization>,
+    /// The share of the run in which something waited for a CPU, the kernel's CPU pressure; absent on kernels without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure_percent: Option<Utilization>,
 }
 
 impl Usage {

@@ -137,6 +137,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         forecasts,
         measurements: input.measurements.to_vec(),
         advice: advice.into_iter().collect(),
+        warnings: main.forecast.warnings,
         notes: once_each(notes),
         drift: None,
         spend: spend(input.measurements, input.worst_case, full_run),

@@ -51,6 +51,7 @@ pub(crate) fn unknown_report(
         }],
         measurements: Vec::new(),
         advice: Vec::new(),
+        warnings: Vec::new(),
         notes,
         drift: None,
         spend: Spend::default(),

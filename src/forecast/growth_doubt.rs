@@ -167,6 +167,7 @@ mod tests {
                     fraction: share,
                     work: 1.0,
                     is_first: false,
+                    is_disturbed: false,
                     value: growth(share),
                 }
             })

@@ -110,6 +110,7 @@ mod tests {
     fn points(of: &[(f64, f64)]) -> Vec<Point> {
         of.iter()
             .map(|&(share, value)| Point {
+                is_disturbed: false,
                 share,
                 fraction: share,
                 work: 1.0,

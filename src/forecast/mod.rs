@@ -18,6 +18,7 @@ mod leave_one_out;
 mod level;
 mod memory;
 mod notes;
+mod other_work;
 mod points;
 mod posterior;
 mod predictive;
@@ -102,6 +103,8 @@ pub struct Forecast {
     pub cost_at_least: Option<f64>,
     /// The largest share of the data that a completed run held.
     pub largest_share: Option<f64>,
+    /// What makes it doubtful that the canaries were like the full run, as sentences.
+    pub warnings: Vec<String>,
     /// Assumptions and what was left out, as sentences.
     pub notes: Vec<String>,
 }
@@ -120,6 +123,7 @@ impl Forecast {
             time_at_least: None,
             cost_at_least: None,
             largest_share: None,
+            warnings: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -298,6 +302,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     Forecast {
         quantities: PerMetric::of(quantity),
         phases,
+        warnings: notes::warnings(runs, &law),
         notes: notes::write(runs, &law, [("time", time_doubt), ("memory", memory_doubt)]),
         law,
         time_doubt,

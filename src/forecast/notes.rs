@@ -1,4 +1,4 @@
-//! Cautions about a forecast: its assumption, its reach, and what was left out.
+//! Cautions about a forecast: its assumption, its reach, and what was left out; and warnings, which a reader must not miss.
 
 use super::runs::Runs;
 use super::{Doubt, Laws};
@@ -6,6 +6,24 @@ use crate::units::Fraction;
 
 /// A script that takes the same time for so many times the data may not read them.
 const FAR: f64 = 10.0;
+
+/// What makes it doubtful that the canaries were like the full run, as sentences.
+pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
+    flat_time(runs, law).into_iter().collect()
+}
+
+/// The question whether the script reads its data; `None` unless its time is the same over far more of them.
+fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
+    let is_flat = law.time.as_ref().is_some_and(|law| law.slope == 0.0);
+    let (smallest, largest) = runs.ends()?;
+    (is_flat && largest / smallest >= FAR).then(|| {
+        format!(
+            "time did not grow from {} to {} of the data: does the script read its channel?",
+            Fraction(smallest),
+            Fraction(largest)
+        )
+    })
+}
 
 /// Sentences, the doubts in the growth first.
 pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2]) -> Vec<String> {
@@ -17,16 +35,11 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
         }
     }
 
+    let is_asked = flat_time(runs, law).is_some();
     for (subject, law) in laws {
         let is_flat = law.as_ref().is_some_and(|law| law.slope == 0.0);
-        let is_far = runs.span() >= FAR;
-        match subject {
-            _ if !is_flat => {}
-            "time" if is_far => notes.push(format!(
-                "time seems not to grow with the data, which were {:.0} times as many in the largest canary as in the smallest; does the script read its channel?",
-                runs.span()
-            )),
-            _ => notes.push(format!("{subject} seems not to grow with the data")),
+        if is_flat && !(subject == "time" && is_asked) {
+            notes.push(format!("{subject} seems not to grow with the data"));
         }
     }
     let growing: Vec<&str> = laws
@@ -57,6 +70,7 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
             "memory between two samples may have been higher, up to {bound} in one canary; the forecast is of what was sampled"
         ));
     }
+    notes.extend(runs.disturbed());
     let percentiles = runs.percentiles();
     if !percentiles.is_empty() {
         notes.push(format!(

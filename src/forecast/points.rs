@@ -22,6 +22,8 @@ pub(super) struct Point {
     pub(super) work: f64,
     /// The first run of its series, which finds caches cold.
     pub(super) is_first: bool,
+    /// Other work on the machine took its CPU.
+    pub(super) is_disturbed: bool,
     /// Finite and not negative.
     pub(super) value: f64,
 }
@@ -81,7 +83,7 @@ pub(super) fn observations(points: &[Point], prior: &Prior) -> Vec<Observation> 
             share: point.share,
             work: point.work,
             value: point.value.max(least),
-            weight: if point.is_first {
+            weight: if point.is_first || point.is_disturbed {
                 prior.cold_weight
             } else {
                 1.0
@@ -130,7 +132,7 @@ fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::prior::TIME;
+    use super::super::prior::{MEMORY, TIME};
     use super::*;
 
     fn point(share: f64, value: f64) -> Point {
@@ -139,6 +141,7 @@ mod tests {
             fraction: share,
             work: 1.0,
             is_first: false,
+            is_disturbed: false,
             value,
         }
     }
@@ -227,15 +230,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_series_weighs_less() {
+    fn the_first_of_a_series_and_one_beside_other_work_weigh_less() {
         let cold = Point {
             is_first: true,
             ..point(0.01, 1.0)
         };
-        let weights: Vec<f64> = observations(&[cold, point(0.02, 2.0)], &TIME)
-            .iter()
-            .map(|run| run.weight)
-            .collect();
-        assert_eq!(weights, [TIME.cold_weight, 1.0]);
+        let disturbed = Point {
+            is_disturbed: true,
+            ..point(0.03, 4.0)
+        };
+        let points = [cold, point(0.02, 2.0), disturbed];
+        let weights = |prior| -> Vec<f64> {
+            let runs = observations(&points, prior);
+            runs.iter().map(|run| run.weight).collect()
+        };
+        assert_eq!(weights(&TIME), [TIME.cold_weight, 1.0, TIME.cold_weight]);
+        // Neither changes what memory is held.
+        assert_eq!(weights(&MEMORY), [1.0; 3]);
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Prior {
     pub(super) exponent_drift: f64,
     /// The part of a forecast that counts as growing in that drift even if it seems fixed.
     pub(super) least_growing: f64,
-    /// The weight of the first run of a series, which finds caches cold.
+    /// The weight of the first run of a series, which finds caches cold, and of one whose CPU other work took.
     pub(super) cold_weight: f64,
 }
 

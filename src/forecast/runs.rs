@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Unknown;
+use super::other_work::{self, Disturbed};
 use super::points::{Fewest, Point};
 use super::posterior::LowerBound;
 use crate::grammar;
@@ -18,6 +19,8 @@ pub(super) struct Runs<'a> {
     entered: Vec<&'a Measurement>,
     /// The first run of the series, with cold caches: by its end, else the smallest size's first replicate.
     first: Option<&'a Measurement>,
+    /// Those beside which other work of the machine took far more than beside the quietest.
+    disturbed: Vec<Disturbed<'a>>,
     /// How many runs a law needs.
     pub(super) fewest: Fewest,
     /// On the runs of other data, which have no part in anything here.
@@ -41,6 +44,7 @@ impl<'a> Runs<'a> {
         Self {
             first: first_of_series(&newest.kept),
             fewest: Fewest::ForAForecast,
+            disturbed: other_work::disturbed(&entered),
             entered,
             other_data: newest.note(),
             left_out: left_out.into_iter().collect(),
@@ -73,6 +77,7 @@ impl<'a> Runs<'a> {
                     share: run.data_share(),
                     fraction: run.fraction.0,
                     work: run.work_share(),
+                    is_disturbed: self.disturbed.iter().any(|one| std::ptr::eq(one.run, *run)),
                     is_first: self.first.is_some_and(|first| std::ptr::eq(first, *run)),
                     value,
                 })
@@ -191,6 +196,11 @@ impl<'a> Runs<'a> {
         &self.entered
     }
 
+    /// A sentence on the runs beside which other work took the machine.
+    pub(super) fn disturbed(&self) -> Option<String> {
+        other_work::note(&self.disturbed)
+    }
+
     /// Whether a run was stopped at its time limit.
     pub(super) fn some_timed_out(&self) -> bool {
         self.timed_out().next().is_some()
@@ -217,11 +227,10 @@ impl<'a> Runs<'a> {
             .max_by(f64::total_cmp)
     }
 
-    /// The largest share of the data over the smallest; 1 without a run.
-    pub(super) fn span(&self) -> f64 {
+    /// The smallest and the largest share of the data; `None` without a run.
+    pub(super) fn ends(&self) -> Option<(f64, f64)> {
         let shares = || self.entered.iter().map(|run| run.data_share());
-        let ends = shares().reduce(f64::max).zip(shares().reduce(f64::min));
-        ends.map_or(1.0, |(largest, smallest)| largest / smallest)
+        shares().reduce(f64::min).zip(shares().reduce(f64::max))
     }
 
     pub(super) fn largest_share(&self) -> Option<f64> {

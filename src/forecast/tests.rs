@@ -41,7 +41,7 @@ pub(super) fn ended(mut run: Measurement, outcome: Outcome) -> Measurement {
     run
 }
 
-fn utilization(mean: f64) -> Option<Utilization> {
+pub(super) fn utilization(mean: f64) -> Option<Utilization> {
     Some(Utilization {
         mean: Percent(mean),
         p99: None,
@@ -491,18 +491,20 @@ fn a_forecast_is_rough_far_from_the_full_run_and_farther_where_much_is_fixed() {
 
 #[test]
 fn a_time_that_stays_the_same_over_ten_times_the_data_is_asked_about() {
-    let notes = |percents: [f64; 4]| {
-        let flat = percents.map(|percent| run(percent, 20.0));
-        forecast_of(&flat).notes.remove(0)
-    };
+    let flat = |percents: [f64; 4]| forecast_of(&percents.map(|percent| run(percent, 20.0)));
+    let noted = "time seems not to grow with the data".to_owned();
+    let far = flat([1.0, 5.0, 20.0, 50.0]);
     assert_eq!(
-        notes([1.0, 5.0, 20.0, 50.0]),
-        "time seems not to grow with the data, which were 50 times as many in the largest canary as in the smallest; does the script read its channel?"
+        far.warnings,
+        ["time did not grow from 1% to 50% of the data: does the script read its channel?"]
     );
-    assert_eq!(
-        notes([10.0, 20.0, 30.0, 50.0]),
-        "time seems not to grow with the data"
-    );
+    assert!(!far.notes.contains(&noted));
+    let near = flat([10.0, 20.0, 30.0, 50.0]);
+    assert!(near.warnings.is_empty());
+    assert!(near.notes.contains(&noted));
+    // It takes much longer with more data, however much is fixed.
+    let fixed = [1.0, 5.0, 20.0, 50.0].map(|percent| run(percent, 20.0 + percent));
+    assert!(forecast_of(&fixed).warnings.is_empty());
 }
 
 #[test]
@@ -624,5 +626,43 @@ proptest! {
         prop_assert!(after.notes.len() > before.notes.len());
         after.notes.clone_from(&before.notes);
         prop_assert_eq!(after, before);
+    }
+}
+
+/// Beside it other work took what slowed it by a half.
+#[test]
+fn a_run_beside_other_work_counts_less_and_widens_the_time() {
+    let on = |percents: [f64; 3], slowed: f64, taken: f64| {
+        forecast_of(&percents.map(|percent| {
+            let is_slowed = percent == slowed;
+            let seconds = 40.0 + 4.0 * percent;
+            let mut run = run(percent, if is_slowed { 1.5 * seconds } else { seconds });
+            run.usage.other_cpu_percent = utilization(if is_slowed { taken } else { 1.0 });
+            run
+        }))
+    };
+    let of_time = |forecast: &Forecast| {
+        let time = forecast[Metric::Time].as_ref().unwrap();
+        let error = (time.median() / 440.0).ln().abs();
+        (time.quantile(0.05), time.quantile(0.95), error)
+    };
+    let sizes = [1.0, 5.0, 20.0];
+    let quiet = on(sizes, 0.0, 1.0);
+    assert!(!quiet.notes.iter().any(|note| note.contains("other work")));
+    let (lower, upper, _) = of_time(&quiet);
+    for slowed in [5.0, 20.0] {
+        let unseen = of_time(&on(sizes, slowed, 1.0));
+        let seen = on(sizes, slowed, 34.0);
+        let note = format!(
+            "other work on this machine took up to 34% of the time of the {slowed}% #1 canary"
+        );
+        assert!(
+            seen.notes.iter().any(|said| said.starts_with(&note)),
+            "{:?}",
+            seen.notes
+        );
+        let seen = of_time(&seen);
+        assert!(seen.1 / seen.0 > upper / lower && seen.0 < 440.0 && 440.0 < seen.1);
+        assert!(seen.2 < unseen.2, "{seen:?} {unseen:?}");
     }
 }

@@ -236,6 +236,16 @@ impl OwnCgroup {
         }))
     }
 
+    /// Where the kernel says how long its processes waited for a CPU; v1 has no such file.
+    pub(super) fn cpu_pressure_file(&self) -> Option<PathBuf> {
+        match self.controller.version {
+            CgroupVersion::V1 => None,
+            CgroupVersion::V2 => {
+                Some(self.folder.join("cpu.pressure")).filter(|file| file.exists())
+            }
+        }
+    }
+
     /// How many of its processes the OOM killer ended, for any shortage.
     pub(super) fn oom_kills(&self) -> u64 {
         oom_kills(self.controller.version, &self.folder).unwrap_or(0)

@@ -19,6 +19,7 @@ mod gpu;
 mod host;
 mod memory;
 mod orphans;
+mod other_work;
 mod output;
 mod procfs;
 mod resident;

@@ -18,6 +18,7 @@ use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::gpu::{GpuSampler, GpuUsage};
 use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
+use super::other_work::OtherWork;
 use super::output::Output;
 use super::procfs::KernelFileReader;
 use super::sandbox::mount_opt_ml;
@@ -66,6 +67,7 @@ struct WatchedRun<'a> {
     cores: f64,
     cpu: CpuTime,
     io_wait: IoWait,
+    other_work: OtherWork,
     gpu: Option<GpuSampler>,
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
@@ -107,6 +109,8 @@ impl<'a> WatchedRun<'a> {
         let cpu = CpuTime::new(cores);
         let io_wait = IoWait::new(&mut reader);
 
+        let other_work = OtherWork::new(cgroup.as_ref(), &mut reader);
+
         let started = Instant::now();
         let start = || command::start(&options.command, options.current_dir.as_deref());
         let (child, cgroup) = match cgroup {
@@ -144,6 +148,7 @@ impl<'a> WatchedRun<'a> {
             cores,
             cpu,
             io_wait,
+            other_work,
             gpu,
             oom_kills_before,
             opt_ml,
@@ -231,6 +236,7 @@ impl<'a> WatchedRun<'a> {
         };
 
         let wall = self.started.elapsed();
+        self.other_work.end(&mut self.reader);
         let survivors = leftovers(&mut self.tree, &mut self.signals);
         let stuck = match &mut ended {
             Some((_, shutdown)) => {
@@ -365,6 +371,8 @@ impl<'a> WatchedRun<'a> {
                 gpu_percent,
                 gpu_memory_percent,
                 io_wait_percent: self.io_wait.utilization(),
+                other_cpu_percent: self.other_work.cpu_percent(cpu_seconds),
+                cpu_pressure_percent: self.other_work.pressure_percent(),
             },
             samples: self.samples,
             opt_ml: self.opt_ml,

@@ -20,6 +20,14 @@ fn cpu_time(of: UsageWho) -> Duration {
     })
 }
 
+/// The unit of CPU times in `/proc`.
+pub(super) fn ticks_per_second() -> f64 {
+    let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten();
+    ticks
+        .and_then(|ticks| i32::try_from(ticks).ok())
+        .map_or(100.0, f64::from)
+}
+
 /// CPU time that the calling thread has used.
 pub(super) fn own_cpu_time() -> Duration {
     cpu_time(UsageWho::RUSAGE_THREAD)
@@ -53,12 +61,9 @@ pub(super) struct CpuTime {
 
 impl CpuTime {
     pub(super) fn new(cores: f64) -> Self {
-        let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten();
         Self {
             cores,
-            ticks_per_second: ticks
-                .and_then(|ticks| i32::try_from(ticks).ok())
-                .map_or(100.0, f64::from),
+            ticks_per_second: ticks_per_second(),
             reaped_before: reaped_cpu_seconds(),
             highest: 0.0,
             previous: Some((Duration::ZERO, 0.0)),
@@ -104,14 +109,29 @@ impl CpuTime {
 
 /// The host's CPU time by use, in ticks since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct HostCpu {
+pub(super) struct HostCpu {
     io_wait: u64,
+    idle: u64,
     total: u64,
+}
+
+impl HostCpu {
+    pub(super) fn now(reader: &mut KernelFileReader) -> Option<Self> {
+        reader.file("/proc/stat").ok().and_then(parse_host_cpu)
+    }
+
+    /// The ticks since an earlier reading in which some work ran, on any CPU, and all of them. `None` if no tick passed.
+    pub(super) fn busy_since(self, earlier: Self) -> Option<(u64, u64)> {
+        let total = (self.total.checked_sub(earlier.total)).filter(|ticks| *ticks > 0)?;
+        // `proc_stat(5)`: the I/O wait may decrease.
+        let rest = (self.idle + self.io_wait).saturating_sub(earlier.idle + earlier.io_wait);
+        Some((total.saturating_sub(rest), total))
+    }
 }
 
 /// Reads the first line of `/proc/stat`, `proc_stat(5)`: user nice system idle iowait irq softirq steal, and the time of
 /// guests, which is in user and nice already.
-fn parse_host_cpu(text: &[u8]) -> Option<HostCpu> {
+pub(super) fn parse_host_cpu(text: &[u8]) -> Option<HostCpu> {
     let line = text.split(|byte| *byte == b'\n').next()?;
     let mut words = str::from_utf8(line).ok()?.split_ascii_whitespace();
     if words.next()? != "cpu" {
@@ -120,6 +140,7 @@ fn parse_host_cpu(text: &[u8]) -> Option<HostCpu> {
     let ticks: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
     Some(HostCpu {
         io_wait: *ticks.get(4)?,
+        idle: *ticks.get(3)?,
         total: ticks.iter().sum(),
     })
 }
@@ -144,7 +165,7 @@ pub(super) struct IoWait {
 
 impl IoWait {
     pub(super) fn new(reader: &mut KernelFileReader) -> Self {
-        let first = reader.file("/proc/stat").ok().and_then(parse_host_cpu);
+        let first = HostCpu::now(reader);
         Self {
             first,
             previous: first,
@@ -153,7 +174,7 @@ impl IoWait {
     }
 
     pub(super) fn observe(&mut self, reader: &mut KernelFileReader) {
-        let Some(reading) = reader.file("/proc/stat").ok().and_then(parse_host_cpu) else {
+        let Some(reading) = HostCpu::now(reader) else {
             return;
         };
         if let Some(share) = self

@@ -25,6 +25,7 @@ pub(super) fn document(report: &Report) -> Document {
     };
     Document {
         headlines: headlines(report, &jobs),
+        warnings: warnings(&jobs),
         blocks: all_failures(report),
         remarks: [beside, remarks(&jobs)].concat(),
         left_out: None,
@@ -39,6 +40,7 @@ pub(super) fn by_job(report: &Report) -> Vec<Document> {
     let jobs = comparison::worst_first(&jobs).into_iter();
     let jobs = jobs.map(|job| Document {
         headlines: job_headlines(job),
+        warnings: warnings(&[job]),
         remarks: remarks(&[job]),
         ..of_jobs(&[job], Vec::new())
     });
@@ -136,6 +138,19 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
         headlines.reverse();
     }
     headlines
+}
+
+fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
+    let of_job = |job: &&JobReport| {
+        let name = job_name(job, jobs.len() > 1);
+        let said = job.warnings.iter().map(move |warning| match &name {
+            Some(name) => Prose::fill("{}: {}", [name.clone(), Prose::literal(warning)]),
+            None => Prose::literal(words::capitalized(warning)),
+        });
+        said.collect::<Vec<_>>()
+    };
+    let sorted = comparison::worst_first(jobs);
+    sorted.iter().flat_map(of_job).collect()
 }
 
 /// What could not be checked and why; at the end what it has cost, and the exit code.

@@ -11,6 +11,8 @@ use super::text::{Prose, Verbatim};
 pub(super) struct Document {
     /// Worst first.
     pub(super) headlines: Vec<Headline>,
+    /// What a reader must not miss about them.
+    pub(super) warnings: Vec<Prose>,
     /// What each instance configuration would take.
     pub(super) table: Option<Table>,
     /// What stands in the place of a forecast or beside it, such as why something could not be checked.

@@ -54,6 +54,7 @@ fn shortened(report: &Report, extent: Extent) -> Document {
     }
     if extent == Extent::Bare {
         document.remarks.clear();
+        document.warnings.clear();
         document.blocks = failures::without_causes(document.blocks);
     }
     document.left_out = left_out(report, &missing(report, extent));

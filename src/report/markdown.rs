@@ -12,6 +12,7 @@ use super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableRow,
 };
 use super::label::Lead;
+use super::mark::Mark;
 use super::text::{Outside, Prose, TextSpan};
 use super::{mermaid, words};
 
@@ -32,6 +33,7 @@ const EXCERPT_LINE_LIMIT: usize = 200;
 #[derive(Debug, Serialize)]
 struct Page {
     headlines: Vec<String>,
+    warnings: Vec<String>,
     table: Option<String>,
     blocks: Vec<String>,
     remarks: String,
@@ -55,6 +57,7 @@ pub fn render(report: &Report) -> String {
 pub(super) fn lay_out(document: &Document) -> String {
     let page = Page {
         headlines: document.headlines.iter().map(headline).collect(),
+        warnings: document.warnings.iter().map(warning).collect(),
         table: document.table.as_ref().map(table),
         blocks: document.blocks.iter().map(block).collect(),
         remarks: lines(&document.remarks),
@@ -100,6 +103,10 @@ fn unbroken(text: &Outside) -> String {
 
 pub(super) fn headline(Headline { mark, text }: &Headline) -> String {
     format!("### {} {}", mark.emoji(), inline(text))
+}
+
+fn warning(text: &Prose) -> String {
+    format!("{} {}", Mark::Doubtful.emoji(), inline(text))
 }
 
 pub(super) fn block(block: &Block) -> String {

@@ -144,6 +144,9 @@ pub struct JobReport {
     pub measurements: Vec<Measurement>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
+    /// What makes it doubtful that the canaries were like the full run, e.g. that time does not grow with the data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The result of a check for drift; absent without one.

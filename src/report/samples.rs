@@ -157,6 +157,7 @@ fn job(name: &str, verdict: Verdict, reason: &str, forecasts: Vec<InstanceForeca
         forecasts,
         measurements: Vec::new(),
         advice: Vec::new(),
+        warnings: Vec::new(),
         notes: Vec::new(),
         drift: None,
         spend: Spend::default(),
@@ -987,6 +988,7 @@ pub(super) fn hostile() -> Report {
             ..Recommendation::default()
         });
         job.advice = vec![ATTACK.to_owned()];
+        job.warnings = vec![ATTACK.to_owned()];
         job.notes = vec![ATTACK.to_owned()];
         job.baseline = Some(Baseline {
             commit: Some(ATTACK.to_owned()),

@@ -4,7 +4,7 @@ use comfy_table::{Attribute, Color, ContentArrangement};
 
 use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
 use super::escape::without_commands;
-use super::mark::Tone;
+use super::mark::{Mark, Tone};
 use super::text::{Prose, Verbatim};
 use super::{Report, compose, failures, words};
 use crate::verdict::Verdict;
@@ -88,6 +88,13 @@ fn paint(text: &str, tone: Tone, style: TerminalStyle) -> String {
 fn push_document(text: &mut String, document: &Document, style: TerminalStyle) {
     for headline in &document.headlines {
         push_headline(text, headline, style);
+    }
+    for warning in &document.warnings {
+        let warning = Headline {
+            mark: Mark::Doubtful,
+            text: warning.clone(),
+        };
+        push_headline(text, &warning, style);
     }
     let has_more = document.table.is_some() || !document.blocks.is_empty();
     if !document.headlines.is_empty() && has_more {

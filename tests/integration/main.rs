@@ -52,4 +52,5 @@ mod sagemaker;
 mod scale_out_bench;
 mod steps;
 mod unmeasured;
+mod warnings;
 mod work;

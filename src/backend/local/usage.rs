@@ -32,6 +32,8 @@ pub(super) fn of_machine(results: &[HostResult]) -> Usage {
             io_wait_percent: several
                 .iter()
                 .find_map(|usage| usage.io_wait_percent.clone()),
+            // To each host the others are other work.
+            ..Usage::default()
         },
     }
 }

@@ -60,11 +60,13 @@ pub(super) fn odd_percentage(run: &Measurement) -> Option<(String, f64)> {
 }
 
 fn percentages(usage: &Usage) -> Vec<(String, Percent)> {
-    let levels: [(&str, &Option<Utilization>); 4] = [
+    let levels: [(&str, &Option<Utilization>); 6] = [
         ("cpu_percent", &usage.cpu_percent),
         ("gpu_percent", &usage.gpu_percent),
         ("gpu_memory_percent", &usage.gpu_memory_percent),
         ("io_wait_percent", &usage.io_wait_percent),
+        ("other_cpu_percent", &usage.other_cpu_percent),
+        ("cpu_pressure_percent", &usage.cpu_pressure_percent),
     ];
     let memory = usage.memory.as_ref().and_then(|memory| memory.percent);
     let mut all: Vec<(String, Percent)> = memory

@@ -174,6 +174,7 @@ fn read_row<'a>(row: &mut Cells<'a>) -> Option<RunRow<'a>> {
             gpu_percent,
             gpu_memory_percent,
             io_wait_percent,
+            ..Usage::default()
         },
         ..Measurement::without_figures(String::new(), instance, fraction, outcome)
     })))

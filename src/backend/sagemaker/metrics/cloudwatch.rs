@@ -171,7 +171,7 @@ pub(in crate::backend) fn read(
                 cpu_percent: utilization(&shares(Series::Cpu), MEAN_SOURCE),
                 gpu_percent: utilization(&shares(Series::Gpu), MEAN_SOURCE),
                 gpu_memory_percent: utilization(&shares(Series::GpuMemory), MEAN_SOURCE),
-                io_wait_percent: None,
+                ..Usage::default()
             }
         })
         .collect();

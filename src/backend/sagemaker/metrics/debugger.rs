@@ -116,6 +116,7 @@ impl Recording {
             gpu_percent: share(ProfilerSeries::Gpu),
             gpu_memory_percent: share(ProfilerSeries::GpuMemory),
             io_wait_percent: share(ProfilerSeries::IoWait),
+            ..Usage::default()
         }
     }
 }

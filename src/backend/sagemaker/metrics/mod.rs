@@ -36,6 +36,8 @@ impl Sources {
             gpu_percent: share(|usage| &usage.gpu_percent),
             gpu_memory_percent: share(|usage| &usage.gpu_memory_percent),
             io_wait_percent: share(|usage| &usage.io_wait_percent),
+            other_cpu_percent: share(|usage| &usage.other_cpu_percent),
+            cpu_pressure_percent: share(|usage| &usage.cpu_pressure_percent),
             ..with_readings(self.of_memory().into_iter().flatten().cloned())
         }
     }
@@ -90,6 +92,8 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
         gpu_percent: share("GPU utilization", |usage| &usage.gpu_percent),
         gpu_memory_percent: share("GPU memory", |usage| &usage.gpu_memory_percent),
         io_wait_percent: share("I/O wait", |usage| &usage.io_wait_percent),
+        other_cpu_percent: share("other work", |usage| &usage.other_cpu_percent),
+        cpu_pressure_percent: share("CPU pressure", |usage| &usage.cpu_pressure_percent),
         ..Usage::default()
     };
     let readings: Vec<PeakMemory> = (0..Sources::default().of_memory().len())

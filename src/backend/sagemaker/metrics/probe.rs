@@ -173,6 +173,8 @@ fn absurdity(report: &ProbeReport) -> Option<&'static str> {
         &usage.gpu_percent,
         &usage.gpu_memory_percent,
         &usage.io_wait_percent,
+        &usage.other_cpu_percent,
+        &usage.cpu_pressure_percent,
     ];
     let is_share = |percent: Percent| within(percent.0, 100.0);
     let memory = usage.memory.as_ref();
@@ -226,6 +228,8 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
         gpu_percent: share(&usage.gpu_percent),
         gpu_memory_percent: share(&usage.gpu_memory_percent),
         io_wait_percent: share(&usage.io_wait_percent),
+        other_cpu_percent: share(&usage.other_cpu_percent),
+        cpu_pressure_percent: share(&usage.cpu_pressure_percent),
     }
 }
 

@@ -1,0 +1,198 @@
+//! Whether **other work** on the machine disturbed some canaries more than others.
+//!
+//! A machine that is always as busy is so in the full run too; what bends a law is work that came and went between canaries.
+//! How much of its time a run lost cannot be seen from outside, only the most that it can have lost: the part of the CPUs
+//! that other work took, and not more than the part of the run in which something waited for one (`Usage::cpu_pressure_percent`).
+//! A run that lost far more than the quietest one may be too slow, and counts as a cold one does.
+//!
+//! The wall time per CPU second alone tells nothing: it differs between sizes of the same quiet script. It only clears a run
+//! that used little of the machine and as much as the quietest: a wait for a disk, a GPU or a clock is not longer for it.
+
+use crate::grammar;
+use crate::measurement::{Measurement, Utilization};
+use crate::units::Percent;
+
+/// How many points more than the quietest run lost. `docs/forecasting.md` has the trials.
+const FAR_MORE: f64 = 25.0;
+/// The figures of a shorter run are those of a few ticks of the kernel's clock.
+const SHORTEST: f64 = 0.5;
+/// Of what other work took. A run that used less, and no less than the quietest, was not kept from anything.
+const LITTLE: f64 = 0.2;
+/// The most runs that a note names.
+const NAMED_RUNS: usize = 6;
+
+/// A run beside which other work took the machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Disturbed<'a> {
+    pub(super) run: &'a Measurement,
+    /// The most that it lost of its time, and that the quietest did, in percent.
+    lost: f64,
+    least: f64,
+}
+
+/// The runs that were disturbed otherwise than the quietest one, in the order given. Runs that do not say what other work
+/// took are neither.
+pub(super) fn disturbed<'a>(runs: &[&'a Measurement]) -> Vec<Disturbed<'a>> {
+    let known: Vec<(&'a Measurement, f64)> = (runs.iter())
+        .filter_map(|run| Some((*run, lost(run)?)))
+        .collect();
+    let Some(&(quietest, least)) = known.iter().min_by(|(_, a), (_, b)| a.total_cmp(b)) else {
+        return Vec::new();
+    };
+    let is_far_more = |(run, lost): &&(&Measurement, f64)| {
+        *lost >= least + FAR_MORE && !got_as_much(run, quietest)
+    };
+    (known.iter().filter(is_far_more))
+        .map(|&(run, lost)| Disturbed { run, lost, least })
+        .collect()
+}
+
+fn percent(share: &Option<Utilization>) -> Option<f64> {
+    let percent = share.as_ref()?.mean.0;
+    (0.0..=100.0).contains(&percent).then_some(percent)
+}
+
+/// The most of its time that a run can have lost to other work, in percent; `None` if it does not say.
+fn lost(run: &Measurement) -> Option<f64> {
+    let usage = &run.usage;
+    let taken = percent(&usage.other_cpu_percent)?;
+    let waited = percent(&usage.cpu_pressure_percent).unwrap_or(100.0);
+    (run.time()?.0 >= SHORTEST).then_some(taken.min(waited))
+}
+
+/// Whether it used little, and as much of the machine as the quietest run.
+fn got_as_much(run: &Measurement, quietest: &Measurement) -> bool {
+    let used = |run: &Measurement| percent(&run.usage.cpu_percent);
+    let (Some(own), Some(alone), Some(other)) = (
+        used(run),
+        used(quietest),
+        percent(&run.usage.other_cpu_percent),
+    ) else {
+        return false;
+    };
+    own >= alone && own < LITTLE * other
+}
+
+/// `other work on this machine took up to 57% of the time of the 10% #1 canary, against 0.4% of the quietest's; …`.
+pub(super) fn note(disturbed: &[Disturbed]) -> Option<String> {
+    let least = Percent(disturbed.first()?.least);
+    let mut runs = disturbed.to_vec();
+    runs.sort_by(|a, b| {
+        (a.run.fraction.0.total_cmp(&b.run.fraction.0)).then(a.run.replicate.cmp(&b.run.replicate))
+    });
+    let mut named: Vec<String> = (runs.iter().take(NAMED_RUNS))
+        .map(|Disturbed { run, lost, .. }| {
+            let number = run.replicate.saturating_add(1);
+            let lost = Percent(*lost);
+            format!(
+                "{lost} of the time of the {} #{number} canary",
+                run.fraction
+            )
+        })
+        .collect();
+    if runs.len() > NAMED_RUNS {
+        named.push(format!("as much of {} more", runs.len() - NAMED_RUNS));
+    }
+    let counts = match runs.len() {
+        1 => "its time counts",
+        _ => "their times count",
+    };
+    Some(format!(
+        "other work on this machine took up to {}, against {least} of the quietest's; {counts} less, and the interval of time is wider",
+        grammar::list(&named),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{run, utilization};
+    use super::*;
+
+    /// A run in percent of the machine: its own use, that of others, and the time in which something waited.
+    fn beside(percent: f64, [own, other, waited]: [f64; 3]) -> Measurement {
+        let mut run = run(percent, 2.0 * percent);
+        run.usage.cpu_percent = utilization(own);
+        run.usage.other_cpu_percent = utilization(other);
+        run.usage.cpu_pressure_percent = utilization(waited);
+        run
+    }
+
+    fn found(runs: &[Measurement]) -> Vec<f64> {
+        let runs: Vec<&Measurement> = runs.iter().collect();
+        let found = disturbed(&runs);
+        found.iter().map(|one| one.run.fraction.0 * 100.0).collect()
+    }
+
+    #[test]
+    fn a_run_beside_far_more_other_work_than_the_quietest_is_disturbed() {
+        let runs = [
+            beside(1.0, [50.0, 1.0, 2.0]),
+            beside(5.0, [33.0, 66.0, 99.0]),
+            beside(20.0, [50.0, 3.0, 2.0]),
+        ];
+        assert_eq!(found(&runs), [5.0]);
+        let runs: Vec<&Measurement> = runs.iter().collect();
+        assert_eq!(
+            note(&disturbed(&runs)).unwrap(),
+            "other work on this machine took up to 66% of the time of the 5% #1 canary, against 1.0% of the quietest's; its time counts less, and the interval of time is wider"
+        );
+        assert_eq!(note(&[]), None);
+    }
+
+    #[test]
+    fn a_machine_that_is_always_as_busy_disturbs_no_run_otherwise() {
+        let busy =
+            [1.0, 5.0, 20.0].map(|percent| beside(percent, [33.0, 60.0 + percent / 4.0, 99.0]));
+        assert_eq!(found(&busy), Vec::<f64>::new());
+        assert_eq!(found(&[]), Vec::<f64>::new());
+    }
+
+    /// A second core is free for the other work.
+    #[test]
+    fn other_work_for_which_nothing_waits_takes_nothing() {
+        let runs = [
+            beside(1.0, [50.0, 1.0, 2.0]),
+            beside(5.0, [50.0, 49.0, 6.0]),
+        ];
+        assert_eq!(found(&runs), Vec::<f64>::new());
+        // A kernel that does not say whether something waited leaves it possible.
+        let silent = runs.map(|mut run| {
+            run.usage.cpu_pressure_percent = None;
+            run
+        });
+        assert_eq!(found(&silent), [5.0]);
+    }
+
+    #[test]
+    fn a_script_of_more_threads_than_cores_waits_for_itself() {
+        let runs = [
+            beside(1.0, [60.0, 1.0, 5.0]),
+            beside(5.0, [99.0, 1.0, 99.0]),
+        ];
+        assert_eq!(found(&runs), Vec::<f64>::new());
+    }
+
+    /// Other processes waited for each other.
+    #[test]
+    fn a_script_that_hardly_uses_the_cpu_is_cleared_by_getting_as_much_as_before() {
+        let runs = [beside(1.0, [2.0, 1.0, 2.0]), beside(5.0, [2.0, 97.0, 99.0])];
+        assert_eq!(found(&runs), Vec::<f64>::new());
+        let slowed = [beside(1.0, [2.0, 1.0, 2.0]), beside(5.0, [1.0, 98.0, 99.0])];
+        assert_eq!(found(&slowed), [5.0]);
+    }
+
+    #[test]
+    fn what_a_run_does_not_say_disturbs_nothing() {
+        let mut silent = [1.0, 5.0].map(|percent| beside(percent, [50.0, 60.0, 99.0]));
+        silent[0].usage.other_cpu_percent = None;
+        assert_eq!(found(&silent), Vec::<f64>::new());
+        let mut short = [
+            beside(1.0, [50.0, 1.0, 2.0]),
+            beside(5.0, [33.0, 66.0, 99.0]),
+        ];
+        for run in &mut short {
+            run.training_seconds = Some(crate::units::Seconds(0.2));
+        }
+        assert_eq!(found(&short), Vec::<f64>::new());
+    }
+}
