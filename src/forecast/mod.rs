@@ -60,8 +60,10 @@ const JITTER: Seconds = Seconds(0.05);
 const ROUGH: f64 = 0.05;
 /// The same where much of the time does not grow.
 const ROUGH_IF_FIXED: f64 = 0.2;
-/// Time is mostly fixed if more than this part of the forecast is there without data.
-const MOSTLY_FIXED: f64 = 1.0 / 3.0;
+/// Time is mostly fixed if more than this part of it is there without data, in the largest canary.
+const MOSTLY_FIXED: f64 = 0.5;
+/// Growth of less than this part of the largest canary's time cannot be told from noise.
+const UNSEEN_GROWTH: f64 = 0.1;
 
 /// What a forecast is made from.
 #[derive(Debug, Clone, Copy)]
@@ -140,12 +142,24 @@ impl Forecast {
     /// Whether the canaries are so far from the full run that a law can hardly be seen: the largest held little of the data, or not
     /// much and most of what it took is there without any.
     pub fn is_rough(&self) -> bool {
-        let is_mostly_fixed = |law: &Law| law.intercept > MOSTLY_FIXED * law.at(1.0);
-        let far_below = match self.law.time.as_ref().is_some_and(is_mostly_fixed) {
-            true => ROUGH_IF_FIXED,
-            false => ROUGH,
-        };
-        self.largest_share.is_some_and(|share| share < far_below)
+        self.largest_share.is_some_and(|share| {
+            let is_mostly_fixed = |law: &Law| law.intercept > MOSTLY_FIXED * law.at(share);
+            let far_below = match self.law.time.as_ref().is_some_and(is_mostly_fixed) {
+                true => ROUGH_IF_FIXED,
+                false => ROUGH,
+            };
+            share < far_below
+        })
+    }
+
+    /// How many times its forecast the time would be if all growth up to the largest canary were that of a cube. A rough forecast
+    /// that is so far within its budget needs no further canary.
+    pub fn times_if_cubic(&self) -> Option<f64> {
+        let (law, share) = (self.law.time.as_ref()?, self.largest_share?);
+        let seen = law.at(share);
+        let growth = (seen - law.intercept).max(UNSEEN_GROWTH * seen);
+        let times = (law.intercept + growth / share.powi(3)) / law.at(1.0);
+        Some(times.max(1.0))
     }
 
     /// The same with another distribution of one metric.

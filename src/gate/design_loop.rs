@@ -4,7 +4,7 @@ use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::console::progress::Earlier;
-use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS};
+use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS, Forecast};
 use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -14,7 +14,7 @@ use crate::plan::{
     self, Aim, JobLedger, LadderSize, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
     Share, Situation, SpendingRule, StopReason, TighterLimit,
 };
-use crate::spec::{Job, Level, LineOrigin};
+use crate::spec::{BudgetLine, Job, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Seconds};
 use crate::verdict::{self, JudgedLine, LineVerdict};
 use crate::workspace::project::Project;
@@ -22,6 +22,8 @@ use crate::workspace::project::Project;
 /// Before there are the fewest runs of a forecast, a line counts as decided only where the chance that is left is this part
 /// of what certainty allows: two small runs do not determine a law, and the third one may lie far out.
 const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
+/// A line is exceeded, whatever two canaries leave open, where the forecast is so many times its limit.
+const TENFOLD: f64 = 10.0;
 
 /// A job that is ready to run.
 pub(crate) struct DesignInput<'a> {
@@ -231,6 +233,8 @@ impl DesignLoop<'_> {
             let spent = here.iter().filter_map(Measurement::time).sum();
             let left = self.input.ledger.seconds_left(&offer);
             let shortest = self.shortest(&here);
+            let forecast = provisional(&offer, &here);
+            let is_in_doubt = forecast.is_rough() || forecast.doubt(Metric::Time).is_some();
             let next = plan::next(&Situation {
                 ladder: &rungs,
                 measurements: &here,
@@ -238,7 +242,8 @@ impl DesignLoop<'_> {
                 spent,
                 max_runtime: self.input.job.canary.max_runtime,
                 shortest,
-                aim: self.aim(&offer, &here),
+                aim: self.aim(&offer, &here, &forecast),
+                doubt: is_in_doubt.then(|| self.allowed_by_the_budget(&offer)),
                 spending: self.spending(instance, &offer),
             });
             let (rung, limit) = match next {
@@ -275,6 +280,20 @@ impl DesignLoop<'_> {
         }
         let left = self.with_share(|share| share.seconds_left(offer));
         left.map_or(by_share, SpendingRule::UpTo)
+    }
+
+    /// How long the full run may take by the budget's lines of time and cost; 0 without one.
+    fn allowed_by_the_budget(&self, offer: &Offer) -> Seconds {
+        let seconds = |line: &BudgetLine| match line.kind {
+            LineKind::Absolute(Metric::Time) => Some(line.limit.number),
+            LineKind::Absolute(Metric::Cost) => {
+                Some(line.limit.number / offer.cost(Seconds(1.0))?.0)
+            }
+            _ => None,
+        };
+        let budget = &self.input.job.budget;
+        let of_fail = budget.lines.iter().filter(|line| line.level == Level::Fail);
+        Seconds(of_fail.filter_map(seconds).reduce(f64::min).unwrap_or(0.0))
     }
 
     /// Whether an alternative can be measured within `canary.max_share`.
@@ -357,15 +376,9 @@ impl DesignLoop<'_> {
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
     /// the time is narrow.
-    fn aim(&self, offer: &Offer, measurements: &[Measurement]) -> Aim {
-        let mut comparable = measurements.to_vec();
-        measurement::choose_memory_source(&mut comparable, FEWEST_RUNS);
-        let forecast = forecast::provisional(&Basis {
-            offer,
-            measurements: &comparable,
-        });
+    fn aim(&self, offer: &Offer, measurements: &[Measurement], forecast: &Forecast) -> Aim {
         let budget = &self.input.job.budget;
-        let lines = verdict::judge(budget, &forecast, offer, None);
+        let lines = verdict::judge(budget, forecast, offer, None);
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
         let is_written = |line: &&JudgedLine| line.origin == LineOrigin::Written;
         if self.input.purpose == Purpose::Budget && counting.iter().any(is_written) {
@@ -386,13 +399,17 @@ impl DesignLoop<'_> {
                     .is_some_and(Doubt::is_of_source),
                 _ => false,
             };
-            let decided = counting
-                .iter()
-                .all(|line| line.is_decided(certainty) || (has_enough && is_open_for_ever(line)));
+            let completed = measurements.iter().filter(|run| run.is_completed()).count();
+            let is_clear = |line: &JudgedLine| completed > 1 && is_tenfold(line);
+            let decided = counting.iter().all(|line| match has_enough {
+                true => line.is_decided(certainty) || is_open_for_ever(line),
+                false => line.is_decided(certainty) || is_clear(line),
+            });
             let is_within = |line: &&JudgedLine| line.row.verdict == LineVerdict::Within;
+            let is_rough = forecast.is_rough() && !is_within_if_cubic(forecast, &counting);
             return match decided {
                 false => Aim::GoOn,
-                true if forecast.is_rough() && counting.iter().all(is_within) => {
+                true if is_rough && counting.iter().all(is_within) => {
                     Aim::OneSizeFurther(Reached::Decided)
                 }
                 true => Aim::Reached(Reached::Decided),
@@ -425,7 +442,7 @@ impl DesignLoop<'_> {
                 "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
             ),
             StopReason::NothingHelps => format!(
-                "No more canaries were run: none that is larger or of another size fits into {limit} and canary.max_runtime."
+                "No more canaries were run: every size of canary.fractions was run, or does not fit into {limit} and canary.max_runtime."
             ),
             StopReason::MaxRuntime => format!(
                 "No more canaries were run: a larger one may take longer than canary.max_runtime ({}); a longer one would narrow the forecast.",
@@ -447,4 +464,34 @@ impl DesignLoop<'_> {
             }
         }
     }
+}
+
+/// What the canaries so far say, however few they are.
+fn provisional(offer: &Offer, measurements: &[Measurement]) -> Forecast {
+    let mut comparable = measurements.to_vec();
+    measurement::choose_memory_source(&mut comparable, FEWEST_RUNS);
+    forecast::provisional(&Basis {
+        offer,
+        measurements: &comparable,
+    })
+}
+
+/// Whether the forecast is ten times a line's limit: then two canaries decide it. A tenth of it they do not, for they are far too
+/// small to show how the time grows.
+fn is_tenfold(line: &JudgedLine) -> bool {
+    let limit = line.row.limit;
+    (line.estimate).is_some_and(|estimate| estimate.point >= TENFOLD * limit)
+}
+
+/// Whether time and cost would be within budget even if all growth up to the largest canary were that of a cube.
+fn is_within_if_cubic(forecast: &Forecast, lines: &[&JudgedLine]) -> bool {
+    let Some(times) = forecast.times_if_cubic() else {
+        return false;
+    };
+    let is_of_time =
+        |line: &&&JudgedLine| matches!(line.row.line.metric(), Metric::Time | Metric::Cost);
+    lines.iter().filter(is_of_time).all(|line| {
+        let point = line.estimate.map(|estimate| estimate.point);
+        point.is_some_and(|point| point * times <= line.row.limit)
+    })
 }

@@ -31,11 +31,15 @@ const STEP_POSITION: f64 = 0.6;
 const RESERVE: f64 = 0.02;
 /// The reserve beside a second run for the runs that are missing if it does not complete, as a multiple of their likely time.
 const KEPT_BESIDES: f64 = 2.0;
-/// Of the share that all canaries may take, for a run that is limited by its data: a second one, since one run does not show how
-/// long the full run is, and one of the fewest where no line is undecided.
-const PART_OF_THE_SHARE: f64 = 0.5;
+/// Of the share that all canaries may take, for a second run, which is limited by its data: one run does not show how long the
+/// full run is, and most of the share is for the third, which can be chosen better.
+const PART_OF_THE_SECOND: f64 = 0.15;
+/// Where the forecast is in doubt, canaries may take this part of what the budget allows the full run.
+const PART_OF_THE_BUDGET: f64 = 0.025;
+/// The same for one of the fewest where no line is undecided, and the forecast is rough.
+const PART_OF_A_ROUGH_ONE: f64 = 0.5;
 /// Where most of the time is fixed, a larger run costs hardly more and shows far more.
-const NEAR_THE_CHEAPEST: f64 = 1.5;
+const NEAR_THE_CHEAPEST: f64 = 3.0;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
 pub const NARROW: f64 = 1.5;
 
@@ -78,6 +82,8 @@ pub struct Situation<'a> {
     /// The shortest run that measures what a written line still needs; `None` where any run does ([`shortest_for_memory`]).
     pub shortest: Option<Seconds>,
     pub aim: Aim,
+    /// Where the full run may take far longer than its forecast: how long it may take by the budget, 0 without a budget.
+    pub doubt: Option<Seconds>,
     pub spending: SpendingRule,
 }
 
@@ -186,15 +192,14 @@ pub fn next(situation: &Situation) -> Next {
         .map(|rung| candidate(rung, &time))
         .filter(|one| one.upper <= LIMIT_SHARE * situation.max_runtime.0)
         .collect();
-    let by_data = situation.limit_of_the_second();
     let within: Vec<NextRung> = (open.iter())
-        .filter(|one| one.rung.size.share * one.rung.work <= by_data)
+        .filter(|one| one.median <= worth)
         .copied()
         .collect();
     if let Some(shortest) = situation.shortest {
         let long = |one: &&NextRung| one.median >= shortest.0;
         let long: Vec<NextRung> = within.iter().filter(long).copied().collect();
-        match (choose(situation, &long, room.min(worth)), situation.aim) {
+        match (choose(situation, &long, room), situation.aim) {
             (Some(rung), _) => return run(rung),
             (None, Aim::Reached(reached)) if enough => return done(StopReason::Reached(reached)),
             (None, _) => {}
@@ -213,8 +218,10 @@ pub fn next(situation: &Situation) -> Next {
         && enough
     {
         let largest = situation.largest_fraction();
-        let mut larger = open.iter().filter(|one| one.rung.size.fraction.0 > largest);
-        return match larger.next().filter(|one| one.likely <= room.min(worth)) {
+        let mut larger = within
+            .iter()
+            .filter(|one| one.rung.size.fraction.0 > largest);
+        return match larger.next().filter(|one| one.likely <= room) {
             Some(one) => run(one.rung),
             None => done(StopReason::Reached(reached)),
         };
@@ -228,8 +235,14 @@ pub fn next(situation: &Situation) -> Next {
                 (left - situation.kept_besides(&rung, &time)).max(candidate(&rung, &time).upper),
             )),
         };
-    if let Some(rung) = chosen(&within, room.min(worth)) {
-        return run(rung);
+    if let Some(rung) = chosen(&within, room) {
+        // The last of the fewest is run in any case; where most of the time is fixed, a larger one costs hardly more.
+        let is_last = situation.aim == Aim::GoOn && situation.missing_runs() == 1;
+        let far = (is_last && within.len() < open.len())
+            .then(|| choose_near_the_cheapest(situation, &open, room))
+            .flatten();
+        let is_farther = |far: &Rung| far.size.fraction.0 > rung.size.fraction.0;
+        return run(far.filter(is_farther).unwrap_or(rung));
     }
     let is_strict = matches!(situation.spending, SpendingRule::UpTo(_));
     if enough || is_strict {
@@ -244,7 +257,7 @@ pub fn next(situation: &Situation) -> Next {
         });
     }
     // Beyond the share only the fewest are run, of what is cheapest.
-    if worth < room || within.len() < open.len() {
+    if within.len() < open.len() {
         let rung = match situation.aim {
             Aim::GoOn | Aim::OneSizeFurther(_) => choose_near_the_cheapest(situation, &open, room),
             Aim::Reached(_) => choose_cheapest(situation, &open, room),
@@ -296,15 +309,11 @@ fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Optio
 fn choose_near_the_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let cheapest = choose_cheapest(situation, open, room)?;
     let price = open.iter().find(|one| one.rung == cheapest)?.likely;
-    // Where nothing is undecided, a part of the data will do.
-    let most = match situation.aim {
-        Aim::GoOn => f64::INFINITY,
-        Aim::Reached(_) | Aim::OneSizeFurther(_) => situation.part_of_the_share(),
-    };
+    let by_data = situation.limit_of_a_rough_one();
     let near = open
         .iter()
+        .filter(|one| one.rung.size.share * one.rung.work <= by_data)
         .filter(|one| one.likely <= room && one.likely <= NEAR_THE_CHEAPEST * price)
-        .filter(|one| one.rung.size.share * one.rung.work <= most)
         .rfind(|one| situation.is_new(one));
     Some(near.map_or(cheapest, |one| one.rung))
 }
@@ -313,7 +322,10 @@ fn choose_near_the_cheapest(situation: &Situation, open: &[NextRung], room: f64)
 fn choose(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let largest = situation.largest_fraction();
     let kept = situation.kept_for_the_fewest(open);
-    let fits = |one: &&NextRung| one.likely + kept <= room;
+    let by_data = situation.limit_of_the_second();
+    let fits = |one: &&NextRung| {
+        one.likely + kept <= room && one.rung.size.share * one.rung.work <= by_data
+    };
     let farthest = open
         .iter()
         .rfind(|one| one.rung.size.fraction.0 > largest && one.median <= room);

@@ -56,6 +56,7 @@ pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResu
             max_runtime: Seconds(f64::INFINITY),
             // The comparison is at equal seconds: all of them are spent.
             shortest: None,
+            doubt: None,
             aim: Aim::GoOn,
             spending: SpendingRule::WholeBudget,
         };

@@ -1,8 +1,8 @@
 //! What the adaptive design derives from its situation.
 
 use super::{
-    KEPT_BESIDES, LIMIT_SHARE, NextRung, PART_OF_THE_SHARE, Rung, Situation, SpendingRule,
-    candidate,
+    Aim, KEPT_BESIDES, LIMIT_SHARE, NextRung, PART_OF_A_ROUGH_ONE, PART_OF_THE_BUDGET,
+    PART_OF_THE_SECOND, Rung, Situation, SpendingRule, UPPER, candidate,
 };
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::measurement::{Measurement, Outcome};
@@ -55,27 +55,39 @@ impl Situation<'_> {
         match self.spending {
             SpendingRule::UpToAShare(_) if self.is_the_second() => f64::INFINITY,
             SpendingRule::UpToAShare(share) => {
-                let full_run = time.at(1.0, 1.0).median().max(self.longest_timed_out());
-                full_run * share.as_fraction().0 - self.spent.0
+                let share = share.as_fraction().0;
+                let full_run = time.at(1.0, 1.0);
+                let allowed = match self.doubt {
+                    None => share * full_run.median(),
+                    Some(by_the_budget) => {
+                        let upper_end = share * full_run.quantile(UPPER);
+                        upper_end.max(PART_OF_THE_BUDGET * by_the_budget.0)
+                    }
+                };
+                allowed.max(share * self.longest_timed_out()) - self.spent.0
             }
             SpendingRule::UpTo(left) => left.0,
             SpendingRule::WholeBudget => f64::INFINITY,
         }
     }
 
-    /// The largest share of data and work of a second run; infinite for another run.
+    /// The largest share of data and work of a second run; infinite for another run, or where another rule holds.
     pub(super) fn limit_of_the_second(&self) -> f64 {
-        match self.is_the_second() {
-            true => self.part_of_the_share(),
-            false => f64::INFINITY,
+        match self.spending {
+            SpendingRule::UpToAShare(share) if self.is_the_second() => {
+                PART_OF_THE_SECOND * share.as_fraction().0
+            }
+            _ => f64::INFINITY,
         }
     }
 
-    /// [`PART_OF_THE_SHARE`], as a share of data and work; infinite where another rule holds.
-    pub(super) fn part_of_the_share(&self) -> f64 {
-        match self.spending {
-            SpendingRule::UpToAShare(share) => PART_OF_THE_SHARE * share.as_fraction().0,
-            SpendingRule::UpTo(_) | SpendingRule::WholeBudget => f64::INFINITY,
+    /// The largest share of data and work of one of the fewest runs where no line is undecided; infinite otherwise.
+    pub(super) fn limit_of_a_rough_one(&self) -> f64 {
+        match (self.aim, self.spending) {
+            (Aim::OneSizeFurther(_), SpendingRule::UpToAShare(share)) => {
+                PART_OF_A_ROUGH_ONE * share.as_fraction().0
+            }
+            _ => f64::INFINITY,
         }
     }
 
