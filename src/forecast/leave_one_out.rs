@@ -363,6 +363,38 @@ fn sums(cases: &[Case], subject: &Subject, prior: &Prior) -> [Sum; SHOWN_DESIGNS
     })
 }
 
+/// The adaptive design at its four budgets, with the shipped constants: the sums, and whether forecasts lean to one side: the
+/// error with its sign, for each workload the mean, and the workload with the largest left out.
+fn at_four_budgets(cases: &[Case], subject: &Subject) -> String {
+    let scored: Vec<Vec<Scored>> = of_each(cases, |case| {
+        let fits = CHOOSING_DESIGNS.map(|design| case.fit(design, subject, &subject.shipped));
+        fits.into_iter().flatten().map(|fit| fit.scored).collect()
+    });
+    let signed =
+        |scored: &Vec<Scored>| mean(&scored.iter().map(|one| one.log_error).collect::<Vec<_>>());
+    let mut errors: Vec<(f64, &str)> = scored
+        .iter()
+        .map(signed)
+        .zip(cases.iter().map(|case| case.name.as_str()))
+        .collect();
+    errors.sort_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()));
+    let (_, largest) = errors.pop().unwrap();
+    let others: Vec<f64> = errors.iter().map(|(error, _)| *error).collect();
+    let middle = mean(&others);
+    let squares: f64 = others.iter().map(|error| (error - middle).powi(2)).sum();
+    let count = count_as_float(others.len());
+    let standard_error = (squares / (count - 1.0) / count).sqrt();
+    let low = others.iter().filter(|error| **error < 0.0).count();
+    let all = scored.concat();
+    format!(
+        "{:<29} {}   {} of {} forecast\n\nerror with its sign without {largest}: {middle:+.3} +- {standard_error:.3}, low in {low} of {count}\n",
+        "at four budgets    shipped",
+        Sum::of(&all).text(),
+        all.len(),
+        CHOOSING_DESIGNS.len() * cases.len()
+    )
+}
+
 #[test]
 #[ignore = "takes minutes; prints the tables of docs/forecasting.md"]
 fn each_workload_is_forecast_well_by_what_the_others_teach() {
@@ -386,6 +418,7 @@ fn each_workload_is_forecast_well_by_what_the_others_teach() {
                 );
             }
         }
+        text.push_str(&at_four_budgets(&cases, subject));
         println!("{text}");
         assert!(
             left_out[0].score <= most && left_out[0].coverage >= 0.85,
