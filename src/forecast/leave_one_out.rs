@@ -1,7 +1,8 @@
 //! The constants of `prior` on workloads they were not chosen on: each of the measured ones is forecast with the constants
 //! whose intervals score best on all others.
 //!
-//! `cargo nextest run leave_one_out --run-ignored all --no-capture` prints the tables of `docs/forecasting.md`, in minutes.
+//! `cargo test --release --lib leave_one_out -- --include-ignored --nocapture` prints the tables of `docs/forecasting.md`, in two
+//! minutes.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,13 +11,14 @@ use comparison::adaptive::adaptive;
 use comparison::score::{Scored, largest, mean, median};
 use comparison::workload::{self, Workload};
 
-use super::law::FamilyWeights;
 use super::posterior::{LowerBound, Prior};
 use super::runs::Runs;
 use super::{Estimate, Predictive, points, prior, seconds};
 use crate::measurement::Measurement;
 use crate::units::Fraction;
 use crate::units::count_as_float;
+
+mod kinds;
 
 #[expect(
     dead_code,
@@ -248,6 +250,22 @@ fn best(scores: &mut [Scores; 2], left_out: usize) -> [Levels; 2] {
     best.unwrap().1
 }
 
+/// The priors of time and memory for each case, with the constants that score best on all others.
+fn left_out_priors(cases: &[Case], subjects: [&Subject; 2]) -> [Vec<Prior>; 2] {
+    let mut scores = subjects.map(|subject| Scores {
+        cases,
+        subject,
+        known: HashMap::new(),
+    });
+    let chosen: Vec<[Levels; 2]> = (0..cases.len())
+        .map(|left_out| best(&mut scores, left_out))
+        .collect();
+    std::array::from_fn(|index| {
+        let of_case = |levels: &[Levels; 2]| subjects[index].prior(levels[index]);
+        chosen.iter().map(of_case).collect()
+    })
+}
+
 /// The figures of one method over the workloads.
 struct Sum {
     median: f64,
@@ -345,23 +363,44 @@ fn sums(cases: &[Case], subject: &Subject, prior: &Prior) -> [Sum; SHOWN_DESIGNS
     })
 }
 
+/// The adaptive design at its four budgets, with the shipped constants: the sums, and whether forecasts lean to one side: the
+/// error with its sign, for each workload the mean, and the workload with the largest left out.
+fn at_four_budgets(cases: &[Case], subject: &Subject) -> String {
+    let scored: Vec<Vec<Scored>> = of_each(cases, |case| {
+        let fits = CHOOSING_DESIGNS.map(|design| case.fit(design, subject, &subject.shipped));
+        fits.into_iter().flatten().map(|fit| fit.scored).collect()
+    });
+    let signed =
+        |scored: &Vec<Scored>| mean(&scored.iter().map(|one| one.log_error).collect::<Vec<_>>());
+    let mut errors: Vec<(f64, &str)> = scored
+        .iter()
+        .map(signed)
+        .zip(cases.iter().map(|case| case.name.as_str()))
+        .collect();
+    errors.sort_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()));
+    let (_, largest) = errors.pop().unwrap();
+    let others: Vec<f64> = errors.iter().map(|(error, _)| *error).collect();
+    let middle = mean(&others);
+    let squares: f64 = others.iter().map(|error| (error - middle).powi(2)).sum();
+    let count = count_as_float(others.len());
+    let standard_error = (squares / (count - 1.0) / count).sqrt();
+    let low = others.iter().filter(|error| **error < 0.0).count();
+    let all = scored.concat();
+    format!(
+        "{:<29} {}   {} of {} forecast\n\nerror with its sign without {largest}: {middle:+.3} +- {standard_error:.3}, low in {low} of {count}\n",
+        "at four budgets    shipped",
+        Sum::of(&all).text(),
+        all.len(),
+        CHOOSING_DESIGNS.len() * cases.len()
+    )
+}
+
 #[test]
 #[ignore = "takes minutes; prints the tables of docs/forecasting.md"]
 fn each_workload_is_forecast_well_by_what_the_others_teach() {
     let cases = cases();
-    let mut scores = [&TIME, &MEMORY].map(|subject| Scores {
-        cases: &cases,
-        subject,
-        known: HashMap::new(),
-    });
-    let chosen: Vec<[Levels; 2]> = (0..cases.len())
-        .map(|left_out| best(&mut scores, left_out))
-        .collect();
-    for (index, (subject, most)) in [(&TIME, 1.3), (&MEMORY, 0.8)].into_iter().enumerate() {
-        let priors: Vec<Prior> = chosen
-            .iter()
-            .map(|levels| subject.prior(levels[index]))
-            .collect();
+    let priors = left_out_priors(&cases, [&TIME, &MEMORY]);
+    for ((subject, most), priors) in [(&TIME, 1.3), (&MEMORY, 0.8)].into_iter().zip(priors) {
         let (mut text, left_out) = table(&cases, subject, &priors);
         let _ = writeln!(
             text,
@@ -379,6 +418,7 @@ fn each_workload_is_forecast_well_by_what_the_others_teach() {
                 );
             }
         }
+        text.push_str(&at_four_budgets(&cases, subject));
         println!("{text}");
         assert!(
             left_out[0].score <= most && left_out[0].coverage >= 0.85,
@@ -401,72 +441,5 @@ fn the_measured_workloads_are_forecast_well() {
             "{text}"
         );
         assert!(adaptive.score <= 1.3, "{text}");
-    }
-}
-
-type Kind = (&'static str, fn(&mut FamilyWeights) -> &mut f64);
-
-const KINDS: [Kind; 8] = [
-    ("near linear", |laws| &mut laws.near_linear),
-    ("power", |laws| &mut laws.power),
-    ("linear-quadratic", |laws| &mut laws.linear_quadratic),
-    ("saturation", |laws| &mut laws.saturation),
-    ("plateau", |laws| &mut laws.plateau),
-    ("hinge", |laws| &mut laws.hinge),
-    ("constant", |laws| &mut laws.constant),
-    ("capped", |laws| &mut laws.capped),
-];
-
-/// The mean log density of each case and the mean size of all errors, over the shown designs.
-fn fit_of(cases: &[Case], subject: &Subject, prior: &Prior) -> (Vec<f64>, f64) {
-    let of_cases = of_each(cases, |case| {
-        let fits = [0, 1].map(|design| case.fit(design, subject, prior).unwrap());
-        (
-            mean(&fits.each_ref().map(|fit| fit.log_density)),
-            mean(&fits.map(|fit| fit.scored.log_error.abs())),
-        )
-    });
-    let (densities, errors): (Vec<f64>, Vec<f64>) = of_cases.into_iter().unzip();
-    (densities, mean(&errors))
-}
-
-#[test]
-#[ignore = "takes minutes; prints the tables of docs/forecasting.md"]
-fn the_family_forecasts_better_than_a_line() {
-    let cases = cases();
-    for subject in [TIME, MEMORY] {
-        let (densities, error) = fit_of(&cases, &subject, &subject.shipped);
-        let [adaptive, fixed] = sums(&cases, &subject, &subject.shipped);
-        println!(
-            "\n{}: change of log density, of error, of score (adaptive, nine) without",
-            subject.name
-        );
-        let show = |name: &str, prior: &Prior| {
-            let (others, other_error) = fit_of(&cases, &subject, prior);
-            let [other_adaptive, other_fixed] = sums(&cases, &subject, prior);
-            let changes: Vec<f64> = others.iter().zip(&densities).map(|(a, b)| a - b).collect();
-            let most = (0..changes.len())
-                .max_by(|a, b| changes[*a].abs().total_cmp(&changes[*b].abs()))
-                .unwrap();
-            println!(
-                "  {name:<17} {:+.3} {:+.3} {:+.3} {:+.3}   most in {} ({:+.2})",
-                mean(&changes),
-                other_error - error,
-                other_adaptive.score - adaptive.score,
-                other_fixed.score - fixed.score,
-                cases[most].name,
-                changes[most]
-            );
-            mean(&changes)
-        };
-        let mut line = subject.shipped;
-        for (name, weight) in KINDS {
-            let mut prior = subject.shipped;
-            *weight(&mut prior.laws) = 0.0;
-            *weight(&mut line.laws) = 0.0;
-            show(name, &prior);
-        }
-        // A mean of 0.1 over 56 forecasts is a factor of 270 in their likelihood.
-        assert!(show("all of them", &line) < -0.2, "{}", subject.name);
     }
 }
