@@ -35,11 +35,11 @@ const KEPT_BESIDES: f64 = 2.0;
 /// full run is, and most of the share is for the third, which can be chosen better.
 const PART_OF_THE_SECOND: f64 = 0.15;
 /// Where the forecast is in doubt, canaries may take this part of what the budget allows the full run.
-const PART_OF_THE_BUDGET: f64 = 0.025;
+const PART_OF_THE_BUDGET: f64 = 0.05;
 /// The same for one of the fewest where no line is undecided, and the forecast is rough.
 const PART_OF_A_ROUGH_ONE: f64 = 0.5;
 /// Where most of the time is fixed, a larger run costs hardly more and shows far more.
-const NEAR_THE_CHEAPEST: f64 = 3.0;
+const NEAR_THE_LONGEST: f64 = 2.0;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
 pub const NARROW: f64 = 1.5;
 
@@ -212,7 +212,7 @@ pub fn next(situation: &Situation) -> Next {
         }
         Aim::GoOn => choose(situation, open, room),
         Aim::Reached(_) => choose_cheapest(situation, open, room),
-        Aim::OneSizeFurther(_) => choose_near_the_cheapest(situation, open, room),
+        Aim::OneSizeFurther(_) => choose_near_the_longest(situation, open, room),
     };
     if let Aim::OneSizeFurther(reached) = situation.aim
         && enough
@@ -239,7 +239,7 @@ pub fn next(situation: &Situation) -> Next {
         // The last of the fewest is run in any case; where most of the time is fixed, a larger one costs hardly more.
         let is_last = situation.aim == Aim::GoOn && situation.missing_runs() == 1;
         let far = (is_last && within.len() < open.len())
-            .then(|| choose_near_the_cheapest(situation, &open, room))
+            .then(|| choose_near_the_longest(situation, &open, room))
             .flatten();
         let is_farther = |far: &Rung| far.size.fraction.0 > rung.size.fraction.0;
         return run(far.filter(is_farther).unwrap_or(rung));
@@ -259,7 +259,7 @@ pub fn next(situation: &Situation) -> Next {
     // Beyond the share only the fewest are run, of what is cheapest.
     if within.len() < open.len() {
         let rung = match situation.aim {
-            Aim::GoOn | Aim::OneSizeFurther(_) => choose_near_the_cheapest(situation, &open, room),
+            Aim::GoOn | Aim::OneSizeFurther(_) => choose_near_the_longest(situation, &open, room),
             Aim::Reached(_) => choose_cheapest(situation, &open, room),
         };
         if let Some(rung) = rung {
@@ -305,15 +305,16 @@ fn choose_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Optio
         .map(|one| one.rung)
 }
 
-/// The largest new size that likely takes at most [`NEAR_THE_CHEAPEST`] times as long as the cheapest choice.
-fn choose_near_the_cheapest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
+/// The largest new size that likely takes at most [`NEAR_THE_LONGEST`] times as long as the longest run so far, or the cheapest.
+fn choose_near_the_longest(situation: &Situation, open: &[NextRung], room: f64) -> Option<Rung> {
     let cheapest = choose_cheapest(situation, open, room)?;
     let price = open.iter().find(|one| one.rung == cheapest)?.likely;
+    let price = price.max(situation.longest_completed());
     let by_data = situation.limit_of_a_rough_one();
     let near = open
         .iter()
         .filter(|one| one.rung.size.share * one.rung.work <= by_data)
-        .filter(|one| one.likely <= room && one.likely <= NEAR_THE_CHEAPEST * price)
+        .filter(|one| one.likely <= room && one.likely <= NEAR_THE_LONGEST * price)
         .rfind(|one| situation.is_new(one));
     Some(near.map_or(cheapest, |one| one.rung))
 }

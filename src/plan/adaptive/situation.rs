@@ -37,6 +37,12 @@ impl Situation<'_> {
             .fold(0.0, |longest, time| time.0.max(longest))
     }
 
+    /// In seconds; 0 before a run has completed.
+    pub(super) fn longest_completed(&self) -> f64 {
+        let times = self.completed().filter_map(Measurement::time);
+        times.fold(0.0, |longest, time| time.0.max(longest))
+    }
+
     /// Whether its size was not measured yet at its level of work.
     pub(super) fn is_new(&self, candidate: &NextRung) -> bool {
         !self.completed().any(|run| {

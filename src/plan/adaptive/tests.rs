@@ -136,13 +136,13 @@ fn whole_designs_by_example() {
         (100, 1000, 700, 3600, 100, "1 5 10 3", NothingHelps),
         (1, 2000, 500, 3600, 100, "1 10 5 3 2", NothingHelps),
         // Where the fixed time is most of it, three canaries are soon as long as the full run; a large third costs hardly more.
-        (60, 40, 3600, 3600, 100, "1 5 50", BeyondTheShare),
+        (60, 40, 3600, 3600, 100, "1 5 20", BeyondTheShare),
         (300, 1000, 1300, 3600, 100, "1 3 20", NothingHelps),
         // A quarter of the full run, as far as it is known; the fewest runs in any case.
         (20, 7000, 3600, 3600, 25, "1 3 10 5 2", BeyondTheShare),
         (5, 500, 3600, 3600, 25, "1 3 10 5", BeyondTheShare),
         (100, 2000, 1000, 3600, 25, "1 3 10", BeyondTheShare),
-        (60, 40, 3600, 3600, 25, "1 3 50", BeyondTheShare),
+        (60, 40, 3600, 3600, 25, "1 3 20", BeyondTheShare),
         // A run that takes far longer than predicted is ended while the fewest runs are still affordable, or nearly.
         (10, 20_000, 3600, 3600, 100, "1 10 2 3", NothingHelps),
         (1, 5000, 1000, 3600, 100, "1 10 5 3", NothingHelps),
