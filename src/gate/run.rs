@@ -16,6 +16,7 @@ use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::gate::{backend, job_gate};
+use crate::instance::tables;
 use crate::plan::{JobLedger, Ledger};
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -38,6 +39,8 @@ pub(crate) async fn run(
     let mut file = MeasurementsFile::open(request.measurements, &project.root)?;
     files::make_state_folder(&project.state_folder())?;
     project.warn(loudness);
+
+    warn_of_no_price(project, request);
 
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
@@ -96,6 +99,24 @@ pub(crate) async fn run(
         ));
     }
     Ok(gated)
+}
+
+/// A limit in dollars holds nothing back where there is no price.
+fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
+    let is_unpriced = |job: &&Job| {
+        let offer = project.offer(&job.instance, &tables::capacity);
+        offer.unpriced().is_some()
+    };
+    if request.max_spend.is_none() || project.traits().needs_price {
+        return;
+    }
+    let jobs = request.affected.iter().map(|affected| affected.job);
+    for job in jobs.filter(is_unpriced) {
+        say(&format!(
+            "warning: --max-spend does not hold for job `{}`: {} has no price; write one under `prices`",
+            job.name, job.instance
+        ));
+    }
 }
 
 /// Checks the jobs one after another. A job that cannot be checked does not prevent the others.

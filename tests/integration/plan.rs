@@ -110,3 +110,11 @@ fn a_limit_on_the_whole_run_holds_over_all_jobs() {
     let finished = project.run(&["run", "--all", "--quiet", "--max-spend", "1080.5 USD"]);
     finished.ended_with(14).reported("--max-spend");
 }
+
+#[test]
+fn a_limit_in_dollars_that_no_price_makes_hold_is_said() {
+    Project::with_script("true")
+        .run(&["run", "--all", "--max-spend", "1 USD"])
+        .ended_with(0)
+        .complained("--max-spend does not hold for job `sums`: local has no price");
+}
