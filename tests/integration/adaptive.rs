@@ -348,13 +348,12 @@ fn a_fixed_design_keeps_to_its_share_beyond_the_fewest_runs() {
 /// One full run of `instance` is what all are held against, however many alternatives there are.
 #[test]
 fn alternatives_share_what_instance_leaves_of_the_share() {
-    let with = |more: &str| {
-        real(&format!(
-            "    alternatives: [2x local, 3x local]\n    budget: {{time: 1h}}\n{more}"
-        ))
-    };
-    let report = with("").run(&["run", "--all", "--quiet"]).ended_with(0);
-    report.reported("canaries on it would pass canary.max_share (25% of the full run)");
+    // Three canaries of the same time are more than any share of one.
+    real("    alternatives: [2x local, 3x local]\n    budget: {time: 1h}\n")
+        .file("train.sh", "sleep 0.5\n")
+        .run(&["run", "--all", "--quiet"])
+        .ended_with(0)
+        .reported("canaries on it would pass canary.max_share (25% of the full run)");
 }
 
 /// Thirty hours in full: within the time limit of a canary only one and two hundredths fit.
