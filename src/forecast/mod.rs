@@ -62,7 +62,7 @@ const ROUGH: f64 = 0.05;
 const ROUGH_IF_FIXED: f64 = 0.2;
 /// Time is mostly fixed if more than this part of it is there without data, in the largest canary.
 const MOSTLY_FIXED: f64 = 0.5;
-/// Growth of less than this part of the largest canary's time cannot be told from noise.
+/// Growth of less than this part of the largest canary's time looks like noise.
 const UNSEEN_GROWTH: f64 = 0.1;
 
 /// What a forecast is made from.

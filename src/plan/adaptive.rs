@@ -34,10 +34,10 @@ const KEPT_BESIDES: f64 = 2.0;
 /// Of the share that all canaries may take, for a second run, which is limited by its data: one run does not show how long the
 /// full run is, and most of the share is for the third, which can be chosen better.
 const PART_OF_THE_SECOND: f64 = 0.15;
-/// Where the forecast is in doubt, canaries may take this part of what the budget allows the full run.
-const PART_OF_THE_BUDGET: f64 = 0.05;
-/// The same for one of the fewest where no line is undecided, and the forecast is rough.
+/// Of the same share, for one of the fewest where no line is undecided but the forecast is rough; by its data too.
 const PART_OF_A_ROUGH_ONE: f64 = 0.5;
+/// Of what the budget allows the full run: so long canaries may take where the forecast is in doubt.
+const PART_OF_THE_BUDGET: f64 = 0.05;
 /// Where most of the time is fixed, a larger run costs hardly more and shows far more.
 const NEAR_THE_LONGEST: f64 = 2.0;
 /// Without a budget to decide, upper/lower of the time at which the forecast is narrow enough.
@@ -235,7 +235,10 @@ pub fn next(situation: &Situation) -> Next {
                 (left - situation.kept_besides(&rung, &time)).max(candidate(&rung, &time).upper),
             )),
         };
-    if let Some(rung) = chosen(&within, room) {
+    let is_strict = matches!(situation.spending, SpendingRule::UpTo(_));
+    // Where not even the fewest may pass the share, what they still need is kept in it.
+    let kept_in = if is_strict { room.min(worth) } else { room };
+    if let Some(rung) = chosen(&within, kept_in) {
         // The last of the fewest is run in any case; where most of the time is fixed, a larger one costs hardly more.
         let is_last = situation.aim == Aim::GoOn && situation.missing_runs() == 1;
         let far = (is_last && within.len() < open.len())
@@ -244,7 +247,6 @@ pub fn next(situation: &Situation) -> Next {
         let is_farther = |far: &Rung| far.size.fraction.0 > rung.size.fraction.0;
         return run(far.filter(is_farther).unwrap_or(rung));
     }
-    let is_strict = matches!(situation.spending, SpendingRule::UpTo(_));
     if enough || is_strict {
         return done(if chosen(&open, room).is_some() {
             StopReason::BeyondTheShare

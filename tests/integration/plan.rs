@@ -68,19 +68,19 @@ fn alternatives_that_do_not_fit_are_rows_and_change_nothing() {
     );
 }
 
+/// Jobs `sums` and `more`, alike, on a machine of this price.
+fn two_jobs(price: &str) -> String {
+    let (_, job) = Project::SPEC.split_once("jobs:\n").unwrap();
+    let second = job.replace("sums:", "more:");
+    let priced = format!("backend: local\nprices: {{local: {price}}}\n");
+    let spec = Project::SPEC.replace("backend: local\n", &priced);
+    format!("{spec}{second}")
+}
+
 /// Two jobs of which one was checked before; a limit on the whole run.
 #[test]
 fn a_plan_of_several_jobs_begins_with_their_totals() {
-    let second = Project::SPEC
-        .split_once("jobs:\n")
-        .unwrap()
-        .1
-        .replace("sums:", "more:");
-    let spec = Project::SPEC.replace(
-        "backend: local\n",
-        "backend: local\nprices: {local: 1.20 USD/h}\n",
-    );
-    let project = Project::with_script("true").file("canary-gate.yml", &format!("{spec}{second}"));
+    let project = Project::with_script("true").file("canary-gate.yml", &two_jobs("1.20 USD/h"));
     project
         .run(&["run", "--all", "--job", "more", "--quiet"])
         .ended_with(0);
@@ -95,17 +95,8 @@ fn a_plan_of_several_jobs_begins_with_their_totals() {
 /// The second job has what the first one left.
 #[test]
 fn a_limit_on_the_whole_run_holds_over_all_jobs() {
-    let second = Project::SPEC
-        .split_once("jobs:\n")
-        .unwrap()
-        .1
-        .replace("sums:", "more:");
-    let spec = Project::SPEC.replace(
-        "backend: local\n",
-        "backend: local\nprices: {local: 3600 USD/h}\n",
-    );
-    let spec = format!("{spec}{second}")
-        .replace("max_runtime: 1m", "max_runtime: 1m, spend_limit: 9000 USD");
+    let spec =
+        two_jobs("3600 USD/h").replace("max_runtime: 1m", "max_runtime: 1m, spend_limit: 9000 USD");
     let project = Project::with_script("sleep 0.1").file("canary-gate.yml", &spec);
     let finished = project.run(&["run", "--all", "--quiet", "--max-spend", "1080.5 USD"]);
     finished.ended_with(14).reported("--max-spend");

@@ -228,6 +228,10 @@ fn what_is_left_of_a_share_limits_also_the_fewest_runs() {
     let runs = [run(1.0, 10.0), run(2.0, 11.0)];
     assert_eq!(after(&runs, 5.0), Next::Done(StopReason::BeyondTheShare));
     assert!(matches!(after(&runs, 100.0), Next::Run { .. }));
+    // A large second canary would leave too little for the third, and all would be paid for nothing.
+    let second = percent_of(after(&runs[..1], 25.0));
+    let third = after(&[run(1.0, 10.0), run(second, 12.0)], 25.0 - 12.0);
+    assert!(matches!(third, Next::Run { .. }), "after {second} %");
 }
 
 #[test]

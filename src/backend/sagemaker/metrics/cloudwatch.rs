@@ -166,8 +166,6 @@ pub(in crate::backend) fn read(
                         ..peak_memory(percent, capacity.memory, MEMORY_SOURCE)?
                     })
                 }),
-                other_memory: Vec::new(),
-                memory_seen_from: None,
                 cpu_percent: utilization(&shares(Series::Cpu), MEAN_SOURCE),
                 gpu_percent: utilization(&shares(Series::Gpu), MEAN_SOURCE),
                 gpu_memory_percent: utilization(&shares(Series::GpuMemory), MEAN_SOURCE),

@@ -110,8 +110,6 @@ impl Recording {
             .reduce(f64::max);
         Usage {
             memory: peak.and_then(|percent| peak_memory(percent, memory, SOURCE)),
-            other_memory: Vec::new(),
-            memory_seen_from: None,
             cpu_percent: share(ProfilerSeries::Cpu),
             gpu_percent: share(ProfilerSeries::Gpu),
             gpu_memory_percent: share(ProfilerSeries::GpuMemory),

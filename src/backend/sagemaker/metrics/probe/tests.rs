@@ -152,7 +152,7 @@ fn a_plain_image_trains_with_the_probe_and_without_it() {
     assert_eq!(mode & 0o111, 0, "the channel's file is left alone");
 }
 
-/// The text is that of `entry.py`; of another one only the kind is told, since a script may have written it.
+/// The reason of `entry.py` is shown. Of any other text only its kind is, since a script may have written it.
 #[test]
 fn a_log_says_why_the_probe_was_not_started() {
     assert!(ENTRY.contains(&format!("\"{REFUSAL}%s")) && ENTRY.contains(LAUNCHER));
