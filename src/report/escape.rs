@@ -413,7 +413,7 @@ fn redact(text: &str) -> String {
     shorten_account_ids(&shown)
 }
 
-/// Twelve digits, or three groups of four with hyphens as AWS's console writes them.
+/// Twelve digits, or three groups of four with hyphens as AWS's console writes them; not those within a hexadecimal key.
 fn shorten_account_ids(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let is_part = |c: char| c.is_ascii_digit() || c == '-';
@@ -424,6 +424,21 @@ fn shorten_account_ids(text: &str) -> String {
         let end = tail.find(|c| !is_part(c)).unwrap_or(tail.len());
         let run = &tail[..end];
         let groups: Vec<&str> = run.split('-').collect();
+        let last = groups.len() - 1;
+        let is_in_a_key = |index| {
+            let before = if index == 0 {
+                word_at_end(&rest[..start])
+            } else {
+                ""
+            };
+            let after = if index == last {
+                word_at_start(&tail[end..])
+            } else {
+                ""
+            };
+            let mut around = before.chars().chain(after.chars()).peekable();
+            around.peek().is_some() && around.all(|c| c.is_ascii_hexdigit())
+        };
         let mut index = 0;
         while index < groups.len() {
             if index > 0 {
@@ -437,7 +452,7 @@ fn shorten_account_ids(text: &str) -> String {
                 continue;
             }
             match groups[index] {
-                id if id.len() == ACCOUNT_ID_DIGITS => {
+                id if id.len() == ACCOUNT_ID_DIGITS && !is_in_a_key(index) => {
                     shown.push('…');
                     shown.push_str(&id[ACCOUNT_ID_DIGITS - 4..]);
                 }
@@ -449,6 +464,19 @@ fn shorten_account_ids(text: &str) -> String {
     }
     shown.push_str(rest);
     shown
+}
+
+fn word_at_end(text: &str) -> &str {
+    &text[text
+        .trim_end_matches(|c: char| c.is_ascii_alphanumeric())
+        .len()..]
+}
+
+fn word_at_start(text: &str) -> &str {
+    &text[..text.len()
+        - text
+            .trim_start_matches(|c: char| c.is_ascii_alphanumeric())
+            .len()]
 }
 
 /// At most `limit` characters, the last one an ellipsis where something is missing.
@@ -690,6 +718,11 @@ mod tests {
                 "2026-11-21 sagemaker-us-east-1-…9012",
             ),
             ("1234567890123", "1234567890123"),
+            (
+                "canary-504606665836b3b2-a6f8504606665836.json",
+                "canary-504606665836b3b2-a6f8504606665836.json",
+            ),
+            ("account504606665836x", "account…5836x"),
             ("arn:aws:", "arn:aws:"),
             ("arn:aws-cn:s3:::bucket, x", "arn:…:bucket, x"),
         ] {
