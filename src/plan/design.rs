@@ -59,7 +59,8 @@ fn check_enough(sizes: usize, runs: usize, are_runs_enough: bool) -> Result<(), 
     )))
 }
 
-/// Every run of the fixed design: each size at each level, as often as replicates are asked for.
+/// Every run of the fixed design: each size at each level, then all of them again for each further replicate. So whatever ends
+/// the canaries early leaves as many sizes as could be had.
 fn fixed(
     job: &Job,
     dataset: &Dataset,
@@ -67,21 +68,17 @@ fn fixed(
     levels: &[Option<WorkLevel>],
     replicates: u32,
 ) -> Vec<CanaryRun> {
-    let of_size = |size: &DrawSize| -> Vec<CanaryRun> {
-        // The level has no part in the drawing: the same replicate of a size has the same objects at each.
-        let replicates: Vec<CanaryRun> = (0..replicates)
-            .map(|replicate| draw(job, dataset, *size, None, replicate))
-            .collect();
-        let at = |level: &Option<WorkLevel>| {
-            let level = level.clone();
-            replicates.iter().map(move |run| CanaryRun {
+    let of_replicate = |replicate: u32| {
+        sizes.iter().flat_map(move |size| {
+            // The level has no part in the drawing: the same replicate of a size has the same objects at each.
+            let run = draw(job, dataset, *size, None, replicate);
+            levels.iter().map(move |level| CanaryRun {
                 work: level.clone(),
                 ..run.clone()
             })
-        };
-        levels.iter().flat_map(at).collect()
+        })
     };
-    sizes.iter().flat_map(of_size).collect()
+    (0..replicates).flat_map(of_replicate).collect()
 }
 
 /// Draws the run that the adaptive design chose. `earlier` are the canaries of `instance` so far: their number gives the work

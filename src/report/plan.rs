@@ -6,6 +6,7 @@ use super::escape::for_terminal;
 use super::plan_totals::ExpectedSpend;
 use crate::canary::{CanaryRun, Dataset, WorkLevel};
 use crate::change::AffectedJob;
+use crate::forecast::FEWEST_RUNS;
 use crate::plan::{LadderSize, Plan, PlannedAlternative, PlannedRuns};
 use crate::spec::Traits;
 use crate::units::{Bytes, Fraction};
@@ -51,6 +52,7 @@ impl fmt::Display for PlannedJob<'_> {
             ("work levels", self.work_levels()),
             ("full run", self.full_run()),
             ("worst case", Some(self.worst_case())),
+            ("share", Some(self.share())),
             ("expected", Some(self.expected())),
             ("wall-clock", Some(self.wall_clock())),
         ];
@@ -110,10 +112,10 @@ impl PlannedJob<'_> {
 
     fn worst_case(&self) -> String {
         let canary = &self.affected.job.canary;
-        let (limit, longest, share) = (canary.spend_limit, canary.max_runtime, canary.max_share);
+        let (limit, longest) = (canary.spend_limit, canary.max_runtime);
         match self.plan.worst_case {
             Some(worst) if self.plan.is_adaptive() => format!(
-                "{worst} of {limit}; beyond three canaries none is started that would take all of them over {share} of a full run, or that could pass the limit; each is ended after {longest}, or sooner where what is left asks for it"
+                "{worst} of {limit}; each is ended after {longest}, or sooner where what is left asks for it"
             ),
             Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
             None if self.traits.needs_price => {
@@ -124,6 +126,13 @@ impl PlannedJob<'_> {
                 "no price, so the spend limit does not apply; each run is ended after {longest}"
             ),
         }
+    }
+
+    fn share(&self) -> String {
+        let share = self.affected.job.canary.max_share;
+        format!(
+            "at most {share} of a full run; beyond {FEWEST_RUNS} canaries none is started that would pass it"
+        )
     }
 
     fn expected(&self) -> String {

@@ -81,17 +81,17 @@ fn levels_reach_the_script_and_the_measurements() {
         rounds,
         [
             (1, 2.0),
-            (1, 2.0),
             (1, 8.0),
-            (1, 8.0),
-            (3, 2.0),
             (3, 2.0),
             (3, 8.0),
+            (1, 2.0),
+            (1, 8.0),
+            (3, 2.0),
             (3, 8.0)
         ]
     );
     // The level has no part in the drawing.
-    for (less, more) in [(0, 2), (1, 3), (4, 6), (5, 7)] {
+    for (less, more) in [(0, 1), (2, 3), (4, 5), (6, 7)] {
         assert_eq!(runs[less]["bytes"], runs[more]["bytes"]);
     }
     run.reported("8 runs, work 2 and 8 of 8");
