@@ -142,10 +142,16 @@ fn newer(version: u32) -> Option<String> {
     })
 }
 
+/// More than any training costs; a larger amount is an error that would dominate every sum.
+const MOST_DOLLARS: f64 = 1e8;
+
 /// The impossible value of a well-formed measurement, if there is one.
 fn unfit(run: &Measurement) -> Option<String> {
     if let Some(what) = newer(run.schema_version) {
         return Some(what);
+    }
+    if run.job.is_empty() {
+        return Some("job: found an empty name, expected that of a job".to_owned());
     }
     let share = run.fraction.0;
     if !(share > 0.0 && share <= 1.0) {
@@ -192,6 +198,22 @@ fn unfit(run: &Measurement) -> Option<String> {
         return Some(format!(
             "{field}: found {found}, expected a percentage of the whole instance, 0 to 100; leave out what is missing"
         ));
+    }
+    let saved = run.reused.and_then(|reused| reused.saved_usd);
+    let money = [
+        ("cost", run.cost.map(|usd| usd.0)),
+        ("reused.saved_usd", saved.map(|usd| usd.0)),
+        (
+            "price.usd_per_hour",
+            run.price.as_ref().map(|price| price.usd_per_hour.0),
+        ),
+    ];
+    for (name, dollars) in money {
+        if let Some(dollars) = dollars.filter(|dollars| !(0.0..=MOST_DOLLARS).contains(dollars)) {
+            return Some(format!(
+                "{name}: found {dollars:?}, expected US dollars from 0 to {MOST_DOLLARS}; leave out what is missing"
+            ));
+        }
     }
     let amounts = [
         ("training_seconds", run.training_seconds.map(|s| s.0)),
@@ -405,6 +427,26 @@ mod tests {
     #[test]
     fn values_that_measure_nothing_are_refused() {
         for (from, to, expected) in [
+            (
+                "\"digits\"",
+                "\"\"",
+                "job: found an empty name, expected that of a job",
+            ),
+            (
+                "0.7",
+                "0.7,\"cost\":-2",
+                "cost: found -2.0, expected US dollars from 0 to 100000000; leave out what is missing",
+            ),
+            (
+                "0.7",
+                "0.7,\"cost\":1e9",
+                "cost: found 1000000000.0, expected US dollars from 0",
+            ),
+            (
+                "0.7",
+                "0.7,\"reused\":{\"age_days\":1,\"saved_usd\":1e300}",
+                "reused.saved_usd: found 1e300, expected US dollars from 0",
+            ),
             (
                 "0.01",
                 "0",
