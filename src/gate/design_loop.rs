@@ -432,7 +432,10 @@ impl DesignLoop<'_> {
         let limit = self.input.ledger.tighter();
         let amount = match limit {
             TighterLimit::OfTheJob => self.input.job.canary.spend_limit.to_string(),
-            TighterLimit::OfTheRun => "of the whole run".to_owned(),
+            TighterLimit::OfTheRun => match self.input.ledger.left() {
+                Some(left) => format!("{left} left for the whole run"),
+                None => "for the whole run".to_owned(),
+            },
         };
         let limit = limit.name();
         match done {
@@ -458,7 +461,7 @@ impl DesignLoop<'_> {
                 "no canary measured a time, which the adaptive design plans with".to_owned()
             }
             StopReason::TooExpensive => format!(
-                "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({})",
+                "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({}); raise one of them",
                 self.input.job.canary.max_runtime
             ),
             StopReason::Ended => {
