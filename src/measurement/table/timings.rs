@@ -52,11 +52,6 @@ pub(super) fn read(header: &Header, rows: &[NumberedRow]) -> Result<MeasurementT
         .collect();
 
     let mut notes = Vec::new();
-    if measurements.iter().any(|run| run.bytes.is_none()) {
-        notes.push(format!(
-            "some runs have no number of bytes read; {FRACTION_ASKED} replaces it as the size of their data"
-        ));
-    }
     if header.has(CPU_TIME) {
         notes.push(format!(
             "{CPU_TIME} is ignored: a share of the machine needs its number of cores, which the table does not have"
@@ -190,12 +185,8 @@ xgb_reg,1.0,0,100,100,769051312,769051312,55.5,55.1,2068889600
             read_csv("wall_seconds,workload,fraction_requested\n1,a,1%\n2,a,1%\n3,b,1%\n").unwrap();
         let replicates: Vec<u32> = table.measurements.iter().map(|run| run.replicate).collect();
         assert_eq!(replicates, [0, 1, 0]);
-        assert_eq!(
-            table.notes,
-            [
-                "some runs have no number of bytes read; fraction_requested replaces it as the size of their data"
-            ]
-        );
+        // The forecast says which runs it has no bytes of.
+        assert_eq!(table.notes, Vec::<String>::new());
     }
 
     #[test]
