@@ -5,6 +5,7 @@ use crate::exit::Strictness;
 use crate::gate::run_report;
 use crate::report::{self, JobReport, Report};
 use crate::units::Usd;
+use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
 /// The result of a run.
@@ -62,6 +63,10 @@ impl GateOutcome {
             .iter()
             .map(|(job, error)| error.failure(job.as_deref()))
             .collect();
+        // Of a job that could not be checked the answer is not known.
+        if self.failures.iter().any(|(job, _)| job.is_some()) {
+            report.verdict = report.verdict.min(Verdict::Unknown);
+        }
         let troubles = self.failures.iter().map(|(_, error)| error.code());
         report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
         (report, one_error(self.failures))

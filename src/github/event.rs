@@ -20,6 +20,10 @@ pub enum GithubEvent {
         before: Option<String>,
         after: String,
     },
+    /// A push that leaves nothing to measure; why is a clause such as `the branch feature was deleted`.
+    NothingToMeasure {
+        why: String,
+    },
     /// A merge queue's run: `head` is the base with the change merged.
     MergeGroup {
         base: String,
@@ -50,6 +54,8 @@ pub enum EventError {
 
 #[derive(Deserialize)]
 struct RawEvent {
+    r#ref: Option<String>,
+    deleted: Option<bool>,
     pull_request: Option<PullRequestResponse>,
     before: Option<String>,
     after: Option<String>,
@@ -95,6 +101,9 @@ impl GithubEvent {
             }
             "push" => {
                 let raw = raw()?;
+                if let Some(why) = nothing_to_measure(&raw) {
+                    return Ok(Self::NothingToMeasure { why });
+                }
                 Ok(Self::Push {
                     before: raw.before.filter(|before| !is_no_commit(before)),
                     after: raw.after.ok_or_else(|| lacks("after"))?,
@@ -116,6 +125,21 @@ impl GithubEvent {
             _ => Ok(Self::Other),
         }
     }
+}
+
+/// Why a push leaves nothing to measure: it deleted a branch, or it is of a tag.
+fn nothing_to_measure(push: &RawEvent) -> Option<String> {
+    let name = push.r#ref.as_deref().unwrap_or_default();
+    if let Some(tag) = name.strip_prefix("refs/tags/") {
+        return Some(format!(
+            "the tag {tag} was pushed, and a tag changes no code"
+        ));
+    }
+    let is_gone = push.deleted == Some(true) || push.after.as_deref().is_some_and(is_no_commit);
+    is_gone.then(|| {
+        let branch = name.strip_prefix("refs/heads/").unwrap_or(name);
+        format!("the branch {branch} was deleted")
+    })
 }
 
 #[cfg(test)]

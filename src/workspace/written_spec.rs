@@ -97,13 +97,31 @@ fn find(arguments: &SpecArguments) -> Result<PathBuf, AppError> {
         .iter()
         .map(PathBuf::from)
         .find(|file| file.exists())
-        .ok_or_else(|| {
-            AppError::usage(format!(
-                "there is no spec: looked for {}",
-                DEFAULT_PLACES.join(" and ")
-            ))
-            .help("write one with `canary-gate init`, or name it with `--spec FILE`")
-        })
+        .ok_or_else(|| missing(&places(arguments)))
+}
+
+/// Whether there is a spec to read, good or bad.
+pub(crate) fn is_there(arguments: &SpecArguments) -> bool {
+    places(arguments)
+        .iter()
+        .any(|place| Path::new(place).symlink_metadata().is_ok())
+}
+
+/// Where the spec may be.
+pub(crate) fn places(arguments: &SpecArguments) -> Vec<String> {
+    match &arguments.spec {
+        Some(named) => vec![named_or_found(Some(&named.to_string_lossy()))],
+        None => DEFAULT_PLACES.map(str::to_owned).to_vec(),
+    }
+}
+
+/// The error where no place has a spec.
+pub(crate) fn missing(places: &[String]) -> AppError {
+    AppError::usage(format!(
+        "there is no spec: looked for {}",
+        places.join(" and ")
+    ))
+    .help("write one with `canary-gate init`, or name it with `--spec FILE`")
 }
 
 /// The spec's path to show, readable or not.

@@ -207,6 +207,11 @@ fn one_job_that_is_not_recorded_keeps_no_other_from_its_verdict() {
         .reported("✓ iforest within budget")
         .complained("recording: `runs.csv` holds no run of job `churn`")
         .complained("it holds runs of xgb_reg, sgd_stream");
+    let report = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .ended_with(1)
+        .json();
+    assert_eq!(report["verdict"], "unknown");
 }
 
 #[test]

@@ -31,6 +31,7 @@ use crate::gate::run_report;
 use crate::gate::{GateRequest, Purpose, Reuse};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
+use crate::github::event::GithubEvent;
 use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFork};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
@@ -40,6 +41,7 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::idle_globs;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::written_spec;
 use crate::workspace::{base_policy, changed_files};
 use checked::Checked;
 
@@ -189,6 +191,13 @@ async fn prepare(
     let (inputs, wrong) = Inputs::read(variable);
     publisher.on_inconclusive = inputs.on_inconclusive;
     let event = trigger::read_event(&publisher.environment)?;
+    if let (GithubEvent::NothingToMeasure { why }, None) = (&event, inputs.pull_request)
+        && inputs.command == ActionCommand::Run
+        && wrong.is_empty()
+    {
+        let note = format!("Nothing was measured: {why}.");
+        return Ok(Prepared::Done(Box::new(nothing_run(note))));
+    }
     let known = async {
         let github = client::client(&publisher.environment, &inputs).await?;
         let trigger = Trigger::of(&github, event, &inputs).await?;
@@ -212,6 +221,10 @@ async fn prepare(
     let spec = SpecArguments {
         spec: inputs.spec.as_ref().map(PathBuf::from),
     };
+    if !written_spec::is_there(&spec) {
+        let error = trigger.missing_spec(&github, &spec).await?;
+        return Err(error.during("reading the spec"));
+    }
     let mut project = load(&github, &publisher.environment, &spec).await?;
     project.region_flag.clone_from(&inputs.aws_region);
     publisher.about(&project);
@@ -222,9 +235,11 @@ async fn prepare(
         },
         _ => trigger.change(&github, &project).await?,
     };
-    let base_commit = trigger.base_commit(&github, &project, &spec).await?;
     let base = trigger.base(&github, &project, &spec).await?;
+    let base_commit = trigger.base_commit(&github, &project, &spec).await?;
     base_policy::apply(&mut project, base, inputs.max_spend)?;
+    let base_commit =
+        base_commit.and_then(|found| found.map_err(|why| project.policy.notes.push(why)).ok());
     publisher.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
     Ok(Prepared::Ready(Box::new(ReadyStep {
         origin: origin(&trigger, &project, &inputs, variable),
@@ -334,19 +349,20 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
 
 /// The result for a fork's pull request: nothing is run and nothing is spent.
 fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
+    let mut checked = nothing_run(trigger.how_to_run_a_fork());
+    if inputs.on_fork == OnFork::Fail {
+        checked.report.exit_code = exit::UNKNOWN;
+    }
+    checked
+}
+
+/// A result in which no job was looked at, and why.
+fn nothing_run(why: String) -> Checked {
     let strictness = Strictness {
         strict: false,
         on_inconclusive: OnInconclusive::Fail,
     };
-    let mut report = whole_report::report(
-        Vec::new(),
-        vec![trigger.how_to_run_a_fork()],
-        strictness,
-        jiff::Timestamp::now(),
-    );
-    if inputs.on_fork == OnFork::Fail {
-        report.exit_code = exit::UNKNOWN;
-    }
+    let report = whole_report::report(Vec::new(), vec![why], strictness, jiff::Timestamp::now());
     Checked::without_canaries(report, None)
 }
 

@@ -299,9 +299,7 @@ impl Publisher {
             let spent = spent.exact();
             format!("Canaries have cost {spent} until then.")
         }));
-        if error.is_transient() {
-            report.verdict = Verdict::Unknown;
-        }
+        report.verdict = Verdict::Unknown;
         report.exit_code = exit::code_of_run([], [error.code()], strictness);
         report.policy.clone_from(&self.policy);
         Checked {

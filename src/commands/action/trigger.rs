@@ -1,5 +1,7 @@
 //! What started the check: a pull request, a push, a merge queue, or a branch as it is.
 
+use std::path::Path;
+
 use crate::change::Change;
 use crate::cli::SpecArguments;
 use crate::console::{AppError, files};
@@ -15,6 +17,7 @@ use crate::units::Bytes;
 use crate::workspace::base_commit::{BaseCommit, Listed};
 use crate::workspace::base_policy::{self, Base, BaseFile};
 use crate::workspace::project::Project;
+use crate::workspace::written_spec;
 
 /// What started the check.
 pub(super) enum Trigger {
@@ -92,7 +95,12 @@ impl Trigger {
             (GithubEvent::MergeGroup { base, head, branch }, None) => {
                 Ok(Self::MergeGroup { base, head, branch })
             }
-            (GithubEvent::Dispatch | GithubEvent::Schedule, None) => Ok(Self::Branch),
+            (
+                GithubEvent::Dispatch
+                | GithubEvent::Schedule
+                | GithubEvent::NothingToMeasure { .. },
+                None,
+            ) => Ok(Self::Branch),
             (GithubEvent::Other, None) => Err(AppError::usage(
                 "this event names no change, and it is not known whose code would be run",
             )
@@ -172,6 +180,37 @@ impl Trigger {
         .during("looking at what is checked out"))
     }
 
+    /// Why the workspace has no spec: nothing is checked out, or the pull request deletes it.
+    pub(super) async fn missing_spec(
+        &self,
+        github: &Github,
+        spec: &SpecArguments,
+    ) -> Result<AppError, AppError> {
+        if !Path::new(".git").exists() {
+            return Ok(AppError::usage(
+                "nothing is checked out: the workspace has neither a spec nor `.git`",
+            )
+            .help("run actions/checkout in a step before this one"));
+        }
+        let places = written_spec::places(spec);
+        if let Self::PullRequest { pull_request, .. } = self {
+            let base = &pull_request.base;
+            for place in &places {
+                let Ok(Some(_)) = github.file_at(place, &base.sha, MAX_SPEC_BYTES).await else {
+                    continue;
+                };
+                return Ok(AppError::usage(format!(
+                    "this pull request deletes the spec {place}, which {} has",
+                    base.branch
+                ))
+                .help(
+                    "restore it; to end the use of the gate, remove its step from the workflow too",
+                ));
+            }
+        }
+        Ok(written_spec::missing(&places))
+    }
+
     /// What changed. For a pull request the checked-out commit counts, whatever was pushed meanwhile.
     pub(super) async fn change(
         &self,
@@ -216,6 +255,10 @@ impl Trigger {
     }
 
     /// The base that policy comes from; `None` if the checkout's own policy counts.
+    ///
+    /// # Errors
+    ///
+    /// The base's commit is gone: the change is not judged by its own limits then.
     pub(super) async fn base(
         &self,
         github: &Github,
@@ -233,18 +276,20 @@ impl Trigger {
         Ok(Some(Base {
             name: name.to_owned(),
             sha: Some(sha.clone()),
-            files: base_files(github, project, spec, sha).await?,
+            files: base_files(github, project, spec, sha)
+                .await
+                .map_err(|error| if_gone(error, name, sha))?,
         }))
     }
 
-    /// The commit to compare with; `None` for a push and a branch. Unlike [`Trigger::base`] it is where the change left the
-    /// base, not the base's tip.
+    /// The commit to compare with, or why there is none any more; `None` for a push and a branch. Unlike [`Trigger::base`] it is
+    /// where the change left the base, not the base's tip.
     pub(super) async fn base_commit(
         &self,
         github: &Github,
         project: &Project,
         spec: &SpecArguments,
-    ) -> Result<Option<BaseCommit>, AppError> {
+    ) -> Result<Option<Result<BaseCommit, String>>, AppError> {
         let (name, sha) = match self {
             Self::PullRequest { pull_request, .. } => (
                 pull_request.base.branch.as_str(),
@@ -253,18 +298,34 @@ impl Trigger {
             Self::MergeGroup { base, branch, .. } => (branch.as_str(), base.clone()),
             Self::Push { .. } | Self::Branch => return Ok(None),
         };
-        let files = base_files(github, project, spec, &sha).await?;
+        let files = match base_files(github, project, spec, &sha).await {
+            Ok(files) => files,
+            Err(GithubError::NotFound { .. }) => {
+                return Ok(Some(Err(format!(
+                    "The change is compared with nothing: the commit {sha:.7} that it left {name} from is gone."
+                ))));
+            }
+            Err(error) => return Err(error.into()),
+        };
         let tree = match github.tree(&sha).await {
             Ok(tree) => Ok(tree.files.into_iter().map(Listed::from).collect::<Vec<_>>()),
             Err(error @ GithubError::TooLarge { .. }) => Err(error.to_string()),
             Err(error) => return Err(error.into()),
         };
-        Ok(Some(BaseCommit::of(
-            name,
-            sha,
-            files,
-            tree.as_deref().map_err(String::as_str),
-        )))
+        let tree = tree.as_deref().map_err(String::as_str);
+        Ok(Some(Ok(BaseCommit::of(name, sha, files, tree))))
+    }
+}
+
+/// Says of a base commit that GitHub does not have that it is gone; its head could be read.
+fn if_gone(error: GithubError, base: &str, sha: &str) -> AppError {
+    match error {
+        GithubError::NotFound { .. } => AppError::failed(format!(
+            "the base commit {sha:.7} of {base} is gone, so there are no limits to judge by"
+        ))
+        .help("bring the pull request up to date with its base branch; a base that was pushed over by force is one reason")
+        .during("reading the base's spec"),
+        error => error.into(),
     }
 }
 
@@ -274,7 +335,7 @@ async fn base_files(
     project: &Project,
     spec: &SpecArguments,
     sha: &str,
-) -> Result<Vec<BaseFile>, AppError> {
+) -> Result<Vec<BaseFile>, GithubError> {
     let mut files = Vec::new();
     for place in base_policy::places(project, spec) {
         let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
@@ -282,7 +343,7 @@ async fn base_files(
             Err(error @ (GithubError::TooLarge { .. } | GithubError::Link { .. })) => {
                 Some(Err(error.to_string()))
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         files.push(BaseFile { place, bytes });
     }

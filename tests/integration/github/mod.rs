@@ -113,6 +113,11 @@ impl FakeGithub {
         self.state().commit(parents, files)
     }
 
+    /// Removes a commit, as after a push by force.
+    pub(crate) fn forget_commit(&self, commit: &str) {
+        self.state().commits.remove(commit);
+    }
+
     /// The SHA-1 of the folder (`""`: the root) of a commit.
     pub(crate) fn tree_of(&self, commit: &str, folder: &str) -> Option<String> {
         self.state().tree_at(commit, folder)
