@@ -12,8 +12,9 @@ mod publisher;
 mod step_files;
 mod tracking;
 mod trigger;
+mod workspace_owner;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::assess::whole_report;
 use crate::backend::sagemaker::Sweep;
@@ -62,6 +63,7 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
             .help(error.help())
             .caused_by(error)
     })?;
+    workspace_owner::become_owner(Path::new("."));
     if let Stage::Post(Some(main)) = stage {
         return Ok(post_step::run(&environment, &main, &variable).await);
     }

@@ -1,8 +1,12 @@
 //! Events, checkouts and bases on which there is little or nothing to measure: the step says which.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use super::workflow::{ENOUGH, Step, Workflow, files, spec};
+use crate::project::Finished;
 
 const NOBODY: &str = "0000000000000000000000000000000000000000";
 
@@ -85,4 +89,46 @@ fn a_pull_request_that_deletes_the_spec_is_told_so() {
         step.summary
     );
     assert!(step.summary.contains("main"), "{}", step.summary);
+}
+
+/// A container runs as root, and the next checkout as the runner's user, who must be able to clean the workspace.
+#[test]
+fn what_the_step_writes_belongs_to_the_owner_of_the_workspace() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can give files to another user");
+        return;
+    }
+    const RUNNER: u32 = 1001;
+    let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
+    let mut command = workflow.command();
+    let give = |path: &Path| std::os::unix::fs::chown(path, Some(RUNNER), Some(RUNNER)).unwrap();
+    everything_in(workflow.project.root())
+        .iter()
+        .for_each(|path| give(path));
+    let ran = Finished::new(&command.output().unwrap(), workflow.project.root());
+    let step = workflow.step(ran).ended_with(0);
+    workflow.post_step(&step).ended_with(0);
+    assert!(workflow.project.path(".canary-gate/report.json").exists());
+    for path in everything_in(workflow.project.root()) {
+        let owner = path.symlink_metadata().unwrap();
+        assert_eq!(
+            (owner.uid(), owner.gid()),
+            (RUNNER, RUNNER),
+            "{}",
+            path.display()
+        );
+    }
+}
+
+/// A folder, and all that is in it.
+fn everything_in(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() && !path.is_symlink() {
+            true => found.append(&mut everything_in(&path)),
+            false => found.push(path),
+        }
+    }
+    found
 }
