@@ -7,11 +7,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
-use http::{Method, Request, Response, Uri};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
-use octocrab::{Octocrab, OctocrabBuilder};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Method, Response, Url, redirect};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -35,11 +33,13 @@ const ERROR_LIMIT: usize = 64 << 10;
 /// Items per page, GitHub's maximum.
 const PER_PAGE: usize = 100;
 
+/// <https://docs.github.com/en/rest/about-the-rest-api/api-versions>
+const API_VERSION: &str = "2022-11-28";
 const JSON: &str = "application/vnd.github+json";
 const RAW: &str = "application/vnd.github.raw+json";
 
 /// The API's addresses, the repository, and the token.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
     /// `GITHUB_API_URL`, such as `https://api.github.com` or `https://ghe.example.com/api/v3`.
     pub api_url: &'a str,
@@ -55,7 +55,7 @@ pub struct Settings<'a> {
 /// A client for one repository.
 #[derive(Clone)]
 pub struct Github {
-    octocrab: Octocrab,
+    http: Client,
     authorization: HeaderValue,
     /// Everything up to the repository's own paths, with a slash at the end.
     repository_url: String,
@@ -105,8 +105,9 @@ enum FailedTry {
 }
 
 impl Github {
-    /// A client; sends nothing. It is async because its connections need the current runtime.
-    pub async fn new(settings: Settings<'_>) -> Result<Self, GithubError> {
+    /// A client; sends nothing. It goes by the proxy that the environment names, as AWS's clients do: `HTTPS_PROXY`, `ALL_PROXY`
+    /// and `NO_PROXY`, in either spelling.
+    pub fn new(settings: Settings<'_>) -> Result<Self, GithubError> {
         let wrong = |what, expected| GithubError::Settings { what, expected };
         let (origin, path) = split(settings.api_url).ok_or_else(|| {
             wrong(
@@ -129,9 +130,11 @@ impl Github {
             return Err(wrong("the input github-token", "a token of GitHub"));
         };
         authorization.set_sensitive(true);
-        let octocrab = OctocrabBuilder::new()
-            .set_connect_timeout(Some(CONNECT_TIMEOUT))
-            .set_read_timeout(Some(READ_TIMEOUT))
+        let http = Client::builder()
+            .user_agent(concat!("canary-gate/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
+            .redirect(redirect::Policy::none())
             .build()
             .map_err(|error| GithubError::NotReachable {
                 request: settings.api_url.to_owned(),
@@ -139,7 +142,7 @@ impl Github {
             })?;
         let graphql = split(settings.graphql_url).filter(|(other, _)| *other == origin);
         Ok(Self {
-            octocrab,
+            http,
             authorization,
             repository_url: format!("{origin}{path}/repos/{}/", settings.repository),
             graphql_url: graphql.map(|(origin, path)| format!("{origin}{path}")),
@@ -298,44 +301,42 @@ impl Github {
     }
 
     async fn once(&self, call: &ApiCall<'_>) -> Result<ApiResponse, FailedTry> {
-        let url = Uri::try_from(call.url.as_str());
+        let url = Url::parse(&call.url);
         let url = url.map_err(|_| {
             FailedTry::Final(call.malformed("the address of the request is not valid"))
         })?;
-        let builder = Request::builder()
-            .method(call.method.clone())
-            .uri(url)
+        let mut request = self
+            .http
+            .request(call.method.clone(), url)
             .header(ACCEPT, call.accept)
+            .header("x-github-api-version", API_VERSION)
             .header(AUTHORIZATION, self.authorization.clone());
-        let broken = |error: octocrab::Error| FailedTry::Broken(causes(&error));
-        let request = self
-            .octocrab
-            .build_request(builder, call.body)
-            .map_err(broken)?;
-        let response = self.octocrab.send(request).await.map_err(broken)?;
+        if let Some(body) = call.body {
+            request = request
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string());
+        }
+        let response = request.send().await.map_err(broken)?;
         let is_success = response.status().is_success();
         let status = response.status().as_u16();
         let limit = if is_success { call.limit } else { ERROR_LIMIT };
-        let (parts, body) = Response::into_parts(response);
-        let body = match Limited::new(body, limit).collect().await {
-            Ok(body) => body.to_bytes().to_vec(),
+        let headers = response.headers().clone();
+        let body = match body_of(response, limit).await {
+            Ok(Some(body)) => body,
             // The status of an error is enough.
-            Err(_) if !is_success => Vec::new(),
-            Err(error) if error.is::<LengthLimitError>() => {
+            _ if !is_success => Vec::new(),
+            Ok(None) => {
                 return Err(FailedTry::Final(GithubError::TooLarge {
                     request: call.name(),
                     limit,
                     unit: "bytes",
                 }));
             }
-            Err(error) => return Err(FailedTry::Broken(causes(error.as_ref()))),
+            Err(error) => return Err(broken(error)),
         };
         match is_success {
-            true => Ok(ApiResponse {
-                headers: parts.headers,
-                body,
-            }),
-            false => Err(FailedTry::Refused(refusal(status, &parts.headers, &body))),
+            true => Ok(ApiResponse { headers, body }),
+            false => Err(FailedTry::Refused(refusal(status, &headers, &body))),
         }
     }
 }
@@ -386,6 +387,23 @@ struct GraphqlAnswer<T> {
 #[derive(Deserialize)]
 struct GraphqlMessage {
     message: String,
+}
+
+fn broken(error: reqwest::Error) -> FailedTry {
+    // The request is named without its address, which is long.
+    FailedTry::Broken(causes(&error.without_url()))
+}
+
+/// The body of an answer; `None` if it is longer than `limit`.
+async fn body_of(mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(part) = response.chunk().await? {
+        if body.len() + part.len() > limit {
+            return Ok(None);
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(Some(body))
 }
 
 fn read<T: DeserializeOwned>(call: &ApiCall<'_>, body: &[u8]) -> Result<T, GithubError> {

@@ -58,7 +58,7 @@ const HOMES: [(&str, &[&str]); 18] = [
     ("handlebars", &["report/markdown.rs"]),
     ("http", &["github/client.rs"]),
     ("http_body_util", &["github/client.rs"]),
-    ("octocrab", &["github/client.rs"]),
+    ("reqwest", &["github/client.rs"]),
     ("sha1", &["github/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),

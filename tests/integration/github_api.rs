@@ -37,7 +37,7 @@ async fn with_token(fake: &FakeGithub, token: &str) -> Github {
         token: &Token::new(token),
         pace: 0.0,
     };
-    Github::new(settings).await.unwrap()
+    Github::new(settings).unwrap()
 }
 
 /// What the client says of one request to the fake.
@@ -582,24 +582,24 @@ fn wrong_settings_are_named_before_anything_is_sent() {
         token: &Token::new(TOKEN),
         pace: 0.0,
     };
-    let named = |settings: Settings| match wait_for(Github::new(settings)).unwrap_err() {
+    let named = |settings: Settings| match Github::new(settings).unwrap_err() {
         GithubError::Settings { what, .. } => what,
         error => panic!("{error}"),
     };
     let wrong = Settings {
         api_url: "api.github.com",
-        ..good.clone()
+        ..good
     };
     assert_eq!(named(wrong), "GITHUB_API_URL");
     let wrong = Settings {
         repository: "example/models/../../user",
-        ..good.clone()
+        ..good
     };
     assert_eq!(named(wrong), "GITHUB_REPOSITORY");
     let empty = Token::new("");
     let wrong = Settings {
         token: &empty,
-        ..good.clone()
+        ..good
     };
     assert_eq!(named(wrong), "the input github-token");
     // The token does not go to another host.
@@ -608,7 +608,7 @@ fn wrong_settings_are_named_before_anything_is_sent() {
         ..good
     };
     let error = wait_for(async {
-        let client = Github::new(elsewhere).await.unwrap();
+        let client = Github::new(elsewhere).unwrap();
         client
             .graphql::<Value>("{ viewer { login } }")
             .await
@@ -846,7 +846,7 @@ fn an_address_without_a_server_is_an_error_with_the_cause() {
         pace: 0.0,
     };
     let error = wait_for(async {
-        let client = Github::new(settings).await.unwrap();
+        let client = Github::new(settings).unwrap();
         client.get_json::<Value>("pulls/7").await.unwrap_err()
     });
     assert!(matches!(error, GithubError::NotReachable { .. }), "{error}");

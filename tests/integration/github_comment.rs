@@ -60,7 +60,7 @@ fn with_client<T>(github: &FakeGithub, act: impl AsyncFnOnce(Github) -> T) -> T 
             token: &Token::new(TOKEN),
             pace: 0.0,
         };
-        act(Github::new(settings).await.unwrap()).await
+        act(Github::new(settings).unwrap()).await
     })
 }
 

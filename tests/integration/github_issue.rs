@@ -56,7 +56,7 @@ fn try_to_track(
             token: &Token::new(TOKEN),
             pace: 0.0,
         };
-        let client = Github::new(settings).await.unwrap();
+        let client = Github::new(settings).unwrap();
         client.track(marker, state, check(1).order.time).await
     })
 }

@@ -42,6 +42,7 @@ mod policy;
 mod probe;
 mod probe_entry;
 mod project;
+mod proxy;
 mod published;
 mod quickstart;
 mod readme;

@@ -7,7 +7,7 @@ use crate::github::environment::Environment;
 use crate::github::inputs::Inputs;
 
 /// The client of the repository's API.
-pub(super) async fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError> {
+pub(super) fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError> {
     let Some(token) = &inputs.token else {
         return Err(AppError::usage("the input `github-token` is empty")
             .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
@@ -21,5 +21,5 @@ pub(super) async fn client(environment: &Environment, inputs: &Inputs) -> Result
         token,
         pace,
     };
-    Ok(Github::new(settings).await?)
+    Ok(Github::new(settings)?)
 }

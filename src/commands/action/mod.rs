@@ -201,7 +201,7 @@ async fn prepare(
         return Ok(Prepared::Done(Box::new(nothing_run(note))));
     }
     let known = async {
-        let github = client::client(&publisher.environment, &inputs).await?;
+        let github = client::client(&publisher.environment, &inputs)?;
         let trigger = Trigger::of(&github, event, &inputs).await?;
         Ok::<_, AppError>((github, trigger))
     };

@@ -143,7 +143,7 @@ async fn finish_comment(
         return Ok(());
     };
     let (inputs, _) = Inputs::read(variable);
-    let github = client::client(environment, &inputs).await?;
+    let github = client::client(environment, &inputs)?;
     let body = report::ended(&Ended {
         how: "ended before its time".to_owned(),
         leftovers,

@@ -6,6 +6,6 @@ mod history;
 mod parts;
 mod policy;
 mod pull_request;
-mod sagemaker;
+pub(crate) mod sagemaker;
 mod trouble;
 pub(crate) mod workflow;

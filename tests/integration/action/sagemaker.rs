@@ -11,7 +11,7 @@ use crate::project::Finished;
 use crate::sagemaker::clean_up::{signal, wait_for};
 use crate::sagemaker::{FIXED, spec, with_data};
 
-fn on_sagemaker() -> (Workflow, FakeAws) {
+pub(crate) fn on_sagemaker() -> (Workflow, FakeAws) {
     let files = |script: &str| {
         Files::new()
             .with("canary-gate.yml", spec(FIXED))
