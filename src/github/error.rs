@@ -9,6 +9,10 @@ const PERMISSIONS: &str = "    permissions:\n      contents: read\n      pull-re
 /// All permissions of a job that keeps a tracking issue.
 const PERMISSIONS_FOR_ISSUES: &str = "    permissions:\n      contents: read\n      issues: write";
 
+/// All permissions of a job that sets a commit's status beside the comment.
+const PERMISSIONS_FOR_STATUSES: &str =
+    "    permissions:\n      contents: read\n      pull-requests: write\n      statuses: write";
+
 /// A permission that a workflow grants its token.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#permissions>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +22,7 @@ pub enum Permission {
     PullRequestsWrite,
     IssuesRead,
     IssuesWrite,
+    StatusesWrite,
 }
 
 impl Permission {
@@ -29,14 +34,16 @@ impl Permission {
             Self::PullRequestsWrite => "pull-requests: write",
             Self::IssuesRead => "issues: read",
             Self::IssuesWrite => "issues: write",
+            Self::StatusesWrite => "statuses: write",
         }
     }
 
     /// The block to paste into a workflow.
     fn block(self) -> &'static str {
-        match self.is_of_issues() {
-            true => PERMISSIONS_FOR_ISSUES,
-            false => PERMISSIONS,
+        match self {
+            Self::IssuesRead | Self::IssuesWrite => PERMISSIONS_FOR_ISSUES,
+            Self::StatusesWrite => PERMISSIONS_FOR_STATUSES,
+            _ => PERMISSIONS,
         }
     }
 
@@ -51,6 +58,7 @@ impl Permission {
         match path.split('/').collect::<Vec<_>>()[..] {
             ["issues"] | ["issues", _] if is_read => Self::IssuesRead,
             ["issues"] | ["issues", _] => Self::IssuesWrite,
+            ["statuses", _] => Self::StatusesWrite,
             ["issues" | "pulls", ..] if is_read => Self::PullRequestsRead,
             ["issues" | "pulls", ..] => Self::PullRequestsWrite,
             _ => Self::ContentsRead,
@@ -176,9 +184,13 @@ impl GithubError {
                 "give the input github-token `${{ github.token }}`, which is the default; a custom token may have expired"
                     .to_owned()
             }
+            Self::Forbidden { message, .. } if message.contains("locked") => {
+                "the conversation is locked: unlock it for the comment, or set the input `comment: off`"
+                    .to_owned()
+            }
             Self::Forbidden { needed, .. } => format!(
                 "the job's token lacks `{}`; grant it, with what else the gate needs:\n\n{}\n\nOn a pull request from a fork, \
-                 and from Dependabot, the token only reads; a locked conversation and a rule of the organization refuse too.",
+                 and from Dependabot, the token only reads; a rule of the organization refuses too.",
                 needed.line(),
                 needed.block()
             ),

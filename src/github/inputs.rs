@@ -59,6 +59,8 @@ pub struct Inputs {
     pub report_from: Vec<String>,
     /// The pull request, if the event does not name one.
     pub pull_request: Option<u64>,
+    /// The name of the status to set on the pull request's head; `None`: none is set.
+    pub commit_status: Option<String>,
     pub fresh: bool,
     /// Only with [`ActionCommand::Drift`]: accept the last check as the baseline.
     pub accept: bool,
@@ -140,6 +142,14 @@ impl Inputs {
                 let number = is_number.then(|| digits.parse().ok()).flatten();
                 number.filter(|number| *number > 0)
             }),
+            commit_status: reader.parsed(
+                "commit-status",
+                "a name of at most 100 characters such as `canary-gate`",
+                |text| {
+                    let is_name = text.len() <= 100 && !text.chars().any(char::is_control);
+                    is_name.then(|| text.to_owned())
+                },
+            ),
             fresh: reader.truth("fresh").unwrap_or(false),
             accept: reader.truth("accept").unwrap_or(false),
         };

@@ -31,6 +31,7 @@ pub mod outputs;
 pub mod posting;
 pub mod pull_request;
 mod retry;
+pub mod status;
 pub mod token;
 pub mod tracking;
 pub mod tree;

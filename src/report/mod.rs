@@ -50,7 +50,9 @@ pub(crate) use json::omit_nulls;
 pub use json::{ReportError, from_json, measurement_schema, report_schema, to_json};
 pub use length::render_within;
 pub use merge::{MergeError, merge};
-pub use status::{Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, unposted};
+pub use status::{
+    Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, status_line, unposted,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,10 +5,12 @@ use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{Failure, Policy};
-use super::{footer, help, markdown};
+use super::{Failure, Policy, Report};
+use super::{escape, footer, help, markdown};
 use crate::units::Usd;
 
+/// Of the line of a status, in characters.
+const LONGEST_LINE: usize = 140;
 /// Jobs beyond this are counted.
 const JOBS_SHOWN: usize = 20;
 
@@ -151,6 +153,28 @@ pub fn unposted(failure: &Failure) -> String {
     });
     // It follows the report.
     format!("\n{}\n", text.trim_end())
+}
+
+/// What became of the check in some words, for the status of a commit: `over budget: churn, and 2 more`.
+pub fn status_line(report: &Report) -> String {
+    if let Some(failure) = report.failures.first() {
+        let job = failure.job.as_deref().unwrap_or_default();
+        return escape::for_terminal(
+            &format!("could not check {job}: {}", failure.what),
+            LONGEST_LINE,
+        );
+    }
+    let worst: Vec<&str> = (report.jobs.iter())
+        .filter(|job| job.verdict == report.verdict)
+        .map(|job| job.name.as_str())
+        .collect();
+    let phrase = words::phrase(report.verdict);
+    let line = match worst.as_slice() {
+        [] => "nothing to judge".to_owned(),
+        [one] => format!("{phrase}: {one}"),
+        [first, more @ ..] => format!("{phrase}: {first}, and {} more", more.len()),
+    };
+    escape::for_terminal(&line, LONGEST_LINE)
 }
 
 #[cfg(test)]

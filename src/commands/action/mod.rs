@@ -37,6 +37,7 @@ use crate::github::inputs::{ActionCommand, InputError, Inputs, IssuePolicy, OnFo
 use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::spec::OnInconclusive;
+use crate::verdict::Verdict;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::idle_globs;
@@ -231,6 +232,7 @@ async fn prepare(
     project.region_flag.clone_from(&inputs.aws_region);
     publisher.about(&project);
     trigger.refuse_another_commit(&github, &project).await?;
+    publisher.set_status_on(&github, &trigger, &inputs);
     let change = match inputs.command {
         ActionCommand::Drift => Change::Everything {
             why: "a check for drift looks at every job".to_owned(),
@@ -351,10 +353,17 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), A
 
 /// The result for a fork's pull request: nothing is run and nothing is spent.
 fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
-    let mut checked = nothing_run(trigger.how_to_run_a_fork());
-    if inputs.on_fork == OnFork::Fail {
-        checked.report.exit_code = exit::UNKNOWN;
+    if inputs.on_fork == OnFork::Pass {
+        return nothing_run(trigger.how_to_run_a_fork());
     }
+    let mut checked = nothing_run(trigger.how_to_run_a_fork());
+    let refused = AppError::failed(
+        "this pull request comes from a fork, whose code is not run by itself, and `on-fork: fail` asks for a failure",
+    )
+    .during("choosing whose code is run");
+    checked.report.failures = vec![refused.failure(None)];
+    checked.report.verdict = Verdict::Unknown;
+    checked.report.exit_code = exit::UNKNOWN;
     checked
 }
 

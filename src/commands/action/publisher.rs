@@ -6,11 +6,13 @@ use crate::console::{AppError, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::{GateFailure, Left};
 use crate::github::client::Github;
-use crate::github::commands::StopCommands;
+use crate::github::commands::{self, AnnotationLevel, StopCommands};
 use crate::github::comment::{Marker, MarkerState, Order};
 use crate::github::environment::Environment;
+use crate::github::error::GithubError;
 use crate::github::inputs::{CommentPolicy, Inputs};
 use crate::github::issue::IssueMarker;
+use crate::github::status::{NewStatus, StatusState};
 use crate::instance::tables;
 use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, Report, terminal};
 use crate::spec::OnInconclusive;
@@ -40,6 +42,10 @@ pub(super) struct Publisher {
     /// The spec's path from the workspace.
     spec: String,
     commenting: Option<Commenting>,
+    /// The status of the head that was read, if one is wanted.
+    status: Option<HeadStatus>,
+    /// Why the comment or the status could not be written, for an annotation: a title and a sentence.
+    unposted: Vec<(&'static str, String)>,
     /// What is printed between its two lines cannot be a workflow command.
     stop: StopCommands,
     /// The policy, for the foot of the comment.
@@ -54,6 +60,15 @@ struct Commenting {
     /// What the comment is known by: the spec, and the jobs where the step looks at some only.
     subject: String,
     order: Order,
+    /// Whether the run is of a fork's own event, whose token can only read.
+    only_reads: bool,
+}
+
+/// The status of a pull request's head.
+struct HeadStatus {
+    github: Github,
+    sha: String,
+    context: String,
 }
 
 impl Commenting {
@@ -76,6 +91,8 @@ impl Publisher {
             on_inconclusive: None,
             spec: written_spec::named_or_found(None),
             commenting: None,
+            status: None,
+            unposted: Vec::new(),
             stop,
             policy: None,
             commit: None,
@@ -99,7 +116,42 @@ impl Publisher {
             pull_request: pull_request.number,
             subject: self.subject(inputs),
             order: self.environment.order(time),
+            only_reads: trigger.is_from_fork(&self.environment.repository),
         });
+    }
+
+    /// The head of the pull request was read: its status is set from here on, if one is wanted.
+    pub(super) fn set_status_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
+        let pull_request = trigger.pull_request();
+        self.status =
+            pull_request
+                .zip(inputs.commit_status.as_ref())
+                .map(|(pull_request, context)| HeadStatus {
+                    github: github.clone(),
+                    sha: pull_request.head.sha.clone(),
+                    context: context.clone(),
+                });
+    }
+
+    /// Sets the status of the head, if one is wanted. That it cannot be set decides nothing.
+    async fn set_status(&mut self, state: StatusState, description: &str) {
+        let Some(head) = &self.status else {
+            return;
+        };
+        let url = self.environment.run_url();
+        let status = NewStatus {
+            sha: &head.sha,
+            context: &head.context,
+            state,
+            description,
+            target_url: &url,
+        };
+        if let Err(error) = head.github.set_status(&status).await {
+            let why = AppError::from(error).during("setting the commit's status");
+            say(&format!("warning: {}", why.render(false).trim_end()));
+            self.unposted
+                .push(("the commit's status could not be set", why.in_a_line()));
+        }
     }
 
     /// What a comment and an issue are known by: steps that share a spec and look at some of its jobs each have their own.
@@ -138,6 +190,8 @@ impl Publisher {
         }
         self.policy = Some(project.policy.source());
         self.leave_for_the_post_step(project, affected);
+        self.set_status(StatusState::Pending, "canaries are running")
+            .await;
         let Some(commenting) = &self.commenting else {
             return;
         };
@@ -201,11 +255,17 @@ impl Publisher {
 
     /// Publishes what was found in every place, and returns the exit code. The summary comes first, since posting may take
     /// long; the comment is posted before the check fails.
-    pub(super) async fn publish(self, checked: Result<Checked, GateFailure>) -> u8 {
+    pub(super) async fn publish(mut self, checked: Result<Checked, GateFailure>) -> u8 {
         let publication = self.publication(checked);
         step_files::write_summary(&self.environment, &publication.summary, &publication.short);
         let url = self.post(&publication).await;
         let report = &publication.checked.report;
+        let state = match publication.code {
+            0 => StatusState::Success,
+            exit::EXCEEDED | exit::AT_RISK | exit::DRIFT | exit::FAILED => StatusState::Failure,
+            _ => StatusState::Error,
+        };
+        self.set_status(state, &report::status_line(report)).await;
         let file = step_files::keep_report(report, publication.checked.project.as_ref());
         let outputs = step_files::StepOutputs {
             report,
@@ -232,6 +292,14 @@ impl Publisher {
             publication.checked.error.as_ref(),
         ) {
             say(&annotation);
+        }
+        for (title, why) in &self.unposted {
+            say(&commands::annotation(
+                AnnotationLevel::Warning,
+                None,
+                title,
+                why,
+            ));
         }
         publication.code
     }
@@ -312,7 +380,7 @@ impl Publisher {
 
     /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
-    async fn post(&self, publication: &Publication) -> Option<String> {
+    async fn post(&mut self, publication: &Publication) -> Option<String> {
         let commenting = self.commenting.as_ref()?;
         let marker = commenting.marker(MarkerState::Final);
         let posted = commenting
@@ -332,12 +400,23 @@ impl Publisher {
                 }
                 posted.url
             }
+            Err(GithubError::Forbidden { .. }) if commenting.only_reads => {
+                let why = "the token of a pull request from a fork can only read, so this report is no comment";
+                let failure = AppError::failed(why)
+                    .during("posting the comment")
+                    .failure(None);
+                let unposted = report::unposted(&failure);
+                step_files::write_summary(&self.environment, &unposted, &unposted);
+                say(&format!("note: {why}"));
+                None
+            }
             Err(error) => {
                 let error = AppError::from(error).during("posting the comment");
                 let unposted = report::unposted(&error.failure(None));
                 step_files::write_summary(&self.environment, &unposted, &unposted);
                 let why = error.in_a_line();
                 say(&format!("warning: the comment could not be posted: {why}"));
+                self.unposted.push(("the comment could not be posted", why));
                 None
             }
         }

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::github::Fault;
+
 use super::workflow::{ENOUGH, NUMBER, TOO_LITTLE, Workflow, forbid_comments, spec};
 
 fn from_a_fork() -> Workflow {
@@ -25,6 +27,15 @@ fn a_fork_is_not_run_and_the_text_says_how_a_maintainer_does() {
         step.summary
     );
     assert!(step.summary.contains("pull-request: 7"), "{}", step.summary);
+    // It cannot be given more.
+    assert!(!step.summary.contains("permissions:"), "{}", step.summary);
+    assert!(
+        step.summary
+            .contains("token of a pull request from a fork can only read"),
+        "{}",
+        step.summary
+    );
+    assert!(!step.finished.stderr.contains("::warning"));
     // Neither its files nor its spec were asked for.
     assert_eq!(workflow.github.calls("GET", "/git/trees"), 0);
     assert_eq!(workflow.github.calls("GET", "/git/blobs"), 0);
@@ -34,6 +45,14 @@ fn a_fork_is_not_run_and_the_text_says_how_a_maintainer_does() {
 fn a_fork_can_be_made_to_fail_the_check() {
     let step = from_a_fork().input("on-fork", "fail").run().ended_with(14);
     assert_eq!(step.output("exit-code"), "14");
+    assert_eq!(step.output("verdict"), "unknown");
+    let heading = step.summary.lines().next().unwrap();
+    assert!(heading.contains("comes from a fork"), "{heading}");
+    let log = &step.finished.stderr;
+    assert!(
+        log.contains("::error title=") && log.contains("on-fork: fail"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -61,6 +80,68 @@ fn a_maintainer_runs_a_fork_by_its_number() {
         workflow.comment().contains("over budget"),
         "{}",
         workflow.comment()
+    );
+}
+
+#[test]
+fn a_maintainers_run_sets_a_status_on_the_head_that_was_read() {
+    for (budget, code, state, description) in [
+        (TOO_LITTLE, 10, "failure", "over budget"),
+        (ENOUGH, 0, "success", "within budget"),
+    ] {
+        let workflow = Workflow::pull_request(&spec(budget), &spec(budget))
+            .event("workflow_dispatch", json!({"inputs": {}}))
+            .input("pull-request", "7")
+            .input("commit-status", "canary-gate");
+        workflow.run().ended_with(code);
+        let statuses = workflow.github.statuses();
+        let said: Vec<(&str, &str, &str)> = statuses
+            .iter()
+            .map(|one| (one.sha.as_str(), one.state.as_str(), one.context.as_str()))
+            .collect();
+        let head = workflow.head();
+        assert_eq!(
+            said,
+            [
+                (head, "pending", "canary-gate"),
+                (head, state, "canary-gate")
+            ]
+        );
+        assert!(
+            statuses[1].description.contains(description),
+            "{statuses:?}"
+        );
+    }
+}
+
+#[test]
+fn without_being_asked_no_status_is_set_and_none_on_a_head_that_was_not_read() {
+    let workflow = from_a_fork()
+        .event("workflow_dispatch", json!({"inputs": {}}))
+        .input("pull-request", "7");
+    workflow.run().ended_with(10);
+    assert_eq!(workflow.github.statuses(), []);
+    let workflow = workflow.input("commit-status", "canary-gate");
+    workflow.project.write(".git/HEAD", workflow.base());
+    workflow.run().ended_with(1);
+    assert_eq!(workflow.github.statuses(), []);
+}
+
+#[test]
+fn a_status_that_may_not_be_set_names_the_permission() {
+    let workflow = from_a_fork()
+        .event("workflow_dispatch", json!({"inputs": {}}))
+        .input("pull-request", "7")
+        .input("commit-status", "canary-gate");
+    workflow
+        .github
+        .fail("POST", "/statuses/")
+        .with(Fault::Forbidden("statuses=write"));
+    let step = workflow.run().ended_with(10);
+    assert!(
+        step.finished.stderr.contains("statuses: write"),
+        "{}",
+        step.finished.seen()
     );
 }
 

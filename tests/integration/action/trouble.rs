@@ -20,6 +20,27 @@ fn a_comment_that_may_not_be_written_is_in_the_summary_and_decides_nothing() {
 }
 
 #[test]
+fn a_locked_conversation_is_the_reason_that_is_said() {
+    let workflow = Workflow::pull_request(&spec(ENOUGH), &spec(ENOUGH));
+    workflow
+        .github
+        .fail("POST", "/comments")
+        .with(Fault::Locked);
+    let step = workflow.run().ended_with(0);
+    assert!(
+        step.summary.contains("conversation") && step.summary.contains("locked"),
+        "{}",
+        step.summary
+    );
+    assert!(!step.summary.contains("permissions:"), "{}", step.summary);
+    let log = &step.finished.stderr;
+    assert!(
+        log.contains("::warning title=the comment could not be posted::"),
+        "{log}"
+    );
+}
+
+#[test]
 fn an_invalid_spec_is_in_the_comment_with_its_line() {
     let workflow = Workflow::pull_request(&spec(ENOUGH), &spec("{tmie: 10m}"));
     let step = workflow.run().ended_with(2);

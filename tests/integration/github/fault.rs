@@ -12,6 +12,8 @@ pub(crate) enum Fault {
     Status(u16),
     /// 403 for a token that lacks a permission; it is `permission=level`, such as `pull_requests=write`.
     Forbidden(&'static str),
+    /// 403 as for a comment in a locked conversation.
+    Locked,
     /// 403 as for too many requests at a time, with these seconds to wait where some are given.
     SecondaryLimit(Option<u64>),
     /// 403 as for all requests of the hour used up, until so many seconds from the server's now.
@@ -48,6 +50,7 @@ impl Fault {
             Self::CarriedOutThen502 | Self::Dropped | Self::CarriedOutThenDropped => by_status(502),
             Self::Forbidden(permission) => failure(403, "Resource not accessible by integration")
                 .header("x-accepted-github-permissions", permission),
+            Self::Locked => failure(403, "Unable to create comment because issue is locked."),
             Self::SecondaryLimit(wait) => {
                 let message = "You have exceeded a secondary rate limit. Please wait a few minutes before you try \
                                again. If you reach out to GitHub Support for help, please include the request ID.";

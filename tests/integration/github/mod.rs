@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
-pub(crate) use state::{Comment, Issue, Said, User};
+pub(crate) use state::{Comment, CommitStatus, Issue, Said, User};
 
 use fault::FaultBuilder;
 use pull::Pull;
@@ -221,6 +221,11 @@ impl FakeGithub {
     /// Every request, in order.
     pub(crate) fn requests(&self) -> Vec<Said> {
         self.state().requests.clone()
+    }
+
+    /// The statuses of commits, in the order that they were set.
+    pub(crate) fn statuses(&self) -> Vec<CommitStatus> {
+        self.state().statuses.clone()
     }
 
     /// How many requests of this method there were whose path and query hold the text.

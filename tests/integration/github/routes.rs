@@ -10,7 +10,7 @@ use super::answers::{
     pull_request, stored_file, tree,
 };
 use super::files::{File, Kind, Node};
-use super::state::{Difference, Said, State, differences};
+use super::state::{CommitStatus, Difference, Said, State, differences};
 
 /// GitHub's own limits: files of a pull request, files of a comparison, letters of a comment.
 const FILES_OF_A_PULL_REQUEST: usize = 3000;
@@ -62,6 +62,7 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
             state.comments.remove(index);
             Answer::empty(204)
         }),
+        ("POST", ["statuses", sha]) => set_status(state, &place, sha, said),
         ("GET", ["issues"]) => issues::list(state, &place, said, query),
         ("POST", ["issues"]) => issues::create(state, &place, said),
         ("PATCH", ["issues", number]) => issues::update(state, &place, number, said),
@@ -77,6 +78,39 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
         ("GET", ["contents", path @ ..]) => contents(state, &place, &path.join("/"), query, said),
         _ => not_found(),
     }
+}
+
+/// A status on a commit, which must be there.
+/// <https://docs.github.com/en/rest/commits/statuses#create-a-commit-status>
+fn set_status(state: &mut State, place: &Place, sha: &str, said: &Said) -> Answer {
+    if !state.commits.contains_key(sha) {
+        return failure(422, &format!("No commit found for SHA: {sha}"));
+    }
+    let text = |name: &str| said.body[name].as_str().unwrap_or_default().to_owned();
+    let status = CommitStatus {
+        sha: sha.to_owned(),
+        state: text("state"),
+        context: text("context"),
+        description: text("description"),
+    };
+    if status.description.chars().count() > 140 {
+        return failure(422, "Validation Failed");
+    }
+    let answer = json!({
+        "url": format!("{}/statuses/{sha}", place.repository()),
+        "avatar_url": null,
+        "id": 1,
+        "node_id": "SC_1",
+        "state": status.state,
+        "description": status.description,
+        "target_url": said.body["target_url"],
+        "context": status.context,
+        "created_at": "2026-11-21T09:14:07Z",
+        "updated_at": "2026-11-21T09:14:07Z",
+        "creator": null,
+    });
+    state.statuses.push(status);
+    Answer::json(201, &answer)
 }
 
 fn not_found() -> Answer {

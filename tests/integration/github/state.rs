@@ -83,6 +83,15 @@ pub(crate) struct Issue {
     pub(crate) updated_at: String,
 }
 
+/// A status of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommitStatus {
+    pub(crate) sha: String,
+    pub(crate) state: String,
+    pub(crate) context: String,
+    pub(crate) description: String,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
     pub(super) id: String,
@@ -99,6 +108,7 @@ pub(super) struct State {
     pub(super) pulls: BTreeMap<u64, Pull>,
     pub(super) comments: Vec<Comment>,
     pub(super) issues: Vec<Issue>,
+    pub(super) statuses: Vec<CommitStatus>,
     pub(super) viewer: User,
     pub(super) faults: Vec<Rule>,
     pub(super) requests: Vec<Said>,
@@ -115,6 +125,7 @@ impl State {
             pulls: BTreeMap::new(),
             comments: Vec::new(),
             issues: Vec::new(),
+            statuses: Vec::new(),
             viewer: User::actions(),
             faults: Vec::new(),
             requests: Vec::new(),
