@@ -2,12 +2,14 @@
 
 mod key;
 mod objects;
+mod settings;
 
 pub use key::{
     CodeFile, Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine,
     without_probe,
 };
 pub use objects::{Objects, ObjectsBuilder, TooManyObjects};
+pub use settings::{environment, hyperparameters};
 
 use std::fmt;
 
@@ -15,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceConfiguration;
-use crate::spec::Work;
+use crate::spec::{FullShare, ScriptShare, SharePlace, Work};
 use crate::units::{Bytes, Fraction, Seconds};
 
 /// One object of a channel: a file, or an S3 key.
@@ -106,6 +108,47 @@ impl fmt::Display for WorkLevel {
     }
 }
 
+/// The share of the data that a run's script is handed, to draw it itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandedShare {
+    pub place: SharePlace,
+    /// `0.01`, or a number of examples; `None`: nothing is handed over.
+    pub value: Option<String>,
+}
+
+impl HandedShare {
+    /// For a canary of so many parts of [`crate::spec::FullShare::parts`].
+    pub fn of_canary(share: &ScriptShare, parts: u64) -> Self {
+        let value = match share.full {
+            FullShare::Examples(_) => parts.to_string(),
+            FullShare::One | FullShare::Omitted => {
+                #[expect(clippy::cast_precision_loss, reason = "both are at most a million")]
+                let part = parts as f64 / share.full.parts() as f64;
+                part.to_string()
+            }
+        };
+        Self {
+            place: share.place.clone(),
+            value: Some(value),
+        }
+    }
+
+    pub fn of_full_run(share: &ScriptShare) -> Self {
+        Self {
+            place: share.place.clone(),
+            value: share.full.text(),
+        }
+    }
+}
+
+impl fmt::Display for HandedShare {
+    /// `data_fraction 0.01`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.value.as_deref().unwrap_or("not set");
+        write!(f, "{} {value}", self.place.name())
+    }
+}
+
 /// A request for one canary run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryRun {
@@ -113,13 +156,16 @@ pub struct CanaryRun {
     pub instance: InstanceConfiguration,
     /// The share of the data asked for, as the design lists it.
     pub fraction: Fraction,
+    /// Absent unless the script draws its own share.
+    pub share: Option<HandedShare>,
     /// Absent if the spec has no `work`.
     pub work: Option<WorkLevel>,
     /// From 0.
     pub replicate: u32,
     /// The data of every channel, sampled or whole, in the order of the spec.
     pub channels: Vec<ChannelData>,
-    /// Sampled and total objects of the smallest sampled channel.
+    /// Sampled and total objects of the smallest sampled channel; where the script draws its share, parts of it
+    /// ([`crate::spec::FullShare::parts`]).
     pub objects: u64,
     pub objects_total: u64,
     /// Bytes of the sampled channels in this run, and in the full run.

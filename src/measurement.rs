@@ -47,6 +47,9 @@ pub struct Measurement {
     pub bytes: Option<Bytes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_total: Option<Bytes>,
+    /// Whether the script drew its own share, which `fraction` is then exactly.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drawn_by_script: bool,
     /// The work level of this run; absent if the spec has no `work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<f64>,
@@ -143,6 +146,7 @@ impl Measurement {
             objects_total: None,
             bytes: None,
             bytes_total: None,
+            drawn_by_script: false,
             work: None,
             work_total: None,
             replicate: 0,
@@ -166,12 +170,15 @@ impl Measurement {
 
     /// A run with no figures yet, only its request.
     pub fn of_run(run: &CanaryRun, backend: BackendKind, outcome: Outcome) -> Self {
+        // Nobody lists what a script draws itself.
+        let is_listed = run.share.is_none();
         Self {
             backend: Some(backend),
-            objects: Some(run.objects),
-            objects_total: Some(run.objects_total),
-            bytes: Some(run.bytes),
-            bytes_total: Some(run.bytes_total),
+            objects: is_listed.then_some(run.objects),
+            objects_total: is_listed.then_some(run.objects_total),
+            bytes: is_listed.then_some(run.bytes),
+            bytes_total: is_listed.then_some(run.bytes_total),
+            drawn_by_script: !is_listed,
             work: run.work.as_ref().map(|work| work.level),
             work_total: run.work.as_ref().map(|work| work.full),
             replicate: run.replicate,

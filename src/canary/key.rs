@@ -2,9 +2,9 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, tags and KMS keys; `work`; `canary.seed` and `canary.probe` |
+//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
 //! | data | channel by channel the digest of its listing, see below |
-//! | canary | both of them, the instance configuration, the objects drawn, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
+//! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!
 //! | data | digest of a channel |
 //! |---|---|
@@ -25,7 +25,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
-use crate::spec::{Distribution, InputMode, Job, ProbePolicy};
+use crate::spec::{Distribution, InputMode, Job, ProbePolicy, SharePlace};
 
 /// How many hex digits of a canary key a training job's name holds.
 const SHORT: usize = 16;
@@ -105,6 +105,14 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
             hash.list(work.canary.iter().map(|level| level.to_bits().to_string()));
         }
     }
+    if let Some(share) = &job.share {
+        hash.text(Some(match share.place {
+            SharePlace::Hyperparameter(_) => "share as a hyperparameter",
+            SharePlace::Environment(_) => "share as a variable",
+        }));
+        hash.text(Some(share.place.name()));
+        hash.text(share.full.text().as_deref());
+    }
     hash.number(job.canary.seed);
     match &job.canary.probe {
         ProbePolicy::Off => hash.text(None),
@@ -127,6 +135,10 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
         if channel.sampled {
             hash.list(channel.objects.iter().map(|object| object.key));
         }
+    }
+    // The objects drawn say the share where there are any.
+    if let Some(share) = &run.share {
+        hash.text(share.value.as_deref());
     }
     hash.number(run.work.as_ref().map_or(0, |work| work.level.to_bits()));
     hash.number(u64::from(run.replicate));
@@ -371,6 +383,7 @@ jobs:
             job: "churn".to_owned(),
             instance: "ml.m5.xlarge".parse().unwrap(),
             fraction: Fraction(0.1),
+            share: None,
             work: None,
             replicate: 0,
             channels: vec![

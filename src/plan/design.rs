@@ -1,7 +1,7 @@
 //! What a design may run: every canary of the fixed design, the sizes of the adaptive one. A run of the adaptive design is
 //! drawn when it is chosen.
 
-use crate::canary::{CanaryRun, ChannelData, Dataset, WorkLevel};
+use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
@@ -20,13 +20,20 @@ pub(super) fn runs(
     dataset: &Dataset,
     notes: &mut Vec<String>,
 ) -> Result<PlannedRuns, PlanError> {
-    let total = sampled_objects(job, dataset)?;
+    let total = match &job.share {
+        Some(share) => usize::try_from(share.full.parts()).unwrap_or(usize::MAX),
+        None => sampled_objects(job, dataset)?,
+    };
+    let noun = match &job.share {
+        Some(_) => "example",
+        None => "object",
+    };
     match &job.canary.design {
         Design::Fixed {
             fractions,
             replicates,
         } => {
-            let sizes = sizes(fractions, total, notes);
+            let sizes = sizes(fractions, (total, noun), notes);
             let levels = levels(job);
             let runs = sizes.len() * levels.len() * *replicates as usize;
             check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)?;
@@ -39,7 +46,7 @@ pub(super) fn runs(
             )))
         }
         Design::Adaptive { fractions } => {
-            let sizes = ladder(sizes(fractions, total, notes), total);
+            let sizes = ladder(sizes(fractions, (total, noun), notes), total);
             // A size may be run again, so too few of them are no lack of runs.
             check_enough(sizes.len(), sizes.len(), true)?;
             let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
@@ -145,12 +152,16 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     }
 }
 
-/// Drops fractions that would draw as many objects as a smaller one.
-fn sizes(fractions: &[Fraction], total: usize, notes: &mut Vec<String>) -> Vec<DrawSize> {
+/// Drops fractions that would draw as many {noun}s as a smaller one.
+fn sizes(
+    fractions: &[Fraction],
+    (total, noun): (usize, &str),
+    notes: &mut Vec<String>,
+) -> Vec<DrawSize> {
     let sizes = sampling::sizes(fractions, total);
     if total < SOME_OBJECTS {
         notes.push(format!(
-            "The data has only {total} objects, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",
+            "The data has only {total} {noun}s, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",
             Fraction(share(sizes[0].objects, total)),
         ));
     }
@@ -180,12 +191,17 @@ fn draw(
     work: Option<WorkLevel>,
     replicate: u32,
 ) -> CanaryRun {
-    let total = dataset.objects_total().unwrap_or(0);
+    let total = total_of(job, dataset);
     let channels = sampling::draw(dataset, size.objects, total, job.canary.seed, replicate);
     CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),
-        fraction: size.fraction,
+        fraction: match &job.share {
+            // The script draws exactly what it is handed.
+            Some(_) => Fraction(share(size.objects, total)),
+            None => size.fraction,
+        },
+        share: (job.share.as_ref()).map(|share| HandedShare::of_canary(share, size.objects as u64)),
         work,
         replicate,
         bytes: channels
@@ -199,6 +215,13 @@ fn draw(
         bytes_total: dataset.bytes_total(),
         max_runtime: Some(job.canary.max_runtime),
     }
+}
+
+/// The objects of the smallest sampled channel, or the parts of a share that the script draws.
+pub(super) fn total_of(job: &Job, dataset: &Dataset) -> usize {
+    let parts = job.share.as_ref().map(|share| share.full.parts());
+    let parts = parts.and_then(|parts| usize::try_from(parts).ok());
+    parts.or_else(|| dataset.objects_total()).unwrap_or(0)
 }
 
 fn share(objects: usize, total: usize) -> f64 {

@@ -21,7 +21,7 @@ use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 pub use share::{Share, fewest};
 
-use crate::canary::{CanaryRun, Dataset, WorkLevel};
+use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::forecast::FEWEST_RUNS;
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
@@ -284,11 +284,12 @@ fn worst_of_ladder(job: &Job, sizes: &[LadderSize], offer: &Offer, limit: Usd) -
 
 /// The full run as one run: every object of every channel.
 pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
-    let total = dataset.objects_total().unwrap_or(0) as u64;
+    let total = design::total_of(job, dataset) as u64;
     CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),
         fraction: Fraction(1.0),
+        share: job.share.as_ref().map(HandedShare::of_full_run),
         work: job.work.as_ref().map(WorkLevel::of_full_run),
         replicate: 0,
         channels: dataset.channels.clone(),

@@ -24,6 +24,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
         },
         instance: InstanceConfiguration::one(InstanceType::local()),
         alternatives: Vec::new(),
+        share: None,
         work: None,
         canary: CanaryPolicy {
             design: Design::Fixed {

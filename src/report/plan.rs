@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::escape::for_terminal;
 use super::plan_totals::ExpectedSpend;
-use crate::canary::{CanaryRun, Dataset, WorkLevel};
+use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
 use crate::plan::{LadderSize, Plan, PlannedAlternative, PlannedRuns};
@@ -33,6 +33,12 @@ impl fmt::Display for PlannedJob<'_> {
         writeln!(f, "{}", self.heading())?;
         let total = self.dataset.objects_total().unwrap_or(0);
         for size in sizes(&self.plan.runs) {
+            if let Some(share) = &self.affected.job.share {
+                let handed = HandedShare::of_canary(share, size.objects).to_string();
+                let (fraction, runs) = (size.fraction.to_string(), size.runs);
+                writeln!(f, "  {fraction:>5}  {}{runs}", printable(&handed))?;
+                continue;
+            }
             let bytes = match self.knows_bytes {
                 true => format!(", about {}", size.bytes),
                 false => String::new(),
@@ -106,6 +112,10 @@ impl PlannedJob<'_> {
         let work = self.affected.job.work.as_ref();
         let work = work.map(WorkLevel::of_full_run);
         let total = self.dataset.bytes_total();
+        if let Some(share) = &self.affected.job.share {
+            let handed = HandedShare::of_full_run(share).to_string();
+            return Some(format!("{}{}", printable(&handed), level(work.as_ref())));
+        }
         self.knows_bytes
             .then(|| format!("{total}{}", level(work.as_ref())))
     }

@@ -191,6 +191,7 @@ fn canary(
         objects_total: Some(100),
         bytes: Some(Bytes::from_f64(share * FULL_DATA)),
         bytes_total: Some(Bytes::from_f64(FULL_DATA)),
+        drawn_by_script: false,
         work: None,
         work_total: None,
         replicate: 0,

@@ -139,6 +139,8 @@ pub struct Job {
     /// What the team will train on; the budget is judged on it.
     pub instance: InstanceConfiguration,
     pub alternatives: Vec<InstanceConfiguration>,
+    /// The script draws its own share of the data; no channel is sampled then.
+    pub share: Option<ScriptShare>,
     pub work: Option<Work>,
     pub canary: CanaryPolicy,
     pub budget: Budget,
@@ -173,6 +175,69 @@ pub struct Channel {
     pub sample: bool,
     /// The instance groups that get it; empty: all.
     pub groups: Vec<String>,
+}
+
+/// Who draws the share of the data that a canary holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::spec) enum SampledBy {
+    /// Objects of channels.
+    Gate,
+    /// By the share that it is handed.
+    Script,
+}
+
+/// The script is handed its share of the data, and draws it itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptShare {
+    pub place: SharePlace,
+    pub full: FullShare,
+}
+
+/// Where a script is handed its share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SharePlace {
+    /// Of this name; it need not be one of `training.hyperparameters`.
+    Hyperparameter(String),
+    /// The variable of this name.
+    Environment(String),
+}
+
+impl SharePlace {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Hyperparameter(name) | Self::Environment(name) => name,
+        }
+    }
+}
+
+/// What the full run is handed as its share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FullShare {
+    /// `1.0`; canaries get a part of it, such as `0.01`.
+    One,
+    /// Nothing; canaries as with [`FullShare::One`].
+    Omitted,
+    /// The number of all examples; canaries get a smaller one.
+    Examples(u64),
+}
+
+impl FullShare {
+    /// The parts of which a canary draws some: examples, or millionths.
+    pub fn parts(self) -> u64 {
+        match self {
+            Self::One | Self::Omitted => 1_000_000,
+            Self::Examples(examples) => examples,
+        }
+    }
+
+    /// What the full run is handed; `None`: nothing.
+    pub fn text(self) -> Option<String> {
+        match self {
+            Self::One => Some("1.0".to_owned()),
+            Self::Omitted => None,
+            Self::Examples(examples) => Some(examples.to_string()),
+        }
+    }
 }
 
 /// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.

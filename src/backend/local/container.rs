@@ -4,13 +4,11 @@
 //! Source: the SageMaker developer guide, "How Amazon SageMaker AI provides training information", and the training
 //! toolkit (sagemaker-training), whose variables scripts in AWS's framework images rely on.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::canary::WorkLevel;
 use crate::instance::Capacity;
 use crate::spec::{Distribution, InputMode, Job, Training};
 
@@ -23,8 +21,10 @@ const LOG_LEVEL: &str = "20";
 #[derive(Debug, Clone)]
 pub(super) struct Container<'a> {
     pub(super) job: &'a Job,
-    /// What a hyperparameter of the job is in this run.
-    pub(super) work: Option<&'a WorkLevel>,
+    /// Name and value, with this run's share and work level.
+    pub(super) hyperparameters: &'a [(String, String)],
+    /// The spec's variables, with this run's share.
+    pub(super) environment: &'a [(String, String)],
     /// Unique to this run; the training job's name on SageMaker.
     pub(super) run_name: &'a str,
     /// All hosts of the run, sorted as strings, as SageMaker does: algo-10 before algo-2.
@@ -74,16 +74,9 @@ impl Container<'_> {
         ]
     }
 
-    /// Name and value of every hyperparameter, in the order of the spec; that of the work has this run's level.
-    fn own_hyperparameters(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
-        let own = self.training().hyperparameters.iter();
-        own.map(|(name, value)| match self.work {
-            // A text that says the level already stays as it was written.
-            Some(work) if work.hyperparameter == *name && value.parse() != Ok(work.level) => {
-                (name.as_str(), Cow::Owned(work.text()))
-            }
-            _ => (name.as_str(), Cow::Borrowed(value.as_str())),
-        })
+    fn own_hyperparameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.hyperparameters.iter();
+        own.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// All values as text, as SageMaker hands them over.
@@ -145,12 +138,12 @@ impl Container<'_> {
             .into_iter()
             .flat_map(|(name, value)| {
                 let dashes = if name.chars().count() == 1 { "-" } else { "--" };
-                [format!("{dashes}{name}"), value.into_owned()]
+                [format!("{dashes}{name}"), value.to_owned()]
             })
             .collect()
     }
 
-    fn script_hyperparameters(&self) -> BTreeMap<&str, Cow<'_, str>> {
+    fn script_hyperparameters(&self) -> BTreeMap<&str, &str> {
         self.own_hyperparameters()
             .filter(|(name, _)| !name.starts_with("sagemaker_"))
             .collect()
@@ -197,7 +190,7 @@ impl Container<'_> {
         let hyperparameters: BTreeMap<&str, Value> = self
             .script_hyperparameters()
             .into_iter()
-            .map(|(name, value)| (name, decoded(&value)))
+            .map(|(name, value)| (name, decoded(value)))
             .collect();
         let hosts: BTreeSet<&String> = self.hosts.iter().collect();
         let rank = hosts
@@ -267,7 +260,7 @@ impl Container<'_> {
             insert_both(&mut variables, "SM_CHANNEL_", channel, folder);
         }
         for (name, value) in self.script_hyperparameters() {
-            insert_both(&mut variables, "SM_HP_", name, &value);
+            insert_both(&mut variables, "SM_HP_", name, value);
         }
         let environment = json!({
             "additional_framework_parameters": {},
@@ -320,6 +313,7 @@ fn decoded(value: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canary::{self, WorkLevel};
     use crate::units::Bytes;
 
     fn spec(training: &str) -> Job {
@@ -344,10 +338,12 @@ mod tests {
         look: impl FnOnce(&Container<'_>) -> T,
     ) -> T {
         let job = spec(training);
+        let hyperparameters = canary::hyperparameters(&job.training, None, work);
         let hosts = ["algo-1".to_owned(), "algo-2".to_owned()];
         look(&Container {
             job: &job,
-            work,
+            hyperparameters: &hyperparameters,
+            environment: &job.training.environment,
             run_name: "digits-1",
             hosts: &hosts,
             host: "algo-2",

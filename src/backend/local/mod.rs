@@ -27,7 +27,7 @@ use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, Cancellation, ListedData,
     Planned, Ready, Session, Watcher, files, source,
 };
-use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
+use crate::canary::{self, CanaryRun, ChannelData, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::measurement::{Measurement, Outcome, Phases, Usage, steps};
 use crate::probe::{self, OptMl, ProbeReport};
@@ -144,7 +144,7 @@ impl LocalBackend {
         for (name, value) in container.variables() {
             set(name.into(), value.into());
         }
-        for (name, value) in &container.job.training.environment {
+        for (name, value) in container.environment {
             set(name.into(), value.into());
         }
         variables
@@ -177,6 +177,9 @@ impl LocalBackend {
         let run_name = run_name(run);
         let hosts = host_names(run.instance.total_count());
         let shards = shards(job, run, &hosts);
+        let (training, share) = (&job.training, run.share.as_ref());
+        let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
+        let environment = canary::environment(training, share);
         let mut commands = Vec::new();
         let mut sandboxes = Vec::new();
         let mut placing = Seconds(0.0);
@@ -195,7 +198,8 @@ impl LocalBackend {
         {
             let container = Container {
                 job,
-                work: run.work.as_ref(),
+                hyperparameters: &hyperparameters,
+                environment: &environment,
                 run_name: &run_name,
                 hosts: &hosts,
                 host,

@@ -56,6 +56,7 @@ fn run(
         objects_total: 10,
         bytes: Bytes(1),
         bytes_total: Bytes(10),
+        share: None,
         work: None,
         max_runtime,
     };

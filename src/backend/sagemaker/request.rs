@@ -14,7 +14,7 @@ use aws_sdk_sagemaker::types;
 use super::metrics::probe::ContainerCommand;
 use super::name::JobName;
 use crate::backend::BackendError;
-use crate::canary::CanaryRun;
+use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::spec::Job;
 use crate::units::{Bytes, Seconds};
@@ -160,23 +160,16 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
         .build())
 }
 
-/// The job's hyperparameters, the work level's value among them, and what starts a script.
+/// The job's hyperparameters with this run's share and work level, and what starts a script.
 ///
 /// The spec's values go as they are written: they are what `DescribeTrainingJob` shows of the full run. Images with
 /// SageMaker's training toolkit decode each as JSON where it is JSON and else take the text, so `gbtree` and `"gbtree"`,
 /// which the Python SDK sends in script mode, mean the same there; built-in algorithms and plain images take the text.
 /// A value that must stay text though it reads as JSON is written as the SDK would send it: `'"1.10"'`.
 fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
-    let mut all: BTreeMap<String, String> = launch
-        .job
-        .training
-        .hyperparameters
-        .iter()
-        .cloned()
-        .collect();
-    if let Some(work) = &launch.run.work {
-        all.insert(work.hyperparameter.clone(), work.text());
-    }
+    let (training, run) = (&launch.job.training, launch.run);
+    let handed = canary::hyperparameters(training, run.share.as_ref(), run.work.as_ref());
+    let mut all: BTreeMap<String, String> = handed.into_iter().collect();
     let Some(script) = launch.script else {
         return all;
     };
@@ -200,15 +193,9 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
 }
 
 fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendError> {
-    let own = launch.environment.iter();
-    let all: BTreeMap<String, String> = launch
-        .job
-        .training
-        .environment
-        .iter()
-        .chain(own)
-        .cloned()
-        .collect();
+    let of_job = canary::environment(&launch.job.training, launch.run.share.as_ref());
+    let own = launch.environment.iter().cloned();
+    let all: BTreeMap<String, String> = of_job.into_iter().chain(own).collect();
     if all.len() > ENVIRONMENT {
         return Err(BackendError::new(
             format!(

@@ -16,7 +16,8 @@ mapping! {
         optional content_type: Text,
         /// The way in which objects are divided among several machines. Default: FullyReplicated.
         optional distribution: Choice<Distribution>,
-        /// Whether canaries take a sample of the channel; if not, every canary reads all of it. Default: true.
+        /// Whether canaries take a sample of the channel; if not, every canary reads all of it, as where the job has `share`.
+        /// Default: true.
         optional sample: bool,
         /// The instance groups that get the channel. Default: all.
         optional groups: List<Text>,

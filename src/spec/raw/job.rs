@@ -20,6 +20,9 @@ mapping! {
         required instance: Instance,
         /// Other configurations to compare. They never change the exit code.
         optional alternatives: List<Instance>,
+        /// The place in which the script is handed its share of the data, which it draws itself: for a database, a hub, a file
+        /// system, a generator, or an option of the script. No channel is sampled then.
+        optional share: RawShare,
         /// The hyperparameter that canaries set lower, so that they do less work per datum.
         optional work: RawWork,
         /// The rules of the canary runs: how many there are, and what they may cost.
@@ -73,6 +76,19 @@ mapping! {
         required groups: Map<Machines>,
         /// The script that starts all groups, if it is not the job's `entry_point`.
         optional entry_point: Text,
+    }
+}
+
+mapping! {
+    /// The place in which a script is handed its share of the data, `0.01` or a number of examples. Give one of the two.
+    pub(in crate::spec) struct RawShare {
+        /// The name of the hyperparameter, for instance `data_fraction` or `max_train_samples`.
+        optional hyperparameter: Text,
+        /// The name of the environment variable, for instance `DATA_FRACTION`.
+        optional environment: Text,
+        /// The value in the full run: `1.0` for a share, a whole number for a count of examples, `omit` where the full run is
+        /// handed nothing. Default: 1.0.
+        optional full: AnyText,
     }
 }
 

@@ -11,7 +11,9 @@ mod scalar;
 
 pub(super) use budget::{RawBudget, RawDrift, RawLine, RawOverride};
 pub(super) use channel::RawChannel;
-pub(super) use job::{Canary, DesignKind, Groups, Instance, Machines, Probe, RawJob, RawWork};
+pub(super) use job::{
+    Canary, DesignKind, Groups, Instance, Machines, Probe, RawJob, RawShare, RawWork,
+};
 pub(super) use reader::{
     Either, Entries, FromNode, List, Map, MappingKeys, Need, described, description, mapping, need,
 };

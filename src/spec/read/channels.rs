@@ -7,7 +7,7 @@ use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::rules::DataRule;
-use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect};
+use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect, SampledBy};
 
 impl SpecReader<'_> {
     pub(in crate::spec) fn channels(
@@ -15,19 +15,23 @@ impl SpecReader<'_> {
         channels: Located<raw::Map<raw::RawChannel>>,
         instances: Option<&Instances>,
         in_vpc: bool,
+        sampling: SampledBy,
     ) -> Vec<Channel> {
         let at = channels.at;
         let count = channels.value.names.len();
-        if count < *limits::CHANNELS.start() {
+        if sampling == SampledBy::Gate && count < *limits::CHANNELS.start() {
             self.findings.wrong(&at, "there is no channel to train on");
         }
         self.at_most_many(&at, "channels", count, *limits::CHANNELS.end());
         self.check_groups(&channels.value, &at, instances);
         let entries = channels.value.entries.into_iter();
         let channels: Vec<Channel> = entries
-            .filter_map(|entry| self.channel(entry.name, entry.value.value, in_vpc))
+            .filter_map(|entry| self.channel(entry.name, entry.value.value, in_vpc, sampling))
             .collect();
-        if !channels.is_empty() && channels.iter().all(|channel| !channel.sample) {
+        if sampling == SampledBy::Gate
+            && !channels.is_empty()
+            && channels.iter().all(|channel| !channel.sample)
+        {
             let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
             let help = if channels.iter().all(in_file_system) {
                 "put the data that grows into S3: a canary takes its share from there"
@@ -45,6 +49,7 @@ impl SpecReader<'_> {
         name: Located<String>,
         raw: raw::RawChannel,
         in_vpc: bool,
+        sampling: SampledBy,
     ) -> Option<Channel> {
         if !limits::is_channel_name(&name.value) {
             self.findings.wrong(
@@ -119,7 +124,10 @@ impl SpecReader<'_> {
             distribution: raw
                 .distribution
                 .map_or(Distribution::FullyReplicated, |choice| choice.value.0),
-            sample: raw.sample.is_none_or(|sample| sample.value),
+            sample: match raw.sample {
+                Some(written) => written.value,
+                None => sampling == SampledBy::Gate,
+            },
             groups: groups.into_iter().map(|group| group.value.0).collect(),
         })
     }

@@ -11,6 +11,7 @@ pub(super) mod limits;
 mod overrides;
 mod paths;
 mod reader;
+mod share;
 mod work;
 
 pub(super) use reader::{Instances, SpecReader};
@@ -25,7 +26,7 @@ use super::problems::{At, Findings, Located, Problem, quoted};
 use super::raw::{self, FromNode};
 use super::rules::Rules;
 use super::yaml;
-use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, Spec};
+use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, SampledBy, Spec};
 use crate::instance::{InstanceError, InstanceType};
 use crate::units::UsdPerHour;
 
@@ -290,9 +291,16 @@ impl<'a> SpecReader<'a> {
         self.remember(&name.at);
         let paths = raw.paths.map(|paths| self.globs(paths));
         let instances = self.instances(raw.instance, raw.alternatives);
+        let sampling = match raw.share {
+            Some(_) => SampledBy::Script,
+            None => SampledBy::Gate,
+        };
         let training = raw
             .training
-            .and_then(|training| self.training(training, instances.as_ref()));
+            .and_then(|training| self.training(training, instances.as_ref(), sampling));
+        let share = raw
+            .share
+            .and_then(|share| self.share(share, training.as_ref()));
         let work = raw.work.and_then(|work| self.work(work, training.as_ref()));
         let canary = self.canary(raw.canary.map(|canary| canary.value));
         let budget = self.budget(raw.budget, training.as_ref(), instances.as_ref(), &name.at);
@@ -304,6 +312,7 @@ impl<'a> SpecReader<'a> {
             training: training?,
             instance,
             alternatives,
+            share,
             work,
             canary: canary?,
             budget,

@@ -6,7 +6,7 @@ use crate::spec::problems::{Located, near_miss, quoted};
 use crate::spec::raw::{AnyText, Map, Quantity, RawChannel, Text, mapping};
 use crate::spec::read::{Instances, SpecReader, limits};
 use crate::spec::rules::LimitRule;
-use crate::spec::{Channel, PatternError, StepMetric};
+use crate::spec::{Channel, PatternError, SampledBy, StepMetric};
 use crate::units::Seconds;
 
 /// The way out of a pattern without a group, or with several.
@@ -23,8 +23,8 @@ mapping! {
         optional hyperparameters: Map<AnyText>,
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
         optional environment: Map<AnyText>,
-        /// The input channels, by name.
-        required channels: Map<RawChannel>,
+        /// The input channels, by name. Only a job with `share` needs none.
+        optional channels: Map<RawChannel>,
         /// The time after which the full run is stopped. Default: 1d; locally: never.
         optional max_runtime: Quantity<Seconds>,
         /// Metrics in the log, by name: a regular expression with one capture group each. Only the one that `step_metric`
@@ -45,7 +45,7 @@ pub struct Training {
     /// Values as text, as SageMaker hands them over; in the order of the file.
     pub hyperparameters: Vec<(String, String)>,
     pub environment: Vec<(String, String)>,
-    /// Never empty; names are unique.
+    /// Names are unique. Empty only where the script draws its share.
     pub channels: Vec<Channel>,
     /// Absent: none locally, one day on SageMaker.
     pub max_runtime: Option<Seconds>,
@@ -62,6 +62,7 @@ impl SpecReader<'_> {
         &mut self,
         training: Located<RawTraining>,
         instances: Option<&Instances>,
+        sampling: SampledBy,
     ) -> Option<Training> {
         let at = training.at;
         let raw = training.value;
@@ -84,9 +85,18 @@ impl SpecReader<'_> {
         let local = self.local_training(raw.local);
         let sagemaker = self.sagemaker_training(raw.sagemaker);
         let in_vpc = sagemaker.is_in_vpc();
-        let channels = raw
-            .channels
-            .map(|channels| self.channels(channels, instances, in_vpc));
+        let channels = match raw.channels {
+            Some(channels) => Some(self.channels(channels, instances, in_vpc, sampling)),
+            None if sampling == SampledBy::Script => Some(Vec::new()),
+            None => {
+                self.findings.wrong_with_help(
+                    &at,
+                    "the key `channels` is missing",
+                    "name the data, or write `share` if the script draws its own share of it",
+                );
+                None
+            }
+        };
         if let (Some(output), Some(channels)) = (&output, &channels) {
             self.refuse_output_among_data(output, channels);
         }

@@ -42,6 +42,32 @@ fn a_gate_on_sagemaker_forecasts_judges_and_leaves_nothing() {
     assert!(left[0].starts_with("out/cg-source/") && left[0].ends_with("/sourcedir.tar.gz"));
 }
 
+/// A hub or a database: nothing is listed, and no channel but the code's own is sent.
+#[test]
+fn a_script_that_draws_its_own_share_is_handed_it_as_a_hyperparameter() {
+    let (project, aws) = project(FIXED);
+    let spec = project
+        .read("canary-gate.yml")
+        .replace(
+            "      channels:\n        train: {uri: s3://data/churn/train/}\n",
+            "",
+        )
+        .replace(
+            "    budget:",
+            "    share: {hyperparameter: data_fraction}\n    budget:",
+        );
+    project.write("canary-gate.yml", &spec);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    let mut handed: Vec<String> = (aws.jobs().iter())
+        .map(|job| job.hyperparameter("data_fraction").unwrap().to_owned())
+        .collect();
+    handed.sort();
+    assert_eq!(handed, ["0.01", "0.02", "0.05"]);
+    // The same canaries are not paid twice.
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+}
+
 #[test]
 fn a_canary_is_asked_for_as_the_full_run_is_but_for_its_sample() {
     let (project, aws) = project(FIXED);

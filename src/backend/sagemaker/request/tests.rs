@@ -55,6 +55,7 @@ fn canary(job: &Job) -> CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),
         fraction: Fraction(0.03),
+        share: None,
         work: job
             .work
             .as_ref()
