@@ -12,6 +12,7 @@ use crate::history::HistoryError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::report::{Failure, words};
+use crate::secret::SecretMask;
 use crate::spec::SpecErrors;
 
 /// Why a command ended without a verdict.
@@ -125,6 +126,17 @@ impl AppError {
             && !what.contains(&format!("job `{name}`"))
         {
             *what = format!("job `{name}`: {what}");
+        }
+        self
+    }
+
+    /// The error without secrets. The advice stays: it is the program's own.
+    pub(crate) fn without(mut self, secrets: &SecretMask) -> Self {
+        if let Kind::Message { what, causes, .. } = &mut self.kind {
+            *what = secrets.mask(what);
+            causes
+                .iter_mut()
+                .for_each(|cause| *cause = secrets.mask(cause));
         }
         self
     }

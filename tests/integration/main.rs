@@ -50,6 +50,7 @@ mod replay;
 mod reuse;
 mod sagemaker;
 mod scale_out_bench;
+mod secrets;
 mod steps;
 mod unmeasured;
 mod warnings;
