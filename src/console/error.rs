@@ -327,9 +327,13 @@ impl From<HistoryError> for AppError {
 }
 
 impl From<PlanError> for AppError {
-    /// A person must fix data that cannot be sampled.
+    /// A person must fix data that cannot be sampled, and a design that is no forecast.
     fn from(error: PlanError) -> Self {
         let help = match error {
+            PlanError::TooFew { .. } => {
+                return Self::usage(error.to_string())
+                    .help("correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out");
+            }
             PlanError::OneObject { .. } => {
                 "split the data into partition files, 100 or more; a canary draws whole files"
             }

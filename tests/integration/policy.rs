@@ -505,3 +505,51 @@ fn a_base_needs_a_checkout() {
         .ended_with(2)
         .complained("`--base` takes policy from a commit");
 }
+
+#[test]
+fn a_design_that_is_no_forecast_is_an_error_also_where_unknown_passes() {
+    for canary in [
+        "design: fixed, fractions: [1%], replicates: 1",
+        "design: fixed, fractions: [1%, 2%], replicates: 1",
+        "fractions: [1%]",
+    ] {
+        let spec = Project::SPEC.replace(
+            "design: fixed, max_share: 10000%, fractions: [1%, 2%, 3%], replicates: 2",
+            canary,
+        );
+        let project = on_main(&format!(
+            "on_inconclusive: pass\n{spec}    budget: {{time: 1h}}\n"
+        ));
+        project
+            .run(&["run", "--all"])
+            .ended_with(2)
+            .complained("a forecast needs at least 3 runs on 2 sizes")
+            .complained("canary.fractions");
+        project.run(&["plan", "--all"]).ended_with(2);
+    }
+}
+
+#[test]
+fn a_change_is_checked_with_the_bases_design() {
+    let project = on_main(&sums("    budget: {time: 1h}\n"));
+    let weaker = sums("    budget: {time: 1h}\n").replace(
+        "fractions: [1%, 2%, 3%], replicates: 2",
+        "fractions: [1%], replicates: 1",
+    );
+    project.write("canary-gate.yml", &weaker);
+    project.write("train.sh", "true # other code");
+    project.commit("less to measure");
+    let report = judged(&project).ended_with(0).json();
+    says(
+        &report,
+        "This pull request lowers `canary.replicates` from 2 to 1.",
+    );
+    says(
+        &report,
+        "This pull request changes `canary.fractions` from 1%, 2%, 3% to 1%.",
+    );
+    assert_eq!(
+        report["jobs"][0]["measurements"].as_array().unwrap().len(),
+        6
+    );
+}

@@ -145,6 +145,38 @@ This pull request raises `drift.max` from 15% to 90%. It takes effect when merge
 }
 
 #[test]
+fn a_change_does_not_weaken_the_design_of_its_own_check() {
+    let with = |canary: &str| sagemaker(&format!("    canary: {{{canary}}}\n"), "");
+    let base = with("design: fixed, fractions: [1%, 2%, 5%], replicates: 3, reuse: 10d");
+    let head = with("design: fixed, fractions: [1%], replicates: 1, reuse: 30d");
+    assert_eq!(
+        notes(&head, &base),
+        [
+            "This pull request changes `canary.fractions` from 1%, 2%, 5% to 1%. It takes effect when merged; until then 1%, 2%, 5% counts.",
+            "This pull request lowers `canary.replicates` from 3 to 1. It takes effect when merged; until then 3 counts.",
+            "This pull request raises `canary.reuse` from 10d to 30d. It takes effect when merged; until then 10d counts.",
+        ]
+    );
+    let canary = &applied(&head, &base).spec.jobs[0].canary;
+    assert_eq!(canary.design, base.jobs[0].canary.design);
+    assert_eq!(canary.reuse, base.jobs[0].canary.reuse);
+
+    let adaptive = with("fractions: [1%, 9%], reuse: 10d");
+    assert_eq!(
+        notes(&adaptive, &base),
+        [
+            "This pull request changes `canary.design` from fixed (1%, 2%, 5%; replicates: 3) to adaptive (1%, 9%). It takes effect when merged; until then fixed (1%, 2%, 5%; replicates: 3) counts."
+        ]
+    );
+    assert_eq!(
+        notes(&with("fractions: [1%]"), &with("fractions: [1%, 9%]")),
+        [
+            "This pull request changes `canary.fractions` from 1%, 9% to 1%. It takes effect when merged; until then 1%, 9% counts."
+        ]
+    );
+}
+
+#[test]
 fn a_job_that_the_base_does_not_know_is_capped() {
     let base = sagemaker("", "");
     let text = sagemaker_text("    canary: {spend_limit: 50 USD}\n", "");
@@ -462,7 +494,7 @@ proptest! {
                 (
                     (training.sagemaker.role, training.sagemaker.output, training.sagemaker.volume_kms_key, training.sagemaker.output_kms_key, training.sagemaker.checkpoints),
                     (training.sagemaker.subnets, training.sagemaker.security_groups, training.sagemaker.network_isolation, training.sagemaker.tags),
-                    (canary.spend_limit, canary.max_runtime, canary.parallel, canary.warm_pool, canary.probe),
+                    (canary.design.clone(), canary.reuse, canary.spend_limit, canary.max_runtime, canary.parallel, canary.warm_pool, canary.probe),
                     (job.budget.certainty, job.budget.existing_breach, job.drift.clone()),
                     job.budget.written().cloned().collect::<Vec<_>>(),
                 )
@@ -477,8 +509,8 @@ proptest! {
         let applied = applied(&head, &base).spec;
         let (job, own) = (&applied.jobs[0], &head.jobs[0]);
         prop_assert_eq!(
-            (&job.paths, &job.training.sagemaker.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed, job.canary.reuse),
-            (&own.paths, &own.training.sagemaker.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed, own.canary.reuse)
+            (&job.paths, &job.training.sagemaker.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed),
+            (&own.paths, &own.training.sagemaker.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed)
         );
         let is_implicit = |line: &&BudgetLine| line.origin == LineOrigin::Implicit && line.kind == LineKind::Absolute(Metric::Time);
         for line in job.budget.lines.iter().filter(is_implicit) {
