@@ -22,6 +22,7 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         budget,
         drift,
     } = head.clone();
+    differences.paths(&base.paths, &paths);
     let max_runtime = training.max_runtime;
     let budget = budget::apply_base_budget(&budget, &base.budget, max_runtime, differences);
     say_longer_run(&budget, base.training.max_runtime, max_runtime, differences);
@@ -105,6 +106,13 @@ fn apply_to_sagemaker(
         network_isolation,
         tags,
     } = head;
+    let image = differences.name(
+        "`training.image`",
+        &base.image,
+        image,
+        difference::optional,
+        "Canaries and the full run start it.",
+    );
     let mut text = |key: &str, base: &Option<String>, head: &Option<String>| {
         let what = format!("`training.{key}`");
         differences.take(&what, base, head, difference::optional)
