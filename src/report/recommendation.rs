@@ -47,7 +47,8 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
 
 fn one_is_both(job: &JobReport, both: &str) -> Prose {
     let is_within = |forecast: &&InstanceForecast| {
-        forecast.verdict == Verdict::Within && forecast.not_measured.is_none()
+        let is_excused = forecast.budget.iter().any(|row| row.excuse().is_some());
+        forecast.verdict == Verdict::Within && forecast.not_measured.is_none() && !is_excused
     };
     let sentence = match job.forecasts.iter().filter(is_within).count() {
         0 => "{} is the cheapest and the fastest{}.",

@@ -8,7 +8,7 @@ use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, Verdict};
 use crate::forecast::{Forecast, Predictive};
 use crate::instance::InstanceConfiguration;
 use crate::metric::{LineForm, LineKind, Metric};
-use crate::spec::{Bound, BudgetLine, LineOrigin};
+use crate::spec::{Bound, BudgetLine, Level, LineOrigin};
 use crate::units::Fraction;
 
 /// Equal parts into which one distribution is cut to compare it with another.
@@ -80,7 +80,9 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
     let within: Vec<&Contender<'_>> = contenders.iter().filter(|one| fits(one)).collect();
     if within.is_empty() {
         // Without a line that counts there is nothing to recommend.
-        let is_judged = |contender: &Contender<'_>| contender.verdict != Verdict::NotJudged;
+        let is_judged = |contender: &Contender<'_>| {
+            contender.verdict != Verdict::NotJudged || contender.lines.iter().any(is_missed)
+        };
         if !contenders.iter().any(is_judged) {
             return None;
         }
@@ -100,14 +102,23 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
     })
 }
 
-/// Whether it is within every line that fails the check. Without a written line every configuration is.
+/// Whether it is within every line of level fail, whatever the base took. Without a written line every configuration is.
 fn fits(contender: &Contender<'_>) -> bool {
     let is_written = |line: &JudgedLine| line.origin == LineOrigin::Written;
     match contender.verdict {
-        Verdict::Within => true,
+        Verdict::Within => !contender.lines.iter().any(is_missed),
         Verdict::NotJudged => !contender.lines.iter().any(is_written),
         Verdict::Exceeded | Verdict::Failed | Verdict::Unknown | Verdict::AtRisk => false,
     }
+}
+
+/// Whether a line of level fail is not within. That the base missed it already excuses a change, and is no advice to stay.
+fn is_missed(line: &JudgedLine) -> bool {
+    let is_met = matches!(
+        line.row.verdict,
+        LineVerdict::Within | LineVerdict::NotApplicable
+    );
+    line.row.level == Level::Fail && !is_met
 }
 
 /// The best by one quantity, and the others that may be as good; `None` where the quantity is known of none.
@@ -172,13 +183,13 @@ fn closest(contenders: &[Contender<'_>]) -> Option<ClosestFit> {
 /// What would have to change, each limit after the factor of 1 or more by which it moves; at least one. `None` where the
 /// training code failed, where a line is unknown, and where no limit would do: a machine has no more than all of its memory.
 fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
-    if !matches!(contender.verdict, Verdict::Exceeded | Verdict::AtRisk) {
+    if matches!(contender.verdict, Verdict::Failed | Verdict::Unknown) {
         return None;
     }
     let needed = contender
         .lines
         .iter()
-        .filter(|line| line.counts() && line.row.verdict != LineVerdict::Within)
+        .filter(|line| is_missed(line))
         .map(|judged| {
             let row = &judged.row;
             let estimate = judged.estimate?;
