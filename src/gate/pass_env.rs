@@ -6,13 +6,12 @@ use crate::console::AppError;
 use crate::secret::SecretMask;
 
 /// Variables of the gate's own secrets. A local canary gets none of them, and may read them from `/proc` all the same.
-const HELD: [&str; 10] = [
+const HELD: [&str; 9] = [
     "INPUT_GITHUB-TOKEN",
     "GITHUB_TOKEN",
     "GH_TOKEN",
     "ACTIONS_RUNTIME_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-    "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
     "AWS_SECURITY_TOKEN",

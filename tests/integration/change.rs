@@ -304,7 +304,7 @@ fn a_file_of_git_lfs_is_compared_with_its_pointer() {
         .run(&["plan"])
         .ended_with(0)
         .reported("no job is affected");
-    project.write("second/train.sh", "tru3");
+    project.write("second/train.sh", "fake");
     project
         .run(&["plan"])
         .ended_with(0)
