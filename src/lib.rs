@@ -19,6 +19,8 @@ extern crate self as canary_gate;
 // The pure core, importing leftward only.
 pub mod grammar;
 
+pub mod secret;
+
 pub mod units;
 
 pub mod metric;

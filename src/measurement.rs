@@ -213,6 +213,19 @@ impl Measurement {
         }
     }
 
+    /// The same with the words of the training code and of AWS rewritten.
+    #[must_use]
+    pub fn with_words(mut self, rewritten: impl Fn(&str) -> String) -> Self {
+        match &mut self.outcome {
+            Outcome::Failed { last_line, .. } | Outcome::OutOfMemory { last_line } => {
+                *last_line = last_line.as_deref().map(&rewritten);
+            }
+            _ => {}
+        }
+        self.notes = self.notes.iter().map(|note| rewritten(note)).collect();
+        self
+    }
+
     /// Whether the training code failed, other than by running out of memory or time.
     pub fn has_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed { .. })

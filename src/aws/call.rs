@@ -7,6 +7,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
 use super::error::AwsError;
+use crate::secret::SecretMask;
 
 /// A call by its IAM name: `sagemaker:CreateTrainingJob`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,8 @@ impl CallError {
         let message = metadata
             .and_then(|meta| meta.message())
             .map_or_else(|| chain(error), str::to_owned);
+        // A refused signature is answered with what was signed, the session's token included.
+        let message = SecretMask::default().mask(&message);
         Self {
             call: call.to_string(),
             kind: kind(error, code.as_deref(), &message),

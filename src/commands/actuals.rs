@@ -15,6 +15,7 @@ use crate::gate::backend;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::MeasurementsFile;
+use crate::gate::pass_env;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{self, Ran, Runner};
 use crate::history::record::Command;
@@ -23,6 +24,7 @@ use crate::measurement::Measurement;
 use crate::plan::{self, JobLedger};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
+use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::changed_files;
 use crate::workspace::project::Project;
@@ -102,6 +104,8 @@ struct ForecastJob<'a> {
     /// The job's instance, with its price.
     offer: Offer,
     keys: JobKeys,
+    /// What the words of the full run may not show.
+    secrets: SecretMask,
     made_at: Timestamp,
     forecast: InstanceForecast,
 }
@@ -113,6 +117,7 @@ impl ForecastJob<'_> {
             file: &mut MeasurementsFile::Nowhere,
             progress,
             cancellation,
+            secrets: &self.secrets,
             records: None,
         };
         let full = [plan::full_run(self.job, &self.dataset)];
@@ -178,6 +183,7 @@ async fn forecast_job<'a>(
         ready,
         offer,
         keys,
+        secrets: pass_env::secrets(pass_env),
         made_at,
         forecast,
     })

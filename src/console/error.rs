@@ -12,6 +12,7 @@ use crate::history::HistoryError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::report::{Failure, words};
+use crate::secret::SecretMask;
 use crate::spec::SpecErrors;
 
 /// Why a command ended without a verdict.
@@ -125,6 +126,17 @@ impl AppError {
             && !what.contains(&format!("job `{name}`"))
         {
             *what = format!("job `{name}`: {what}");
+        }
+        self
+    }
+
+    /// The error without secrets. The advice stays: it is the program's own.
+    pub(crate) fn without(mut self, secrets: &SecretMask) -> Self {
+        if let Kind::Message { what, causes, .. } = &mut self.kind {
+            *what = secrets.mask(what);
+            causes
+                .iter_mut()
+                .for_each(|cause| *cause = secrets.mask(cause));
         }
         self
     }
@@ -315,9 +327,13 @@ impl From<HistoryError> for AppError {
 }
 
 impl From<PlanError> for AppError {
-    /// A person must fix data that cannot be sampled.
+    /// A person must fix data that cannot be sampled, and a design that is no forecast.
     fn from(error: PlanError) -> Self {
         let help = match error {
+            PlanError::TooFew { .. } => {
+                return Self::usage(error.to_string())
+                    .help("correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out");
+            }
             PlanError::OneObject { .. } => {
                 "split the data into partition files, 100 or more; a canary draws whole files"
             }

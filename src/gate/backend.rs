@@ -13,6 +13,7 @@ use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendError, Planned, Ready, Session};
 use crate::canary::Dataset;
 use crate::console::{AppError, say, warn};
+use crate::gate::pass_env;
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::plan::{NotMeasured, Plan, PlannedAlternative};
 use crate::spec::{BackendKind, Job};
@@ -179,7 +180,8 @@ fn local_backend(project: &Project, pass_env: &[String]) -> Result<LocalBackend,
     Ok(LocalBackend::new(
         project_paths(project)?,
         own_program()?,
-        crate::gate::pass_env::environment(pass_env)?,
+        pass_env::environment(pass_env)?,
+        pass_env::secrets(pass_env),
     ))
 }
 

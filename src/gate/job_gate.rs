@@ -53,7 +53,7 @@ pub(crate) async fn gate<'a>(
             let report = whole_report::unknown_report(job, &affected.by, &reason, notes);
             return Ok((report, None));
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(AppError::from(error).during("planning the canaries")),
     };
     let preparing = prepare(
         project, affected, request, history, session, &dataset, &mut plan,

@@ -3,6 +3,27 @@
 use std::ffi::OsString;
 
 use crate::console::AppError;
+use crate::secret::SecretMask;
+
+/// Variables of the gate's own secrets. A local canary gets none of them, and may read them from `/proc` all the same.
+const HELD: [&str; 9] = [
+    "INPUT_GITHUB-TOKEN",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "ACTIONS_RUNTIME_TOKEN",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_SECURITY_TOKEN",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+];
+
+/// The values that no output may show: those of the variables handed on, and the gate's own secrets.
+pub(crate) fn secrets(pass_env: &[String]) -> SecretMask {
+    let names = pass_env.iter().map(String::as_str).chain(HELD);
+    let values = names.filter_map(std::env::var_os);
+    SecretMask::of(values.map(|value| value.to_string_lossy().into_owned()))
+}
 
 /// The variables that a canary gets from the caller; the backend adds its own.
 ///

@@ -15,7 +15,7 @@ use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
-use crate::gate::{backend, job_gate};
+use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
 use crate::plan::{JobLedger, Ledger};
 use crate::spec::Job;
@@ -36,6 +36,7 @@ pub(crate) async fn run(
         Reuse::Never => ReusePolicy::Own,
     });
     let backend = backend::backend_of(project, request.pass_env, tags).await?;
+    let secrets = pass_env::secrets(request.pass_env);
     let mut file = MeasurementsFile::open(request.measurements, &project.root)?;
     files::make_state_folder(&project.state_folder())?;
     project.warn(loudness);
@@ -49,6 +50,7 @@ pub(crate) async fn run(
         file: &mut file,
         progress: &progress,
         cancellation: &cancellation,
+        secrets: &secrets,
         records: None,
     };
     let run_ledger = RefCell::new(match request.max_spend {
@@ -131,10 +133,13 @@ async fn gate_all<'a>(
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
     for (affected, ledger) in request.affected.iter().zip(ledgers) {
-        match job_gate::gate(project, affected, request, history, backend, ledger, runner).await {
+        let gated =
+            job_gate::gate(project, affected, request, history, backend, ledger, runner).await;
+        match gated.map_err(|error| error.without(runner.secrets)) {
             Ok((report, failure)) => {
                 jobs.push(report);
-                failures.extend(failure.map(|error| (Some(affected.job.name.clone()), error)));
+                let named = |error: AppError| (Some(affected.job.name.clone()), error);
+                failures.extend(failure.map(|error| named(error.without(runner.secrets))));
             }
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {

@@ -16,6 +16,7 @@ use crate::gate::run_history::RunHistory;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
 use crate::plan::{self, JobLedger, Reservation};
+use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
@@ -26,6 +27,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) file: &'a mut MeasurementsFile,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
+    /// What no canary's words may show.
+    pub(crate) secrets: &'a SecretMask,
     /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<Records<'a>>,
 }
@@ -106,6 +109,7 @@ pub(crate) async fn run(
         offer,
         ledger,
         cancellation: runner.cancellation,
+        secrets: runner.secrets,
         records: runner.records.clone(),
         progress: runner.progress.canaries(job, runs, earlier),
         is_launching: Cell::new(true),
@@ -160,6 +164,7 @@ struct Batch<'a> {
     offer: &'a Offer,
     ledger: &'a JobLedger<'a>,
     cancellation: &'a Cancellation,
+    secrets: &'a SecretMask,
     records: Option<Records<'a>>,
     progress: Canaries<'a>,
     /// False after a failure: nothing more is launched.
@@ -210,8 +215,10 @@ impl Batch<'_> {
             log_tail,
         } = match result {
             Ok(result) => result,
-            Err(error) => return Some(Err(error.into())),
+            Err(error) => return Some(Err(AppError::from(error).without(self.secrets))),
         };
+        let measurement = measurement.with_words(|words| self.secrets.mask(words));
+        let log_tail = self.secrets.mask_lines(&log_tail);
         let measurement = measurement.within_limit(run.max_runtime);
         let measurement = of_run(self.run_id, priced(measurement, self.offer));
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.

@@ -2,6 +2,7 @@
 
 mod error;
 mod process;
+mod work_tree;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -101,22 +102,18 @@ impl GitCheckout {
         };
         let head_commit = self.resolve(head_name)?;
         let fork = self.merge_base(base, head_name)?;
-        let mut arguments = vec![
-            "diff",
-            "--name-only",
-            "--no-renames",
-            "--no-ext-diff",
-            "-z",
-            &fork,
-        ];
-        if matches!(head, Head::Reference(_)) {
-            arguments.push(&head_commit);
-        }
-        arguments.push("--");
-        let mut changed = process::paths(&self.root, arguments)?;
-        if head == Head::WorkTree {
-            changed.extend(self.untracked()?);
-        }
+        let mut changed = match head {
+            Head::WorkTree => {
+                let mut changed = work_tree::changed_since(&self.root, &fork)?;
+                changed.extend(self.untracked()?);
+                changed
+            }
+            Head::Reference(_) => {
+                let arguments = ["diff", "--name-only", "--no-renames", "--no-ext-diff"];
+                let commits = ["--ignore-submodules=none", "-z", &fork, &head_commit, "--"];
+                process::paths(&self.root, arguments.into_iter().chain(commits))?
+            }
+        };
         // A submodule changes as one path, but globs match it as a folder.
         for path in &mut changed {
             if self.root.join(&*path).is_dir() {

@@ -1,12 +1,14 @@
 //! The `git` process.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use super::error::GitError;
 
-/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables.
+/// Runs git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. Filters of
+/// the work tree are turned off where it is compared: see [`without_filters`].
 pub(super) fn run<I, S>(folder: &Path, arguments: I) -> std::io::Result<Output>
 where
     I: IntoIterator<Item = S>,
@@ -31,19 +33,38 @@ where
             "core.quotePath=false",
         ])
         .args(arguments)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("LC_ALL", "C")
         .stdin(Stdio::null());
-    for name in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_EXTERNAL_DIFF",
-    ] {
+    // Another repository, another configuration, another program: none is the checkout's own.
+    let all = std::env::vars_os().map(|(name, _)| name);
+    for name in all.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_")) {
         git.env_remove(name);
     }
+    git.env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C");
     git
+}
+
+/// Turns these filters off. They are programs that a checkout's configuration names.
+pub(super) fn without_filters(git: &mut Command, filters: &BTreeSet<String>) {
+    let mut count = 0;
+    for filter in filters {
+        // An empty program is none, and none is missed.
+        for (key, value) in [
+            ("clean", ""),
+            ("smudge", ""),
+            ("process", ""),
+            ("required", "false"),
+        ] {
+            git.env(
+                format!("GIT_CONFIG_KEY_{count}"),
+                format!("filter.{filter}.{key}"),
+            )
+            .env(format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+    }
+    git.env("GIT_CONFIG_COUNT", count.to_string());
 }
 
 /// Git's output for `input` on standard input, which is written from a thread: both pipes may fill up.
@@ -90,11 +111,15 @@ where
     I: IntoIterator<Item = S>,
     S: AsRef<OsStr>,
 {
-    Ok(bytes(folder, arguments)?
+    Ok(names(&bytes(folder, arguments)?))
+}
+
+pub(super) fn names(listed: &[u8]) -> Vec<String> {
+    listed
         .split(|byte| *byte == 0)
         .filter(|name| !name.is_empty())
         .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect())
+        .collect()
 }
 
 pub(super) fn bytes<I, S>(folder: &Path, arguments: I) -> Result<Vec<u8>, GitError>
@@ -106,14 +131,22 @@ where
         .into_iter()
         .map(|argument| argument.as_ref().to_owned())
         .collect();
-    let output = run(folder, &arguments).map_err(GitError::NotStarted)?;
+    output(command(folder, &arguments), &arguments)
+}
+
+/// The same of a command that was made ready.
+pub(super) fn output<S: AsRef<OsStr>>(
+    mut git: Command,
+    arguments: &[S],
+) -> Result<Vec<u8>, GitError> {
+    let output = git.output().map_err(GitError::NotStarted)?;
     if output.status.success() {
         return Ok(output.stdout);
     }
     Err(GitError::Failed {
         command: arguments
             .first()
-            .map(|name| name.to_string_lossy().into_owned())
+            .map(|name| name.as_ref().to_string_lossy().into_owned())
             .unwrap_or_default(),
         said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
     })

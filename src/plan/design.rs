@@ -59,11 +59,10 @@ fn check_enough(sizes: usize, runs: usize, are_runs_enough: bool) -> Result<(), 
     if sizes >= FEWEST_SIZES && are_runs_enough {
         return Ok(());
     }
-    Err(PlanError::Unknown(format!(
-        "the design gives {} on {}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes",
-        count(runs, "run"),
-        count(sizes, "size"),
-    )))
+    Err(PlanError::TooFew {
+        runs: count(runs, "run"),
+        sizes: count(sizes, "size"),
+    })
 }
 
 /// Every run of the fixed design: each size at each level, then all of them again for each further replicate. So whatever ends

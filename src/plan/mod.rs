@@ -22,7 +22,7 @@ pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 pub use share::{Share, fewest};
 
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
-use crate::forecast::FEWEST_RUNS;
+use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::spec::{BackendKind, Distribution, Job};
@@ -152,6 +152,11 @@ pub enum PlanError {
         "channel `{channel}` of job `{job}` has one object; a canary needs several to draw from"
     )]
     OneObject { job: String, channel: String },
+    /// The design, on these data, is no forecast. The spec must be corrected: an unknown outcome might pass.
+    #[error(
+        "the design gives {runs} on {sizes}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes"
+    )]
+    TooFew { runs: String, sizes: String },
     /// The outcome is unknown; it may be decided later, or with a higher limit.
     #[error("{0}")]
     Unknown(String),

@@ -255,7 +255,7 @@ fn a_chosen_run_counts_its_size_and_takes_its_turn_of_the_levels() {
 }
 
 #[test]
-fn one_object_is_an_error_and_too_few_runs_are_unknown() {
+fn one_object_and_too_few_runs_are_errors() {
     let one = plan(
         &job(&[1.0, 2.0], 3),
         &dataset(1),
@@ -264,6 +264,7 @@ fn one_object_is_an_error_and_too_few_runs_are_unknown() {
     );
     assert!(matches!(one, Err(PlanError::OneObject { .. })));
     let one_size = plan(&job(&[1.0], 9), &dataset(100), &free, Alternatives::Measure);
+    assert!(matches!(one_size, Err(PlanError::TooFew { .. })));
     assert_eq!(
         one_size.unwrap_err().to_string(),
         "the design gives 9 runs on 1 size; a forecast needs at least 3 runs on 2 sizes"

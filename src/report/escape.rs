@@ -4,6 +4,8 @@
 //! All ways begin with the same cleaning: one line, no control characters, no invisible or direction-changing
 //! characters, account ids and ARNs shortened, at most `limit` characters.
 
+use crate::secret::mask_shapes;
+
 /// As long as a name of a job or an instance may be shown.
 pub const NAME_LIMIT: usize = 120;
 
@@ -389,8 +391,10 @@ fn is_combining(character: char) -> bool {
 }
 
 /// `arn:aws:iam::123456789012:role/Trainer` becomes `arn:…:role/Trainer`, and twelve digits by themselves `…9012`:
-/// masking covers a job's log, not what is posted.
-fn redact(text: &str) -> String {
+/// masking covers a job's log, not what is posted. What is a secret by its look becomes stars.
+pub(super) fn redact(text: &str) -> String {
+    let text = mask_shapes(text);
+    let text = text.as_str();
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("arn:aws") {

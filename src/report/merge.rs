@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{JobReport, Report, SCHEMA_VERSION};
+use super::consistent::make_consistent;
+use super::{Report, SCHEMA_VERSION};
 use crate::exit;
-use crate::verdict::{self, Verdict};
 
 /// The parts do not make one report. Parts are counted from 1, in the order given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     for (number, part) in (1..).zip(&mut parts) {
         if make_consistent(part) {
             notes.push(format!(
-                "the verdict or the exit code of report {number} contradicted its jobs and was computed again"
+                "the verdict or the exit code of report {number} contradicted its rows and was computed again"
             ));
         }
     }
@@ -105,28 +105,6 @@ fn refuse_duplicates(parts: &[Report]) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// Makes a part's verdict that of its jobs, and its code that of a job over budget, failed or drifted: a report that was
-/// edited, or put together by hand, must not pass a job that it shows as failing. Whether the change was needed.
-///
-/// The codes of the other outcomes depend on a strictness that a report does not hold, so they stay.
-fn make_consistent(part: &mut Report) -> bool {
-    if part.jobs.is_empty() {
-        return false;
-    }
-    let verdict = verdict::worst(part.jobs.iter().map(|job| job.verdict));
-    let exit_code = match verdict {
-        Verdict::Exceeded => exit::EXCEEDED,
-        Verdict::Failed => exit::FAILED,
-        _ if part.jobs.iter().any(JobReport::has_drifted) => {
-            exit::worst(&[part.exit_code, exit::DRIFT])
-        }
-        _ => part.exit_code,
-    };
-    let was_consistent = (part.verdict, part.exit_code) == (verdict, exit_code);
-    (part.verdict, part.exit_code) = (verdict, exit_code);
-    !was_consistent
-}
-
 /// The value where all parts have the same; otherwise none, and a note that names them all.
 fn common(
     parts: &[Report],
@@ -161,6 +139,7 @@ fn all_equal<T: PartialEq>(values: &[T]) -> Option<&T> {
 mod tests {
     use super::super::samples;
     use super::*;
+    use crate::verdict::Verdict;
 
     #[test]
     fn the_worst_part_decides() {
@@ -193,7 +172,7 @@ mod tests {
         assert_eq!(
             merged.notes,
             [
-                "the verdict or the exit code of report 2 contradicted its jobs and was computed again"
+                "the verdict or the exit code of report 2 contradicted its rows and was computed again"
             ]
         );
     }

@@ -15,6 +15,7 @@ mod changed_settings;
 mod chart;
 mod comparison;
 mod compose;
+mod consistent;
 pub mod csv;
 mod document;
 mod drift;

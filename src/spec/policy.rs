@@ -8,6 +8,9 @@ mod budget;
 mod difference;
 mod job;
 mod remarks;
+mod rename;
+
+pub use rename::follow_renames;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,7 +28,7 @@ pub struct AppliedPolicy {
     pub notes: Vec<String>,
     /// About one job's policy, by its name; jobs without notes are left out.
     pub job_notes: BTreeMap<String, Vec<String>>,
-    /// Jobs of the base that the head removes, in the base's order.
+    /// Jobs of the base that the head removes, in the base's order; without renamed ones.
     pub removed_jobs: Vec<String>,
     /// Jobs that are not in the base: their policy is the head's own, and the cost of their canaries is capped.
     pub new_jobs: Vec<String>,
@@ -95,6 +98,8 @@ fn sentence(problems: &[PolicyProblem]) -> String {
 /// cost at most `cap`. Without a base, the head's prices of listed machines (`is_listed`) do not count: with a price near zero any
 /// amount of machine time would fit under the cap.
 ///
+/// A job that the head renames has the policy of the old name, as [`follow_renames`] finds it.
+///
 /// # Errors
 ///
 /// If the backend changes, or the head requests something that the base's policy does not allow.
@@ -113,6 +118,7 @@ pub fn apply_base_policy(
             head: head.backend,
         });
     }
+    let (base, renamed) = &follow_renames(head, base);
     let mut whole = Differences::default();
     let top = apply_to_top(head, base, &mut whole);
     let known: BTreeMap<&str, &Job> = by_name(base);
@@ -131,7 +137,13 @@ pub fn apply_base_policy(
         let mut differences = Differences::default();
         let name = job.name.as_str();
         match known.get(name) {
-            Some(base) => *job = job::apply_base_policy(job, base, &mut differences),
+            Some(base) => {
+                let renamed = renamed.iter().find(|renamed| renamed.to == name);
+                if let Some(renamed) = renamed {
+                    differences.say(renamed.note());
+                }
+                *job = job::apply_base_policy(job, base, &mut differences);
+            }
             None => {
                 applied.new_jobs.push(job.name.clone());
                 differences.say(cap_spend(job, share));
@@ -153,7 +165,8 @@ pub fn apply_base_policy(
     let removed = base
         .jobs
         .iter()
-        .filter(|job| !kept.contains(job.name.as_str()));
+        .filter(|job| !kept.contains(job.name.as_str()))
+        .filter(|job| !renamed.iter().any(|renamed| renamed.from == job.name));
     applied
         .removed_jobs
         .extend(removed.map(|job| job.name.clone()));
@@ -211,7 +224,13 @@ fn apply_to_top(head: &Spec, base: &Spec, differences: &mut Differences) -> Spec
             &on_inconclusive,
             |choice| difference::on_inconclusive(*choice).to_owned(),
         ),
-        recording,
+        recording: differences.name(
+            "`recording`",
+            &base.recording,
+            recording,
+            text,
+            "This check is judged by it.",
+        ),
         jobs,
         overrides: base.overrides.clone(),
         not_yet: Vec::new(),
@@ -229,10 +248,10 @@ fn head_policy_with_cap(
 ) -> AppliedPolicy {
     let mut spec = head.clone();
     let mut dropped = Vec::new();
-    spec.prices.retain(|kind, _| {
+    spec.prices.retain(|kind, price| {
         let is_dropped = is_listed(kind);
         if is_dropped {
-            dropped.push(kind.to_string());
+            dropped.push(format!("{kind} ({} USD/h)", price.0));
         }
         !is_dropped
     });

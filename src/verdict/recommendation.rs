@@ -80,7 +80,9 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
     let within: Vec<&Contender<'_>> = contenders.iter().filter(|one| fits(one)).collect();
     if within.is_empty() {
         // Without a line that counts there is nothing to recommend.
-        let is_judged = |contender: &Contender<'_>| contender.verdict != Verdict::NotJudged;
+        let is_judged = |contender: &Contender<'_>| {
+            contender.verdict != Verdict::NotJudged || contender.lines.iter().any(is_missed)
+        };
         if !contenders.iter().any(is_judged) {
             return None;
         }

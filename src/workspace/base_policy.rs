@@ -219,12 +219,16 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
     if found.is_some() {
         policy.source = Some(Policy { source: name, sha });
     }
+    // Whatever asks for the base's job of a name finds a renamed one.
+    let followed = spec
+        .as_ref()
+        .map(|base| policy::follow_renames(&project.spec, base).0);
     policy.base = found.map(|(file, _)| BaseSpec {
         place: SpecPlace {
             folder: folder_of(&file),
             file,
         },
-        spec: spec.clone(),
+        spec: followed,
     });
     // The change must not decide whether an undecidable check fails.
     if let Some(reason) = unreadable {

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use imports::Imports;
 
 /// The pure core in story order: each may import those before it, and nothing else.
-const CORE: [&str; 15] = [
+const CORE: [&str; 16] = [
     "grammar",
+    "secret",
     "units",
     "metric",
     "instance",
@@ -62,7 +63,7 @@ const HOMES: [(&str, &[&str]); 18] = [
     ("sha1", &["github/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),
-    ("regex", &["spec/metric.rs"]),
+    ("regex", &["spec/metric.rs", "secret/"]),
     (
         "schemars",
         &[
@@ -216,13 +217,15 @@ fn edges_do_not_know_each_other_but_backends_start_the_probe() {
             "backend" => &["git", "history", "assess", "cli"],
             "github" => &["git", "backend", "history", "assess", "cli", "aws"],
             "history" => &["git", "backend", "probe", "assess", "cli"],
+            // It knows no room but `secret`, which what AWS says passes through.
             "aws" => &[""],
             _ => continue,
         };
         for line in code(&text) {
             for named in rooms_named(line) {
+                let is_door = banned == [""] && named == "secret";
                 assert!(
-                    !banned.contains(&named) && banned != [""],
+                    is_door || !banned.contains(&named) && banned != [""],
                     "src/{file} imports {named}: {line}"
                 );
             }

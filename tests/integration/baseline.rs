@@ -230,3 +230,31 @@ fn a_run_of_the_base_that_broke_off_hides_no_good_one() {
     project.git(&["checkout", "--quiet", "--force", "change"]);
     against_main(&project, &[]).ended_with(10);
 }
+
+#[test]
+fn what_is_over_its_limits_is_never_recommended_whatever_the_base_took() {
+    let runs = |rate: f64| recording_on("local", rate) + &recording_on("2x local", rate);
+    let spec = spec("{cost: 5 USD, time: 9h}")
+        .replace("runs.csv", "runs.jsonl")
+        .replace("900 USD", "9000 USD")
+        .replace(
+            "instance: local",
+            "instance: local\n    alternatives: [2x local]",
+        );
+    let project = Project::empty()
+        .file("canary-gate.yml", &spec)
+        .file("train.py", "fit()")
+        .file("runs.jsonl", &runs(1000.0))
+        .file(".gitignore", ".canary-gate/\n")
+        .committed();
+    project.run(&["run", "--all", "--quiet"]).ended_with(10);
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    project.write("train.py", "fit(differently)");
+    project.commit("change");
+    let report = against_main(&project, &["--format", "json"]).ended_with(0);
+    let report = report.json();
+    assert_eq!(row(&report, "cost")["existing_breach"]["counts_as"], "warn");
+    let found = &report["jobs"][0]["recommendation"];
+    assert_eq!(found.get("cheapest"), None, "{found}");
+    assert_eq!(found["closest"]["instance"], "local", "{found}");
+}

@@ -212,3 +212,131 @@ fn run_refuses_a_head_that_is_not_checked_out() {
         .ended_with(2)
         .complained("`--head change` is not what is checked out here");
 }
+
+/// A program that leaves a trace where anything starts it.
+fn tripwire(project: &Project) -> String {
+    let trace = project.path(".git/started");
+    let script = project.path(".git/tripwire");
+    let text = format!("#!/bin/sh\necho \"$@\" >> {}\ncat\n", trace.display());
+    std::fs::write(&script, text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    script.display().to_string()
+}
+
+#[test]
+fn no_program_of_a_checkouts_configuration_is_started() {
+    let project = two_jobs();
+    let program = tripwire(&project);
+    for (key, value) in [
+        ("filter.odd.name.clean", program.as_str()),
+        ("filter.odd.name.smudge", &program),
+        ("filter.odd.name.required", "true"),
+        ("core.fsmonitor", &program),
+        ("diff.external", &program),
+        ("diff.odd.textconv", &program),
+        (
+            "core.hooksPath",
+            &project.path(".git").display().to_string(),
+        ),
+    ] {
+        project.git(&["config", key, value]);
+    }
+    project.write(".git/info/attributes", "* filter=odd.name diff=odd\n");
+    // As it was, but git has not seen it since.
+    project.write("second/train.sh", "true");
+    project.write("first/train.sh", "true # more");
+    let planned = project.run(&["plan"]).ended_with(0);
+    let planned = planned
+        .reported("first · canaries chosen one by one on local, because first/train.sh changed");
+    assert!(!planned.stdout.contains("second ·"), "{}", planned.seen());
+    let started = std::fs::read_to_string(project.path(".git/started"));
+    assert!(started.is_err(), "{started:?}");
+}
+
+#[test]
+fn the_callers_variables_choose_no_repository_and_no_program() {
+    let project = two_jobs();
+    let program = tripwire(&project);
+    project.write(".git/info/attributes", "* filter=odd\n");
+    project.write("first/train.sh", "true # more");
+    for (name, value) in [
+        ("GIT_DIR", "/nowhere"),
+        ("GIT_COMMON_DIR", "/nowhere"),
+        ("GIT_OBJECT_DIRECTORY", "/nowhere"),
+        ("GIT_INDEX_FILE", "/nowhere"),
+        ("GIT_ATTR_SOURCE", "nothing"),
+        ("GIT_EXTERNAL_DIFF", program.as_str()),
+        ("GIT_TRACE", &project.path("trace").display().to_string()),
+        (
+            "GIT_CONFIG_PARAMETERS",
+            &format!("'filter.odd.clean={program}'"),
+        ),
+    ] {
+        let planned = project.run_with(&["plan"], |command| {
+            command.env(name, value);
+            command.env("GIT_CONFIG_COUNT", "1");
+            command.env("GIT_CONFIG_KEY_0", "filter.odd.clean");
+            command.env("GIT_CONFIG_VALUE_0", &program);
+        });
+        planned
+            .ended_with(0)
+            .reported("because first/train.sh changed");
+        assert!(!project.path(".git/started").exists(), "{name}");
+        assert!(!project.path("trace").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_file_of_git_lfs_is_compared_with_its_pointer() {
+    let project = two_jobs();
+    // The pointer of `true`, as a commit has it.
+    let digest = "b5bea41b6c623f7c09f1bf24dcae58ebab3c0cdd90ad966bc43a45b44867e12b";
+    project.write(
+        "second/train.sh",
+        &format!("version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 4\n"),
+    );
+    project.commit("with LFS");
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    project.git(&["config", "filter.lfs.clean", "git-lfs clean -- %f"]);
+    project.write("second/train.sh", "true");
+    project
+        .run(&["plan"])
+        .ended_with(0)
+        .reported("no job is affected");
+    project.write("second/train.sh", "fake");
+    project
+        .run(&["plan"])
+        .ended_with(0)
+        .reported("because second/train.sh changed");
+}
+
+#[test]
+fn a_change_cannot_hide_a_submodule() {
+    let library = Project::empty().file("lib.py", "1").committed();
+    let project = two_jobs();
+    let source = library.root().display().to_string();
+    project.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        &source,
+        "first/lib",
+    ]);
+    project.commit("a submodule");
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    project.git(&[
+        "config",
+        "--file",
+        ".gitmodules",
+        "submodule.first/lib.ignore",
+        "all",
+    ]);
+    project.write("first/lib/lib.py", "2");
+    project
+        .run(&["plan"])
+        .ended_with(0)
+        .reported("first · canaries chosen one by one on local, because first/lib/ changed");
+}

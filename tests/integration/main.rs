@@ -51,6 +51,7 @@ mod replay;
 mod reuse;
 mod sagemaker;
 mod scale_out_bench;
+mod secrets;
 mod share;
 mod steps;
 mod unmeasured;

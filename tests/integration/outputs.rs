@@ -310,3 +310,26 @@ fn a_report_in_the_checkout_is_no_change() {
         .ended_with(0)
         .reported("no job is affected");
 }
+
+#[test]
+fn a_stored_report_is_judged_by_its_rows() {
+    let stored = include_str!("../data/reports/over-budget.json");
+    let mut report: serde_json::Value = serde_json::from_str(stored).unwrap();
+    report["verdict"] = "within".into();
+    report["exit_code"] = 77.into();
+    let job = &mut report["jobs"][0];
+    job["verdict"] = "within".into();
+    job["reason"] = "cost is 1 USD, 49 USD below 50 USD".into();
+    job["forecasts"][0]["verdict"] = "within".into();
+    for row in job["forecasts"][0]["budget"].as_array_mut().unwrap() {
+        row["verdict"] = "within".into();
+    }
+    let project = Project::empty().file("report.json", &report.to_string());
+    let run = project
+        .run(&["report", "--from", "report.json"])
+        .ended_with(10);
+    let run = run
+        .reported("churn over budget: cost: over the limit, by this report's own table")
+        .reported("contradicted its rows");
+    assert!(!run.stdout.contains("within budget"), "{}", run.seen());
+}

@@ -82,8 +82,11 @@ fn the_base_decides_also_where_the_change_is_not_committed() {
 fn a_new_job_is_capped_and_a_removed_one_is_reported() {
     let base = sums("    budget: {time: 1h}\n").replace("jobs:", "prices: {local: 1 USD/h}\njobs:");
     let project = on_main(&base);
+    // With other code, and looked after elsewhere: it is no renamed one.
+    project.write("totals/train.sh", "true");
     let renamed = base
-        .replace("  sums:", "  totals:")
+        .replace("  sums:", "  totals:\n    paths: [totals/**]")
+        .replace("      command:", "      source_dir: totals\n      command:")
         .replace("max_runtime: 1m}", "max_runtime: 1m, spend_limit: 80 USD}");
     project.write("canary-gate.yml", &renamed);
     project.commit("another job");
@@ -256,7 +259,7 @@ fn without_a_spec_at_the_base_listed_machines_cost_what_aws_says() {
     let planned = project.run(&["run", "--base", "main", "--format", "json"]);
     says(
         &planned.json(),
-        "No spec of the base confirms the prices that this pull request sets for ml.p4d.24xlarge; AWS's own prices are used.",
+        "No spec of the base confirms the prices that this pull request sets for ml.p4d.24xlarge (0.001 USD/h); AWS's own prices are used.",
     );
 }
 
@@ -504,4 +507,90 @@ fn a_base_needs_a_checkout() {
         .run(&["run", "--all", "--base", "main"])
         .ended_with(2)
         .complained("`--base` takes policy from a commit");
+}
+
+#[test]
+fn a_design_that_is_no_forecast_is_an_error_also_where_unknown_passes() {
+    for canary in [
+        "design: fixed, fractions: [1%], replicates: 1",
+        "design: fixed, fractions: [1%, 2%], replicates: 1",
+        "fractions: [1%]",
+    ] {
+        let spec = Project::SPEC.replace(
+            "design: fixed, max_share: 10000%, fractions: [1%, 2%, 3%], replicates: 2",
+            canary,
+        );
+        let project = on_main(&format!(
+            "on_inconclusive: pass\n{spec}    budget: {{time: 1h}}\n"
+        ));
+        project
+            .run(&["run", "--all"])
+            .ended_with(2)
+            .complained("a forecast needs at least 3 runs on 2 sizes")
+            .complained("canary.fractions");
+        project.run(&["plan", "--all"]).ended_with(2);
+    }
+}
+
+#[test]
+fn a_change_is_checked_with_the_bases_design() {
+    let project = on_main(&sums("    budget: {time: 1h}\n"));
+    let weaker = sums("    budget: {time: 1h}\n").replace(
+        "fractions: [1%, 2%, 3%], replicates: 2",
+        "fractions: [1%], replicates: 1",
+    );
+    project.write("canary-gate.yml", &weaker);
+    project.write("train.sh", "true # other code");
+    project.commit("less to measure");
+    let report = judged(&project).ended_with(0).json();
+    says(
+        &report,
+        "This pull request lowers `canary.replicates` from 2 to 1.",
+    );
+    says(
+        &report,
+        "This pull request changes `canary.fractions` from 1%, 2%, 3% to 1%.",
+    );
+    assert_eq!(
+        report["jobs"][0]["measurements"].as_array().unwrap().len(),
+        6
+    );
+}
+
+#[test]
+fn a_renamed_job_keeps_its_policy() {
+    let base = sums("    budget: {time: 0.001s}\n");
+    let agreed = "overrides:\n  - {job: sums, budget: time, up_to: 0.002s, until: 2999-12-31, reason: agreed}\n";
+    let project = on_main(&format!("{base}{agreed}"));
+    let renamed = base
+        .replace("  sums:", "  totals:\n    paths: [\"**\", \"!docs/**\"]")
+        .replace("time: 0.001s", "time: 9h");
+    project.write("canary-gate.yml", &renamed);
+    project.commit("another name");
+    let report = judged(&project).ended_with(10).json();
+    says(
+        &report,
+        "This job is not in the base. Its `source_dir` is that of job sums, which this pull request removes, so the policy of sums counts.",
+    );
+    says(&report, "raises the time budget from 0.001s to 9h");
+    says(
+        &report,
+        "changes `paths` from ** to **, !docs/**. Until it is merged both count.",
+    );
+    says(&report, "takes away the override of the time budget");
+    assert_eq!(limit_of(&report, "time"), 0.002);
+    let notes = notes(&report).join("\n");
+    assert!(!notes.contains("nothing of it is checked"), "{notes}");
+}
+
+#[test]
+fn a_renamed_job_is_affected_by_what_affected_the_old_one() {
+    let project = on_main(&sums("    paths: [train.sh]\n"));
+    let renamed = sums("    paths: [other.sh]\n").replace("  sums:", "  totals:");
+    project.write("canary-gate.yml", &renamed);
+    project.write("changed.txt", "train.sh\n");
+    project
+        .run(&["plan", "--changed-files", "changed.txt", "--base", "main"])
+        .ended_with(0)
+        .reported("totals · 6 canaries on local, because train.sh changed");
 }

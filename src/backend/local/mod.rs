@@ -31,6 +31,7 @@ use crate::canary::{self, CanaryRun, ChannelData, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::measurement::{Measurement, Outcome, Phases, Usage, steps};
 use crate::probe::{self, OptMl, ProbeReport};
+use crate::secret::{CutAt, SecretMask};
 use crate::spec::{BackendKind, Distribution, Job};
 use crate::units::Seconds;
 
@@ -49,6 +50,8 @@ pub struct LocalBackend {
     program: PathBuf,
     /// Variables handed on as they are, sorted by name.
     environment: Vec<(OsString, OsString)>,
+    /// What a canary may say, and nobody may read.
+    secrets: SecretMask,
     /// Asked for when first wanted: a GPU's driver may take its time.
     capacity: OnceCell<Capacity>,
     /// Made when the first canary is laid out, so that looking writes nothing.
@@ -58,16 +61,18 @@ pub struct LocalBackend {
 
 impl LocalBackend {
     /// `environment` is what a canary may see of the caller's environment: PATH, LANG, LD_LIBRARY_PATH, CUDA_* and what
-    /// `--pass-env` names.
+    /// `--pass-env` names; `secrets` is what none of its output shows.
     pub fn new(
         paths: ProjectPaths,
         program: PathBuf,
         environment: Vec<(OsString, OsString)>,
+        secrets: SecretMask,
     ) -> Self {
         Self {
             paths,
             program,
             environment,
+            secrets,
             capacity: OnceCell::new(),
             workspace: OnceCell::new(),
             probes: Probes::default(),
@@ -219,6 +224,7 @@ impl LocalBackend {
                 report: sandbox.path("probe.json"),
                 step_metric: job.training.step_metric.as_ref(),
                 max_runtime: run.max_runtime,
+                secrets: &self.secrets,
             });
         }
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
@@ -229,7 +235,7 @@ impl LocalBackend {
         }
         let mut outcomes = Vec::new();
         for (result, (root, _)) in results.iter().zip(&roots) {
-            outcomes.push(host_outcome(result, root, self.host()));
+            outcomes.push(self.host_outcome(result, root));
         }
         let outcome = failure::worst(outcomes);
         let mut notes = notes(&outcome, &results);
@@ -273,6 +279,27 @@ impl LocalBackend {
             },
             log_tail,
         }))
+    }
+
+    /// How a host ended. What the machine has distinguishes one that ran out of memory from a program that set itself a limit.
+    fn host_outcome(&self, result: &HostResult, root: &std::path::Path) -> Outcome {
+        let Some(report) = &result.report else {
+            return Outcome::Stopped;
+        };
+        let failure_file = workspace::first_bytes(&root.join("output/failure"), FAILURE_BYTES);
+        let failure_file = failure_file.map(|text| {
+            let cut = match text.len() as u64 >= FAILURE_BYTES {
+                true => CutAt::End,
+                false => CutAt::Nowhere,
+            };
+            self.secrets.mask_part(&text, cut)
+        });
+        failure::outcome(&HostEnding {
+            ending: &report.ending,
+            failure_file: failure_file.as_deref(),
+            last_line: result.tail.last_line().as_deref(),
+            machine_was_full: memory_was_full(&report.usage, self.host()),
+        })
     }
 }
 
@@ -443,20 +470,6 @@ fn shards(job: &Job, run: &CanaryRun, hosts: &[String]) -> Vec<Vec<ChannelData>>
                 .collect()
         })
         .collect()
-}
-
-/// `capacity` distinguishes a machine that ran out of memory from a program that set itself a limit.
-fn host_outcome(result: &HostResult, root: &std::path::Path, capacity: &Capacity) -> Outcome {
-    let Some(report) = &result.report else {
-        return Outcome::Stopped;
-    };
-    let failure_file = workspace::first_bytes(&root.join("output/failure"), FAILURE_BYTES);
-    failure::outcome(&HostEnding {
-        ending: &report.ending,
-        failure_file: failure_file.as_deref(),
-        last_line: result.tail.last_line().as_deref(),
-        machine_was_full: memory_was_full(&report.usage, capacity),
-    })
 }
 
 /// What the probes had to say, each sentence once; and why `/opt/ml` may be the reason of a failure.

@@ -14,6 +14,7 @@ use tokio::process::Command;
 use crate::backend::{BackendError, Cancellation};
 use crate::measurement::steps::{StepReader, StepTimes};
 use crate::probe::{self, ProbeReport};
+use crate::secret::{CutAt, SecretMask};
 use crate::spec::StepMetric;
 use crate::units::Seconds;
 
@@ -48,6 +49,8 @@ pub(super) struct HostCommand<'a> {
     pub(super) max_runtime: Option<Seconds>,
     /// What to look for in the output.
     pub(super) step_metric: Option<&'a StepMetric>,
+    /// What is hidden in its output.
+    pub(super) secrets: &'a SecretMask,
 }
 
 /// What one host gave.
@@ -60,19 +63,33 @@ pub(super) struct HostResult {
     pub(super) steps: [StepTimes; 2],
 }
 
-/// The end of what a host printed.
+/// The end of what a host printed, without secrets.
 #[derive(Debug, Default)]
 pub(super) struct LogTail {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+    stdout: String,
+    stderr: String,
 }
 
 impl LogTail {
+    /// As it was read: bytes that are not UTF-8 become replacement characters.
+    fn of([stdout, stderr]: [Vec<u8>; 2], secrets: &SecretMask) -> Self {
+        let shown = |bytes: Vec<u8>| {
+            let cut = match bytes.len() >= TAIL_BYTES {
+                true => CutAt::Start,
+                false => CutAt::Nowhere,
+            };
+            secrets.mask_part(&String::from_utf8_lossy(&bytes), cut)
+        };
+        Self {
+            stdout: shown(stdout),
+            stderr: shown(stderr),
+        }
+    }
+
     /// The last line that is not blank, of standard error before standard output: Python flushes what it printed after
     /// its traceback.
     pub(super) fn last_line(&self) -> Option<String> {
-        [&self.stderr, &self.stdout].into_iter().find_map(|bytes| {
-            let text = String::from_utf8_lossy(bytes);
+        [&self.stderr, &self.stdout].into_iter().find_map(|text| {
             let line = text
                 .lines()
                 .rev()
@@ -85,8 +102,7 @@ impl LogTail {
     /// The last lines of both streams, for the job log.
     pub(super) fn lines(&self, most: usize) -> Vec<String> {
         let mut lines = Vec::new();
-        for (name, bytes) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
-            let text = String::from_utf8_lossy(bytes);
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
             let all: Vec<&str> = text.lines().collect();
             let first = all.len().saturating_sub(most);
             lines.extend(all[first..].iter().map(|line| format!("{name}: {line}")));
@@ -98,7 +114,7 @@ impl LogTail {
     pub(super) fn mentions(&self, text: &str) -> bool {
         [&self.stderr, &self.stdout]
             .into_iter()
-            .any(|bytes| String::from_utf8_lossy(bytes).contains(text))
+            .any(|kept| kept.contains(text))
     }
 }
 
@@ -168,14 +184,11 @@ pub(super) async fn run(
     let pid = pid.expect("a process that was just started has a number");
     let under_way = UnderWay::new(probes, pid);
     clock.stop_at_the_end_of(pid);
-    let mut tail = LogTail::default();
+    let mut tails = [Vec::new(), Vec::new()];
     let mut steps = [(); 2].map(|()| host.step_metric.map(StepReader::new));
     let reading = {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let LogTail {
-            stdout: out,
-            stderr: err,
-        } = &mut tail;
+        let [out, err] = &mut tails;
         let [out_steps, err_steps] = &mut steps;
         async move {
             tokio::join!(
@@ -211,6 +224,7 @@ pub(super) async fn run(
             () = sleep_for(limit) => None,
         }
     };
+    let tail = LogTail::of(tails, host.secrets);
     let report: Option<ProbeReport> = workspace::first_bytes(&host.report, REPORT_BYTES)
         .and_then(|text| serde_json::from_str(&text).ok());
     match (report, status) {

@@ -19,6 +19,7 @@ use crate::instance::tables;
 use crate::measurement::steps::{self, StepReader, StepTimes};
 use crate::measurement::{HostUsage, Usage};
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
+use crate::secret::SecretMask;
 use crate::spec::{Distribution, Job};
 use crate::units::{Bytes, Seconds};
 
@@ -346,6 +347,8 @@ impl ReadyJob<'_> {
                 .last_log_lines(&name, host, Some(LOG_LINES))
                 .await
                 .unwrap_or_default();
+            // Before a host's name stands between two lines of one secret.
+            let lines = SecretMask::default().mask_lines(&lines);
             tail.extend(lines.into_iter().map(|line| {
                 if hosts.len() > 1 {
                     format!("{host} {line}")

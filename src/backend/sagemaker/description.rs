@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::measurement::{Phases, Start};
+use crate::secret::SecretMask;
 use crate::units::Seconds;
 
 /// From the request to the first work on the machine: a machine that was kept is there within seconds, a fresh one is
@@ -163,7 +164,7 @@ fn state(job: &DescribeTrainingJobOutput) -> JobState {
         },
         "Completed" => JobState::Completed,
         "Failed" => JobState::Failed {
-            reason: job.failure_reason().map(str::to_owned),
+            reason: (job.failure_reason()).map(|reason| SecretMask::default().mask(reason)),
         },
         "Stopped" => JobState::Stopped {
             max_runtime_exceeded,

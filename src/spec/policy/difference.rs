@@ -70,6 +70,43 @@ impl Differences {
         base.clone()
     }
 
+    /// The head's value, of what is the change under test; a difference is named, with what it means.
+    pub(super) fn name<T: PartialEq>(
+        &mut self,
+        what: &str,
+        base: &T,
+        head: T,
+        words: impl Fn(&T) -> String,
+        means: &str,
+    ) -> T {
+        if *base != head {
+            let (from, to) = (cut(&words(base)), cut(&words(&head)));
+            self.say(format!(
+                "This pull request changes {what} from {from} to {to}. {means}"
+            ));
+        }
+        head
+    }
+
+    /// Paths that do not have all that the base's have: a change to the others would be checked no longer.
+    pub(super) fn paths(&mut self, base: &[String], head: &[String]) {
+        let everything = ["**".to_owned()];
+        let written = |paths: &[String]| match paths {
+            [] => everything.to_vec(),
+            paths => paths.to_vec(),
+        };
+        let (base, head) = (written(base), written(head));
+        let adds = |path: &String| !path.starts_with('!');
+        // What is added after all of the base's and excludes nothing only widens.
+        let is_wider = head.starts_with(&base) && head[base.len()..].iter().all(adds);
+        if !is_wider {
+            let (from, to) = (cut(&list(&base)), cut(&list(&head)));
+            self.say(format!(
+                "This pull request changes `paths` from {from} to {to}. Until it is merged both count."
+            ));
+        }
+    }
+
     pub(super) fn changes(&mut self, verb: &str, what: &str, base: &str, head: &str) {
         let (base, head) = (cut(base), cut(head));
         self.say(match (base.as_str(), head.as_str()) {
@@ -119,13 +156,10 @@ impl Differences {
                 )),
                 Some(ours) if ours == theirs => {}
                 Some(ours) => {
-                    let (from, to) = if ceiling(ours) == to {
-                        (format!("the reason {}", cut(&ours.reason)), format!("the reason {}", cut(&theirs.reason)))
-                    } else {
-                        (ceiling(ours), to)
-                    };
                     let what = format!("the override of the {line} budget");
-                    self.changes("changes", &what, &from, &to);
+                    self.take(&what, &ceiling(ours), &to, String::clone);
+                    let what = format!("the reason of {what}");
+                    self.take(&what, &ours.reason, &theirs.reason, String::clone);
                 }
             }
         }

@@ -4,10 +4,10 @@ use super::difference::{self, Differences};
 use super::{PolicyProblem, budget};
 use crate::metric::Metric;
 use crate::spec::{
-    Budget, CanaryPolicy, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy, SagemakerTraining,
-    Spec, Training,
+    Budget, CanaryPolicy, Design, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy,
+    SagemakerTraining, Spec, Training,
 };
-use crate::units::{Percent, Seconds, Usd};
+use crate::units::{Fraction, Percent, Seconds, Usd};
 
 /// Every field is named, so that a new one is decided on.
 pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differences) -> Job {
@@ -23,6 +23,7 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         budget,
         drift,
     } = head.clone();
+    differences.paths(&base.paths, &paths);
     let max_runtime = training.max_runtime;
     let budget = budget::apply_base_budget(&budget, &base.budget, max_runtime, differences);
     say_longer_run(&budget, base.training.max_runtime, max_runtime, differences);
@@ -107,6 +108,13 @@ fn apply_to_sagemaker(
         network_isolation,
         tags,
     } = head;
+    let image = differences.name(
+        "`training.image`",
+        &base.image,
+        image,
+        difference::optional,
+        "Canaries and the full run start it.",
+    );
     let mut text = |key: &str, base: &Option<String>, head: &Option<String>| {
         let what = format!("`training.{key}`");
         differences.take(&what, base, head, difference::optional)
@@ -163,7 +171,7 @@ fn apply_to_canary(
         probe,
     } = head;
     CanaryPolicy {
-        design,
+        design: apply_to_design(&design, &base.design, differences),
         spend_limit: differences.take_amount(
             "the spend limit of canaries",
             &base.spend_limit,
@@ -192,7 +200,9 @@ fn apply_to_canary(
         warm_pool: differences.take("`canary.warm_pool`", &base.warm_pool, &warm_pool, |time| {
             time.map_or_else(|| "none".to_owned(), |time| time.exact())
         }),
-        reuse,
+        reuse: differences.take_amount("`canary.reuse`", &base.reuse, &reuse, |time: &Seconds| {
+            time.exact()
+        }),
         seed,
         probe: differences.take("`canary.probe`", &base.probe, &probe, |probe| match probe {
             ProbePolicy::Off => "false".to_owned(),
@@ -200,6 +210,45 @@ fn apply_to_canary(
             ProbePolicy::Command(words) => words.join(" "),
         }),
     }
+}
+
+/// A change must not weaken its own forecast. A design of another kind is one difference, of the same one for each key.
+fn apply_to_design(head: &Design, base: &Design, differences: &mut Differences) -> Design {
+    let list = |fractions: &Vec<Fraction>| {
+        let fractions = fractions.iter().map(ToString::to_string);
+        difference::list(&fractions.collect::<Vec<_>>())
+    };
+    let fractions = "`canary.fractions`";
+    match (base, head) {
+        (Design::Adaptive { fractions: base }, Design::Adaptive { fractions: head }) => {
+            differences.take(fractions, base, head, list);
+        }
+        (
+            Design::Fixed {
+                fractions: base,
+                replicates: base_replicates,
+            },
+            Design::Fixed {
+                fractions: head,
+                replicates,
+            },
+        ) => {
+            differences.take(fractions, base, head, list);
+            let what = "`canary.replicates`";
+            differences.take_amount(what, base_replicates, replicates, ToString::to_string);
+        }
+        (Design::Adaptive { .. } | Design::Fixed { .. }, _) => {
+            let words = |design: &Design| match design {
+                Design::Adaptive { fractions } => format!("adaptive ({})", list(fractions)),
+                Design::Fixed {
+                    fractions,
+                    replicates,
+                } => format!("fixed ({}; replicates: {replicates})", list(fractions)),
+            };
+            differences.take("`canary.design`", base, head, words);
+        }
+    }
+    base.clone()
 }
 
 fn apply_to_drift(

@@ -5,17 +5,34 @@ use crate::spec::{NotYet, SpecWarning};
 /// A remark on one field of a spec.
 pub(super) trait Remark: Clone + PartialEq {
     fn field(&self) -> &str;
+
+    /// The same remark on another field.
+    fn on(&self, field: String) -> Self;
 }
 
 impl Remark for NotYet {
     fn field(&self) -> &str {
         &self.field
     }
+
+    fn on(&self, field: String) -> Self {
+        Self {
+            field,
+            ..self.clone()
+        }
+    }
 }
 
 impl Remark for SpecWarning {
     fn field(&self) -> &str {
         &self.field
+    }
+
+    fn on(&self, field: String) -> Self {
+        Self {
+            field,
+            ..self.clone()
+        }
     }
 }
 
@@ -30,6 +47,16 @@ pub(super) fn merge<R: Remark>(head: &[R], base: &[R], is_known: impl Fn(&str) -
     }
     let own = head.iter().filter(|remark| !on_policy(remark));
     own.chain(ours).cloned().collect()
+}
+
+/// The remarks on one job, as those on a job of another name.
+pub(super) fn of_job<R: Remark>(remarks: &[R], from: &str, to: &str) -> Vec<R> {
+    let renamed = |remark: &R| {
+        let (job, rest) = first(remark.field().strip_prefix("jobs.")?);
+        let field = format!("jobs.{to}.{rest}");
+        (job == from).then(|| remark.on(field.trim_end_matches('.').to_owned()))
+    };
+    remarks.iter().filter_map(renamed).collect()
 }
 
 /// Whether a field such as `jobs.churn.budget.cost` or `overrides[0]` is policy.
@@ -67,7 +94,16 @@ fn is_policy(field: &str, is_known: impl Fn(&str) -> bool) -> bool {
             ),
             "canary" => matches!(
                 key,
-                "spend_limit" | "max_share" | "max_runtime" | "parallel" | "warm_pool" | "probe"
+                "design"
+                    | "fractions"
+                    | "replicates"
+                    | "reuse"
+                    | "spend_limit"
+                    | "max_share"
+                    | "max_runtime"
+                    | "parallel"
+                    | "warm_pool"
+                    | "probe"
             ),
             _ => false,
         }
@@ -95,6 +131,8 @@ mod tests {
             "jobs.churn.training.tags.team",
             "jobs.churn.training.subnets[1]",
             "jobs.churn.canary.warm_pool",
+            "jobs.churn.canary.reuse",
+            "jobs.churn.canary.fractions[0]",
             "jobs.churn.drift.max",
         ] {
             assert!(is_policy(field, |job| job == "churn"), "{field}");
@@ -106,7 +144,7 @@ mod tests {
             "jobs.churn.paths[0]",
             "jobs.churn.training.image",
             "jobs.churn.training.metrics.step",
-            "jobs.churn.canary.reuse",
+            "jobs.churn.canary.seed",
             "jobs.other.budget.cost",
         ] {
             assert!(!is_policy(field, |job| job == "churn"), "{field}");

@@ -128,6 +128,7 @@ This pull request raises the spend limit of canaries from 5 USD to 500 USD. It t
 This pull request lowers `canary.max_runtime` from 1h to 30m. It takes effect when merged; until then 1h counts.
 This pull request raises `canary.parallel` from 3 to 9. It takes effect when merged; until then 3 counts.
 This pull request changes `canary.probe` from true to false. It takes effect when merged; until then true counts.
+This pull request changes `training.image` from image to another. Canaries and the full run start it.
 This pull request changes `training.role` from arn:aws:iam::123456789012:role/Training to arn:aws:iam::123456789012:role/Admin. It takes effect when merged; until then arn:aws:iam::123456789012:role/Training counts.
 This pull request changes `training.output` from s3://output/ to s3://mine/. It takes effect when merged; until then s3://output/ counts.
 This pull request sets `training.volume_kms_key` to alias/mine. It takes effect when merged; until then it is not set.
@@ -145,11 +146,117 @@ This pull request raises `drift.max` from 15% to 90%. It takes effect when merge
 }
 
 #[test]
+fn a_change_does_not_weaken_the_design_of_its_own_check() {
+    let with = |canary: &str| sagemaker(&format!("    canary: {{{canary}}}\n"), "");
+    let base = with("design: fixed, fractions: [1%, 2%, 5%], replicates: 3, reuse: 10d");
+    let head = with("design: fixed, fractions: [1%], replicates: 1, reuse: 30d");
+    assert_eq!(
+        notes(&head, &base),
+        [
+            "This pull request changes `canary.fractions` from 1%, 2%, 5% to 1%. It takes effect when merged; until then 1%, 2%, 5% counts.",
+            "This pull request lowers `canary.replicates` from 3 to 1. It takes effect when merged; until then 3 counts.",
+            "This pull request raises `canary.reuse` from 10d to 30d. It takes effect when merged; until then 10d counts.",
+        ]
+    );
+    let canary = &applied(&head, &base).spec.jobs[0].canary;
+    assert_eq!(canary.design, base.jobs[0].canary.design);
+    assert_eq!(canary.reuse, base.jobs[0].canary.reuse);
+
+    let adaptive = with("fractions: [1%, 9%], reuse: 10d");
+    assert_eq!(
+        notes(&adaptive, &base),
+        [
+            "This pull request changes `canary.design` from fixed (1%, 2%, 5%; replicates: 3) to adaptive (1%, 9%). It takes effect when merged; until then fixed (1%, 2%, 5%; replicates: 3) counts."
+        ]
+    );
+    assert_eq!(
+        notes(&with("fractions: [1%]"), &with("fractions: [1%, 9%]")),
+        [
+            "This pull request changes `canary.fractions` from 1%, 9% to 1%. It takes effect when merged; until then 1%, 9% counts."
+        ]
+    );
+}
+
+#[test]
+fn a_renamed_job_is_the_removed_one_that_it_has_most_in_common_with() {
+    let job = |name: &str, more: &str, cost: u32| {
+        format!(
+            "  {name}:\n    training: {{image: image, role: arn:aws:iam::123456789012:role/T, output: s3://output/, channels: {{train: {{uri: s3://data/}}}}{more}}}\n    instance: ml.m5.xlarge\n    paths: [{name}/**, common/**]\n    budget: {{cost: {cost} USD}}\n"
+        )
+    };
+    let all = |jobs: &[String]| {
+        spec(&format!(
+            "version: 1\nbackend: sagemaker\njobs:\n{}",
+            jobs.concat()
+        ))
+    };
+    let source = |folder: &str| format!(", entry_point: train.py, source_dir: {folder}");
+    let base = all(&[
+        job("a", &source("a"), 1),
+        job("b", &source("b/"), 2),
+        job("kept", &source("k"), 3),
+    ]);
+    let head = all(&[job("c", &source("./b"), 9), job("kept", &source("k"), 3)]);
+    let policy = applied(&head, &base);
+    let limit = |policy: &AppliedPolicy| policy.spec.jobs[0].budget.lines[0].limit_words();
+    assert_eq!(limit(&policy), "2 USD");
+    assert_eq!(policy.removed_jobs, ["a"]);
+    assert!(policy.new_jobs.is_empty());
+    // By paths where the source is another, and not at all where both are.
+    let elsewhere = all(&[job("c", &source("c"), 9), job("kept", &source("k"), 3)]);
+    assert_eq!(limit(&applied(&elsewhere, &base)), "1 USD");
+    let text = job("c", &source("c"), 9).replace(", common/**", "");
+    let new = applied(&all(&[text]), &base);
+    assert_eq!((limit(&new).as_str(), new.new_jobs.len()), ("9 USD", 1));
+    // A copy of a job that stays is a new one.
+    let copy = all(&[
+        job("c", &source("a"), 9),
+        job("a", &source("a"), 1),
+        job("b", &source("b"), 2),
+        job("kept", "", 3),
+    ]);
+    assert_eq!(limit(&applied(&copy, &base)), "9 USD");
+}
+
+#[test]
+fn what_disarms_a_check_is_named_with_both_values() {
+    let agreed = |reason: &str, cost: u32| {
+        format!(
+            "overrides:\n  - {{job: churn, budget: cost, up_to: {cost} USD, until: 2026-12-31, reason: {reason}}}\n"
+        )
+    };
+    let text = |paths: &str, reason: &str, cost: u32, price: &str| {
+        sagemaker_text(
+            &format!("    budget: {{cost: 10 USD}}\n    paths: {paths}\n"),
+            &format!(
+                "prices: {{ml.m5.xlarge: {price} USD/h}}\n{}",
+                agreed(reason, cost)
+            ),
+        )
+    };
+    let base = spec(&text("[src/**, data/**]", "once", 20, "0.2"));
+    let head = text("[src/**]", "for ever", 30, "0.1").replace("image: image", "image: slim");
+    let head = spec(&head);
+    let applied = applied(&head, &base);
+    let all = [applied.notes.clone(), applied.job_notes["churn"].clone()].concat();
+    insta::assert_snapshot!(all.join("\n"), @r"
+This pull request lowers the price of ml.m5.xlarge from 0.2 USD/h to 0.1 USD/h. It takes effect when merged; until then 0.2 USD/h counts.
+This pull request changes `paths` from src/**, data/** to src/**. Until it is merged both count.
+This pull request changes `training.image` from image to slim. Canaries and the full run start it.
+This pull request changes the override of the cost budget from 20 USD until 2026-12-31 to 30 USD until 2026-12-31. It takes effect when merged; until then 20 USD until 2026-12-31 counts.
+This pull request changes the reason of the override of the cost budget from once to for ever. It takes effect when merged; until then once counts.
+");
+    // More paths after the base's disarm nothing.
+    let wider = spec(&text("[src/**, data/**, docs/**]", "once", 20, "0.2"));
+    assert!(notes(&wider, &base).is_empty());
+}
+
+#[test]
 fn a_job_that_the_base_does_not_know_is_capped() {
     let base = sagemaker("", "");
     let text = sagemaker_text("    canary: {spend_limit: 50 USD}\n", "");
-    let renamed = spec(&text.replace("churn:", "churn2:"));
-    let applied = applied(&renamed, &base);
+    let elsewhere = spec(&text.replace("churn:", "churn2:\n    paths: [churn2/**]"));
+    let applied = applied(&elsewhere, &base);
     assert_eq!(applied.new_jobs, ["churn2"]);
     assert_eq!(applied.removed_jobs, ["churn"]);
     assert_eq!(applied.spec.jobs[0].canary.spend_limit, CAP);
@@ -462,7 +569,7 @@ proptest! {
                 (
                     (training.sagemaker.role, training.sagemaker.output, training.sagemaker.volume_kms_key, training.sagemaker.output_kms_key, training.sagemaker.checkpoints),
                     (training.sagemaker.subnets, training.sagemaker.security_groups, training.sagemaker.network_isolation, training.sagemaker.tags),
-                    (canary.spend_limit, canary.max_runtime, canary.parallel, canary.warm_pool, canary.probe),
+                    (canary.design.clone(), canary.reuse, canary.spend_limit, canary.max_runtime, canary.parallel, canary.warm_pool, canary.probe),
                     (job.budget.certainty, job.budget.existing_breach, job.drift.clone()),
                     job.budget.written().cloned().collect::<Vec<_>>(),
                 )
@@ -477,8 +584,8 @@ proptest! {
         let applied = applied(&head, &base).spec;
         let (job, own) = (&applied.jobs[0], &head.jobs[0]);
         prop_assert_eq!(
-            (&job.paths, &job.training.sagemaker.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed, job.canary.reuse),
-            (&own.paths, &own.training.sagemaker.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed, own.canary.reuse)
+            (&job.paths, &job.training.sagemaker.image, job.training.max_runtime, &job.training.channels, &job.instance, job.canary.seed),
+            (&own.paths, &own.training.sagemaker.image, own.training.max_runtime, &own.training.channels, &own.instance, own.canary.seed)
         );
         let is_implicit = |line: &&BudgetLine| line.origin == LineOrigin::Implicit && line.kind == LineKind::Absolute(Metric::Time);
         for line in job.budget.lines.iter().filter(is_implicit) {

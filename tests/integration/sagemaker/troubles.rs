@@ -113,6 +113,28 @@ fn the_scripts_own_failure_fails_the_gate() {
 }
 
 #[test]
+fn secrets_in_what_a_training_job_says_are_shown_nowhere() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| {
+        Timeline::script_failed(
+            1,
+            "no access for AKIAIOSFODNN7EXAMPLE with password=opensesame",
+        )
+    });
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(13);
+    assert!(
+        run.stdout.contains("no access for *** with password=***"),
+        "{}",
+        run.seen()
+    );
+    assert!(
+        !run.seen().contains("AKIAIOS") && !run.seen().contains("opensesame"),
+        "{}",
+        run.seen()
+    );
+}
+
+#[test]
 fn running_out_of_memory_is_a_result() {
     let (project, aws) = project(FIXED);
     aws.train(|_| Timeline::out_of_memory());

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::backend::project_paths::ProjectPaths;
 use crate::canary::ChannelData;
+use crate::secret::SecretMask;
 use crate::spec::{self, SpecSource};
 
 /// Two channels: a folder and a file.
@@ -62,7 +63,7 @@ impl Data {
             known_files: None,
             state: self.path(".canary-gate"),
         };
-        LocalBackend::new(paths, PathBuf::new(), Vec::new())
+        LocalBackend::new(paths, PathBuf::new(), Vec::new(), SecretMask::default())
     }
 
     fn list(&self) -> Dataset {

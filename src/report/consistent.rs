@@ -1,0 +1,195 @@
+//! A stored report held against its own rows: one that was edited, or put together by hand, must not pass what its table shows
+//! as failing.
+
+use super::{InstanceForecast, JobReport, Report};
+use crate::exit;
+use crate::spec::{Bound, Level, LineKind};
+use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
+
+/// More likely than not.
+const LIKELY: f64 = 0.5;
+
+/// Makes every verdict at least as bad as the rows below it say, and the exit code one that these verdicts can have. Whether a
+/// change was needed.
+pub(super) fn make_consistent(part: &mut Report) -> bool {
+    let before = part.clone();
+    part.jobs.iter_mut().for_each(judge_by_rows);
+    part.verdict = verdict::worst(part.jobs.iter().map(|job| job.verdict));
+    let possible = possible_codes(part);
+    if !possible.contains(&part.exit_code) {
+        part.exit_code = possible[0];
+    }
+    *part != before
+}
+
+fn judge_by_rows(job: &mut JobReport) {
+    for forecast in &mut job.forecasts {
+        let InstanceForecast {
+            budget, estimates, ..
+        } = forecast;
+        for row in budget.iter_mut() {
+            let LineKind::Absolute(metric) = row.line else {
+                continue;
+            };
+            let estimate = estimates[metric].as_ref();
+            if is_over(row, estimate.map(|estimate| estimate.point)) {
+                row.verdict = LineVerdict::Exceeded;
+            }
+        }
+        let lines = forecast.budget.iter().filter_map(of_row);
+        forecast.verdict = worse(forecast.verdict, verdict::worst(lines));
+    }
+    let Some(main) = job.forecasts.first() else {
+        return;
+    };
+    let by_rows = worse(job.verdict, main.verdict);
+    if by_rows == job.verdict {
+        return;
+    }
+    job.verdict = by_rows;
+    let mut rows = main.budget.iter();
+    let row = rows.find(|row| of_row(row) == Some(by_rows));
+    let line = row.map_or("a line of the budget".into(), |row| row.line.words());
+    job.reason = format!(
+        "{line}: {}, by this report's own table",
+        match by_rows {
+            Verdict::Exceeded => "over the limit",
+            Verdict::AtRisk => "at risk",
+            _ => "unknown",
+        }
+    );
+}
+
+/// Whether a line that is said to hold is over by its own chance, or by the estimate beside it, which is a median.
+fn is_over(row: &BudgetRow, median: Option<f64>) -> bool {
+    if !matches!(row.verdict, LineVerdict::Within | LineVerdict::AtRisk) {
+        return false;
+    }
+    match (row.chance_of_breach, median, row.bound) {
+        (Some(chance), ..) if chance > LIKELY => true,
+        (Some(_), Some(median), Bound::Max) => median > row.limit,
+        (Some(_), Some(median), Bound::Min) => median < row.limit,
+        _ => false,
+    }
+}
+
+/// What a line that counts makes of a verdict.
+fn of_row(row: &BudgetRow) -> Option<Verdict> {
+    match row.verdict {
+        LineVerdict::Exceeded => Some(Verdict::Exceeded),
+        LineVerdict::Unknown => Some(Verdict::Unknown),
+        LineVerdict::AtRisk => Some(Verdict::AtRisk),
+        LineVerdict::Within | LineVerdict::NotApplicable => None,
+    }
+    .filter(|_| row.counts_as() == Level::Fail)
+}
+
+/// The worse of what is said and what rows show. What was not judged, since the tool failed, may have unknown rows.
+fn worse(said: Verdict, shown: Verdict) -> Verdict {
+    match (said, shown) {
+        (Verdict::NotJudged, Verdict::Unknown) => said,
+        _ => said.min(shown),
+    }
+}
+
+/// The codes that a run with these jobs and failures can have; which, depends on a strictness that a report does not hold. The
+/// first stands for any other.
+fn possible_codes(part: &Report) -> Vec<u8> {
+    let has_drifted = part.jobs.iter().any(JobReport::has_drifted);
+    let has_failures = !part.failures.is_empty();
+    let mut codes = match part.verdict {
+        Verdict::Exceeded => return vec![exit::EXCEEDED],
+        Verdict::Failed => return vec![exit::FAILED],
+        Verdict::Unknown => vec![exit::UNKNOWN],
+        _ => Vec::new(),
+    };
+    if has_drifted {
+        codes.push(exit::DRIFT);
+    } else if part.jobs.iter().any(|job| job.verdict == Verdict::AtRisk) {
+        codes.push(exit::AT_RISK);
+    }
+    if has_failures {
+        // Of a job that could not be run, and of one whose cause may be gone tomorrow.
+        let codes_of_failures = [exit::TOOL_FAILED, exit::USAGE, exit::UNKNOWN];
+        codes.extend(codes_of_failures);
+    } else if !has_drifted {
+        codes.push(0);
+    }
+    // A fork, where that is to fail.
+    if part.verdict == Verdict::NotJudged {
+        codes.push(exit::UNKNOWN);
+    }
+    codes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    /// What becomes of a report: verdict, code, and the first job's reason.
+    fn judged(mut report: Report) -> (Verdict, u8, String) {
+        make_consistent(&mut report);
+        let reason = report.jobs[0].reason.clone();
+        (report.verdict, report.exit_code, reason)
+    }
+
+    /// A report over budget that says that it is within.
+    fn whitewashed() -> Report {
+        let mut report = samples::churn();
+        (report.verdict, report.exit_code) = (Verdict::Within, 0);
+        let job = &mut report.jobs[0];
+        job.verdict = Verdict::Within;
+        job.reason = "cost is 1 USD, 49 USD below 50 USD".to_owned();
+        job.forecasts[0].verdict = Verdict::Within;
+        report
+    }
+
+    #[test]
+    fn rows_that_are_exceeded_decide() {
+        let over = (
+            Verdict::Exceeded,
+            exit::EXCEEDED,
+            "cost: over the limit, by this report's own table".to_owned(),
+        );
+        assert_eq!(judged(whitewashed()), over);
+        // Also where only the numbers of a row are left.
+        let mut report = whitewashed();
+        for row in &mut report.jobs[0].forecasts[0].budget {
+            row.verdict = LineVerdict::Within;
+        }
+        assert_eq!(judged(report.clone()), over);
+        for row in &mut report.jobs[0].forecasts[0].budget {
+            row.chance_of_breach = Some(0.0);
+        }
+        assert_eq!(judged(report), over);
+    }
+
+    #[test]
+    fn a_code_that_the_verdicts_cannot_have_is_not_believed() {
+        for (report, said, code) in [
+            (samples::within(), 77, 0),
+            (samples::within(), 10, 0),
+            (samples::churn(), 77, 10),
+            (samples::churn(), 0, 10),
+            (samples::unknown(), 77, 14),
+            (samples::unknown(), 0, 0),
+            (samples::drifted(), 0, 12),
+            (samples::drifted(), 11, 12),
+            (samples::one_failed(), 0, 1),
+            (samples::one_failed(), 2, 2),
+        ] {
+            let mut report = report;
+            report.exit_code = said;
+            let verdict = report.verdict;
+            assert_eq!(judged(report).1, code, "{verdict:?} {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_sound_stays_as_it_is() {
+        for (name, mut report) in samples::all() {
+            assert!(!make_consistent(&mut report), "{name}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Secrets that are known by how they look.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::STARS;
+
+/// What is a secret wherever it stands, whoever wrote it.
+static SHAPES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    [
+        // A PEM block; without its end, the lines of Base64 after its start; without its start, those before its end.
+        (
+            r"-----BEGIN [A-Z0-9 ]+-----(?s:.*?)-----END [A-Z0-9 ]+-----",
+            STARS,
+        ),
+        (
+            r"-----BEGIN [A-Z0-9 ]+-----(?:(?:\s|\\n)*[A-Za-z0-9+/=]{8,})*",
+            STARS,
+        ),
+        (
+            r"(?:[A-Za-z0-9+/=]{8,}(?:\s|\\n)+)+-----END [A-Z0-9 ]+-----",
+            STARS,
+        ),
+        // AWS: ids of access keys, of users and of roles.
+        (r"(?:AKIA|ASIA)[A-Z0-9]{12,}", STARS),
+        // https://github.blog/engineering/behind-githubs-new-authentication-token-formats/
+        (r"gh[pousr]_[A-Za-z0-9]{10,}", STARS),
+        (r"github_pat_[A-Za-z0-9_]{10,}", STARS),
+        // Slack
+        (r"xox[a-z]-[A-Za-z0-9-]{6,}", STARS),
+        // user:password@ of an address
+        (
+            r#"(://)[^\s/?#"'<>@:]*:[^\s/?#"'<>]*@"#,
+            concat!("${1}", "***", "@"),
+        ),
+    ]
+    .map(|(pattern, shown)| (compiled(pattern), shown))
+    .into()
+});
+
+/// What a name before it makes a secret. Only for text of others: `id-token: write` is advice of ours.
+static NAMED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    const VALUE: &str = r#"(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',;&)}\]=][^\s"',;&)}\]]*)"#;
+    const SURE: &str = r"pass(?:word|wd|phrase)|pwd|api[_-]?key|(?:access|secret|private|account|signing)[_-]?key|client[_-]?secret|(?:access|auth|refresh|session|security)[_-]?token";
+    [
+        // `password=…`, `DB_TOKEN = '…'`, `?key=…`
+        (
+            format!(
+                r"(?i)((?:{SURE}|secret|token|credentials?|key|signature)[^\S\n]*=[^\S\n]*){VALUE}"
+            ),
+            "${1}***",
+        ),
+        // `password: …`
+        (
+            format!(r"(?i)((?:{SURE})[^\S\n]*:[^\S\n]*){VALUE}"),
+            "${1}***",
+        ),
+        // `"token": "…"`
+        (
+            format!(r#"(?i)((?:{SURE}|secret|token|credentials?)["'][^\S\n]*[:=][^\S\n]*){VALUE}"#),
+            "${1}***",
+        ),
+        // `Authorization: Bearer …`
+        (
+            r"(?i)\b((?:bearer|basic)[^\S\n]+)[A-Za-z0-9._~+/=-]{8,}".to_owned(),
+            "${1}***",
+        ),
+    ]
+    .map(|(pattern, shown)| (compiled(&pattern), shown))
+    .into()
+});
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a test compiles every pattern")
+}
+
+/// The text without what is a secret by its own look: keys of AWS, tokens of GitHub and Slack, PEM blocks, and
+/// `user:password@` of an address.
+pub fn mask_shapes(text: &str) -> String {
+    replace_all(&SHAPES, text)
+}
+
+/// The text without what is a secret by the name before it: `password=`, `token=`, `key=` and the like.
+pub fn mask_named(text: &str) -> String {
+    replace_all(&NAMED, text)
+}
+
+fn replace_all(shapes: &[(Regex, &str)], text: &str) -> String {
+    shapes.iter().fold(text.to_owned(), |text, (shape, shown)| {
+        match shape.replace_all(&text, *shown) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(masked) => masked,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_shapes_are_hidden() {
+        for (text, shown) in [
+            ("id AKIAIOSFODNN7EXAMPLE!", "id ***!"),
+            ("(ASIAIOSFODNN7EXAMPLE)", "(***)"),
+            ("ghp_0123456789abcdefghijABCDEFGHIJ012345", "***"),
+            ("ghs_0123456789abcdefghijABCDEFGHIJ012345", "***"),
+            ("github_pat_11ABCDEFG0abcdefghij_KLMNOP", "***"),
+            ("xoxb-123456789012-abcdefABCDEF", "***"),
+            (
+                "git clone https://bob:hunter2@example.com/x",
+                "git clone https://***@example.com/x",
+            ),
+            ("redis://:hunter2@db:6379/0", "redis://***@db:6379/0"),
+            (
+                "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb",
+                "a\n***\nb",
+            ),
+            // Cut off at its end, and at its start.
+            (
+                "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\nabcd",
+                "***\nabcd",
+            ),
+            (
+                "abcdefghijkl\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\nb",
+                "***\nb",
+            ),
+            (
+                r#""-----BEGIN KEY-----\nMIIEvQIBADANBgkq\n-----END KEY-----\n""#,
+                r#""***\n""#,
+            ),
+        ] {
+            assert_eq!(mask_shapes(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_name_makes_a_secret_is_hidden() {
+        for (text, shown) in [
+            ("password=opensesame next", "password=*** next"),
+            ("DB_PASSWORD = 'open sesame', 3", "DB_PASSWORD = ***, 3"),
+            ("https://x/y?token=abc&n=1", "https://x/y?token=***&n=1"),
+            ("connect(key=\"abc\")", "connect(key=***)"),
+            (
+                r#"{"user": "u", "password": "p\u00e4", "token": "t"}"#,
+                r#"{"user": "u", "password": ***, "token": ***}"#,
+            ),
+            ("{'secret': 'x'}", "{'secret': ***}"),
+            ("password: opensesame", "password: ***"),
+            (
+                "x-amz-security-token:FwoGZXIvYXdzE",
+                "x-amz-security-token:***",
+            ),
+            (
+                "Authorization: Bearer abc.def-ghi",
+                "Authorization: Bearer ***",
+            ),
+            (
+                "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG",
+                "aws_secret_access_key = ***",
+            ),
+        ] {
+            assert_eq!(mask_named(text), shown, "{text}");
+            assert_eq!(mask_named(shown), shown, "twice");
+        }
+    }
+
+    #[test]
+    fn plain_words_stay() {
+        for text in [
+            "KeyError: 'password'",
+            "unexpected token: expected a number",
+            "The code key of the run",
+            "https://example.com:8443/path",
+            "mail bob@example.com",
+            "256 tokens per second, 12 keys",
+            "if monkey == 3",
+            "AKIA is a prefix, as is ghp_",
+        ] {
+            assert_eq!(mask_named(&mask_shapes(text)), text);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Jobs that a change renames: a new name must not shake off the policy of the old one.
+
+use std::collections::BTreeSet;
+
+use super::remarks::of_job;
+use crate::spec::{BackendKind, Job, Spec};
+
+/// A job under a new name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenamedJob {
+    /// Its name in the base, where the head has no such job.
+    pub from: String,
+    /// Its name in the head, which the base does not know.
+    pub to: String,
+    /// What both have: `source_dir` or `paths`.
+    shared: &'static str,
+}
+
+impl RenamedJob {
+    /// Whose policy counts, and why.
+    pub(super) fn note(&self) -> String {
+        format!(
+            "This job is not in the base. Its `{}` is that of job {}, which this pull request removes, so the policy of {} counts.",
+            self.shared, self.from, self.from
+        )
+    }
+}
+
+/// The base with each job that the head renames under its new name too, and what was renamed.
+///
+/// A job of the head that the base does not know is a removed one of the base where it has its source or its paths; of several
+/// that one which has most in common with it.
+pub fn follow_renames(head: &Spec, base: &Spec) -> (Spec, Vec<RenamedJob>) {
+    let names = |spec: &Spec| -> BTreeSet<String> {
+        spec.jobs.iter().map(|job| job.name.clone()).collect()
+    };
+    let (kept, known) = (names(head), names(base));
+    let removed: Vec<&Job> = (base.jobs.iter())
+        .filter(|job| !kept.contains(&job.name))
+        .collect();
+    let mut followed = base.clone();
+    let mut renamed = Vec::new();
+    if removed.is_empty() || head.backend != base.backend {
+        return (followed, renamed);
+    }
+    for job in head.jobs.iter().filter(|job| !known.contains(&job.name)) {
+        let likest = (removed.iter().rev())
+            .filter_map(|old| Some((likeness(head.backend, job, old)?, old)))
+            .max_by_key(|((_, likeness), _)| *likeness);
+        let Some(((shared, _), old)) = likest else {
+            continue;
+        };
+        followed.jobs.push(Job {
+            name: job.name.clone(),
+            ..(*old).clone()
+        });
+        let agreed = base
+            .overrides
+            .iter()
+            .filter(|agreed| agreed.job == old.name);
+        let agreed = agreed.cloned().map(|mut agreed| {
+            agreed.job.clone_from(&job.name);
+            agreed
+        });
+        followed.overrides.extend(agreed);
+        let (from, to) = (&old.name, &job.name);
+        followed.not_yet.extend(of_job(&base.not_yet, from, to));
+        followed.warnings.extend(of_job(&base.warnings, from, to));
+        renamed.push(RenamedJob {
+            from: from.clone(),
+            to: to.clone(),
+            shared,
+        });
+    }
+    (followed, renamed)
+}
+
+/// What a job and a removed one share that makes them one, and how much they have in common.
+fn likeness(backend: BackendKind, job: &Job, old: &Job) -> Option<(&'static str, usize)> {
+    let has_source = |job: &Job| {
+        let training = &job.training;
+        training.source_dir.is_some()
+            || training.sagemaker.entry_point.is_some()
+            || backend.traits().runs_here
+    };
+    let is_same_source = has_source(job) && has_source(old) && source(job) == source(old);
+    let is_same_paths = paths(job).iter().any(|path| paths(old).contains(path));
+    let shared = match (is_same_source, is_same_paths) {
+        (true, _) => "source_dir",
+        (false, true) => "paths",
+        (false, false) => return None,
+    };
+    let (ours, theirs) = (&job.training, &old.training);
+    let common = [
+        is_same_source,
+        is_same_paths,
+        ours.local == theirs.local,
+        ours.sagemaker.entry_point == theirs.sagemaker.entry_point,
+        ours.sagemaker.image == theirs.sagemaker.image,
+        ours.channels == theirs.channels,
+        ours.hyperparameters == theirs.hyperparameters,
+        job.instance == old.instance,
+    ];
+    Some((
+        shared,
+        common.into_iter().filter(|is_same| *is_same).count(),
+    ))
+}
+
+/// The folder of its code; without one the spec's.
+fn source(job: &Job) -> &str {
+    let folder = job.training.source_dir.as_deref().unwrap_or_default();
+    match plain(folder).trim_end_matches('/') {
+        "." => "",
+        folder => folder,
+    }
+}
+
+/// What it includes.
+fn paths(job: &Job) -> Vec<&str> {
+    let included = job.paths.iter().map(String::as_str);
+    let included: Vec<&str> = included
+        .filter(|path| !path.starts_with('!'))
+        .map(plain)
+        .collect();
+    match included.is_empty() {
+        true => vec!["**"],
+        false => included,
+    }
+}
+
+fn plain(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path)
+}
