@@ -63,7 +63,7 @@ impl ReadyJob<'_> {
                 if round > 0 {
                     self.backend.pace.wait(FIRST_WAIT * round).await;
                 }
-                self.find(&run, &first).await
+                self.find(&run, &first, watcher).await
             };
             let known = tokio::select! {
                 known = finding => known?,
@@ -119,6 +119,28 @@ impl ReadyJob<'_> {
         ))
     }
 
+    /// The request for one attempt at a canary.
+    pub(super) fn request(
+        &self,
+        run: &CanaryRun,
+        name: &JobName,
+        inputs: &[Input<'_>],
+    ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
+        let (environment, command) = self.prepared.probe_parts();
+        request::create(&Launch {
+            name,
+            region: &self.backend.aws().region,
+            job: self.job,
+            run,
+            inputs,
+            script: self.prepared.script.as_ref(),
+            command,
+            environment: &environment,
+            tags: &self.backend.tags_of(run),
+            output: &output(self.job)?.to_string(),
+        })
+    }
+
     /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.
     async fn stop_unwatched(&self, name: &JobName) {
         let names: Vec<JobName> = self
@@ -144,20 +166,7 @@ impl ReadyJob<'_> {
         inputs: &[Input<'_>],
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
-        let tags = self.backend.tags_of(run);
-        let (environment, command) = self.prepared.probe_parts();
-        let request = request::create(&Launch {
-            name,
-            region: &self.backend.aws().region,
-            job: self.job,
-            run,
-            inputs,
-            script: self.prepared.script.as_ref(),
-            command,
-            environment: &environment,
-            tags: &tags,
-            output: &output(self.job)?.to_string(),
-        })?;
+        let request = self.request(run, name, inputs)?;
         let doing = format!("start a canary on {}", run.instance);
         let mut tries = 0;
         let mut waits_for_room = 0;

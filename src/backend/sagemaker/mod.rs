@@ -10,6 +10,7 @@
 mod access;
 mod adoption;
 mod archive;
+mod asked;
 mod cleanup;
 mod code;
 mod collect;

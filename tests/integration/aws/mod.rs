@@ -167,6 +167,11 @@ impl FakeAws {
         self.core.state().script = Arc::new(script);
     }
 
+    /// What becomes of jobs as it is now.
+    pub(crate) fn script(&self) -> Arc<state::Script> {
+        self.core.state().script.clone()
+    }
+
     /// Runs the scripts of jobs that would complete, for real: their training takes what it takes, and their output is the
     /// job's log. One real second counts as `scale` seconds of the job.
     pub(crate) fn run_scripts(&self, scale: f64) {
@@ -251,6 +256,19 @@ impl FakeAws {
     pub(crate) fn delete_job(&self, name: &str) {
         for job in &mut self.core.state().jobs {
             job.is_deleted |= job.name == name;
+        }
+    }
+
+    /// Lets a job have been created by another request, and with other tags.
+    pub(crate) fn alter_job(
+        &self,
+        name: &str,
+        alter: impl Fn(&mut serde_json::Value, &mut Vec<(String, String)>),
+    ) {
+        for job in &mut self.core.state().jobs {
+            if job.name == name {
+                alter(&mut job.input, &mut job.tags);
+            }
         }
     }
 
