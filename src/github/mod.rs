@@ -34,3 +34,4 @@ mod retry;
 pub mod token;
 pub mod tracking;
 pub mod tree;
+mod tree_file;

@@ -1,23 +1,28 @@
 //! Starting a canary's training job, unless it is there already.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
 use super::find::{Found, Known};
 use super::name::JobName;
+use super::pace;
 use super::placing::output;
 use super::quota;
 use super::ready_job::ReadyJob;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
+use crate::aws::AwsError;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, Watcher};
 use crate::canary::{CanaryRun, Key};
+use crate::units::Seconds;
 
-/// How often a request to create a job is sent, and the waits in between; each may be cut off by a signal.
-const TRIES: u32 = 8;
+/// How long a request to create a job is repeated that was throttled or not answered: an account creates one job a second, and
+/// many gates may want one.
+const PATIENCE_TO_CREATE: Duration = Duration::from_mins(10);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait for room in the quota; at least half of it, so that gates do not ask together.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// How often a name may turn out to be taken before it is given up.
 const MOST_ROUNDS: u32 = 6;
@@ -168,7 +173,8 @@ impl ReadyJob<'_> {
     ) -> Result<Created, BackendError> {
         let request = self.request(run, name, inputs)?;
         let doing = format!("start a canary on {}", run.instance);
-        let mut tries = 0;
+        let mut failed = 0;
+        let mut spent = Duration::ZERO;
         let mut waits_for_room = 0;
         let mut may_be_there = false;
         loop {
@@ -176,7 +182,9 @@ impl ReadyJob<'_> {
             if watcher.holds_back() {
                 return Ok(Created::HeldBack);
             }
-            let wait = match self.create_once(request.clone(), name, watcher).await? {
+            let begin = Instant::now();
+            let created = self.create_once(request.clone(), name, watcher).await?;
+            let wait = match created {
                 Created::NoRoom(error) => {
                     // What a canary that has just ended used may be counted a little longer.
                     waits_for_room += 1;
@@ -189,15 +197,18 @@ impl ReadyJob<'_> {
                     watcher.report(CanaryProgress::Phase(
                         "waiting for a canary to end: the quota is used up",
                     ));
-                    LONGEST_WAIT
+                    LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
                 }
                 Created::Again(error) => {
                     may_be_there |= error.kind == FailureKind::Unreachable;
-                    tries += 1;
-                    if tries >= TRIES {
+                    failed += 1;
+                    let wait = pace::backoff(failed);
+                    spent += self.backend.pace.unhurried(begin.elapsed()) + wait;
+                    if spent >= PATIENCE_TO_CREATE {
                         return self.give_up(&error, name, &doing).await;
                     }
-                    LONGEST_WAIT.min(FIRST_WAIT * 2_u32.pow(tries - 1))
+                    say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
+                    wait
                 }
                 Created::Taken => {
                     // By this very process, if an answer of its own was lost.
@@ -275,10 +286,10 @@ impl ReadyJob<'_> {
             Ok(Some(_)) => Ok(Created::Taken),
             Ok(None) => {
                 self.backend.forget(&name.to_string());
-                Err(error.to_error(doing).into())
+                Err(for_so_long(error.to_error(doing)).into())
             }
             Err(_) => {
-                let mut unsure = error.to_error(doing);
+                let mut unsure = for_so_long(error.to_error(doing));
                 unsure.what = format!(
                     "{}; whether the training job {name} was started is not known",
                     unsure.what
@@ -286,6 +297,29 @@ impl ReadyJob<'_> {
                 Err(unsure.into())
             }
         }
+    }
+}
+
+fn for_so_long(mut error: AwsError) -> AwsError {
+    let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
+    error.what = format!("{}, for {limit}", error.what);
+    error
+}
+
+/// Says once that a canary waits to be created, and then how long it still does.
+fn say_waiting(error: &CallError, failed: u32, left: Duration, watcher: &Watcher<'_>) {
+    let why = match error.kind {
+        FailureKind::Throttled => "SageMaker takes no more jobs at the moment (throttled)",
+        _ => "SageMaker gives no usable answer",
+    };
+    let left = Seconds(left.as_secs_f64());
+    if failed == 1 {
+        let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
+        watcher.report(CanaryProgress::Fact(&format!(
+            "{why}; tried again for up to {limit}"
+        )));
+    } else {
+        watcher.report(CanaryProgress::Phase(&format!("{why}; {left} left")));
     }
 }
 

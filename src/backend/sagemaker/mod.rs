@@ -21,6 +21,7 @@ mod failure;
 mod find;
 pub mod from_job;
 pub mod iam_policy;
+mod known;
 mod launch;
 pub mod listing;
 mod logs;
@@ -52,6 +53,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use self::known::KnownFacts;
 use self::pace::Pace;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
@@ -115,6 +117,7 @@ pub struct SagemakerBackend {
     own: RefCell<BTreeSet<String>>,
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
+    known: RefCell<KnownFacts>,
 }
 
 impl SagemakerBackend {
@@ -128,6 +131,7 @@ impl SagemakerBackend {
             pace: Pace::new(pace),
             own: RefCell::default(),
             has_access: Cell::new(false),
+            known: RefCell::default(),
         }
     }
 

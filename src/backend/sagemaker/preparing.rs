@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code;
+use super::known::QuotaListing;
 use super::prepared::{PreparedJob, ProbeWay};
 use super::quota;
 use super::session::JobSession;
@@ -72,29 +73,42 @@ impl JobSession<'_> {
         too_large
     }
 
-    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    async fn quotas(&self) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
-        let job = self.job;
+    /// The limits of these types as far as the quotas may be read. What was listed for another job is not listed again.
+    async fn limits_of(
+        &self,
+        wanted: &BTreeSet<&InstanceType>,
+    ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
         let aws = self.backend.aws();
-        let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
-            .chain(&job.alternatives)
-            .collect();
-        let wanted: BTreeSet<&InstanceType> = configurations
-            .iter()
-            .filter_map(|configuration| configuration.single_type())
-            .collect();
-        let mut found = BTreeMap::new();
-        let mut pages = aws
-            .quotas
-            .list_service_quotas()
-            .service_code(SERVICE)
-            .into_paginator()
-            .send();
-        while found.len() < wanted.len()
-            && let Some(page) = pages.next().await
-        {
-            let page = match page {
-                Ok(page) => page,
+        let is_known = || {
+            let known = &self.backend.known.borrow().quotas;
+            let names = wanted.iter().map(|kind| quota::training_quota(kind.name()));
+            known.refused.is_some()
+                || known.listing == QuotaListing::End
+                || names
+                    .into_iter()
+                    .all(|name| known.limits.contains_key(&name))
+        };
+        while !is_known() {
+            let token = match &self.backend.known.borrow().quotas.listing {
+                QuotaListing::At(token) => Some(token.clone()),
+                QuotaListing::Start | QuotaListing::End => None,
+            };
+            let page = aws
+                .quotas
+                .list_service_quotas()
+                .service_code(SERVICE)
+                .set_next_token(token)
+                .send()
+                .await;
+            let known = &mut self.backend.known.borrow_mut().quotas;
+            match page {
+                Ok(page) => {
+                    known.limits.extend(quota::limits(page.quotas()));
+                    known.listing = match page.next_token() {
+                        Some(next) => QuotaListing::At(next.to_owned()),
+                        None => QuotaListing::End,
+                    };
+                }
                 Err(error) => {
                     let error = CallError::of(QUOTAS, &error);
                     if matches!(
@@ -103,18 +117,34 @@ impl JobSession<'_> {
                     ) {
                         return Err(error.to_error("read the quotas").into());
                     }
-                    self.note(format!(
-                        "the quotas could not be read, so canaries start without regard to them ({error})"
-                    ));
-                    return Ok(found);
-                }
-            };
-            for kind in &wanted {
-                if let Some(limit) = quota::limit(page.quotas(), kind.name()) {
-                    found.insert((*kind).clone(), limit);
+                    known.refused = Some(error.to_string());
                 }
             }
         }
+        let known = &self.backend.known.borrow().quotas;
+        if let Some(error) = &known.refused {
+            self.note(format!(
+                "the quotas could not be read, so canaries start without regard to them ({error})"
+            ));
+        }
+        let limit = |kind: &&InstanceType| {
+            let limit = known.limits.get(&quota::training_quota(kind.name()))?;
+            Some(((*kind).clone(), *limit))
+        };
+        Ok(wanted.iter().filter_map(limit).collect())
+    }
+
+    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
+    async fn quotas(&self) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
+        let job = self.job;
+        let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
+            .chain(&job.alternatives)
+            .collect();
+        let wanted: BTreeSet<&InstanceType> = configurations
+            .iter()
+            .filter_map(|configuration| configuration.single_type())
+            .collect();
+        let found = self.limits_of(&wanted).await?;
         let count = job.instance.total_count();
         if let Some(kind) = job.instance.single_type()
             && let Some(limit) = found.get(kind)

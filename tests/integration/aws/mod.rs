@@ -35,6 +35,7 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use tempfile::TempDir;
@@ -96,6 +97,7 @@ impl FakeAws {
                 page_size: u64::MAX,
                 calls: BTreeMap::new(),
                 faults: Vec::new(),
+                between_creates: None,
                 lasting: None,
                 profiles: Arc::new(|_| None),
             }),
@@ -238,6 +240,11 @@ impl FakeAws {
     /// The start of a sentence: `aws.fail(operation).on_call(3).with(fault)`; without a middle it is every call.
     pub(crate) fn fail(&self, operation: Operation) -> FaultBuilder<'_> {
         FaultBuilder::new(self, operation)
+    }
+
+    /// Creates one job in so much time, as an account does that throttles all others.
+    pub(crate) fn one_create_in(&self, time: Duration) {
+        self.core.state().between_creates = Some((time, Instant::now()));
     }
 
     /// No call fails any more.

@@ -1,5 +1,7 @@
 //! SageMaker's training jobs, in AWS JSON 1.1.
 
+use std::time::Instant;
+
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -38,6 +40,13 @@ fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
             ));
         }
         check_quota(&state, input)?;
+        if let Some((time, next)) = &mut state.between_creates {
+            let now = Instant::now();
+            if now < *next {
+                return Err(Refusal::new("ThrottlingException", "Rate exceeded"));
+            }
+            *next = now + *time;
+        }
         let created = state.clock.now();
         (
             state.jobs.len() + 1,

@@ -4,6 +4,7 @@ mod adoption;
 pub(crate) mod clean_up;
 mod gate;
 mod history;
+mod many;
 mod memory;
 mod preflight;
 mod scripts;
