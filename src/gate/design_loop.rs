@@ -209,8 +209,9 @@ impl DesignLoop<'_> {
         match ran.failure {
             None => {}
             Some(error) if error.is_transient() => {
-                runner.progress.say(error.render(false).trim_end());
+                runner.progress.say(&format!("  × {}", error.in_a_line()));
                 self.broke_off = Some(error.in_a_line());
+                self.notes.extend(error.remedy().map(runner::what_to_do));
             }
             Some(error) => {
                 self.broke_off = Some(error.in_a_line());
