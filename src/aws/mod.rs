@@ -1,9 +1,11 @@
 //! **AWS**: credentials, region, endpoints, retries, S3 URIs, and the texts of failed calls.
 //!
-//! Credentials come from the SDK's default chain (environment, profile, web identity, container, instance), and endpoints
+//! Credentials come from the SDK's default chain (environment, profile, web identity, container, instance), in GitHub Actions
+//! without the instance, and endpoints
 //! from `AWS_ENDPOINT_URL` and its variants for single services.
 
 pub(crate) mod call;
+mod credentials;
 mod error;
 pub(crate) mod s3_error;
 pub mod s3_uri;
@@ -72,12 +74,16 @@ impl Aws {
             .operation_attempt_timeout(ATTEMPT_TIMEOUT.mul_f64(time_scale(pace)))
             .operation_timeout(CALL_TIMEOUT.mul_f64(time_scale(pace)))
             .build();
-        let config = aws_config::defaults(BehaviorVersion::latest())
-            .region(Region::new(region.to_owned()))
+        let region_of_calls = Region::new(region.to_owned());
+        let mut loader = aws_config::defaults(BehaviorVersion::latest())
+            .region(region_of_calls.clone())
             .retry_config(retries)
-            .timeout_config(timeouts)
-            .load()
-            .await;
+            .timeout_config(timeouts);
+        if !credentials::may_ask_the_machine(&|name| std::env::var(name).ok()) {
+            let chain = credentials::without_the_machine(region_of_calls).await;
+            loader = loader.credentials_provider(chain);
+        }
+        let config = loader.load().await;
         Ok(Self::of(&config, region, time_scale(pace)))
     }
 

@@ -15,6 +15,14 @@ use tokio::task::AbortHandle;
 /// How long an answer may take before it is said that there is none.
 const SAID_AFTER: Duration = Duration::from_secs(40);
 
+/// Whether AWS, or what stands for it, has answered any request of this process: credentials were found then.
+static HAS_ANSWERED: AtomicBool = AtomicBool::new(false);
+
+/// Whether there was an answer to any request.
+pub(super) fn has_answered() -> bool {
+    HAS_ANSWERED.load(Ordering::Relaxed)
+}
+
 /// Watches every attempt of a client.
 #[derive(Debug, Clone)]
 pub(super) struct SilenceWatch {
@@ -90,6 +98,7 @@ impl Intercept for SilenceWatch {
         }
         if context.response().is_some() {
             self.is_said.store(false, Ordering::Relaxed);
+            HAS_ANSWERED.store(true, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod adoption;
 pub(crate) mod clean_up;
+mod credentials;
 mod gate;
 mod history;
 mod many;
