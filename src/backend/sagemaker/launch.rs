@@ -47,6 +47,8 @@ enum Created {
     Taken,
     /// The account's quota is used up.
     NoRoom(CallError),
+    /// Nothing but the profiler was refused.
+    WithoutProfiler(CallError),
     /// It may go better in a while.
     Again(CallError),
     HeldBack,
@@ -132,7 +134,7 @@ impl ReadyJob<'_> {
         inputs: &[Input<'_>],
     ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
         let (environment, command) = self.prepared.probe_parts();
-        request::create(&Launch {
+        let request = request::create(&Launch {
             name,
             region: &self.backend.aws().region,
             job: self.job,
@@ -140,9 +142,15 @@ impl ReadyJob<'_> {
             inputs,
             script: self.prepared.script.as_ref(),
             command,
+            // One that was sent and did not report will not do better in the next container.
+            is_probed: !environment.is_empty() && self.notes.lacks_probe().is_none(),
             environment: &environment,
             tags: &self.backend.tags_of(run),
             output: &output(self.job)?.to_string(),
+        })?;
+        Ok(match self.backend.refuses_profiler.get() {
+            true => request.set_profiler_config(None),
+            false => request,
         })
     }
 
@@ -171,7 +179,7 @@ impl ReadyJob<'_> {
         inputs: &[Input<'_>],
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
-        let request = self.request(run, name, inputs)?;
+        let mut request = self.request(run, name, inputs)?;
         let doing = format!("start a canary on {}", run.instance);
         let mut failed = 0;
         let mut spent = Duration::ZERO;
@@ -210,6 +218,15 @@ impl ReadyJob<'_> {
                     say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
                     wait
                 }
+                Created::WithoutProfiler(error) => {
+                    self.note(format!(
+                        "SageMaker refused Debugger's profiler, so canaries run without it; `profiler: false` under `training` leaves it out at once ({})",
+                        error.message
+                    ));
+                    self.backend.refuses_profiler.set(true);
+                    request = request.set_profiler_config(None);
+                    continue;
+                }
                 Created::Taken => {
                     // By this very process, if an answer of its own was lost.
                     if may_be_there {
@@ -236,7 +253,7 @@ impl ReadyJob<'_> {
         // Before the call: an answer that is lost may still have started the job.
         self.backend.own.borrow_mut().insert(name.to_string());
         let client = self.backend.aws().sagemaker_once;
-        let sending = request.send_with(&client);
+        let sending = request.clone().send_with(&client);
         tokio::pin!(sending);
         let impatience = async {
             watcher.cancellation.cancelled().await;
@@ -250,6 +267,17 @@ impl ReadyJob<'_> {
             // As if it were there: the watch sees the signal, and stops what is under this name.
             () = impatience => return Ok(Created::Yes),
         };
+        // Whatever the code: SageMaker has several for it.
+        if let Some(kind) = quota::missing_in_region(&error.message) {
+            self.backend.forget(&name.to_string());
+            return Err(BackendError::new(
+                format!(
+                    "SageMaker does not train on {kind} in {}",
+                    self.backend.aws().region
+                ),
+                "choose another instance, or another `region`",
+            ));
+        }
         // After these it may be there.
         if error.kind == FailureKind::Unreachable {
             return Ok(Created::Again(error));
@@ -258,19 +286,14 @@ impl ReadyJob<'_> {
         if error.has_code("ResourceInUse") {
             return Ok(Created::Taken);
         }
+        let has_profiler = request.get_profiler_config().is_some();
+        if has_profiler && error.kind == FailureKind::Refused && names_profiler(&error.message) {
+            return Ok(Created::WithoutProfiler(error));
+        }
         match error.kind {
             FailureKind::Throttled => return Ok(Created::Again(error)),
             FailureKind::Limit => return Ok(Created::NoRoom(error)),
             _ => {}
-        }
-        if let Some(kind) = quota::missing_in_region(&error.message) {
-            return Err(BackendError::new(
-                format!(
-                    "SageMaker does not train on {kind} in {}",
-                    self.backend.aws().region
-                ),
-                "choose another instance, or another `region`",
-            ));
         }
         Err(error.to_error("start a canary").into())
     }
@@ -304,6 +327,14 @@ fn for_so_long(mut error: AwsError) -> AwsError {
     let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
     error.what = format!("{}, for {limit}", error.what);
     error
+}
+
+/// Debugger's system metrics are no part of what is measured, so a request is worth sending without them.
+fn names_profiler(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["profiler", "profiling", "debugger"]
+        .iter()
+        .any(|word| message.contains(word))
 }
 
 /// Says once that a canary waits to be created, and then how long it still does.

@@ -118,6 +118,8 @@ pub struct SagemakerBackend {
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
     known: RefCell<KnownFacts>,
+    /// Whether SageMaker has refused a request for its profiler.
+    refuses_profiler: Cell<bool>,
 }
 
 impl SagemakerBackend {
@@ -132,6 +134,7 @@ impl SagemakerBackend {
             own: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),
+            refuses_profiler: Cell::new(false),
         }
     }
 

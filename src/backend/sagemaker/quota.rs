@@ -39,11 +39,22 @@ fn number(text: &str) -> Option<(u64, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// The instance type of a message that it does not exist in this region; `None` where it says something else.
+/// The instance type of a message that there is none of it in this region; `None` where it says something else. An enumeration
+/// that lacks the type is that of the region, too.
 pub(super) fn missing_in_region(message: &str) -> Option<&str> {
-    let (_, rest) = message.split_once("requested resource training-job/")?;
-    let (kind, _) = rest.split_once(" is not available in this region")?;
-    Some(kind)
+    let of_region = || {
+        let (_, rest) = message.split_once("training-job/")?;
+        let (kind, _) = rest.split_once(" is not available in this region")?;
+        Some(kind)
+    };
+    let of_enumeration = || {
+        let (before, _) = message.split_once("' at 'resourceConfig.instanceType' failed")?;
+        let (_, kind) = before.rsplit_once("Value '")?;
+        Some(kind)
+    };
+    let kind = of_region().or_else(of_enumeration)?;
+    let is_type = kind.starts_with("ml.") && !kind.contains(char::is_whitespace);
+    is_type.then_some(kind)
 }
 
 /// What Service Quotas calls the machines of a type that all training jobs together may use.
@@ -102,6 +113,8 @@ mod tests {
     fn a_type_that_the_region_lacks_is_named() {
         let message =
             "The requested resource training-job/ml.p3.2xlarge is not available in this region";
+        assert_eq!(missing_in_region(message), Some("ml.p3.2xlarge"));
+        let message = "1 validation error detected: Value 'ml.p3.2xlarge' at 'resourceConfig.instanceType' failed to satisfy constraint: Member must satisfy enum value set: [ml.m5.large, ml.m5.xlarge]";
         assert_eq!(missing_in_region(message), Some("ml.p3.2xlarge"));
         assert_eq!(missing_in_region("Requested resource not found."), None);
     }

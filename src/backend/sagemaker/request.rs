@@ -49,6 +49,8 @@ pub(super) struct Launch<'a> {
     pub(super) script: Option<&'a Script>,
     /// What is started in place of the image's own entry point: a probe around a command.
     pub(super) command: Option<&'a ContainerCommand>,
+    /// Whether the probe runs in the container, as far as is known.
+    pub(super) is_probed: bool,
     /// Beside the spec's; wins over it.
     pub(super) environment: &'a [(String, String)],
     /// Beside the spec's.
@@ -223,9 +225,12 @@ fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendE
     Ok(all)
 }
 
-/// Debugger's system metrics, where there are any.
+/// Debugger's system metrics, where there are any: where the probe runs only if the spec asks for them.
 fn profiler(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<types::ProfilerConfig> {
-    let without = REGIONS_WITHOUT_PROFILER.contains(&launch.region)
+    let written = launch.job.training.sagemaker.profiler;
+    let is_wanted = written.unwrap_or(!launch.is_probed);
+    let without = !is_wanted
+        || REGIONS_WITHOUT_PROFILER.contains(&launch.region)
         || instance_type.name().starts_with("ml.trn");
     (!without).then(|| {
         types::ProfilerConfig::builder()

@@ -232,3 +232,39 @@ fn an_output_among_the_data_is_an_error_of_the_spec() {
         .complained("lies within the data of channel");
     assert_eq!(aws.all_calls(), 0);
 }
+
+#[test]
+fn a_type_that_the_region_lacks_is_named_whatever_the_code() {
+    let lacks = "The requested resource training-job/ml.m5.xlarge is not available in this region";
+    let value = "1 validation error detected: Value 'ml.m5.xlarge' at 'resourceConfig.instanceType' failed to satisfy constraint: Member must satisfy enum value set: [ml.m5.large]";
+    for (code, message) in [
+        ("ResourceLimitExceeded", lacks),
+        ("ResourceNotFound", lacks),
+        ("ValidationException", lacks),
+        ("ValidationException", value),
+        ("InternalFailure", lacks),
+    ] {
+        let (project, aws) = project(FIXED);
+        aws.fail(Operation::CreateTrainingJob)
+            .with(Fault::error(code, message));
+        gate(&project, &aws, &["run", "--all"])
+            .ended_with(1)
+            .complained("SageMaker does not train on ml.m5.xlarge in us-east-1");
+    }
+}
+
+#[test]
+fn a_refused_profiler_is_done_without() {
+    let (project, aws) = project(&FIXED.replace('}', ", probe: false}"));
+    aws.fail(Operation::CreateTrainingJob)
+        .about("ProfilerConfig")
+        .with(Fault::error(
+            "ValidationException",
+            "ProfilerConfig is not supported for the instance type ml.m5.xlarge",
+        ));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let notes = run.json()["jobs"][0]["notes"].to_string();
+    assert!(notes.contains("refused Debugger's profiler"), "{notes}");
+    // The first canary is asked for twice, all others once.
+    assert_eq!(aws.calls(Operation::CreateTrainingJob), 4);
+}
