@@ -1,5 +1,6 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
+use crate::assess::unfinished;
 use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
@@ -61,9 +62,11 @@ pub(crate) async fn measure(
     };
     let done = design.run(&job.instance, &plan.runs, runner).await;
     let ending = done.map(|done| design.ending(done));
-    let too_expensive = ending
-        .clone()
-        .filter(|_| matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)));
+    let has_cause = unfinished::cause(&design.measurements).is_some();
+    let too_expensive = ending.clone().filter(|_| {
+        // A canary that did not complete says more than what could not follow it.
+        matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)) && !has_cause
+    });
     plan.notes.extend(ending);
     let broke_off = design.broke_off.take();
     let failure = design.failure.take();
