@@ -90,6 +90,16 @@ impl JobSession<'_> {
         &self,
         kinds: &BTreeSet<&InstanceType>,
     ) -> BTreeMap<InstanceType, Price> {
+        if kinds.is_empty() {
+            return BTreeMap::new();
+        }
+        let region = self.backend.aws().region;
+        if !price::is_listed(&region) {
+            self.note(format!(
+                "the price list has no prices in US dollars for {region}; write them under `prices`"
+            ));
+            return BTreeMap::new();
+        }
         for kind in kinds {
             let is_settled = {
                 let known = self.backend.known.borrow();
@@ -106,9 +116,7 @@ impl JobSession<'_> {
             }
         }
         let known = self.backend.known.borrow();
-        if let Some(error) = &known.no_prices
-            && !kinds.is_empty()
-        {
+        if let Some(error) = &known.no_prices {
             self.note(format!(
                 "today's prices could not be read, so the built-in prices are used ({error})"
             ));

@@ -6,6 +6,7 @@ use super::code;
 use super::known::QuotaListing;
 use super::prepared::{PreparedJob, ProbeWay};
 use super::quota;
+use super::request;
 use super::session::JobSession;
 use super::staging;
 use crate::aws::call::{Call, CallError, FailureKind};
@@ -25,6 +26,7 @@ impl JobSession<'_> {
         planned: &Planned<'_>,
     ) -> Result<PreparedJob, BackendError> {
         let (job, dataset) = (self.job, planned.dataset);
+        self.note_unused_volume_key();
         let quotas = self.quotas().await?;
         let (script, probe) = self.place_code().await?;
         let digests = dataset.channels.iter().zip(&job.training.channels);
@@ -48,6 +50,18 @@ impl JobSession<'_> {
             probe,
             quotas,
         })
+    }
+
+    fn note_unused_volume_key(&self) {
+        let job = self.job;
+        let kind = job.instance.single_type();
+        if let Some(kind) = kind.filter(|_| job.training.sagemaker.volume_kms_key.is_some())
+            && request::volume_kms_key(job, kind).is_none()
+        {
+            self.note(format!(
+                "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
+            ));
+        }
     }
 
     /// A sample for FastFile is copied by S3, which takes objects of some size only. Where one is larger, no canary of the job

@@ -217,8 +217,28 @@ impl SpecReader<'_> {
         if text.contains(char::is_whitespace) {
             self.findings
                 .wrong(&image.at, "an image name holds no spaces");
+        } else {
+            self.warn_of_registry(image);
         }
         text.clone()
+    }
+
+    /// SageMaker pulls images from ECR in its own region.
+    fn warn_of_registry(&mut self, image: &Located<Text>) {
+        let Some(region) = limits::region_of_image(&image.value.0) else {
+            self.findings.warn(
+                &image.at,
+                "is not in Amazon ECR, and SageMaker takes images from elsewhere only with settings that a spec cannot say",
+            );
+            return;
+        };
+        if let Some(own) = self.region.as_ref().filter(|own| *own != region) {
+            let message = format!(
+                "is in {}, and the job runs in {own}: SageMaker takes images of its own region",
+                quoted(region)
+            );
+            self.findings.warn(&image.at, message);
+        }
     }
 
     fn role(&mut self, role: Located<Text>) -> String {

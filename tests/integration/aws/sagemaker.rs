@@ -161,6 +161,15 @@ fn check(input: &Value) -> Result<(), Refusal> {
             "InstanceType and InstanceCount are required in ResourceConfig",
         ));
     }
+    let family = resources["InstanceType"].as_str().unwrap_or_default();
+    let has_disks = ["ml.g4dn.", "ml.g5.", "ml.p4d.", "ml.c5d.", "ml.m5d."];
+    if resources["VolumeKmsKeyId"].is_string()
+        && has_disks.iter().any(|disks| family.starts_with(disks))
+    {
+        return Err(Refusal::validation(format!(
+            "VolumeKmsKeyId cannot be specified for the instance type {family}, which has local storage volumes"
+        )));
+    }
     let stopping = &input["StoppingCondition"];
     if stopping["MaxRuntimeInSeconds"].as_u64().unwrap_or(0) < 1 {
         return Err(Refusal::validation(

@@ -268,3 +268,58 @@ fn a_refused_profiler_is_done_without() {
     // The first canary is asked for twice, all others once.
     assert_eq!(aws.calls(Operation::CreateTrainingJob), 4);
 }
+
+#[test]
+fn a_key_of_the_disk_is_left_out_where_machines_have_their_own_disks() {
+    let (project, aws) = edited(FIXED, "ml.m5.xlarge", "ml.g5.xlarge");
+    let spec = project.read("canary-gate.yml");
+    let key = "      volume_kms_key: alias/disks\n      output:";
+    project.write("canary-gate.yml", &spec.replace("      output:", key));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let notes = run.json()["jobs"][0]["notes"].to_string();
+    assert!(
+        notes.contains("`volume_kms_key` is left out: ml.g5.xlarge"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn where_no_price_list_is_in_dollars_it_is_not_asked() {
+    for region in ["cn-north-1", "us-gov-west-1"] {
+        let (project, aws) = edited(FIXED, "region: us-east-1", &format!("region: {region}"));
+        for bucket in ["data", "canaries"] {
+            aws.make_bucket_in(bucket, region);
+        }
+        let run = gate(&project, &aws, &["run", "--all"]);
+        println!("{}", run.seen());
+        assert_eq!(aws.calls(Operation::GetProducts), 0);
+    }
+}
+
+#[test]
+fn an_image_that_sagemaker_will_not_pull_and_a_misspelled_region_are_warned_of() {
+    let (project, aws) = project(FIXED);
+    let spec = project.read("canary-gate.yml");
+    let ecr = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1";
+    for (from, to, warning) in [
+        (ecr, "docker.io/library/python:3.12", "is not in Amazon ECR"),
+        (
+            ecr,
+            "123456789012.dkr.ecr.eu-west-1.amazonaws.com/train:1",
+            "is in `eu-west-1`, and the job runs in us-east-1",
+        ),
+        (
+            "region: us-east-1",
+            "region: us-esat-1",
+            "did you mean `us-east-1`?",
+        ),
+        (
+            "region: us-east-1",
+            "region: us-east",
+            "did you mean `us-east-1`?",
+        ),
+    ] {
+        project.write("canary-gate.yml", &spec.replace(from, to));
+        gate(&project, &aws, &["validate"]).complained(warning);
+    }
+}
