@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use canary_gate::cli::{Cli, Verbosity};
 use canary_gate::{commands, exit};
 use clap::Parser;
+use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -33,9 +34,14 @@ fn start_logging(verbosity: &Verbosity) {
         Verbosity { verbose: 1, .. } => tracing::Level::INFO,
         Verbosity { .. } => tracing::Level::TRACE,
     };
+    // The gate says itself what the SDK's search for credentials warns of, and what to do.
+    let is_verbose = verbosity.verbose > 0;
+    let is_ours = move |event: &tracing::Metadata<'_>| {
+        is_verbose || !event.target().starts_with("aws_config")
+    };
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_writer(std::io::stderr.with_filter(is_ours))
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_target(false)
         .without_time()

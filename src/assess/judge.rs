@@ -4,6 +4,7 @@ use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
 use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
 use crate::assess::row;
+use crate::assess::unfinished;
 use crate::forecast::scale_out::Measured;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::grammar;
@@ -93,7 +94,10 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         if line.row.verdict == LineVerdict::AtRisk {
             continue;
         }
-        if let Some(reason) = &line.reason {
+        // That nothing completed is the headline.
+        if let Some(reason) = &line.reason
+            && !nothing_completed(&main.forecast, reason)
+        {
             notes.push(format!("{}: {reason}.", line.row.line.words()));
         }
     }
@@ -106,6 +110,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     };
     if let Err(reason) = &main.forecast[Metric::Time]
         && !main.lines.iter().any(asked)
+        && main.forecast.largest_share.is_some()
     {
         notes.push(format!("time: {reason}."));
     }
@@ -270,12 +275,18 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
             ),
         );
     }
-    let mut reason = verdict::reason(
-        &main.lines,
-        &main.forecast,
-        input.instance,
-        input.budget.certainty,
-    );
+    let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
+    let unfinished = (is_open && main.forecast[Metric::Time].is_err())
+        .then(|| unfinished::cause(&main.measurements))
+        .flatten();
+    let mut reason = unfinished.unwrap_or_else(|| {
+        verdict::reason(
+            &main.lines,
+            &main.forecast,
+            input.instance,
+            input.budget.certainty,
+        )
+    });
     if let Some(failed) = failed {
         reason.push_str(&format!(
             "; and the training code failed in the {} canary: {}",
@@ -292,6 +303,12 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         }
     }
     (main.row.verdict, reason)
+}
+
+/// Whether a line is unknown only since no canary completed.
+fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
+    let of_time = forecast[Metric::Time].as_ref().err();
+    forecast.largest_share.is_none() && of_time.is_some_and(|unknown| unknown.0 == reason)
 }
 
 /// Whether a written line asks for the memory of the machine.

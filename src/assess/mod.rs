@@ -8,4 +8,5 @@ pub(crate) mod input;
 pub(crate) mod judge;
 mod row;
 pub(crate) mod short_run;
+pub(crate) mod unfinished;
 pub(crate) mod whole_report;

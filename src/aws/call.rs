@@ -3,10 +3,12 @@
 use std::error::Error;
 use std::fmt;
 
+use aws_config::imds::client::error::ImdsError;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 
 use super::error::AwsError;
+use super::silence;
 use crate::secret::SecretMask;
 
 /// A call by its IAM name: `sagemaker:CreateTrainingJob`.
@@ -98,7 +100,7 @@ impl CallError {
                     "could not {doing}: there are no AWS credentials{}",
                     of_profile()
                 ),
-                "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions use aws-actions/configure-aws-credentials in a step before",
+                "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions use aws-actions/configure-aws-credentials in a step before, or for the role of a runner of your own write `AWS_EC2_METADATA_DISABLED: false` under `env`",
             ),
             FailureKind::Expired => AwsError::transient(
                 format!("could not {doing}: the AWS session has expired ({said})"),
@@ -191,6 +193,8 @@ where
         return match error {
             CredentialsError::CredentialsNotLoaded(_)
             | CredentialsError::InvalidConfiguration(_) => FailureKind::NoCredentials,
+            // The last place that is asked. On a machine that is not AWS's something else answers there.
+            _ if !silence::has_answered() && is_of_metadata(error) => FailureKind::NoCredentials,
             // The provider returned credentials before, and no longer does.
             _ => FailureKind::Expired,
         };
@@ -249,6 +253,18 @@ fn credentials_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Credent
         next = cause.source();
     }
     None
+}
+
+/// Whether it is the metadata service of a machine that gave no credentials.
+fn is_of_metadata(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if cause.is::<ImdsError>() {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
 }
 
 /// The error and its causes on one line.

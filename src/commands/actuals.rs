@@ -155,7 +155,7 @@ async fn forecast_job<'a>(
     pass_env: &[String],
 ) -> Result<ForecastJob<'a>, AppError> {
     history.look_up(&job.name).await?;
-    history.check_writable(&job.name)?;
+    history.check_writable(&job.name).await?;
     let mut session = backend::open(backend, project, job).await?;
     let dataset = session.list().await?.dataset;
     let planned = backend::planned(project, job, &dataset, &mut [])?;

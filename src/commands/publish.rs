@@ -21,7 +21,7 @@ pub(crate) fn publish_found(
     };
     // Of two errors the job's is returned, the other is printed.
     if let Err(unwritten) = written {
-        say(unwritten.render(false).trim_end());
+        say(unwritten.render_beside(false).trim_end());
     }
     Err(error.ending_with(report.exit_code))
 }

@@ -181,9 +181,40 @@ impl AppError {
         }
     }
 
-    /// The text for standard error; hostile characters are made harmless.
+    /// The text for standard error of the error that ends the command, with the code that it ends with.
     pub(crate) fn render(&self, colours: bool) -> String {
-        let mut text = match &self.kind {
+        let mut text = self.render_beside(colours);
+        // A probe ends with the codes of the command that it runs.
+        let is_of_probe = matches!(
+            self.kind,
+            Kind::Message {
+                origin: Origin::Probe,
+                ..
+            }
+        );
+        if !is_of_probe {
+            let _ = writeln!(
+                text,
+                "\nexit {}: {}",
+                self.code,
+                words::exit_words(self.code)
+            );
+        }
+        text
+    }
+
+    /// What to do about it; `None` where nothing is known.
+    pub(crate) fn remedy(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Message { help, .. } => help.as_deref(),
+            Kind::Spec(_) => None,
+        }
+    }
+
+    /// The text of an error beside which the command goes on, and may end with another code. Hostile characters are made
+    /// harmless.
+    pub(crate) fn render_beside(&self, colours: bool) -> String {
+        match &self.kind {
             // GitHub's runner reads standard error; a line of the spec must not be a command to it.
             Kind::Spec(errors) => errors
                 .render(colours, terminal_width())
@@ -217,23 +248,7 @@ impl AppError {
                 }
                 text
             }
-        };
-        // A probe ends with the codes of the command that it runs.
-        if !matches!(
-            self.kind,
-            Kind::Message {
-                origin: Origin::Probe,
-                ..
-            }
-        ) {
-            let _ = writeln!(
-                text,
-                "\nexit {}: {}",
-                self.code,
-                words::exit_words(self.code)
-            );
         }
-        text
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
+use crate::assess::unfinished;
 use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
@@ -61,9 +62,11 @@ pub(crate) async fn measure(
     };
     let done = design.run(&job.instance, &plan.runs, runner).await;
     let ending = done.map(|done| design.ending(done));
-    let too_expensive = ending
-        .clone()
-        .filter(|_| matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)));
+    let has_cause = unfinished::cause(&design.measurements).is_some();
+    let too_expensive = ending.clone().filter(|_| {
+        // A canary that did not complete says more than what could not follow it.
+        matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)) && !has_cause
+    });
     plan.notes.extend(ending);
     let broke_off = design.broke_off.take();
     let failure = design.failure.take();
@@ -209,8 +212,9 @@ impl DesignLoop<'_> {
         match ran.failure {
             None => {}
             Some(error) if error.is_transient() => {
-                runner.progress.say(error.render(false).trim_end());
+                runner.progress.say(&format!("  × {}", error.in_a_line()));
                 self.broke_off = Some(error.in_a_line());
+                self.notes.extend(error.remedy().map(runner::what_to_do));
             }
             Some(error) => {
                 self.broke_off = Some(error.in_a_line());

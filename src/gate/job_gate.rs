@@ -132,7 +132,7 @@ async fn look<'a>(
         .map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
     let known = history.look_up(&job.name).await;
     known.map_err(|error| error.during("reading the history"))?;
-    let writable = history.check_writable(&job.name);
+    let writable = history.check_writable(&job.name).await;
     writable.map_err(|error| error.during("opening the history"))?;
     let checks = match request.purpose {
         Purpose::Drift => history.checks(&job.name).await,

@@ -84,7 +84,7 @@ fn one_error(failures: Vec<(Option<String>, AppError)>) -> Option<AppError> {
         .collect::<Vec<_>>();
     let last = errors.pop();
     for error in errors {
-        say(error.render(false).trim_end());
+        say(error.render_beside(false).trim_end());
     }
     last
 }

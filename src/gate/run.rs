@@ -14,7 +14,7 @@ use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::Runner;
+use crate::gate::runner::{Runner, what_to_do};
 use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
 use crate::plan::{JobLedger, Ledger};
@@ -143,8 +143,9 @@ async fn gate_all<'a>(
             }
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {
-                say(error.render(false).trim_end());
-                let notes = project.ignored_not_yet(affected.job);
+                say(&format!("  × {}", error.in_a_line()));
+                let mut notes = project.ignored_not_yet(affected.job);
+                notes.extend(error.remedy().map(what_to_do));
                 let reason = error.in_a_line();
                 jobs.push(whole_report::unknown_report(
                     affected.job,

@@ -102,8 +102,8 @@ impl RunHistory {
     }
 
     /// Fails if no record of a job could be kept, as far as that is known in advance.
-    pub(crate) fn check_writable(&self, job: &str) -> Result<(), AppError> {
-        Ok(self.history.check_writable(job)?)
+    pub(crate) async fn check_writable(&self, job: &str) -> Result<(), AppError> {
+        Ok(self.history.check_writable(job).await?)
     }
 
     /// The names of a job's records, oldest first.
@@ -168,7 +168,7 @@ impl RunHistory {
         }))
     }
 
-    /// Keeps what a canary of this run measured. A record that cannot be written loses nothing: the measurement is in the
+    /// Keeps what a canary of this run measured, or one that it adopted. A record that cannot be written loses nothing: the measurement is in the
     /// report, and the run ends with the error.
     pub(crate) async fn keep_canary(
         &self,
@@ -176,12 +176,13 @@ impl RunHistory {
         key: Option<&Key>,
         measurement: &Measurement,
     ) {
-        if measurement.reused.is_some() {
-            return;
-        }
         let content = Content::Canary {
             canary_key: key.map(Key::to_string),
-            measurement: Box::new(measurement.clone()),
+            // Whoever reads it reuses it, for what it cost somebody.
+            measurement: Box::new(Measurement {
+                reused: None,
+                ..measurement.clone()
+            }),
         };
         self.keep(&measurement.job, keys, content).await;
     }

@@ -4,7 +4,9 @@
 //! nowhere else. A request that reads, changes or deletes is repeated after a server error; one that creates is not, since it
 //! may have been carried out ([`GithubError::Unsure`]).
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,6 +21,7 @@ use super::error::{GithubError, Permission};
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
+use super::tree_file::Tree;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait between two parts of an answer.
@@ -62,6 +65,8 @@ pub struct Github {
     /// `None` if it is on another host than the API, where the token must not be sent.
     graphql_url: Option<String>,
     pace: f64,
+    /// Trees that were read: a commit's does not change.
+    pub(super) trees: Arc<Mutex<BTreeMap<String, Tree>>>,
 }
 
 impl fmt::Debug for Github {
@@ -147,6 +152,7 @@ impl Github {
             repository_url: format!("{origin}{path}/repos/{}/", settings.repository),
             graphql_url: graphql.map(|(origin, path)| format!("{origin}{path}")),
             pace: settings.pace.clamp(0.0, 1.0),
+            trees: Arc::default(),
         })
     }
 

@@ -35,3 +35,4 @@ pub mod status;
 pub mod token;
 pub mod tracking;
 pub mod tree;
+mod tree_file;

@@ -1,44 +1,21 @@
 //! The files of a commit, with their blob ids.
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
 use serde::Deserialize;
 use sha1::{Digest as _, Sha1};
 
 use super::client::Github;
 use super::commit::object_id;
 use super::error::GithubError;
+pub use super::tree_file::{PathKind, Tree, TreeFile};
 
 /// The most files and folders of one tree that are read.
 const MOST_ENTRIES: usize = 500_000;
 /// The most requests for one tree: a tree that GitHub cuts is read folder by folder. A workflow's token has 1,000 an hour for
 /// the whole repository.
 const MOST_REQUESTS: usize = 200;
-
-/// What a path of a tree holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PathKind {
-    File,
-    Executable,
-    /// A symbolic link; its content is where it points.
-    Link,
-    /// Another repository's commit.
-    Submodule,
-}
-
-/// A path and its content's id.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TreeFile {
-    /// From the root, with slashes.
-    pub path: String,
-    /// The blob's id; of a submodule its commit's.
-    pub blob: String,
-    pub kind: PathKind,
-}
-
-/// All files of a tree, in order of their paths.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tree {
-    pub files: Vec<TreeFile>,
-}
 
 /// The id that Git gives a content: the SHA-1 of `blob LENGTH`, a zero byte, and the content.
 /// <https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>
@@ -51,8 +28,20 @@ pub fn blob_id(content: &[u8]) -> String {
 }
 
 impl Github {
-    /// All files below a tree, by the tree's id or a commit's.
+    /// All files below a tree, by the tree's id or a commit's. Each is read once.
     pub async fn tree(&self, sha: &str) -> Result<Tree, GithubError> {
+        let known = |trees: &Mutex<BTreeMap<String, Tree>>| trees.lock().ok()?.get(sha).cloned();
+        if let Some(tree) = known(&self.trees) {
+            return Ok(tree);
+        }
+        let tree = self.read_tree(sha).await?;
+        if let Ok(mut trees) = self.trees.lock() {
+            trees.insert(sha.to_owned(), tree.clone());
+        }
+        Ok(tree)
+    }
+
+    async fn read_tree(&self, sha: &str) -> Result<Tree, GithubError> {
         let mut found = Vec::new();
         let mut entries = 0;
         // Folders to be read, with the path to them.

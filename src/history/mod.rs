@@ -160,8 +160,8 @@ impl History {
     ///
     /// # Errors
     ///
-    /// When the folder cannot be created or written to.
-    pub fn check_writable(&self, job: &str) -> Result<(), HistoryError> {
+    /// When the folder cannot be created or written to, and when S3 refuses an object of its own there.
+    pub async fn check_writable(&self, job: &str) -> Result<(), HistoryError> {
         match &self.store {
             Location::Folder(folder) => folder.try_out(&Entry {
                 recorded_at: Timestamp::now(),
@@ -171,7 +171,7 @@ impl History {
                 key: String::new(),
                 id: random_id(),
             }),
-            Location::Bucket(_) => Ok(()),
+            Location::Bucket(bucket) => bucket.try_out(self.scope).await,
         }
     }
 

@@ -65,6 +65,10 @@ impl From<AwsError> for HistoryError {
     }
 }
 
+/// What is put to learn whether records could be; no record has a name like it.
+const TRY_OUT: &str = ".writable";
+const TRY_OUT_TEXT: &[u8] = b"canary-gate may write here\n";
+
 /// The spec field that names the prefix.
 const FIELD: &str = "history";
 
@@ -174,6 +178,44 @@ impl Bucket {
         }
     }
 
+    /// Puts a small object of its own, once for each scope; later S3 refuses it for being there, and only a writer hears that.
+    pub(super) async fn try_out(&self, scope: Scope) -> Result<(), HistoryError> {
+        let place = self.root.below(&format!("{scope}/{TRY_OUT}"));
+        let put = self
+            .client
+            .put_object()
+            .bucket(&place.bucket)
+            .key(&place.key)
+            .if_none_match("*")
+            .body(ByteStream::from_static(TRY_OUT_TEXT))
+            .send()
+            .await;
+        let Err(error) = put else { return Ok(()) };
+        let status = error.raw_response().map(|answer| answer.status().as_u16());
+        match (error.code(), status) {
+            // It is there, or another gate puts it at this moment.
+            (Some("PreconditionFailed" | "ConditionalRequestConflict"), _)
+            | (_, Some(409 | 412)) => Ok(()),
+            (Some("NotImplemented"), _) | (_, Some(501)) => {
+                Err(self.lacks_conditional_writes(&place))
+            }
+            _ => {
+                let permission = format!("s3:PutObject on {}", arn(&place));
+                Err(self.refused(&place, "write", &permission, &error))
+            }
+        }
+    }
+
+    fn lacks_conditional_writes(&self, place: &S3Uri) -> HistoryError {
+        HistoryError::new(
+            format!(
+                "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
+                shown(&place.to_string())
+            ),
+            "use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder",
+        )
+    }
+
     /// Puts a record under a name that is free.
     pub(super) async fn keep(
         &self,
@@ -214,13 +256,7 @@ impl Bucket {
                     wait *= 2;
                 }
                 (Some("NotImplemented"), _) | (_, Some(501)) => {
-                    return Err(HistoryError::new(
-                        format!(
-                            "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
-                            self.place(&path)
-                        ),
-                        "use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder",
-                    ));
+                    return Err(self.lacks_conditional_writes(&place));
                 }
                 _ => {
                     let permission = format!("s3:PutObject on {}", arn(&place));

@@ -2,7 +2,7 @@
 //!
 //! They are in `data/` beside this file, with their sources and dates. A table is parsed at its first use.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -25,6 +25,11 @@ pub fn is_listed(kind: &InstanceType) -> bool {
     instances().capacities.contains_key(kind.name())
 }
 
+/// Whether machines of this type have disks of their own, which SageMaker encrypts itself.
+pub fn has_local_disks(kind: &InstanceType) -> bool {
+    instances().with_local_disks.contains(kind.name())
+}
+
 /// Every listed type, by family and from small to large, for suggestions.
 pub fn listed_types() -> impl Iterator<Item = &'static str> {
     instances().names.iter().map(String::as_str)
@@ -42,6 +47,7 @@ struct InstanceTable {
     /// In the order of the file.
     names: Vec<String>,
     capacities: HashMap<String, Capacity>,
+    with_local_disks: HashSet<String>,
 }
 
 /// Region, then type.
@@ -53,6 +59,11 @@ fn instances() -> &'static InstanceTable {
         let rows: Vec<InstanceRow> = rows(INSTANCES);
         InstanceTable {
             names: rows.iter().map(|row| row.instance_type.clone()).collect(),
+            with_local_disks: rows
+                .iter()
+                .filter(|row| row.local_nvme_gb.is_some_and(|size| size > 0.0))
+                .map(|row| row.instance_type.clone())
+                .collect(),
             capacities: rows
                 .into_iter()
                 .map(|row| (row.instance_type.clone(), row.capacity()))
@@ -107,6 +118,7 @@ struct InstanceRow {
     gpus: u32,
     /// 0 where there is none.
     gpu_memory_gib_total: f64,
+    local_nvme_gb: Option<f64>,
 }
 
 impl InstanceRow {

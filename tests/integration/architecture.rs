@@ -44,7 +44,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 /// A crate and the only places that may name it.
 const HOMES: [(&str, &[&str]); 18] = [
     ("aws_config", &["aws/"]),
-    ("aws_smithy_types", &["backend/sagemaker/"]),
+    ("aws_smithy_types", &["aws/", "backend/sagemaker/"]),
     ("flate2", &["backend/sagemaker/archive"]),
     ("clap", &["cli.rs", "main.rs", "commands/schema.rs"]),
     (

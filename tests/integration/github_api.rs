@@ -294,6 +294,19 @@ fn a_tree_has_every_file_with_its_blob_and_kind() {
 }
 
 #[test]
+fn a_commits_tree_is_read_once() {
+    let fake = FakeGithub::start();
+    let commit = fake.commit(&[], &Files::new().with("train.py", "print(1)\n"));
+    let trees = wait_for(async {
+        let github = client(&fake).await;
+        let first = github.tree(&commit).await.unwrap();
+        [first, github.clone().tree(&commit).await.unwrap()]
+    });
+    assert_eq!(trees[0], trees[1]);
+    assert_eq!(fake.calls("GET", "/git/trees"), 1);
+}
+
+#[test]
 fn a_tree_that_github_cuts_is_read_folder_by_folder() {
     let (fake, _, head) = adding(100);
     fake.cut_trees_at(60);

@@ -20,14 +20,13 @@ impl JobSession<'_> {
     pub(super) async fn check_access(&self) -> Result<(), BackendError> {
         let job = self.job;
         let aws = self.backend.aws();
-        aws.sts
-            .get_caller_identity()
-            .send()
-            .await
-            .map_err(|error| {
+        if !self.backend.has_access.get() {
+            let identity = aws.sts.get_caller_identity().send().await;
+            identity.map_err(|error| {
                 CallError::of(IDENTITY, &error).to_error("find out who is signed in")
             })?;
-        self.backend.has_access.set(true);
+            self.backend.has_access.set(true);
+        }
         let training = &job.training;
         let uris = training
             .channels
@@ -86,38 +85,62 @@ impl JobSession<'_> {
         Ok(())
     }
 
-    /// Today's prices of these types, as far as the price list may be read and has them.
+    /// Today's prices of these types, as far as the price list may be read and has them. Each is asked for once in a run.
     pub(super) async fn read_prices(
         &self,
         kinds: &BTreeSet<&InstanceType>,
     ) -> BTreeMap<InstanceType, Price> {
-        let aws = self.backend.aws();
-        let today = format!("{:.10}", jiff::Timestamp::now().to_string());
-        let mut prices = BTreeMap::new();
+        if kinds.is_empty() {
+            return BTreeMap::new();
+        }
+        let region = self.backend.aws().region;
+        if !price::is_listed(&region) {
+            self.note(format!(
+                "the price list has no prices in US dollars for {region}; write them under `prices`"
+            ));
+            return BTreeMap::new();
+        }
         for kind in kinds {
-            let mut pages = aws
-                .pricing
-                .get_products()
-                .service_code(price::SERVICE)
-                .set_filters(Some(price::filters(kind, &aws.region)))
-                .into_paginator()
-                .send();
-            let mut list = Vec::new();
-            while let Some(page) = pages.next().await {
-                match page {
-                    Ok(page) => list.extend(page.price_list.unwrap_or_default()),
-                    Err(error) => {
-                        let error = CallError::of(PRODUCTS, &error);
-                        self.note(format!("today's prices could not be read, so the built-in prices are used ({error})"),
-                        );
-                        return prices;
-                    }
-                }
+            let is_settled = {
+                let known = self.backend.known.borrow();
+                known.no_prices.is_some() || known.prices.contains_key(kind)
+            };
+            if is_settled {
+                continue;
             }
-            if let Some(price) = price::parse(&list, kind, &aws.region, &today) {
-                prices.insert((*kind).clone(), price);
+            let price = self.read_price(kind).await;
+            let mut known = self.backend.known.borrow_mut();
+            match price {
+                Ok(price) => drop(known.prices.insert((*kind).clone(), price)),
+                Err(error) => known.no_prices = Some(error.to_string()),
             }
         }
-        prices
+        let known = self.backend.known.borrow();
+        if let Some(error) = &known.no_prices {
+            self.note(format!(
+                "today's prices could not be read, so the built-in prices are used ({error})"
+            ));
+        }
+        let price =
+            |kind: &&InstanceType| Some(((*kind).clone(), known.prices.get(*kind)?.clone()?));
+        kinds.iter().filter_map(price).collect()
+    }
+
+    async fn read_price(&self, kind: &InstanceType) -> Result<Option<Price>, CallError> {
+        let aws = self.backend.aws();
+        let today = format!("{:.10}", jiff::Timestamp::now().to_string());
+        let mut pages = aws
+            .pricing
+            .get_products()
+            .service_code(price::SERVICE)
+            .set_filters(Some(price::filters(kind, &aws.region)))
+            .into_paginator()
+            .send();
+        let mut list = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| CallError::of(PRODUCTS, &error))?;
+            list.extend(page.price_list.unwrap_or_default());
+        }
+        Ok(price::parse(&list, kind, &aws.region, &today))
     }
 }

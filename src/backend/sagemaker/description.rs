@@ -7,6 +7,7 @@ use aws_sdk_sagemaker::primitives::DateTime;
 use aws_sdk_sagemaker::types::{self, SecondaryStatusTransition};
 use jiff::Timestamp;
 
+use super::asked::AskedJob;
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::measurement::{Phases, Start};
 use crate::secret::SecretMask;
@@ -88,6 +89,8 @@ pub(super) struct JobDescription {
     pub(super) inputs: Vec<InputReference>,
     /// The `s3://` prefix that SageMaker writes below.
     pub(super) output: Option<String>,
+    /// All of what it was asked to be, to be held against another job.
+    pub(super) asked: AskedJob,
 }
 
 impl JobDescription {
@@ -141,6 +144,7 @@ impl JobDescription {
             output: output
                 .and_then(types::OutputDataConfig::s3_output_path)
                 .map(str::to_owned),
+            asked: AskedJob::of_description(job),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Finding the training job that stands for a canary already.
 
 use super::adoption::{self, Adoption};
+use super::asked::AskedJob;
 use super::description::JobDescription;
 use super::name::JobName;
+use super::notes::Notes;
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError};
-use crate::backend::BackendError;
+use crate::backend::{BackendError, CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
+use crate::grammar::list;
 
 /// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
 const ATTEMPTS_LOOKED_AT: usize = 10;
@@ -36,6 +39,31 @@ impl Found {
     }
 }
 
+/// Jobs under names of the canary that are other jobs than this run would start: somebody else's, or of another gate.
+#[derive(Debug, Default)]
+struct Others(Vec<(JobName, Vec<&'static str>)>);
+
+impl Others {
+    fn add(&mut self, name: &JobName, differences: Vec<&'static str>) {
+        self.0.push((name.clone(), differences));
+    }
+
+    /// Warns of the first: with its name where it happens, and once for the job in its report.
+    fn warn(&self, notes: &Notes, watcher: &Watcher<'_>) {
+        let Some((name, differences)) = self.0.first() else {
+            return;
+        };
+        let words: Vec<String> = differences.iter().map(|&what| what.to_owned()).collect();
+        let differs = format!("differs from what this run would start in {}", list(&words));
+        watcher.report(CanaryProgress::Fact(&format!(
+            "training job {name} {differs}; not taken"
+        )));
+        notes.add(format!(
+            "a training job with a canary's name {differs}, so it does not stand for the canary, and another attempt was started"
+        ));
+    }
+}
+
 /// What there is of a canary.
 pub(super) enum Known {
     Job(Found),
@@ -49,6 +77,7 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         first: &JobName,
+        watcher: &Watcher<'_>,
     ) -> Result<Known, BackendError> {
         let look_for = |error: CallError, name: &JobName| {
             error.to_error(&format!("look for the training job {name}"))
@@ -61,7 +90,8 @@ impl ReadyJob<'_> {
         let Some(description) = there else {
             return Ok(Known::Free(first.clone()));
         };
-        if let Some(found) = self.adopted(run, first, &description).await? {
+        let mut others = Others::default();
+        if let Some(found) = self.adopted(run, first, &description, &mut others).await? {
             return Ok(Known::Job(found));
         }
         let attempts = self
@@ -76,23 +106,26 @@ impl ReadyJob<'_> {
                 .await
                 .map_err(|error| look_for(error, &name))?;
             if let Some(description) = described
-                && let Some(found) = self.adopted(run, &name, &description).await?
+                && let Some(found) = self.adopted(run, &name, &description, &mut others).await?
             {
                 return Ok(Known::Job(found));
             }
         }
+        others.warn(&self.notes, watcher);
         let newest = attempts.first().copied().unwrap_or(0);
         Ok(Known::Free(first.with_attempt(newest.saturating_add(1))))
     }
 
-    /// The job, if it stands for the canary.
+    /// The job, if it stands for the canary; one that would, but is another job than this run would start, is kept in `others`.
     async fn adopted(
         &self,
         run: &CanaryRun,
         name: &JobName,
         description: &JobDescription,
+        others: &mut Others,
     ) -> Result<Option<Found>, BackendError> {
-        let is_own = self.backend.is_own(description).await?;
+        let tags = self.backend.tags_of_found(description).await?;
+        let is_own = self.backend.is_own(&tags);
         let now = jiff::Timestamp::now();
         match adoption::adopt(
             self.job,
@@ -104,6 +137,16 @@ impl ReadyJob<'_> {
         ) {
             Adoption::Next => Ok(None),
             Adoption::Take => {
+                let inputs = self.inputs(run, name)?;
+                let ours = self.request(run, name, &inputs)?.build();
+                // The model has required fields; our request has them all.
+                let ours = ours.as_ref().map(AskedJob::of_request).unwrap_or_default();
+                let mut differences = ours.differences(&description.asked);
+                differences.extend(self.backend.is_tagged_otherwise(&tags, run));
+                if !differences.is_empty() {
+                    others.add(name, differences);
+                    return Ok(None);
+                }
                 let has_asked_for_it = self.backend.own.borrow().contains(&name.to_string());
                 let may_stop = is_own && (self.backend.tags.is_exclusive || has_asked_for_it);
                 if may_stop && !description.state.is_final() {

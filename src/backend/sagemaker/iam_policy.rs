@@ -135,11 +135,8 @@ impl PolicyScope<'_> {
             ),
         ];
         statements.extend(self.list_buckets(self.history()));
-        statements.extend(
-            self.read_data("CopyDataForFastFile", &["s3:GetObject"], |channel| {
-                channel.sample && channel.mode == InputMode::FastFile
-            }),
-        );
+        statements.extend(self.read_data("CopyDataForFastFile", &["s3:GetObject"], is_copied));
+        statements.extend(self.decrypt_data());
         statements.push(allow(
             "CanaryFolder",
             &["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
@@ -381,6 +378,38 @@ impl PolicyScope<'_> {
         (!data.is_empty()).then(|| allow(sid, actions, data.into_iter().collect()))
     }
 
+    /// The keys of data that are encrypted, which a spec does not name: any, but through S3 and for these data alone.
+    /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html#encryption-context>
+    fn decrypt_data(&self) -> Option<Value> {
+        let copied = self.channels().filter(|channel| is_copied(channel));
+        let places: BTreeSet<String> = copied
+            .filter_map(|channel| PolicyPlace::of(&channel.uri))
+            .flat_map(|PolicyPlace { bucket, prefix }| {
+                let bucket = format!("arn:{}:s3:::{bucket}", self.partition());
+                // With a key for the whole bucket its name stands for all objects.
+                [format!("{bucket}/{}*", literal(prefix)), bucket]
+            })
+            .collect();
+        let domain = match self.partition() {
+            "aws-cn" => "amazonaws.com.cn",
+            _ => "amazonaws.com",
+        };
+        let service = format!("s3.{}.{domain}", self.region);
+        (!places.is_empty()).then(|| {
+            with(
+                allow(
+                    "DecryptDataForFastFile",
+                    &["kms:Decrypt"],
+                    self.regional("kms", &["key/*"]),
+                ),
+                json!({
+                    "StringEquals": {"kms:ViaService": service},
+                    "StringLike": {"kms:EncryptionContext:aws:s3:arn": places},
+                }),
+            )
+        })
+    }
+
     /// Keys by id or ARN are resources; an alias can only be a condition on all keys.
     fn keys(
         &self,
@@ -417,6 +446,11 @@ impl PolicyScope<'_> {
         }
         statements
     }
+}
+
+/// Whether canaries read copies that the gate makes.
+fn is_copied(channel: &Channel) -> bool {
+    channel.sample && channel.mode == InputMode::FastFile
 }
 
 /// Of actions that know no resources.

@@ -1,23 +1,28 @@
 //! Starting a canary's training job, unless it is there already.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
 use super::find::{Found, Known};
 use super::name::JobName;
+use super::pace;
 use super::placing::output;
 use super::quota;
 use super::ready_job::ReadyJob;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
+use crate::aws::AwsError;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, Watcher};
 use crate::canary::{CanaryRun, Key};
+use crate::units::Seconds;
 
-/// How often a request to create a job is sent, and the waits in between; each may be cut off by a signal.
-const TRIES: u32 = 8;
+/// How long a request to create a job is repeated that was throttled or not answered: an account creates one job a second, and
+/// many gates may want one.
+const PATIENCE_TO_CREATE: Duration = Duration::from_mins(10);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait for room in the quota; at least half of it, so that gates do not ask together.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// How often a name may turn out to be taken before it is given up.
 const MOST_ROUNDS: u32 = 6;
@@ -42,6 +47,8 @@ enum Created {
     Taken,
     /// The account's quota is used up.
     NoRoom(CallError),
+    /// Nothing but the profiler was refused.
+    WithoutProfiler(CallError),
     /// It may go better in a while.
     Again(CallError),
     HeldBack,
@@ -63,7 +70,7 @@ impl ReadyJob<'_> {
                 if round > 0 {
                     self.backend.pace.wait(FIRST_WAIT * round).await;
                 }
-                self.find(&run, &first).await
+                self.find(&run, &first, watcher).await
             };
             let known = tokio::select! {
                 known = finding => known?,
@@ -119,6 +126,34 @@ impl ReadyJob<'_> {
         ))
     }
 
+    /// The request for one attempt at a canary.
+    pub(super) fn request(
+        &self,
+        run: &CanaryRun,
+        name: &JobName,
+        inputs: &[Input<'_>],
+    ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
+        let (environment, command) = self.prepared.probe_parts();
+        let request = request::create(&Launch {
+            name,
+            region: &self.backend.aws().region,
+            job: self.job,
+            run,
+            inputs,
+            script: self.prepared.script.as_ref(),
+            command,
+            // One that was sent and did not report will not do better in the next container.
+            is_probed: !environment.is_empty() && self.notes.lacks_probe().is_none(),
+            environment: &environment,
+            tags: &self.backend.tags_of(run),
+            output: &output(self.job)?.to_string(),
+        })?;
+        Ok(match self.backend.refuses_profiler.get() {
+            true => request.set_profiler_config(None),
+            false => request,
+        })
+    }
+
     /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.
     async fn stop_unwatched(&self, name: &JobName) {
         let names: Vec<JobName> = self
@@ -144,22 +179,10 @@ impl ReadyJob<'_> {
         inputs: &[Input<'_>],
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
-        let tags = self.backend.tags_of(run);
-        let (environment, command) = self.prepared.probe_parts();
-        let request = request::create(&Launch {
-            name,
-            region: &self.backend.aws().region,
-            job: self.job,
-            run,
-            inputs,
-            script: self.prepared.script.as_ref(),
-            command,
-            environment: &environment,
-            tags: &tags,
-            output: &output(self.job)?.to_string(),
-        })?;
+        let mut request = self.request(run, name, inputs)?;
         let doing = format!("start a canary on {}", run.instance);
-        let mut tries = 0;
+        let mut failed = 0;
+        let mut spent = Duration::ZERO;
         let mut waits_for_room = 0;
         let mut may_be_there = false;
         loop {
@@ -167,7 +190,9 @@ impl ReadyJob<'_> {
             if watcher.holds_back() {
                 return Ok(Created::HeldBack);
             }
-            let wait = match self.create_once(request.clone(), name, watcher).await? {
+            let begin = Instant::now();
+            let created = self.create_once(request.clone(), name, watcher).await?;
+            let wait = match created {
                 Created::NoRoom(error) => {
                     // What a canary that has just ended used may be counted a little longer.
                     waits_for_room += 1;
@@ -180,15 +205,27 @@ impl ReadyJob<'_> {
                     watcher.report(CanaryProgress::Phase(
                         "waiting for a canary to end: the quota is used up",
                     ));
-                    LONGEST_WAIT
+                    LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
                 }
                 Created::Again(error) => {
                     may_be_there |= error.kind == FailureKind::Unreachable;
-                    tries += 1;
-                    if tries >= TRIES {
+                    failed += 1;
+                    let wait = pace::backoff(failed);
+                    spent += self.backend.pace.unhurried(begin.elapsed()) + wait;
+                    if spent >= PATIENCE_TO_CREATE {
                         return self.give_up(&error, name, &doing).await;
                     }
-                    LONGEST_WAIT.min(FIRST_WAIT * 2_u32.pow(tries - 1))
+                    say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
+                    wait
+                }
+                Created::WithoutProfiler(error) => {
+                    self.note(format!(
+                        "SageMaker refused Debugger's profiler, so canaries run without it; `profiler: false` under `training` leaves it out at once ({})",
+                        error.message
+                    ));
+                    self.backend.refuses_profiler.set(true);
+                    request = request.set_profiler_config(None);
+                    continue;
                 }
                 Created::Taken => {
                     // By this very process, if an answer of its own was lost.
@@ -216,7 +253,7 @@ impl ReadyJob<'_> {
         // Before the call: an answer that is lost may still have started the job.
         self.backend.own.borrow_mut().insert(name.to_string());
         let client = self.backend.aws().sagemaker_once;
-        let sending = request.send_with(&client);
+        let sending = request.clone().send_with(&client);
         tokio::pin!(sending);
         let impatience = async {
             watcher.cancellation.cancelled().await;
@@ -230,6 +267,17 @@ impl ReadyJob<'_> {
             // As if it were there: the watch sees the signal, and stops what is under this name.
             () = impatience => return Ok(Created::Yes),
         };
+        // Whatever the code: SageMaker has several for it.
+        if let Some(kind) = quota::missing_in_region(&error.message) {
+            self.backend.forget(&name.to_string());
+            return Err(BackendError::new(
+                format!(
+                    "SageMaker does not train on {kind} in {}",
+                    self.backend.aws().region
+                ),
+                "choose another instance, or another `region`",
+            ));
+        }
         // After these it may be there.
         if error.kind == FailureKind::Unreachable {
             return Ok(Created::Again(error));
@@ -238,19 +286,14 @@ impl ReadyJob<'_> {
         if error.has_code("ResourceInUse") {
             return Ok(Created::Taken);
         }
+        let has_profiler = request.get_profiler_config().is_some();
+        if has_profiler && error.kind == FailureKind::Refused && names_profiler(&error.message) {
+            return Ok(Created::WithoutProfiler(error));
+        }
         match error.kind {
             FailureKind::Throttled => return Ok(Created::Again(error)),
             FailureKind::Limit => return Ok(Created::NoRoom(error)),
             _ => {}
-        }
-        if let Some(kind) = quota::missing_in_region(&error.message) {
-            return Err(BackendError::new(
-                format!(
-                    "SageMaker does not train on {kind} in {}",
-                    self.backend.aws().region
-                ),
-                "choose another instance, or another `region`",
-            ));
         }
         Err(error.to_error("start a canary").into())
     }
@@ -266,10 +309,10 @@ impl ReadyJob<'_> {
             Ok(Some(_)) => Ok(Created::Taken),
             Ok(None) => {
                 self.backend.forget(&name.to_string());
-                Err(error.to_error(doing).into())
+                Err(for_so_long(error.to_error(doing)).into())
             }
             Err(_) => {
-                let mut unsure = error.to_error(doing);
+                let mut unsure = for_so_long(error.to_error(doing));
                 unsure.what = format!(
                     "{}; whether the training job {name} was started is not known",
                     unsure.what
@@ -277,6 +320,37 @@ impl ReadyJob<'_> {
                 Err(unsure.into())
             }
         }
+    }
+}
+
+fn for_so_long(mut error: AwsError) -> AwsError {
+    let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
+    error.what = format!("{}, for {limit}", error.what);
+    error
+}
+
+/// Debugger's system metrics are no part of what is measured, so a request is worth sending without them.
+fn names_profiler(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["profiler", "profiling", "debugger"]
+        .iter()
+        .any(|word| message.contains(word))
+}
+
+/// Says once that a canary waits to be created, and then how long it still does.
+fn say_waiting(error: &CallError, failed: u32, left: Duration, watcher: &Watcher<'_>) {
+    let why = match error.kind {
+        FailureKind::Throttled => "SageMaker takes no more jobs at the moment (throttled)",
+        _ => "SageMaker gives no usable answer",
+    };
+    let left = Seconds(left.as_secs_f64());
+    if failed == 1 {
+        let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
+        watcher.report(CanaryProgress::Fact(&format!(
+            "{why}; tried again for up to {limit}"
+        )));
+    } else {
+        watcher.report(CanaryProgress::Phase(&format!("{why}; {left} left")));
     }
 }
 

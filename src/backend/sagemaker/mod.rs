@@ -10,6 +10,7 @@
 mod access;
 mod adoption;
 mod archive;
+mod asked;
 mod cleanup;
 mod code;
 mod collect;
@@ -20,6 +21,7 @@ mod failure;
 mod find;
 pub mod from_job;
 pub mod iam_policy;
+mod known;
 mod launch;
 pub mod listing;
 mod logs;
@@ -51,6 +53,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use self::known::KnownFacts;
 use self::pace::Pace;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
@@ -114,6 +117,9 @@ pub struct SagemakerBackend {
     own: RefCell<BTreeSet<String>>,
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
+    known: RefCell<KnownFacts>,
+    /// Whether SageMaker has refused a request for its profiler.
+    refuses_profiler: Cell<bool>,
 }
 
 impl SagemakerBackend {
@@ -127,6 +133,8 @@ impl SagemakerBackend {
             pace: Pace::new(pace),
             own: RefCell::default(),
             has_access: Cell::new(false),
+            known: RefCell::default(),
+            refuses_profiler: Cell::new(false),
         }
     }
 

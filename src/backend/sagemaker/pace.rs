@@ -6,11 +6,19 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
+use crate::aws::time_scale;
+
 /// CreateTrainingJob takes one request a second of an account.
 const BETWEEN_CREATES: Duration = Duration::from_secs(1);
 /// Between two looks at a job, and how much longer it may be: jobs that start together are looked at apart.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(10);
 const SPREAD_OF_LOOKS: Duration = Duration::from_secs(5);
+
+/// A request that was throttled is sent again after a random part of a time that doubles up to the longest: gates that were
+/// refused together do not come back together.
+/// <https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/>
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 
 /// The waits of one gate.
 #[derive(Debug)]
@@ -48,13 +56,48 @@ impl Pace {
         self.factor
     }
 
+    /// Time that passed, as if nothing were hurried.
+    pub(super) fn unhurried(&self, passed: Duration) -> Duration {
+        passed.div_f64(time_scale(self.factor))
+    }
+
     pub(super) async fn wait(&self, time: Duration) {
         tokio::time::sleep(time.mul_f64(self.factor)).await;
     }
+}
+
+/// How long to wait before the next try, after so many that failed.
+pub(super) fn backoff(failed: u32) -> Duration {
+    let longest = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(failed.saturating_sub(1)));
+    longest.min(LONGEST_BACKOFF).mul_f64(random())
+}
+
+/// In [0, 1), another each time and in each process, by the system's own randomness.
+pub(super) fn random() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let bits = std::hash::RandomState::new().build_hasher().finish();
+    f64::from(u32::try_from(bits >> 32).unwrap_or(0)) / (f64::from(u32::MAX) + 1.0)
 }
 
 /// In [0, 1), by the name: spread without a generator.
 fn share(job: &str, count: u32) -> f64 {
     let hash = Sha256::digest(format!("{job}/{count}"));
     f64::from(u16::from_be_bytes([hash[0], hash[1]])) / f64::from(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backoff_is_a_random_part_of_a_time_that_doubles() {
+        for failed in [1, 2, 3, 10, u32::MAX] {
+            let longest = [1.0, 2.0, 4.0].get(failed as usize - 1).unwrap_or(&20.0);
+            let waits: Vec<f64> = (0..200).map(|_| backoff(failed).as_secs_f64()).collect();
+            assert!(waits.iter().all(|wait| (0.0..*longest).contains(wait)));
+            // All of the range is used.
+            assert!(waits.iter().any(|wait| *wait < longest / 4.0), "{failed}");
+            assert!(waits.iter().any(|wait| *wait > longest * 0.75), "{failed}");
+        }
+    }
 }

@@ -16,48 +16,71 @@ pub(super) fn output(job: &Job) -> Result<S3Uri, BackendError> {
     Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
 }
 
-impl<'a> ReadyJob<'a> {
-    /// Places the data of a canary; it may be dropped half-way.
-    pub(super) async fn place<'p>(
-        &'p self,
+impl ReadyJob<'_> {
+    /// Where a canary of this name finds its data once they are placed.
+    pub(super) fn inputs(
+        &self,
         run: &CanaryRun,
         name: &JobName,
-    ) -> Result<Vec<Input<'p>>, BackendError> {
-        let job = self.job;
-        let mut inputs = Vec::with_capacity(job.training.channels.len());
-        for (channel, data) in job.training.channels.iter().zip(&run.channels) {
-            inputs.push(if channel.sample {
-                self.place_sample(channel, &data.objects, name).await?
-            } else {
-                Input::whole(channel)
-            });
-        }
+    ) -> Result<Vec<Input<'_>>, BackendError> {
+        let output = output(self.job)?;
+        let channels = self.job.training.channels.iter();
+        let mut inputs: Vec<Input<'_>> = channels
+            .zip(&run.channels)
+            .map(|(channel, _)| match channel.sample {
+                false => Input::whole(channel),
+                true if self.is_staged(channel) => {
+                    let stage = StagedSample::of(&output, &name.to_string());
+                    Input::of_prefix(channel, stage.channel(&channel.name).to_string())
+                }
+                true => {
+                    Input::of_manifest(channel, manifest_of(&output, name, channel).to_string())
+                }
+            })
+            .collect();
         inputs.extend(self.prepared.probe_input());
         Ok(inputs)
+    }
+
+    /// Whether canaries read copies of the channel's objects, since FastFile reads no manifest.
+    fn is_staged(&self, channel: &Channel) -> bool {
+        channel.mode == InputMode::FastFile && !self.prepared.is_too_large_to_copy(channel)
+    }
+
+    /// Places the data of a canary; it may be dropped half-way.
+    pub(super) async fn place(
+        &self,
+        run: &CanaryRun,
+        name: &JobName,
+    ) -> Result<Vec<Input<'_>>, BackendError> {
+        for (channel, data) in self.job.training.channels.iter().zip(&run.channels) {
+            if channel.sample {
+                self.place_sample(channel, &data.objects, name).await?;
+            }
+        }
+        self.inputs(run, name)
     }
 
     /// A sample as a manifest, or for FastFile, which reads none, as copies under a prefix of their own.
     async fn place_sample(
         &self,
-        channel: &'a Channel,
+        channel: &Channel,
         objects: &Objects,
         name: &JobName,
-    ) -> Result<Input<'a>, BackendError> {
+    ) -> Result<(), BackendError> {
         let job = self.job;
         let s3 = self.backend.aws().s3;
         let base = self.base(channel)?;
         let output = output(job)?;
         let key = job.training.sagemaker.output_kms_key.as_deref();
-        if channel.mode == InputMode::FastFile && !self.prepared.is_too_large_to_copy(channel) {
+        if self.is_staged(channel) {
             let stage = StagedSample::of(&output, &name.to_string());
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
-            stage
+            return stage
                 .place(&s3, &field, &channel.name, &base, objects, key)
-                .await?;
-            let place = stage.channel(&channel.name).to_string();
-            return Ok(Input::of_prefix(channel, place));
+                .await;
         }
-        let place = output.below(&format!("{name}/canary-gate/{}.manifest", channel.name));
+        let place = manifest_of(&output, name, channel);
         let mut content = Vec::new();
         let keys = objects.iter().map(|object| object.key);
         manifest::write(&base.to_string(), keys, &mut content).map_err(|source| {
@@ -72,7 +95,11 @@ impl<'a> ReadyJob<'a> {
         })?;
         let field = format!("jobs.{}.training.output", job.name);
         let json = "application/json";
-        staging::upload(&s3, &field, &place, content, json, Existing::Replace, key).await?;
-        Ok(Input::of_manifest(channel, place.to_string()))
+        staging::upload(&s3, &field, &place, content, json, Existing::Replace, key).await
     }
+}
+
+/// Where the manifest of a canary's sample lies.
+fn manifest_of(output: &S3Uri, name: &JobName, channel: &Channel) -> S3Uri {
+    output.below(&format!("{name}/canary-gate/{}.manifest", channel.name))
 }

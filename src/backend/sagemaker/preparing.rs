@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code;
+use super::known::QuotaListing;
 use super::prepared::{PreparedJob, ProbeWay};
 use super::quota;
+use super::request;
 use super::session::JobSession;
 use super::staging;
 use crate::aws::call::{Call, CallError, FailureKind};
@@ -24,6 +26,7 @@ impl JobSession<'_> {
         planned: &Planned<'_>,
     ) -> Result<PreparedJob, BackendError> {
         let (job, dataset) = (self.job, planned.dataset);
+        self.note_unused_volume_key();
         let quotas = self.quotas().await?;
         let (script, probe) = self.place_code().await?;
         let digests = dataset.channels.iter().zip(&job.training.channels);
@@ -49,6 +52,18 @@ impl JobSession<'_> {
         })
     }
 
+    fn note_unused_volume_key(&self) {
+        let job = self.job;
+        let kind = job.instance.single_type();
+        if let Some(kind) = kind.filter(|_| job.training.sagemaker.volume_kms_key.is_some())
+            && request::volume_kms_key(job, kind).is_none()
+        {
+            self.note(format!(
+                "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
+            ));
+        }
+    }
+
     /// A sample for FastFile is copied by S3, which takes objects of some size only. Where one is larger, no canary of the job
     /// reads the channel so: their times are compared with each other.
     fn too_large_to_copy(&self, dataset: &Dataset) -> BTreeSet<String> {
@@ -72,29 +87,42 @@ impl JobSession<'_> {
         too_large
     }
 
-    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    async fn quotas(&self) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
-        let job = self.job;
+    /// The limits of these types as far as the quotas may be read. What was listed for another job is not listed again.
+    async fn limits_of(
+        &self,
+        wanted: &BTreeSet<&InstanceType>,
+    ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
         let aws = self.backend.aws();
-        let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
-            .chain(&job.alternatives)
-            .collect();
-        let wanted: BTreeSet<&InstanceType> = configurations
-            .iter()
-            .filter_map(|configuration| configuration.single_type())
-            .collect();
-        let mut found = BTreeMap::new();
-        let mut pages = aws
-            .quotas
-            .list_service_quotas()
-            .service_code(SERVICE)
-            .into_paginator()
-            .send();
-        while found.len() < wanted.len()
-            && let Some(page) = pages.next().await
-        {
-            let page = match page {
-                Ok(page) => page,
+        let is_known = || {
+            let known = &self.backend.known.borrow().quotas;
+            let names = wanted.iter().map(|kind| quota::training_quota(kind.name()));
+            known.refused.is_some()
+                || known.listing == QuotaListing::End
+                || names
+                    .into_iter()
+                    .all(|name| known.limits.contains_key(&name))
+        };
+        while !is_known() {
+            let token = match &self.backend.known.borrow().quotas.listing {
+                QuotaListing::At(token) => Some(token.clone()),
+                QuotaListing::Start | QuotaListing::End => None,
+            };
+            let page = aws
+                .quotas
+                .list_service_quotas()
+                .service_code(SERVICE)
+                .set_next_token(token)
+                .send()
+                .await;
+            let known = &mut self.backend.known.borrow_mut().quotas;
+            match page {
+                Ok(page) => {
+                    known.limits.extend(quota::limits(page.quotas()));
+                    known.listing = match page.next_token() {
+                        Some(next) => QuotaListing::At(next.to_owned()),
+                        None => QuotaListing::End,
+                    };
+                }
                 Err(error) => {
                     let error = CallError::of(QUOTAS, &error);
                     if matches!(
@@ -103,18 +131,34 @@ impl JobSession<'_> {
                     ) {
                         return Err(error.to_error("read the quotas").into());
                     }
-                    self.note(format!(
-                        "the quotas could not be read, so canaries start without regard to them ({error})"
-                    ));
-                    return Ok(found);
-                }
-            };
-            for kind in &wanted {
-                if let Some(limit) = quota::limit(page.quotas(), kind.name()) {
-                    found.insert((*kind).clone(), limit);
+                    known.refused = Some(error.to_string());
                 }
             }
         }
+        let known = &self.backend.known.borrow().quotas;
+        if let Some(error) = &known.refused {
+            self.note(format!(
+                "the quotas could not be read, so canaries start without regard to them ({error})"
+            ));
+        }
+        let limit = |kind: &&InstanceType| {
+            let limit = known.limits.get(&quota::training_quota(kind.name()))?;
+            Some(((*kind).clone(), *limit))
+        };
+        Ok(wanted.iter().filter_map(limit).collect())
+    }
+
+    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
+    async fn quotas(&self) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
+        let job = self.job;
+        let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
+            .chain(&job.alternatives)
+            .collect();
+        let wanted: BTreeSet<&InstanceType> = configurations
+            .iter()
+            .filter_map(|configuration| configuration.single_type())
+            .collect();
+        let found = self.limits_of(&wanted).await?;
         let count = job.instance.total_count();
         if let Some(kind) = job.instance.single_type()
             && let Some(limit) = found.get(kind)

@@ -14,6 +14,12 @@ const LONGEST_PRODUCT: usize = 1 << 20;
 /// Many times what the dearest machine costs.
 const HIGHEST: f64 = 100_000.0;
 
+/// Whether the price list can be asked for a region in US dollars: in China it is in yuan, and GovCloud's credentials do not reach
+/// it.
+pub(in crate::backend) fn is_listed(region: &str) -> bool {
+    !region.starts_with("cn-") && !region.starts_with("us-gov-")
+}
+
 /// The filters with which GetProducts returns the training price of one type in one region.
 pub(in crate::backend) fn filters(instance_type: &InstanceType, region: &str) -> Vec<Filter> {
     [

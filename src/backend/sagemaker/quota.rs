@@ -39,11 +39,22 @@ fn number(text: &str) -> Option<(u64, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// The instance type of a message that it does not exist in this region; `None` where it says something else.
+/// The instance type of a message that there is none of it in this region; `None` where it says something else. An enumeration
+/// that lacks the type is that of the region, too.
 pub(super) fn missing_in_region(message: &str) -> Option<&str> {
-    let (_, rest) = message.split_once("requested resource training-job/")?;
-    let (kind, _) = rest.split_once(" is not available in this region")?;
-    Some(kind)
+    let of_region = || {
+        let (_, rest) = message.split_once("training-job/")?;
+        let (kind, _) = rest.split_once(" is not available in this region")?;
+        Some(kind)
+    };
+    let of_enumeration = || {
+        let (before, _) = message.split_once("' at 'resourceConfig.instanceType' failed")?;
+        let (_, kind) = before.rsplit_once("Value '")?;
+        Some(kind)
+    };
+    let kind = of_region().or_else(of_enumeration)?;
+    let is_type = kind.starts_with("ml.") && !kind.contains(char::is_whitespace);
+    is_type.then_some(kind)
 }
 
 /// What Service Quotas calls the machines of a type that all training jobs together may use.
@@ -51,18 +62,19 @@ pub(super) fn training_quota(instance_type: &str) -> String {
     format!("{instance_type} for training job usage")
 }
 
-/// The limit on machines of a type, from `ListServiceQuotas`; `None` where it is not listed.
+/// The limits on training jobs' machines among listed quotas, by name.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a float-to-integer cast saturates; quotas are whole, and negative ones are left out"
 )]
-pub(super) fn limit(quotas: &[ServiceQuota], instance_type: &str) -> Option<u32> {
-    let name = training_quota(instance_type);
-    let mut quotas = quotas.iter();
-    let quota = quotas.find(|quota| quota.quota_name() == Some(name.as_str()))?;
-    let value = quota.value().filter(|value| *value >= 0.0)?;
-    Some(value as u32)
+pub(super) fn limits(quotas: &[ServiceQuota]) -> impl Iterator<Item = (String, u32)> {
+    quotas.iter().filter_map(|quota| {
+        let name = quota.quota_name()?;
+        let value = quota.value().filter(|value| *value >= 0.0)?;
+        let (kind, _) = name.split_once(' ')?;
+        (name == training_quota(kind)).then(|| (name.to_owned(), value as u32))
+    })
 }
 
 /// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
@@ -102,6 +114,8 @@ mod tests {
         let message =
             "The requested resource training-job/ml.p3.2xlarge is not available in this region";
         assert_eq!(missing_in_region(message), Some("ml.p3.2xlarge"));
+        let message = "1 validation error detected: Value 'ml.p3.2xlarge' at 'resourceConfig.instanceType' failed to satisfy constraint: Member must satisfy enum value set: [ml.m5.large, ml.m5.xlarge]";
+        assert_eq!(missing_in_region(message), Some("ml.p3.2xlarge"));
         assert_eq!(missing_in_region("Requested resource not found."), None);
     }
 
@@ -120,10 +134,12 @@ mod tests {
             quota("ml.p3.2xlarge for training job usage", 0.0),
             quota("ml.odd.xlarge for training job usage", f64::NAN),
         ];
-        assert_eq!(limit(&quotas, "ml.m5.xlarge"), Some(15));
-        assert_eq!(limit(&quotas, "ml.p3.2xlarge"), Some(0));
-        assert_eq!(limit(&quotas, "ml.odd.xlarge"), None);
-        assert_eq!(limit(&quotas, "ml.c5.xlarge"), None);
+        let found: Vec<(String, u32)> = limits(&quotas).collect();
+        let limit = |kind: &str, limit| (training_quota(kind), limit);
+        assert_eq!(
+            found,
+            [limit("ml.m5.xlarge", 15), limit("ml.p3.2xlarge", 0)]
+        );
     }
 
     #[test]

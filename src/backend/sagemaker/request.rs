@@ -15,7 +15,7 @@ use super::metrics::probe::ContainerCommand;
 use super::name::JobName;
 use crate::backend::BackendError;
 use crate::canary::{self, CanaryRun};
-use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::spec::Job;
 use crate::units::{Bytes, Seconds};
 
@@ -49,6 +49,8 @@ pub(super) struct Launch<'a> {
     pub(super) script: Option<&'a Script>,
     /// What is started in place of the image's own entry point: a probe around a command.
     pub(super) command: Option<&'a ContainerCommand>,
+    /// Whether the probe runs in the container, as far as is known.
+    pub(super) is_probed: bool,
     /// Beside the spec's; wins over it.
     pub(super) environment: &'a [(String, String)],
     /// Beside the spec's.
@@ -89,7 +91,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .instance_type(types::TrainingInstanceType::from(instance_type.name()))
         .instance_count(count)
         .volume_size_in_gb(gibibytes(training.sagemaker.volume))
-        .set_volume_kms_key_id(training.sagemaker.volume_kms_key.clone());
+        .set_volume_kms_key_id(volume_kms_key(launch.job, instance_type).map(str::to_owned));
     let output = types::OutputDataConfig::builder()
         .s3_output_path(launch.output)
         .set_kms_key_id(training.sagemaker.output_kms_key.clone())
@@ -117,6 +119,12 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .enable_network_isolation(training.sagemaker.network_isolation)
         .set_profiler_config(profiler(launch, instance_type))
         .set_tags(Some(tags(launch))))
+}
+
+/// The key of the disk; none where the machine has disks of its own, with which SageMaker refuses it.
+pub(super) fn volume_kms_key<'a>(job: &'a Job, instance_type: &InstanceType) -> Option<&'a str> {
+    let key = job.training.sagemaker.volume_kms_key.as_deref();
+    key.filter(|_| !tables::has_local_disks(instance_type))
 }
 
 fn machines<'a>(launch: &Launch<'a>) -> Result<(&'a InstanceType, i32), BackendError> {
@@ -210,9 +218,12 @@ fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendE
     Ok(all)
 }
 
-/// Debugger's system metrics, where there are any.
+/// Debugger's system metrics, where there are any: where the probe runs only if the spec asks for them.
 fn profiler(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<types::ProfilerConfig> {
-    let without = REGIONS_WITHOUT_PROFILER.contains(&launch.region)
+    let written = launch.job.training.sagemaker.profiler;
+    let is_wanted = written.unwrap_or(!launch.is_probed);
+    let without = !is_wanted
+        || REGIONS_WITHOUT_PROFILER.contains(&launch.region)
         || instance_type.name().starts_with("ml.trn");
     (!without).then(|| {
         types::ProfilerConfig::builder()

@@ -20,7 +20,7 @@ use crate::units::Bytes;
 
 /// Copies at a time.
 const COPIES: usize = 16;
-/// For one copy or upload: S3 answers when the last byte is in its place.
+/// For one copy or upload, attempts together: S3 answers when the last byte is in its place.
 const LONGEST_TRANSFER: Duration = Duration::from_mins(15);
 /// CopyObject's limit, which AWS calls 5 GB.
 pub(super) const LARGEST_COPY: Bytes = Bytes(5 * Bytes::GIB);
@@ -423,7 +423,9 @@ pub(super) async fn upload(
 
 /// The client's own limit is for short answers.
 fn patient() -> aws_sdk_s3::config::Builder {
-    let limits = TimeoutConfig::builder().operation_attempt_timeout(LONGEST_TRANSFER);
+    let limits = TimeoutConfig::builder()
+        .operation_attempt_timeout(LONGEST_TRANSFER)
+        .operation_timeout(LONGEST_TRANSFER);
     aws_sdk_s3::Config::builder().timeout_config(limits.build())
 }
 

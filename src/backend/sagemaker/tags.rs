@@ -40,18 +40,41 @@ impl SagemakerBackend {
         tags
     }
 
-    /// Whether the job carries this run's tag.
-    pub(super) async fn is_own(&self, description: &JobDescription) -> Result<bool, BackendError> {
+    /// The tags of a job that was found; none where it has no ARN.
+    pub(super) async fn tags_of_found(
+        &self,
+        description: &JobDescription,
+    ) -> Result<Vec<(String, String)>, BackendError> {
         let Some(arn) = &description.arn else {
-            return Ok(false);
+            return Ok(Vec::new());
         };
-        let tags = self
-            .tags_of_job(arn)
-            .await
-            .map_err(|error| error.to_error("read the tags of a training job"))?;
-        Ok(tags
-            .iter()
-            .any(|(key, value)| key == RUN_TAG && *value == self.tags.run))
+        let tags = self.tags_of_job(arn).await;
+        Ok(tags.map_err(|error| error.to_error("read the tags of a training job"))?)
+    }
+
+    /// Whether a job with these tags is this run's.
+    pub(super) fn is_own(&self, tags: &[(String, String)]) -> bool {
+        let mut tags = tags.iter();
+        tags.any(|(key, value)| key == RUN_TAG && *value == self.tags.run)
+    }
+
+    /// `its tags` where a job lacks the job or the repository that this run would write. The run and the day on which it expires
+    /// are another run's. On a machine that knows no repository any will do.
+    pub(super) fn is_tagged_otherwise(
+        &self,
+        tags: &[(String, String)],
+        run: &CanaryRun,
+    ) -> Option<&'static str> {
+        let is_there = |key: &str, wanted: &str| {
+            let mut tags = tags.iter();
+            tags.any(|(own, value)| own == key && value == wanted)
+        };
+        let has_run = tags.iter().any(|(key, _)| key == RUN_TAG);
+        let is_same = has_run
+            && is_there(JOB_TAG, &run.job)
+            && (self.tags.repository.as_ref())
+                .is_none_or(|repository| is_there(REPOSITORY_TAG, repository));
+        (!is_same).then_some("its tags")
     }
 
     pub(super) async fn tags_of_job(&self, arn: &str) -> Result<Vec<(String, String)>, CallError> {

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use super::SagemakerBackend;
 use super::adoption;
 use super::description::{JobDescription, JobState};
 use super::find::Found;
+use super::pace::Pace;
 use super::ready_job::ReadyJob;
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
@@ -15,6 +17,8 @@ use crate::units::Seconds;
 
 /// Looks in a row that may fail before the gate gives up; each is tried several times. Some minutes in all.
 const FAILED_LOOKS: u32 = 10;
+/// The same, where each takes its time to fail.
+const PATIENCE_TO_LOOK: Duration = Duration::from_mins(10);
 /// Looks in a row with expired credentials: somebody may be signing in again.
 const EXPIRED_LOOKS: u32 = 4;
 /// Looks in a row at a job that is not there.
@@ -94,7 +98,7 @@ impl ReadyJob<'_> {
                     };
                 }
                 Err(error) => {
-                    if !troubles.goes_on(&error) {
+                    if !troubles.goes_on(&error, &self.backend.pace) {
                         return WatchEnd::Lost {
                             is_left: error.kind == FailureKind::Expired,
                             error: self.backend.lost(&error, &name),
@@ -252,16 +256,20 @@ impl Drop for Watched<'_> {
 #[derive(Debug, Default)]
 struct Troubles {
     failed: u32,
+    /// The first that failed.
+    since: Option<Instant>,
     expired: u32,
 }
 
 impl Troubles {
     /// Whether to look again after this one.
-    fn goes_on(&mut self, error: &CallError) -> bool {
+    fn goes_on(&mut self, error: &CallError, pace: &Pace) -> bool {
         match error.kind {
             FailureKind::Unreachable | FailureKind::Throttled => {
                 self.failed += 1;
-                self.failed <= FAILED_LOOKS
+                let since = *self.since.get_or_insert_with(Instant::now);
+                let is_long = pace.unhurried(since.elapsed()) >= PATIENCE_TO_LOOK;
+                self.failed <= FAILED_LOOKS && !is_long
             }
             FailureKind::Expired => {
                 self.expired += 1;

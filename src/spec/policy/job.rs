@@ -106,6 +106,7 @@ fn apply_to_sagemaker(
         subnets,
         security_groups,
         network_isolation,
+        profiler,
         tags,
     } = head;
     let image = differences.name(
@@ -138,6 +139,7 @@ fn apply_to_sagemaker(
         output_kms_key,
         spot,
         checkpoints,
+        profiler,
         subnets: list("subnets", &base.subnets, &subnets),
         security_groups: list("security_groups", &base.security_groups, &security_groups),
         network_isolation: differences.take(

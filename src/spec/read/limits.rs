@@ -73,6 +73,57 @@ pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
         .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
 }
 
+/// The regions of AWS, for suggestions; a newer one is none of a misspelled name.
+pub(in crate::spec) const REGIONS: [&str; 38] = [
+    "af-south-1",
+    "ap-east-1",
+    "ap-east-2",
+    "ap-northeast-1",
+    "ap-northeast-2",
+    "ap-northeast-3",
+    "ap-south-1",
+    "ap-south-2",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-southeast-3",
+    "ap-southeast-4",
+    "ap-southeast-5",
+    "ap-southeast-6",
+    "ap-southeast-7",
+    "ca-central-1",
+    "ca-west-1",
+    "cn-north-1",
+    "cn-northwest-1",
+    "eu-central-1",
+    "eu-central-2",
+    "eu-north-1",
+    "eu-south-1",
+    "eu-south-2",
+    "eu-west-1",
+    "eu-west-2",
+    "eu-west-3",
+    "il-central-1",
+    "me-central-1",
+    "me-south-1",
+    "mx-central-1",
+    "sa-east-1",
+    "us-east-1",
+    "us-east-2",
+    "us-gov-east-1",
+    "us-gov-west-1",
+    "us-west-1",
+    "us-west-2",
+];
+
+/// The region of an image's registry; `None` if it is not Amazon ECR: `123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1`.
+pub(in crate::spec) fn region_of_image(image: &str) -> Option<&str> {
+    let (host, _) = image.split_once('/')?;
+    let (account, rest) = host.split_once(".dkr.ecr.")?;
+    let is_account = account.len() == 12 && account.bytes().all(|b| b.is_ascii_digit());
+    let (region, domain) = rest.split_once('.')?;
+    (is_account && domain.starts_with("amazonaws.com")).then_some(region)
+}
+
 /// `us-east-1`, `ap-southeast-2`, `us-gov-west-1`.
 pub(in crate::spec) fn is_region(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::errors::SpecErrors;
 use super::excerpt::NumberedLines;
-use super::problems::{At, Findings, Located, Problem, quoted};
+use super::problems::{At, Findings, Located, Problem, near_miss, quoted};
 use super::raw::{self, FromNode};
 use super::rules::Rules;
 use super::yaml;
@@ -104,6 +104,7 @@ impl<'a> SpecReader<'a> {
             has_local_price: prices
                 .is_some_and(|prices| prices.value.names.iter().any(|name| name.trim() == "local")),
             places: Vec::new(),
+            region: None,
         }
     }
 
@@ -148,13 +149,29 @@ impl<'a> SpecReader<'a> {
 
     fn region(&mut self, region: Located<raw::Text>) -> String {
         let text = region.value.0;
+        let meant = near_miss(&text, limits::REGIONS).filter(|meant| *meant != text);
         if !limits::is_region(&text) {
             self.findings.wrong_with_help(
                 &region.at,
                 format!("{} is not an AWS region", quoted(&text)),
-                "write it as AWS does, such as `us-east-1`",
+                match meant {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "write it as AWS does, such as `us-east-1`".to_owned(),
+                },
+            );
+        } else if let Some(meant) = meant
+            && !limits::REGIONS.contains(&text.as_str())
+        {
+            // AWS opens new ones.
+            self.findings.warn(
+                &region.at,
+                format!(
+                    "{} is not a region that is known here; did you mean `{meant}`?",
+                    quoted(&text)
+                ),
             );
         }
+        self.region = Some(text.clone());
         text
     }
 

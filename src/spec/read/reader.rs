@@ -12,6 +12,8 @@ pub(in crate::spec) type Instances = (InstanceConfiguration, Vec<InstanceConfigu
 pub(in crate::spec) struct SpecReader<'a> {
     pub(in crate::spec) findings: &'a mut Findings,
     pub(in crate::spec) known_types: &'a [&'a str],
+    /// As written.
+    pub(in crate::spec) region: Option<String>,
     /// Absent when it could not be read; then nothing that depends on it is checked.
     pub(in crate::spec) backend: Option<BackendKind>,
     /// How the backend reads the spec.

@@ -61,6 +61,8 @@ mapping! {
         optional security_groups: List<Text>,
         /// SageMaker: whether the container is cut off from the network. Default: false.
         optional network_isolation: bool,
+        /// SageMaker: whether Debugger profiles canaries. Where this is not written, it does if no probe runs.
+        optional profiler: bool,
         /// SageMaker: the tags of the training job, by name.
         optional tags: Map<AnyText>,
     }
@@ -81,6 +83,8 @@ pub struct SagemakerTraining {
     pub subnets: Vec<String>,
     pub security_groups: Vec<String>,
     pub network_isolation: bool,
+    /// Whether Debugger profiles canaries; `None`: where no probe runs.
+    pub profiler: Option<bool>,
     pub tags: Vec<(String, String)>,
 }
 
@@ -100,6 +104,7 @@ impl Default for SagemakerTraining {
             subnets: Vec::new(),
             security_groups: Vec::new(),
             network_isolation: false,
+            profiler: None,
             tags: Vec::new(),
         }
     }
@@ -168,6 +173,7 @@ impl SpecReader<'_> {
             subnets,
             security_groups,
             network_isolation: raw.network_isolation.is_some_and(|switch| switch.value),
+            profiler: raw.profiler.map(|switch| switch.value),
             tags: self.tags(raw.tags),
         }
     }
@@ -211,8 +217,28 @@ impl SpecReader<'_> {
         if text.contains(char::is_whitespace) {
             self.findings
                 .wrong(&image.at, "an image name holds no spaces");
+        } else {
+            self.warn_of_registry(image);
         }
         text.clone()
+    }
+
+    /// SageMaker pulls images from ECR in its own region.
+    fn warn_of_registry(&mut self, image: &Located<Text>) {
+        let Some(region) = limits::region_of_image(&image.value.0) else {
+            self.findings.warn(
+                &image.at,
+                "is not in Amazon ECR, and SageMaker takes images from elsewhere only with settings that a spec cannot say",
+            );
+            return;
+        };
+        if let Some(own) = self.region.as_ref().filter(|own| *own != region) {
+            let message = format!(
+                "is in {}, and the job runs in {own}: SageMaker takes images of its own region",
+                quoted(region)
+            );
+            self.findings.warn(&image.at, message);
+        }
     }
 
     fn role(&mut self, role: Located<Text>) -> String {

@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Page(u16),
     /// The connection is closed and nothing was done.
     Dropped,
+    /// The connection stays open and nothing is answered.
+    Silent,
     /// The call is done, and the connection is closed before the answer.
     AnswerLost,
 }
@@ -139,7 +141,7 @@ impl Fault {
                     .to_owned(),
             ),
             Self::Refused(refusal) => return Some(refusal.clone()),
-            Self::Page(_) | Self::Dropped | Self::AnswerLost => return None,
+            Self::Page(_) | Self::Dropped | Self::Silent | Self::AnswerLost => return None,
         };
         Some(Refusal::new(if is_old { old } else { code }, message))
     }

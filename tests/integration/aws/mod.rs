@@ -35,6 +35,7 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use tempfile::TempDir;
@@ -96,6 +97,7 @@ impl FakeAws {
                 page_size: u64::MAX,
                 calls: BTreeMap::new(),
                 faults: Vec::new(),
+                between_creates: None,
                 lasting: None,
                 profiles: Arc::new(|_| None),
             }),
@@ -167,6 +169,11 @@ impl FakeAws {
         self.core.state().script = Arc::new(script);
     }
 
+    /// What becomes of jobs as it is now.
+    pub(crate) fn script(&self) -> Arc<state::Script> {
+        self.core.state().script.clone()
+    }
+
     /// Runs the scripts of jobs that would complete, for real: their training takes what it takes, and their output is the
     /// job's log. One real second counts as `scale` seconds of the job.
     pub(crate) fn run_scripts(&self, scale: f64) {
@@ -235,6 +242,11 @@ impl FakeAws {
         FaultBuilder::new(self, operation)
     }
 
+    /// Creates one job in so much time, as an account does that throttles all others.
+    pub(crate) fn one_create_in(&self, time: Duration) {
+        self.core.state().between_creates = Some((time, Instant::now()));
+    }
+
     /// No call fails any more.
     pub(crate) fn recover(&self) {
         let mut state = self.core.state();
@@ -251,6 +263,19 @@ impl FakeAws {
     pub(crate) fn delete_job(&self, name: &str) {
         for job in &mut self.core.state().jobs {
             job.is_deleted |= job.name == name;
+        }
+    }
+
+    /// Lets a job have been created by another request, and with other tags.
+    pub(crate) fn alter_job(
+        &self,
+        name: &str,
+        alter: impl Fn(&mut serde_json::Value, &mut Vec<(String, String)>),
+    ) {
+        for job in &mut self.core.state().jobs {
+            if job.name == name {
+                alter(&mut job.input, &mut job.tags);
+            }
         }
     }
 

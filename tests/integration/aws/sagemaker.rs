@@ -1,5 +1,7 @@
 //! SageMaker's training jobs, in AWS JSON 1.1.
 
+use std::time::Instant;
+
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -38,6 +40,13 @@ fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
             ));
         }
         check_quota(&state, input)?;
+        if let Some((time, next)) = &mut state.between_creates {
+            let now = Instant::now();
+            if now < *next {
+                return Err(Refusal::new("ThrottlingException", "Rate exceeded"));
+            }
+            *next = now + *time;
+        }
         let created = state.clock.now();
         (
             state.jobs.len() + 1,
@@ -151,6 +160,15 @@ fn check(input: &Value) -> Result<(), Refusal> {
         return Err(Refusal::validation(
             "InstanceType and InstanceCount are required in ResourceConfig",
         ));
+    }
+    let family = resources["InstanceType"].as_str().unwrap_or_default();
+    let has_disks = ["ml.g4dn.", "ml.g5.", "ml.p4d.", "ml.c5d.", "ml.m5d."];
+    if resources["VolumeKmsKeyId"].is_string()
+        && has_disks.iter().any(|disks| family.starts_with(disks))
+    {
+        return Err(Refusal::validation(format!(
+            "VolumeKmsKeyId cannot be specified for the instance type {family}, which has local storage volumes"
+        )));
     }
     let stopping = &input["StoppingCondition"];
     if stopping["MaxRuntimeInSeconds"].as_u64().unwrap_or(0) < 1 {

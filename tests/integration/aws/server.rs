@@ -60,6 +60,9 @@ async fn answer(State(core): State<Arc<Core>>, request: Request<Body>) -> Respon
     if let Some(Fault::Dropped) = fault {
         hang_up();
     }
+    if let Some(Fault::Silent) = fault {
+        std::future::pending::<()>().await;
+    }
     let refusal = fault
         .as_ref()
         .zip(operation)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use s3s::service::S3Service;
 use tempfile::TempDir;
@@ -48,6 +48,8 @@ pub(super) struct State {
     pub(super) page_size: u64,
     pub(super) calls: BTreeMap<Operation, u64>,
     pub(super) faults: Vec<Rule>,
+    /// The time between two jobs that may be created, and when the next one may.
+    pub(super) between_creates: Option<(Duration, Instant)>,
     /// A fault of everything, and how many calls it still strikes.
     pub(super) lasting: Option<(Fault, u64)>,
     pub(super) profiles: Arc<Profiles>,

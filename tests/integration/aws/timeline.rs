@@ -184,7 +184,7 @@ impl Timeline {
     }
 
     /// The job is asked to stop at a moment of its life.
-    pub(super) fn stopped_at(mut self, elapsed: f64) -> Self {
+    pub(crate) fn stopped_at(mut self, elapsed: f64) -> Self {
         let mut start = 0.0;
         let mut kept = Vec::new();
         for span in self.spans {

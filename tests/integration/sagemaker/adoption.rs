@@ -1,7 +1,11 @@
 //! The same canary is never paid twice.
 
+use serde_json::{Value, json};
+
 use super::{FIXED, created, forget, gate, project};
 use crate::aws::Operation;
+
+type Tags = Vec<(String, String)>;
 
 #[test]
 fn a_second_gate_takes_the_canaries_of_the_first() {
@@ -139,5 +143,113 @@ fn a_source_that_no_pattern_speaks_of_counts_and_one_left_out_does_not() {
     assert_eq!(created(&aws).len(), 3);
     project.write("code/train.py", "print('changed')\n");
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 6);
+}
+
+/// A job under a canary's name that was asked to be something else says nothing of the canary.
+#[test]
+fn a_job_of_the_name_that_is_another_job_does_not_stand_for_the_canary() {
+    type Alter = fn(&mut Value, &mut Tags);
+    let cases: [(&str, Alter); 9] = [
+        ("its image", |input, _| {
+            input["AlgorithmSpecification"]["TrainingImage"] = json!("evil");
+        }),
+        ("its command", |input, _| {
+            input["AlgorithmSpecification"]["ContainerEntrypoint"] = json!(["/bin/true"]);
+        }),
+        ("its machines", |input, _| {
+            input["ResourceConfig"]["InstanceType"] = json!("ml.p4d.24xlarge");
+        }),
+        ("its machines", |input, _| {
+            input["EnableManagedSpotTraining"] = json!(true);
+        }),
+        ("its data", |input, _| {
+            let source = &mut input["InputDataConfig"][0]["DataSource"]["S3DataSource"];
+            source["S3Uri"] = json!("s3://data/tiny.manifest");
+        }),
+        ("its hyperparameters", |input, _| {
+            input["HyperParameters"]["epochs"] = json!("1");
+        }),
+        ("its environment", |input, _| {
+            input["Environment"] = json!({"FAST": "1"});
+        }),
+        ("its role", |input, _| {
+            input["RoleArn"] = json!("arn:aws:iam::123456789012:role/Other");
+        }),
+        ("its tags", |_, tags| {
+            tags.retain(|(key, _)| key != "canary-gate:job");
+        }),
+    ];
+    for (what, alter) in cases {
+        let (project, aws) = project(FIXED);
+        gate(&project, &aws, &["run", "--all"]).ended_with(0);
+        let first = created(&aws);
+        for name in &first {
+            aws.alter_job(name, alter);
+        }
+        forget(&project);
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let names = created(&aws);
+        assert_eq!(names.len(), 6, "{what}: {}", run.seen());
+        assert!(names[3..].iter().all(|name| name.ends_with("-1")));
+        let notes = run.json()["jobs"][0]["notes"].to_string();
+        assert!(
+            notes.contains(&format!(
+                "differs from what this run would start in {what},"
+            )),
+            "{notes}"
+        );
+        // Its own attempts are known again, and there is nothing to warn of.
+        forget(&project);
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        assert_eq!(created(&aws).len(), 6, "{what}: {}", run.seen());
+        assert!(
+            !run.json()["jobs"][0]["notes"]
+                .to_string()
+                .contains("differs")
+        );
+    }
+}
+
+#[test]
+fn forged_canaries_do_not_make_a_long_training_short() {
+    let (project, aws) = project(FIXED);
+    let spec = project
+        .read("canary-gate.yml")
+        .replace("time: 2h", "time: 10m");
+    project.write("canary-gate.yml", &spec);
+    let as_it_is = aws.script();
+    aws.train(|_| crate::aws::Timeline::completed().training(1.0));
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    for name in created(&aws) {
+        aws.alter_job(&name, |input, _| {
+            input["AlgorithmSpecification"]["TrainingImage"] = json!("sleeps-a-second");
+        });
+    }
+    aws.train(move |job| as_it_is(job));
+    forget(&project);
+    let run = gate(&project, &aws, &["run", "--all"]);
+    println!("{}", run.seen());
+    run.ended_with(10)
+        .complained("differs from what this run would start in its image; not taken");
+}
+
+#[test]
+fn a_canary_of_another_repository_is_not_this_ones() {
+    let (project, aws) = project(FIXED);
+    let gate_of = |repository: &str| {
+        project
+            .run_with(&["run", "--all"], |command| {
+                aws.reach(command);
+                command.env("CANARY_GATE_PACE", "0");
+                command.env("GITHUB_REPOSITORY", repository);
+            })
+            .ended_with(0);
+        forget(&project);
+    };
+    gate_of("acme/models");
+    gate_of("acme/models");
+    assert_eq!(created(&aws).len(), 3);
+    gate_of("other/models");
     assert_eq!(created(&aws).len(), 6);
 }

@@ -31,7 +31,9 @@ fn another_machine_takes_over_what_one_has_measured() {
     assert_eq!(created(&aws).len(), 3);
     let spend = &report["jobs"][0]["spend"];
     assert!(spend["saved_usd"].as_f64().unwrap() > 0.0, "{spend}");
-    let keys = aws.keys(BUCKET, "gate/");
+    let mut keys = aws.keys(BUCKET, "gate/");
+    // What showed that records can be written is no record.
+    keys.retain(|key| key != "gate/local/.writable");
     assert_eq!(keys.len(), 5, "three canaries and two forecasts: {keys:?}");
     assert!(
         keys.iter().all(|key| key.starts_with("gate/local/churn/")),
@@ -79,8 +81,9 @@ fn a_history_that_may_not_be_read_costs_nothing() {
 #[test]
 fn what_cannot_be_kept_is_an_error_and_is_in_the_report() {
     let (project, aws) = shared();
+    // The right to write is lost on the way.
     aws.fail(Operation::PutObject)
-        .about(BUCKET)
+        .about("-canary-")
         .with(Fault::AccessDenied);
     let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(1);
     let report = run.json();
@@ -130,4 +133,48 @@ fn data_that_grew_are_the_cause() {
     };
     let others = usd("price").abs() + usd("work").abs() + usd("code_or_platform").abs();
     assert!(usd("data") > 4.0 * others, "{causes:?}");
+}
+
+#[test]
+fn a_history_that_may_not_be_written_is_said_before_a_canary_is_paid() {
+    let (project, aws) = shared();
+    aws.fail(Operation::PutObject)
+        .about(BUCKET)
+        .with(Fault::AccessDenied);
+    let run = gate(&project, &aws, &["run", "--all"]);
+    println!("{}", run.seen());
+    run.ended_with(1)
+        .complained("history")
+        .complained("s3:PutObject");
+    assert_eq!(created(&aws).len(), 0);
+}
+
+#[test]
+fn adopted_canaries_are_recorded() {
+    let (project, aws) = shared();
+    let spec = project.read("canary-gate.yml");
+    let paths = "  churn:\n    paths: [\"code/**\"]\n";
+    project.write("canary-gate.yml", &spec.replace("  churn:\n", paths));
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    let records = || {
+        let keys = aws.keys(BUCKET, "gate/");
+        keys.into_iter()
+            .filter(|key| key.contains("-canary-"))
+            .count()
+    };
+    assert_eq!(records(), 3);
+    // A history that lost them, as that of another pull request never had them.
+    let spec = project.read("canary-gate.yml");
+    project.write("canary-gate.yml", &spec.replace("/gate/", "/gate/other/"));
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(created(&aws).len(), 3);
+    assert_eq!(records(), 6);
+    let calls = aws.calls(Operation::DescribeTrainingJob);
+    let run = gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    println!("{}", run.seen());
+    assert_eq!(
+        aws.calls(Operation::DescribeTrainingJob),
+        calls,
+        "found in the history"
+    );
 }

@@ -204,6 +204,9 @@ fn the_highest_memory_seen_is_shown_where_there_is_no_law() {
 #[test]
 fn every_reading_is_kept_and_one_source_is_forecast() {
     let (project, aws) = job(7200.0, Source::Probe, [7.0, 40.0]);
+    let spec = project.read("canary-gate.yml");
+    let spec = spec.replace("      output:", "      profiler: true\n      output:");
+    project.write("canary-gate.yml", &spec);
     aws.profiles(|_| Some(profile(55.0)));
     let run = check(
         &project,

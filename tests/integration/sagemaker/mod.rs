@@ -2,8 +2,10 @@
 
 mod adoption;
 pub(crate) mod clean_up;
+mod credentials;
 mod gate;
 mod history;
+mod many;
 mod memory;
 mod preflight;
 mod scripts;

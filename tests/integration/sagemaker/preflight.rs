@@ -232,3 +232,105 @@ fn an_output_among_the_data_is_an_error_of_the_spec() {
         .complained("lies within the data of channel");
     assert_eq!(aws.all_calls(), 0);
 }
+
+#[test]
+fn a_type_that_the_region_lacks_is_named_whatever_the_code() {
+    let lacks = "The requested resource training-job/ml.m5.xlarge is not available in this region";
+    let value = "1 validation error detected: Value 'ml.m5.xlarge' at 'resourceConfig.instanceType' failed to satisfy constraint: Member must satisfy enum value set: [ml.m5.large]";
+    for (code, message) in [
+        ("ResourceLimitExceeded", lacks),
+        ("ResourceNotFound", lacks),
+        ("ValidationException", lacks),
+        ("ValidationException", value),
+        ("InternalFailure", lacks),
+    ] {
+        let (project, aws) = project(FIXED);
+        aws.fail(Operation::CreateTrainingJob)
+            .with(Fault::error(code, message));
+        gate(&project, &aws, &["run", "--all"])
+            .ended_with(1)
+            .complained("SageMaker does not train on ml.m5.xlarge in us-east-1");
+    }
+}
+
+#[test]
+fn a_refused_profiler_is_done_without() {
+    let (project, aws) = project(&FIXED.replace('}', ", probe: false}"));
+    aws.fail(Operation::CreateTrainingJob)
+        .about("ProfilerConfig")
+        .with(Fault::error(
+            "ValidationException",
+            "ProfilerConfig is not supported for the instance type ml.m5.xlarge",
+        ));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let notes = run.json()["jobs"][0]["notes"].to_string();
+    assert!(notes.contains("refused Debugger's profiler"), "{notes}");
+    // The first canary is asked for twice, all others once.
+    assert_eq!(aws.calls(Operation::CreateTrainingJob), 4);
+}
+
+#[test]
+fn a_key_of_the_disk_is_left_out_where_machines_have_their_own_disks() {
+    let (project, aws) = edited(FIXED, "ml.m5.xlarge", "ml.g5.xlarge");
+    let spec = project.read("canary-gate.yml");
+    let key = "      volume_kms_key: alias/disks\n      output:";
+    project.write("canary-gate.yml", &spec.replace("      output:", key));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let notes = run.json()["jobs"][0]["notes"].to_string();
+    assert!(
+        notes.contains("`volume_kms_key` is left out: ml.g5.xlarge"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn where_no_price_list_is_in_dollars_it_is_not_asked() {
+    for region in ["cn-north-1", "us-gov-west-1"] {
+        let (project, aws) = edited(FIXED, "region: us-east-1", &format!("region: {region}"));
+        let spec = project.read("canary-gate.yml");
+        let spec = spec.replace("s3://data/", "s3://far/");
+        project.write(
+            "canary-gate.yml",
+            &spec.replace("s3://canaries/", "s3://far-out/"),
+        );
+        for bucket in ["far", "far-out"] {
+            aws.make_bucket_in(bucket, region);
+        }
+        for index in 0..100 {
+            aws.put_object("far", &format!("churn/train/{index}.csv"), "1\n");
+        }
+        gate(&project, &aws, &["run", "--all"])
+            .ended_with(14)
+            .complained("no price is known for ml.m5.xlarge")
+            .reported("write one: `prices:");
+        assert_eq!(aws.calls(Operation::GetProducts), 0);
+    }
+}
+
+#[test]
+fn an_image_that_sagemaker_will_not_pull_and_a_misspelled_region_are_warned_of() {
+    let (project, aws) = project(FIXED);
+    let spec = project.read("canary-gate.yml");
+    let ecr = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1";
+    for (from, to, warning) in [
+        (ecr, "docker.io/library/python:3.12", "is not in Amazon ECR"),
+        (
+            ecr,
+            "123456789012.dkr.ecr.eu-west-1.amazonaws.com/train:1",
+            "is in `eu-west-1`, and the job runs in us-east-1",
+        ),
+        (
+            "region: us-east-1",
+            "region: us-esat-1",
+            "did you mean `us-east-1`?",
+        ),
+        (
+            "region: us-east-1",
+            "region: us-east",
+            "did you mean `us-east-1`?",
+        ),
+    ] {
+        project.write("canary-gate.yml", &spec.replace(from, to));
+        gate(&project, &aws, &["validate"]).complained(warning);
+    }
+}

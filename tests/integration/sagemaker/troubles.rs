@@ -436,3 +436,60 @@ fn a_job_that_never_ends_is_given_up_long_after_its_time_limit() {
     assert!(stderr.contains("long after its time limit"), "{stderr}");
     assert_eq!(aws.in_progress(), Vec::<String>::new());
 }
+
+/// The first line of a report says what kept the gate from an answer, and what to do.
+#[test]
+fn the_headline_names_the_cause() {
+    type Script = fn() -> Timeline;
+    let stopped_by_a_person = || Timeline::completed().training(600.0).stopped_at(200.0);
+    let cases: [(Script, &str); 4] = [
+        (
+            Timeline::no_capacity,
+            "no capacity for ml.m5.xlarge; start the check again later, or choose another instance",
+        ),
+        (
+            Timeline::internal_error,
+            "an error of the platform's own, not of the training code, ended the 1% canary; start the check again",
+        ),
+        (
+            stopped_by_a_person,
+            "the 1% canary was stopped by a person or another tool; start the check again",
+        ),
+        (
+            || Timeline::completed().training(4000.0),
+            "its time limit; raise canary.max_runtime, or write smaller canary.fractions",
+        ),
+    ];
+    for (script, headline) in cases {
+        let (project, aws) = project(FIXED);
+        aws.train(move |_| script());
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(14);
+        let report = run.json();
+        let job = &report["jobs"][0];
+        assert!(
+            job["reason"].as_str().unwrap().contains(headline),
+            "{}",
+            job["reason"]
+        );
+        assert!(!job["notes"].to_string().contains("no canary run completed"));
+        println!("{}", gate(&project, &aws, &["run", "--all"]).seen());
+    }
+}
+
+#[test]
+fn a_run_that_passes_does_not_speak_of_another_exit_code() {
+    let (project, aws) = project(FIXED);
+    aws.fail(Operation::CreateTrainingJob)
+        .with(Fault::Throttled);
+    let run = gate(
+        &project,
+        &aws,
+        &["run", "--all", "--on-inconclusive", "pass"],
+    )
+    .ended_with(0);
+    let said = format!("{}{}", run.stdout, run.stderr);
+    assert!(!said.contains("exit 14"), "{said}");
+    assert_eq!(said.matches("exit ").count(), 1, "{said}");
+    assert_eq!(said.matches("what to do: ").count(), 1, "{said}");
+    assert!(!said.contains("no canary run completed"), "{said}");
+}

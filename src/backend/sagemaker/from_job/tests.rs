@@ -189,7 +189,8 @@ async fn a_job_of_a_script_is_read_whole() {
             ("name", "a: b # c"),
         ]
     );
-    assert_eq!(training.channels.len(), 2);
+    // The file system is named, and read whole.
+    assert_eq!(training.channels.len(), 3);
     assert_eq!(training.channels[0].mode, InputMode::File);
     assert_eq!(
         training.channels[0].distribution,
@@ -207,6 +208,51 @@ async fn a_job_of_a_script_is_read_whole() {
         "2x ml.m5.xlarge".parse::<InstanceConfiguration>().unwrap()
     );
     assert!(!text.contains("hunter2"), "secrets stay where they are");
+}
+
+/// What changes the training is kept, and what a spec cannot say is said in a remark.
+#[tokio::test]
+async fn no_field_is_lost_in_silence() {
+    let job = r#"{
+     "TrainingJobName": "llm", "TrainingJobStatus": "Failed",
+     "HyperParameters": {"sagemaker_program": "\"train.py\"", "sagemaker_mpi_enabled": "true",
+      "sagemaker_mpi_num_of_processes_per_host": "8", "sagemaker_job_name": "\"x\"", "sagemaker_region": "\"eu-west-1\""},
+     "AlgorithmSpecification": {"TrainingImage": "registry.example.com/train:1", "TrainingInputMode": "File",
+      "ContainerEntrypoint": ["python3"], "ContainerArguments": ["-m", "train"],
+      "TrainingImageConfig": {"TrainingRepositoryAccessMode": "Vpc",
+       "TrainingRepositoryAuthConfig": {"TrainingRepositoryCredentialsProviderArn": "arn:aws:lambda:eu-west-1:123456789012:function:login"}}},
+     "RoleArn": "arn:aws:iam::123456789012:role/R",
+     "InputDataConfig": [
+      {"ChannelName": "fast", "DataSource": {"FileSystemDataSource": {"FileSystemId": "fs-0123456789abcdef0",
+       "FileSystemAccessMode": "ro", "FileSystemType": "FSxLustre", "DirectoryPath": "/abcd1234/train"}}}],
+     "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
+     "ResourceConfig": {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2, "VolumeSizeInGB": 50, "KeepAlivePeriodInSeconds": 600},
+     "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+     "VpcConfig": {"Subnets": ["subnet-0a1b"], "SecurityGroupIds": ["sg-0a1b"]},
+     "CheckpointConfig": {"S3Uri": "s3://bucket/checkpoints/", "LocalPath": "/opt/ml/here"},
+     "RetryStrategy": {"MaximumRetryAttempts": 3},
+     "ProfilerConfig": {"DisableProfiler": true}
+    }"#;
+    let text = text_of(job).await;
+    insta::assert_snapshot!(text);
+    let spec = read(&text);
+    let training = &spec.jobs[0].training;
+    let named = |wanted: &str| {
+        training
+            .hyperparameters
+            .iter()
+            .any(|(name, _)| name == wanted)
+    };
+    assert!(named("sagemaker_mpi_enabled") && !named("sagemaker_job_name"));
+    assert_eq!(
+        training.channels[0].uri,
+        "fsx://fs-0123456789abcdef0/abcd1234/train"
+    );
+    assert_eq!(training.sagemaker.profiler, Some(false));
+    assert_eq!(
+        training.sagemaker.checkpoints.as_deref(),
+        Some("s3://bucket/checkpoints/")
+    );
 }
 
 #[tokio::test]

@@ -1,17 +1,28 @@
 //! The full run: image, script, channels and what else a job is started with.
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
-use aws_sdk_sagemaker::types::Channel;
+use aws_sdk_sagemaker::types::{AlgorithmSpecification, Channel, FileSystemDataSource};
 
 use super::page::{FILL_IN, SpecPage};
 use super::yaml;
+use crate::spec::FileSystem;
 use crate::units::Seconds;
 
-/// SageMaker takes 50 tags, three of which canary-gate sets.
-const MOST_TAGS: usize = 47;
+/// SageMaker takes 50 tags, four of which canary-gate sets.
+const MOST_TAGS: usize = 46;
 /// Set by the SDK on every job of a script, for the toolkit.
 const PROGRAM: &str = "sagemaker_program";
 const SUBMIT_DIRECTORY: &str = "sagemaker_submit_directory";
+/// What the SDK sets beside them, and canary-gate sets itself for a canary.
+const SET_FOR_CANARIES: [&str; 5] = [
+    PROGRAM,
+    SUBMIT_DIRECTORY,
+    "sagemaker_container_log_level",
+    "sagemaker_job_name",
+    "sagemaker_region",
+];
+/// Where checkpoints lie unless the job says otherwise.
+const CHECKPOINTS: &str = "/opt/ml/checkpoints";
 /// Parts of a name whose value is a secret.
 const SECRET_NAMES: [&str; 9] = [
     "password",
@@ -82,16 +93,45 @@ fn image(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     }
     let role = job.role_arn().unwrap_or(FILL_IN);
     page.text(3, "role", Some(role));
-    let replaced = algorithm.map_or(&[][..], |algorithm| algorithm.container_entrypoint());
-    if !replaced.is_empty() {
+    command(page, algorithm);
+    let registry = algorithm.and_then(|algorithm| algorithm.training_image_config());
+    if let Some(registry) = registry {
+        let credentials = registry.training_repository_auth_config();
+        let function = credentials
+            .and_then(|credentials| credentials.training_repository_credentials_provider_arn());
+        let mode = registry
+            .training_repository_access_mode()
+            .map_or("unknown", |mode| mode.as_str());
         page.remark(
             3,
-            &format!(
-                "The job starts its image with {}; canaries start it with the image's own entry point.",
-                replaced.join(" ")
-            ),
+            &match function {
+                Some(function) => format!("A spec cannot say: the image comes from a registry (mode {mode}) with the credentials of {function}; put it into ECR for canaries"),
+                None => format!("A spec cannot say: the image comes from a registry in the mode {mode}"),
+            },
         );
     }
+}
+
+/// What the job starts in place of the image's own entry point.
+fn command(page: &mut SpecPage, algorithm: Option<&AlgorithmSpecification>) {
+    let entry_point = algorithm.map_or(&[][..], |algorithm| algorithm.container_entrypoint());
+    let arguments = algorithm.map_or(&[][..], |algorithm| algorithm.container_arguments());
+    if entry_point.is_empty() && arguments.is_empty() {
+        return;
+    }
+    let said = match (entry_point.is_empty(), arguments.is_empty()) {
+        (false, true) => format!("with {}", entry_point.join(" ")),
+        (true, _) => format!("with the arguments {}", arguments.join(" ")),
+        (false, false) => format!(
+            "with {} and the arguments {}",
+            entry_point.join(" "),
+            arguments.join(" ")
+        ),
+    };
+    page.remark(
+        3,
+        &format!("The job starts its image {said}; canaries start it with the image's own entry point, unless canary.probe names a command."),
+    );
 }
 
 fn script(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
@@ -121,7 +161,8 @@ fn script(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
 }
 
 fn write_hyperparameters(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
-    let own = |(name, _): &&(&str, String)| !name.starts_with("sagemaker_");
+    // What belongs to the toolkit and changes the training, such as sagemaker_mpi_enabled, is kept.
+    let own = |(name, _): &&(&str, String)| !SET_FOR_CANARIES.contains(name);
     if !hyperparameters.iter().any(|entry| own(&entry)) {
         return;
     }
@@ -184,19 +225,24 @@ fn channels(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     }
 }
 
-/// Whether there is data that a spec can name.
+/// Whether there is data that a canary can sample.
 fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>) -> bool {
     let name = channel
         .channel_name()
         .filter(|name| !name.is_empty())
         .unwrap_or("train");
-    let Some(data) = channel
-        .data_source()
-        .and_then(|source| source.s3_data_source())
-    else {
+    let source = channel.data_source();
+    if let Some(file_system) = source.and_then(|source| source.file_system_data_source()) {
+        write_file_system(page, name, file_system);
+        // It cannot be sampled, and something must be.
+        return false;
+    }
+    let Some(data) = source.and_then(|source| source.s3_data_source()) else {
         page.remark(
             4,
-            &format!("Left out, since its data does not lie in S3: channel {name}"),
+            &format!(
+                "Left out, since its data lies neither in S3 nor in a file system: channel {name}"
+            ),
         );
         return false;
     };
@@ -236,6 +282,45 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
         page.remark(5, &format!("A spec cannot say: {unsaid}"));
     }
     true
+}
+
+/// A channel on EFS or FSx, which every canary reads whole.
+fn write_file_system(page: &mut SpecPage, name: &str, data: &FileSystemDataSource) {
+    let kind = data
+        .file_system_type()
+        .map_or("unknown", |kind| kind.as_str());
+    let scheme = match kind {
+        "EFS" => "efs",
+        "FSxLustre" => "fsx",
+        other => {
+            page.remark(
+                4,
+                &format!(
+                    "Left out, since a spec cannot name its file system, {other}: channel {name}"
+                ),
+            );
+            return;
+        }
+    };
+    let directory = data.directory_path().unwrap_or_default();
+    let directory = directory.trim_start_matches('/');
+    let uri = format!(
+        "{scheme}://{}/{directory}",
+        data.file_system_id().unwrap_or_default()
+    );
+    if !matches!(FileSystem::of_uri(&uri), Some(Ok(_))) {
+        page.remark(
+            4,
+            &format!("Left out, since a spec cannot name its place, {uri}: channel {name}"),
+        );
+        return;
+    }
+    page.line(4, &format!("{}:", yaml::text(name)));
+    page.text(5, "uri", Some(&uri));
+    page.line(
+        5,
+        "sample: false    # a file system is not listed, so canaries read all of it",
+    );
 }
 
 fn places(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
@@ -279,11 +364,65 @@ fn places(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     }
     if job.enable_managed_spot_training() == Some(true) {
         page.line(3, "spot: true    # the full run; canaries never use spot");
-        page.text(
+    }
+    if let Some(checkpoints) = job.checkpoint_config() {
+        page.text(3, "checkpoints", checkpoints.s3_uri());
+        let folder = checkpoints.local_path().unwrap_or_default();
+        if !matches!(folder.trim_end_matches('/'), "" | CHECKPOINTS) {
+            page.remark(
+                3,
+                &format!(
+                    "A spec cannot say: the job's checkpoints lie in {folder}; canaries keep none."
+                ),
+            );
+        }
+    }
+    let retries = job.retry_strategy();
+    if let Some(retries) = retries.and_then(|retries| retries.maximum_retry_attempts()) {
+        page.remark(
             3,
-            "checkpoints",
-            job.checkpoint_config()
-                .and_then(|checkpoints| checkpoints.s3_uri()),
+            &format!("A spec cannot say: SageMaker tries the job {retries} more times after its own errors; a canary is tried once more."),
+        );
+    }
+    let keep_alive = resources.and_then(|resources| resources.keep_alive_period_in_seconds());
+    if let Some(seconds) = keep_alive.filter(|seconds| *seconds > 0) {
+        page.remark(
+            3,
+            &format!(
+                "A spec cannot say: the job's machines are kept for {seconds} s in a warm pool."
+            ),
+        );
+    }
+    let profiler = job.profiler_config();
+    if profiler.and_then(|profiler| profiler.disable_profiler()) == Some(true) {
+        page.line(3, "profiler: false");
+    }
+    let others = [
+        (job.debug_hook_config().is_some(), "DebugHookConfig"),
+        (
+            !job.debug_rule_configurations().is_empty(),
+            "DebugRuleConfigurations",
+        ),
+        (
+            !job.profiler_rule_configurations().is_empty(),
+            "ProfilerRuleConfigurations",
+        ),
+        (
+            job.tensor_board_output_config().is_some(),
+            "TensorBoardOutputConfig",
+        ),
+        (job.experiment_config().is_some(), "ExperimentConfig"),
+        (job.remote_debug_config().is_some(), "RemoteDebugConfig"),
+        (job.infra_check_config().is_some(), "InfraCheckConfig"),
+    ];
+    let unsaid: Vec<&str> = (others.into_iter())
+        .filter_map(|(is_set, name)| is_set.then_some(name))
+        .collect();
+    if !unsaid.is_empty() {
+        let unsaid = unsaid.join(", ");
+        page.remark(
+            3,
+            &format!("A spec cannot say, and canaries go without: {unsaid}"),
         );
     }
 }

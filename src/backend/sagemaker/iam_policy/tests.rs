@@ -297,3 +297,27 @@ fn a_local_spec_needs_no_policy() {
         Err(PolicyError::NotOnAws(BackendKind::Local))
     );
 }
+
+#[test]
+fn copies_of_encrypted_data_need_their_keys_through_s3_alone() {
+    let fast = SPEC
+        .replace("train/}", "train/, mode: FastFile}")
+        .replace("MORE", "");
+    let policy = of(&read(&fast), Grantee::Ci);
+    let decrypt = statement(&policy, "DecryptDataForFastFile");
+    assert_eq!(decrypt["Action"], json!(["kms:Decrypt"]));
+    assert_eq!(
+        decrypt["Condition"]["StringEquals"]["kms:ViaService"],
+        "s3.eu-west-1.amazonaws.com"
+    );
+    assert_eq!(
+        decrypt["Condition"]["StringLike"]["kms:EncryptionContext:aws:s3:arn"],
+        json!([
+            "arn:aws:s3:::my-bucket",
+            "arn:aws:s3:::my-bucket/churn/train/*"
+        ])
+    );
+    // Manifests copy nothing.
+    let policy = of(&spec(""), Grantee::Ci);
+    assert!(statement(&policy, "DecryptDataForFastFile").is_null());
+}

@@ -103,6 +103,7 @@ fn try_create<'a>(
         inputs: kept(inputs(job)),
         script: Some(kept(script())),
         command: None,
+        is_probed: false,
         environment: &[],
         tags: kept([("canary-gate:run".to_owned(), "4711".to_owned())]),
         output: "s3://my-bucket/canary-output/",
@@ -215,6 +216,22 @@ fn debugger_is_asked_only_where_it_is() {
         let request = try_create(&job, |launch| launch.region = region).unwrap();
         let has = request.get_profiler_config().is_some();
         assert_eq!(has, asked, "{region} {instance}");
+    }
+}
+
+#[test]
+fn debugger_is_not_asked_where_the_probe_runs_unless_the_spec_says_so() {
+    for (written, probe, asked) in [
+        (None, false, true),
+        (None, true, false),
+        (Some(true), true, true),
+        (Some(false), false, false),
+    ] {
+        let mut job = job(SPEC);
+        job.training.sagemaker.profiler = written;
+        let request = try_create(&job, |launch| launch.is_probed = probe);
+        let has = request.unwrap().get_profiler_config().is_some();
+        assert_eq!(has, asked, "{written:?} {probe}");
     }
 }
 
