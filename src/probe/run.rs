@@ -186,6 +186,7 @@ impl<'a> WatchedRun<'a> {
                 Ok(None) => {}
                 Err(source) => {
                     self.end_everything(Duration::ZERO);
+                    self.end_sampler();
                     return Err(failed("waiting for the command")(source));
                 }
             }
@@ -246,7 +247,20 @@ impl<'a> WatchedRun<'a> {
             None => 0,
         };
         let ending = ended.map_or_else(|| self.own_ending(status), |(ending, _)| ending);
-        Ok(self.report(ending, wall, survivors, stuck))
+        let gpu = self.end_sampler();
+        Ok(self.report(ending, wall, survivors, stuck, gpu))
+    }
+
+    /// Ends the GPU sampler and all that it started: a daemon of it would outlive the probe.
+    fn end_sampler(&mut self) -> Option<GpuUsage> {
+        let sampler = self.gpu.take()?;
+        let pid = sampler.pid();
+        let usage = sampler.stop();
+        self.tree.include(pid);
+        if !self.tree.members(Look::Thorough).is_empty() {
+            self.end_everything(Duration::ZERO);
+        }
+        Some(usage)
     }
 
     fn end_everything(&mut self, grace: Duration) -> usize {
@@ -338,6 +352,7 @@ impl<'a> WatchedRun<'a> {
         wall: Duration,
         survivors: usize,
         stuck: usize,
+        gpu: Option<GpuUsage>,
     ) -> ProbeReport {
         // A last sample, for the resident sets of processes that have ended.
         self.memory
@@ -346,7 +361,6 @@ impl<'a> WatchedRun<'a> {
         let (memory, memory_note) = self.memory.peak(self.memory_total);
         let wall_seconds = Seconds(wall.as_secs_f64());
         let cpu_seconds = self.cpu.total();
-        let gpu = self.gpu.map(GpuSampler::stop);
         let (gpu_percent, gpu_memory_percent, gpu_note) = match gpu {
             Some(GpuUsage { busy, memory, note }) => (busy, memory, note),
             None => (None, None, None),
