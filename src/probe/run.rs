@@ -19,7 +19,7 @@ use super::error::ProbeError;
 use super::gpu::{GpuSampler, GpuUsage};
 use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
 use super::other_work::OtherWork;
-use super::output::Output;
+use super::output::{CommandEnvironment, Output};
 use super::procfs::KernelFileReader;
 use super::sandbox::mount_opt_ml;
 use super::signals::{CaughtSignals, PARENT_SIGNAL};
@@ -45,8 +45,9 @@ const OOM_SCORE_ADJUSTMENT: &str = "1000";
 /// the report could not be written. Call it once in a process, before a second thread starts.
 pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
     // Opened first, so that an unwritable file fails before the command runs for hours.
-    let output = Output::open(options.output.as_deref(), options.mark.as_deref())?;
-    let report = WatchedRun::start(options)?.watch()?;
+    let output = Output::open(&options.output)?;
+    let environment = output.environment()?;
+    let report = WatchedRun::start(options, environment.as_ref())?.watch()?;
     output.write(&report)?;
     Ok(report)
 }
@@ -76,7 +77,11 @@ struct WatchedRun<'a> {
 }
 
 impl<'a> WatchedRun<'a> {
-    fn start(options: &'a ProbeOptions) -> Result<Self, ProbeError> {
+    /// Without an environment the command has that of the probe.
+    fn start(
+        options: &'a ProbeOptions,
+        environment: Option<&CommandEnvironment>,
+    ) -> Result<Self, ProbeError> {
         let signals = CaughtSignals::catch().map_err(failed("catching signals"))?;
         let parent = options
             .end_with_parent
@@ -112,7 +117,13 @@ impl<'a> WatchedRun<'a> {
         let other_work = OtherWork::new(cgroup.as_ref(), &mut reader);
 
         let started = Instant::now();
-        let start = || command::start(&options.command, options.current_dir.as_deref());
+        let start = || {
+            command::start(
+                &options.command,
+                options.current_dir.as_deref(),
+                environment,
+            )
+        };
         let (child, cgroup) = match cgroup {
             Some(cgroup) => match cgroup.start_inside(start) {
                 Ok(child) => (child?, Some(cgroup)),
@@ -417,12 +428,7 @@ pub(super) fn cores() -> f64 {
 
 pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
     match source {
-        GpuSource::NvidiaSmiOnPath => command::locate(
-            "nvidia-smi".as_ref(),
-            std::env::var_os("PATH").as_deref(),
-            None,
-        )
-        .ok(),
+        GpuSource::NvidiaSmiOnPath => command::locate_tool("nvidia-smi"),
         GpuSource::Program(path) => Some(path.clone()),
         GpuSource::None => None,
     }

@@ -37,7 +37,7 @@ fn the_probe_itself() {
             .map(|word| OsString::from(word.as_str().unwrap()))
             .collect(),
     );
-    options.output = path("output");
+    options.output = Destination::File(path("output").expect("a file"));
     options.opt_ml = path("opt_ml");
     options.current_dir = path("current_dir");
     options.max_runtime = seconds("max_runtime");

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::project::Project;
 
 /// Whether any process still holds `marker` in its command line.
@@ -175,20 +177,46 @@ fn a_script_that_kills_its_probe_leaves_nothing_running() {
     }
 }
 
-/// The probe writes to the file that it opened; the gate reads the one that the script put into its place.
+/// The probe speaks with the gate through a socket that the script has no descriptor of.
 #[test]
-fn a_time_that_the_gates_own_clock_contradicts_is_refused() {
-    let report = r#"{"schema_version":1,"ending":{"kind":"exited","code":0},"wall_seconds":999.0,"cpu_seconds":0.1,"usage":{},"samples":0,"survivors_ended":0,"cores":1.0}"#;
-    let forge = format!("rm ../probe.json && echo '{report}' > ../probe.json\n");
-    Project::with_script(&forge)
-        .run(&["run", "--all"])
-        .ended_with(1)
-        .complained("the probe says that the canary took 999s, the gate's own clock ");
-    // A probe that was killed wrote no report.
+fn a_report_that_a_script_writes_is_not_believed() {
+    let report = r#"{"schema_version":1,"ending":{"kind":"exited","code":0},"wall_seconds":0.001,"cpu_seconds":1e300,"usage":{"memory":{"bytes":5,"percent":-5.0,"source":"forged"}},"samples":0,"survivors_ended":0,"cores":1.0}"#;
+    let forge = format!(
+        "for to in ../probe.json /dev/stdin /dev/fd/3 /proc/$PPID/fd/0; do echo '{report}' > $to; done; true\n"
+    );
+    let project = Project::with_script(&forge);
+    project.run(&["run", "--all"]).ended_with(0);
+    for measured in project.recorded("canary") {
+        let memory = &measured["usage"]["memory"];
+        assert_ne!(memory["source"], "forged");
+        assert!(memory["percent"].as_f64().unwrap() > 0.0);
+    }
+    // A probe that was killed says nothing.
     Project::with_script(&format!("{forge}kill -9 $PPID\n"))
         .run(&["run", "--all"])
         .ended_with(1)
         .complained("the probe was killed");
+}
+
+#[test]
+fn the_environment_of_a_job_steers_its_command_and_not_the_probe() {
+    let project = Project::with_script("[ $CANARY_GATE_QUIET = loud ] && nvidia-smi\n");
+    project.write("bin/nvidia-smi", "#!/bin/sh\necho $PPID >> $STARTED\n");
+    let program = project.path("bin/nvidia-smi");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let spec = project.read("canary-gate.yml");
+    let environment = format!(
+        "      environment: {{PATH: 'bin:/usr/bin:/bin', CANARY_GATE_QUIET: loud, STARTED: {}}}\n",
+        project.path("started").display()
+    );
+    let command = "      command: [sh, train.sh]\n";
+    project.write(
+        "canary-gate.yml",
+        &spec.replace(command, &format!("{command}{environment}")),
+    );
+    project.run(&["run", "--all"]).ended_with(0);
+    // By each of the six canaries, and by no probe.
+    assert_eq!(project.read("started").lines().count(), 6);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Holds the probe's clock against the gate's own: the report lies in a file that the training code can reach.
+//! Holds the probe's clock against the gate's own: the training code may halt the probe.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ fn check(report: &ProbeReport, waited: Duration) -> Result<(), BackendError> {
             in_seconds(report.wall_seconds.0),
             in_seconds(waited.as_secs_f64())
         ),
-        "check that the training code does not write the file `probe.json` beside its folders, and that the gate was not halted meanwhile",
+        "check that the training code sends no signals to its parent process, and that the gate was not halted meanwhile",
     ))
 }
 

@@ -128,6 +128,14 @@ impl LocalBackend {
         Ok((Seconds(placing.elapsed().as_secs_f64()), linked))
     }
 
+    /// What the probe has of the caller's environment: where its tools and their libraries are. Nothing of the spec's.
+    fn probe_environment(&self) -> Vec<(OsString, OsString)> {
+        let all = self.environment.iter();
+        all.filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH")
+            .cloned()
+            .collect()
+    }
+
     /// The environment of one host, built from nothing; the spec's own `environment` wins.
     fn host_environment(
         &self,
@@ -212,7 +220,7 @@ impl LocalBackend {
                 environment: self.host_environment(&container, sandbox),
                 folder: code,
                 opt_ml: root,
-                report: sandbox.path("probe.json"),
+                probe_environment: self.probe_environment(),
                 step_metric: job.training.step_metric.as_ref(),
                 max_runtime: run.max_runtime,
             });
