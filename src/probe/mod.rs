@@ -18,10 +18,12 @@ mod error;
 mod gate_socket;
 mod gpu;
 mod host;
+mod impossible;
 mod memory;
 mod orphans;
 mod other_work;
 mod output;
+mod privacy;
 mod procfs;
 mod resident;
 mod run;
@@ -47,6 +49,7 @@ pub use error::ProbeError;
 pub use gate_socket::GateSocket;
 pub use host::{host_capacity, host_kind};
 pub use orphans::{adopt_orphans, end_orphans};
+pub use privacy::keep_private;
 pub use run::run;
 
 /// The version of [`ProbeReport`] that this program writes. A reader refuses a newer one.

@@ -1,10 +1,9 @@
 //! Training code that misbehaves: its failure is a result, and nothing of it is left running.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use std::os::unix::fs::PermissionsExt;
-
-use crate::project::Project;
+use crate::project::{Finished, Project};
 
 /// Whether any process still holds `marker` in its command line.
 fn is_running(marker: &str) -> bool {
@@ -196,6 +195,34 @@ fn a_report_that_a_script_writes_is_not_believed() {
         .run(&["run", "--all"])
         .ended_with(1)
         .complained("the probe was killed");
+}
+
+/// The gate's environment has tokens. Tried where nothing else protects it: without capabilities, which let root trace
+/// everything, and without user namespaces, which keep a canary apart where they are allowed.
+#[test]
+fn a_script_cannot_look_into_the_gate_or_the_probe() {
+    let script = "\
+for pid in $PPID $(sed 's/.*) . \\([0-9]*\\) .*/\\1/' /proc/$PPID/stat); do
+  for file in environ fd/0 mem; do
+    if (exec 3< /proc/$pid/$file) 2>/dev/null; then echo $pid $file is open; exit 3; fi
+  done
+done
+";
+    let bare = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all \"$0\" run --all";
+    let project = Project::with_script(script);
+    let gate = project.gate(&[]);
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "sh", "-c", bare])
+        .arg(gate.get_program())
+        .current_dir(project.root())
+        .env("SECRET_TOKEN", "ghs_0123456789");
+    let output = command.output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("unshare failed") {
+        eprintln!("skipped: this machine allows no user namespaces");
+        return;
+    }
+    Finished::new(&output, project.root()).ended_with(0);
 }
 
 #[test]

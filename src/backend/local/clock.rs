@@ -41,10 +41,18 @@ impl GateClock {
         }));
     }
 
-    /// Fails if the report of the probe, which has ended, is contradicted.
+    /// Fails if the report of the probe, which has ended, is contradicted or cannot be.
     pub(super) fn check(self, report: &ProbeReport) -> Result<(), BackendError> {
         let ended = self.ended.and_then(|thread| thread.join().ok());
         let ended = ended.unwrap_or_else(Instant::now);
+        if let Some(value) = report.impossible_value() {
+            return Err(BackendError::new(
+                format!(
+                    "the probe's report holds an impossible value: {value}; the figures of this canary are not believed"
+                ),
+                "this is a bug in canary-gate; please report it",
+            ));
+        }
         check(report, ended.saturating_duration_since(self.started))
     }
 }

@@ -11,11 +11,12 @@ use std::collections::{BTreeMap, HashMap};
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 use aws_sdk_sagemaker::types;
 
-use super::metrics::probe::ContainerCommand;
+use super::metrics::probe::{ContainerCommand, ENTRY_VARIABLE};
 use super::name::JobName;
 use crate::backend::BackendError;
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::probe::MARK_VARIABLE;
 use crate::spec::Job;
 use crate::units::{Bytes, Seconds};
 
@@ -201,14 +202,21 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
 
 fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendError> {
     let own = launch.environment.iter();
-    let all: BTreeMap<String, String> = launch
-        .job
-        .training
-        .environment
+    let written = &launch.job.training.environment;
+    // A script that knows the mark could speak for the probe.
+    if let Some((name, _)) = written
         .iter()
-        .chain(own)
-        .cloned()
-        .collect();
+        .find(|(name, _)| [MARK_VARIABLE, ENTRY_VARIABLE].contains(&name.as_str()))
+    {
+        return Err(BackendError::new(
+            format!(
+                "jobs.{}.training.environment.{name}: canary-gate itself speaks with its probe through this variable",
+                launch.job.name
+            ),
+            "give the variable another name",
+        ));
+    }
+    let all: BTreeMap<String, String> = written.iter().chain(own).cloned().collect();
     if all.len() > ENVIRONMENT {
         return Err(BackendError::new(
             format!(
