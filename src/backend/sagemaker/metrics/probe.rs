@@ -4,9 +4,9 @@
 //! mode) or through a channel of its own (plain image), and whatever keeps it from running there, the training runs on.
 //!
 //! The line is marked with a nonce that each job gets in its environment and that the script's own environment lacks.
-//! That keeps a script from being taken for the probe by accident, or by a copied log. The probe's own environment is closed
-//! to a script without CAP_SYS_PTRACE, which containers lack; but a script whose role may describe its own training job
-//! finds the mark there. Such a script decides by itself what it uses, too.
+//! That keeps a script from being taken for the probe by accident, or by a copied log. It does not stop one that is out
+//! to deceive: the probe is closed to it, but the toolkit that started both is not, and its role may describe its training
+//! job. Such a script decides by itself what it uses, too.
 
 use crate::measurement::{PeakMemory, Usage, Utilization};
 use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
