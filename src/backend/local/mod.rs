@@ -120,6 +120,7 @@ impl LocalBackend {
         for (channel, data) in container.job.training.channels.iter().zip(shard) {
             let from = files::channel_path(&self.paths, container.job, channel)?;
             linked.extend(workspace::place_objects(
+                &self.paths,
                 &from,
                 &data.objects,
                 &container.channel_folder(&channel.name),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::backend::BackendError;
+use crate::backend::project_paths::ProjectPaths;
 use crate::canary::Objects;
 
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
@@ -217,6 +218,7 @@ impl LinkedFile {
 /// Puts the objects of a channel, whose files lie at or below `from`, into `to`: small ones copied, large ones linked.
 /// Returns those that are linked.
 pub(super) fn place_objects(
+    paths: &ProjectPaths,
     from: &Path,
     objects: &Objects,
     to: &Path,
@@ -237,7 +239,8 @@ pub(super) fn place_objects(
         }
         let read = |path: &Path| Ok((path.canonicalize()?, path.metadata()?));
         let (source, metadata) = read(&source).map_err(|error| cannot_read(&source, error))?;
-        if metadata.len() != object.bytes.0 {
+        let is_open = paths.check(&source).is_ok() && metadata.is_file();
+        if !is_open || metadata.len() != object.bytes.0 {
             return Err(BackendError::new(
                 format!(
                     "the data file {} has changed since it was listed",

@@ -61,6 +61,7 @@ impl Data {
             spec_folder: self.path(""),
             known_files: None,
             state: self.path(".canary-gate"),
+            history: None,
         };
         LocalBackend::new(paths, PathBuf::new(), Vec::new())
     }
