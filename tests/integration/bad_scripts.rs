@@ -263,6 +263,33 @@ fn a_canary_that_was_ended_at_its_limit_shows_the_limit_and_not_what_ending_it_t
 }
 
 #[test]
+fn a_script_that_covers_up_what_it_wrote_to_large_data_is_caught() {
+    let rewrite = "\
+for f in $SM_CHANNEL_TRAIN/*; do
+  touch -r $f ../before
+  printf evil | dd of=$f conv=notrunc 2>/dev/null
+  touch -r ../before $f
+done
+";
+    let read = "cat $SM_CHANNEL_TRAIN/* > /dev/null\n";
+    for (script, code) in [(rewrite, 1), (read, 0)] {
+        let project = Project::empty().file("train.sh", script).spec("");
+        let spec = project.read("canary-gate.yml");
+        project.write(
+            "canary-gate.yml",
+            // Canaries at the same time link and unlink the same files.
+            &spec.replace("replicates: 2", "replicates: 2, parallel: 3"),
+        );
+        for index in 0..20 {
+            project.write(&format!("data/part-{index:02}.bin"), &"x".repeat(2 << 20));
+        }
+        let run = project.run(&["run", "--all"]).ended_with(code);
+        let caught = run.stderr.contains("was changed while a canary used it");
+        assert_eq!(caught, code == 1, "{}", run.seen());
+    }
+}
+
+#[test]
 fn a_script_that_writes_to_large_data_is_caught() {
     let project = Project::empty()
         .file(

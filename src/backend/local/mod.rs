@@ -7,11 +7,14 @@ mod clock;
 mod container;
 mod contents;
 mod failure;
+mod file_digest;
+mod linked_file;
 mod process;
 mod usage;
 mod workspace;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,8 +23,10 @@ use futures_util::future::join_all;
 
 use self::container::Container;
 use self::failure::HostEnding;
+use self::file_digest::{FileDigest, StopWhenDropped};
+use self::linked_file::LinkedFile;
 use self::process::{HostCommand, HostResult, Probes};
-use self::workspace::{LinkedFile, Sandbox, Workspace};
+use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, Cancellation, ListedData,
@@ -54,6 +59,8 @@ pub struct LocalBackend {
     /// Made when the first canary is laid out, so that looking writes nothing.
     workspace: OnceCell<Workspace>,
     probes: Probes,
+    /// What the data's files held that are too large to copy, by their real paths.
+    large_files: RefCell<HashMap<PathBuf, FileDigest>>,
 }
 
 impl LocalBackend {
@@ -71,6 +78,7 @@ impl LocalBackend {
             capacity: OnceCell::new(),
             workspace: OnceCell::new(),
             probes: Probes::default(),
+            large_files: RefCell::default(),
         }
     }
 
@@ -159,6 +167,27 @@ impl LocalBackend {
         variables
     }
 
+    /// Fails if a canary wrote to its data. In a thread of its own, for large files may have to be read again.
+    async fn check_linked(&self, files: Vec<LinkedFile>) -> Result<(), BackendError> {
+        let known = self.large_files.borrow();
+        let files: Vec<_> = files
+            .into_iter()
+            .map(|file| (known.get(file.path()).copied(), file))
+            .collect();
+        drop(known);
+        let stop = StopWhenDropped::default();
+        let is_over = stop.flag();
+        let checking = tokio::task::spawn_blocking(move || {
+            files
+                .iter()
+                .try_for_each(|(known, file)| file.check(known.as_ref(), &is_over))
+        });
+        match checking.await {
+            Ok(result) => result,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+    }
+
     /// The command of a job with its hyperparameters as arguments.
     fn command(container: &Container<'_>) -> Vec<OsString> {
         container
@@ -226,12 +255,11 @@ impl LocalBackend {
                 max_runtime: run.max_runtime,
             });
         }
+        linked.iter_mut().for_each(LinkedFile::watch);
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
         let results = run_hosts(&commands, &self.probes, cancellation).await?;
-        for file in &linked {
-            file.check()?;
-        }
+        self.check_linked(linked).await?;
         let mut outcomes = Vec::new();
         for (result, (root, _)) in results.iter().zip(&roots) {
             outcomes.push(host_outcome(result, root, self.host()));

@@ -2,9 +2,9 @@
 //!
 //! A workspace is locked while its gate lives, so that the next start recognizes the leftovers of a dead one and removes them.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -13,8 +13,10 @@ use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::canary::Objects;
 
+use super::linked_file::LinkedFile;
+
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
-const COPIED_UP_TO: u64 = 1 << 20;
+pub(super) const COPIED_UP_TO: u64 = 1 << 20;
 
 /// The folder of one run of the gate. Removed on drop.
 #[derive(Debug)]
@@ -174,45 +176,6 @@ pub(super) fn write_file(path: &Path, content: &str) -> Result<(), BackendError>
         .open(path)
         .and_then(|mut file| file.write_all(content.as_bytes()))
         .map_err(|source| cannot_write(path, source))
-}
-
-/// A file of the data that a sandbox holds a link to, as it was when it was linked.
-#[derive(Debug)]
-pub(super) struct LinkedFile {
-    path: PathBuf,
-    bytes: u64,
-    mode: u32,
-    modified: (i64, i64),
-}
-
-impl LinkedFile {
-    fn of(path: PathBuf, metadata: &Metadata) -> Self {
-        Self {
-            path,
-            bytes: metadata.len(),
-            mode: metadata.mode(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        }
-    }
-
-    /// Training code may not write to its data. A link cannot keep it from doing so, but it does not go unnoticed.
-    pub(super) fn check(&self) -> Result<(), BackendError> {
-        let unchanged = self.path.metadata().is_ok_and(|metadata| {
-            metadata.len() == self.bytes
-                && metadata.mode() == self.mode
-                && (metadata.mtime(), metadata.mtime_nsec()) == self.modified
-        });
-        if unchanged {
-            return Ok(());
-        }
-        Err(BackendError::new(
-            format!(
-                "the data file {} was changed while a canary used it",
-                self.path.display()
-            ),
-            "let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file",
-        ))
-    }
 }
 
 /// Puts the objects of a channel, whose files lie at or below `from`, into `to`: small ones copied, large ones linked.
