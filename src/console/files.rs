@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -181,7 +182,16 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
     }
 }
 
-/// Writes a file atomically: to a temporary file beside it, then renamed.
+/// What training costs is for the owner's eyes, as in the history.
+pub(crate) const OWNERS_ALONE: u32 = 0o600;
+
+/// An unpredictable number, seeded by the operating system.
+pub(crate) fn random() -> u128 {
+    let half = || u128::from(RandomState::new().build_hasher().finish());
+    (half() << 64) | half()
+}
+
+/// Writes a file atomically: to a temporary file beside it, then renamed. Only its owner may read it.
 pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
     check_target(path, root)?;
     // A device such as /dev/stdout cannot be replaced by a file.
@@ -197,14 +207,12 @@ pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), 
     }
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(format!(".{:032x}.tmp", random()));
     let beside = path.with_file_name(name);
     let written = OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o644)
-        .custom_flags(nix::libc::O_NOFOLLOW)
+        .create_new(true)
+        .mode(OWNERS_ALONE)
         .open(&beside)
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&beside, path));

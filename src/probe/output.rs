@@ -38,6 +38,7 @@ impl<'a> Output<'a> {
         OpenOptions::new()
             .write(true)
             .create(true)
+            .mode(0o600)
             .truncate(true)
             .custom_flags(libc::O_NOFOLLOW)
             .open(path)

@@ -62,7 +62,7 @@ impl Workspace {
             let folder = work.join(format!("{id}-{attempt}"));
             match fs::DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => {
-                    let lock = File::create(folder.join("lock"))
+                    let lock = File::create_new(folder.join("lock"))
                         .map_err(|source| refuse(&folder, source))?;
                     let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
                         .map_err(|(_, errno)| refuse(&folder, errno.into()))?;
