@@ -50,23 +50,26 @@ impl ProjectPaths {
         }
     }
 
-    /// Whether a path in the checkout is git's, the gate's own, or of a name that secrets have: `.env`, `.env.local`. The
-    /// checkout's token lies in `.git/config`.
+    /// Whether a path in the checkout is private. The checkout's token lies in `.git/config`.
     pub(super) fn is_private(&self, path: &Path) -> bool {
         let below = path.strip_prefix(&self.checkout).unwrap_or(path);
-        let has_private_name = below.components().any(|part| {
-            let part = part.as_os_str().as_encoded_bytes();
-            part == b".git" || part == b".canary-gate" || part.starts_with(b".env")
-        });
         // A history in the project's own folder, `history: .`, closes nothing.
         let history = self
             .history
             .as_ref()
             .filter(|history| !self.spec_folder.starts_with(history));
-        has_private_name
+        has_private_name(below)
             || path.starts_with(&self.state)
             || history.is_some_and(|history| path.starts_with(history))
     }
+}
+
+/// Whether a path below the checkout is git's, the gate's own, or of a name that secrets have: `.env`, `.env.local`.
+pub fn has_private_name(below: &Path) -> bool {
+    below.components().any(|part| {
+        let part = part.as_os_str().as_encoded_bytes();
+        part == b".git" || part == b".canary-gate" || part.starts_with(b".env")
+    })
 }
 
 /// Why a path of the spec does not lead to a file or folder in the checkout.

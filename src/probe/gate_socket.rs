@@ -10,11 +10,14 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use super::ProbeReport;
 
 /// More than any report holds.
 const MOST_BYTES: u64 = 1 << 20;
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The gate's end.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ impl GateSocket {
         for (name, value) in environment {
             text.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
         }
+        // A probe that somebody halted reads nothing.
+        self.0.set_write_timeout(Some(PATIENCE))?;
         (&self.0).write_all(&text)?;
         self.0.shutdown(Shutdown::Write)
     }

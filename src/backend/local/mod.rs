@@ -169,12 +169,8 @@ impl LocalBackend {
 
     /// Fails if a canary wrote to its data. In a thread of its own, for large files may have to be read again.
     async fn check_linked(&self, files: Vec<LinkedFile>) -> Result<(), BackendError> {
-        let known = self.large_files.borrow();
-        let files: Vec<_> = files
-            .into_iter()
-            .map(|file| (known.get(file.path()).copied(), file))
-            .collect();
-        drop(known);
+        let known = |file: &LinkedFile| self.large_files.borrow().get(file.path()).copied();
+        let files: Vec<_> = files.into_iter().map(|file| (known(&file), file)).collect();
         let stop = StopWhenDropped::default();
         let is_over = stop.flag();
         let checking = tokio::task::spawn_blocking(move || {
