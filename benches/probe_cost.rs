@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::{env, fs};
 
-use canary_gate::probe::{CgroupUse, GpuSource, ProbeOptions, run};
+use canary_gate::probe::{CgroupUse, Destination, GpuSource, ProbeOptions, run};
 
 /// Ten processes with 410 MiB each, for 20 seconds. They are started, not forked with their memory: nothing is shared.
 const TREE: &str = r#"
@@ -40,7 +40,7 @@ fn probe(cgroup: CgroupUse) {
     let mut options = ProbeOptions::new(["python3", "-c", TREE].map(OsString::from).to_vec());
     options.cgroup = cgroup;
     options.gpu = GpuSource::None;
-    options.output = Some("/dev/null".into());
+    options.output = Destination::File("/dev/null".into());
     let report = run(&options).expect("python3 is on PATH");
     // The first number is the time on a core in nanoseconds; of the main thread, and there is no other.
     let schedstat = fs::read_to_string("/proc/self/schedstat").expect("a process reads itself");

@@ -453,6 +453,9 @@ pub struct ProbeArguments {
         hide_env_values = true
     )]
     pub mark: Option<String>,
+    /// Speak with the gate through standard input, a socket: get the command's environment, give the JSON line.
+    #[arg(long, hide = true, conflicts_with = "output")]
+    pub gate_socket: bool,
     /// Stop the command after this time, e.g. `1h`.
     #[arg(long, value_name = "DURATION")]
     pub max_runtime: Option<Seconds>,

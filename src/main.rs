@@ -4,12 +4,14 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use canary_gate::cli::{Cli, Verbosity};
-use canary_gate::{commands, exit};
-use clap::Parser;
+use canary_gate::{commands, exit, probe};
+use clap::{CommandFactory, FromArgMatches};
 use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    // The gate's environment has tokens, and the probe's word is believed.
+    probe::keep_private();
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(refusal) => {
             // Help and version are no failure, and neither is a reader that closed the pipe.
@@ -20,6 +22,19 @@ fn main() -> ExitCode {
     };
     start_logging(&cli.verbosity);
     ExitCode::from(commands::execute(&cli))
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    // A training container gives the probe the environment of the job, which may have a CANARY_GATE_QUIET of its own.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "probe")
+    {
+        command = command.mut_arg("quiet", |quiet| quiet.env(None));
+    }
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Logs go to standard error, warnings only unless asked.

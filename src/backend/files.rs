@@ -10,11 +10,11 @@ use crate::canary::{ChannelData, ObjectsBuilder};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Bytes;
 
-use super::project_paths::{ProjectPaths, Unresolved};
+use super::project_paths::{Closed, ProjectPaths, Unresolved};
 
 /// Where a channel's `uri` lies: below the spec's folder, or below the checkout root with a leading `/`.
 ///
-/// All links are resolved; what lies outside the checkout is refused.
+/// All links are resolved; what lies outside the checkout or is private is refused.
 pub(super) fn channel_path(
     paths: &ProjectPaths,
     job: &Job,
@@ -30,6 +30,10 @@ pub(super) fn channel_path(
         Unresolved::Outside(path) => BackendError::new(
             format!("{field}: `{}` leads outside the checkout, to {}", channel.uri, path.display()),
             "keep the data inside the checkout; links that leave it are refused",
+        ),
+        Unresolved::Private(path) => BackendError::new(
+            format!("{field}: `{}` leads to {}, which is private: git's, the gate's own, or a file of secrets", channel.uri, path.display()),
+            "name a folder of data, none in `.git`, `.canary-gate` or the history, and none named `.env`",
         ),
     })
 }
@@ -48,22 +52,6 @@ pub(super) fn list_channel(
         ));
     }
     let path = channel_path(paths, job, channel)?;
-    let is_private = |part: std::path::Component<'_>| {
-        let part = part.as_os_str();
-        part == ".git" || part == ".canary-gate"
-    };
-    if path
-        .strip_prefix(&paths.checkout)
-        .is_ok_and(|below| below.components().any(is_private))
-    {
-        return Err(BackendError::new(
-            format!(
-                "{field}.uri: `{}` lies in `.git` or `.canary-gate`, which hold no data",
-                channel.uri
-            ),
-            "name a folder that is neither git's nor the gate's own",
-        ));
-    }
     let mut objects = ObjectsBuilder::default();
     if path.is_file() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -113,17 +101,23 @@ fn walk(
                 "rename it; S3 keys are UTF-8",
             ));
         };
-        if name == ".git" || name == ".canary-gate" {
-            continue;
-        }
         let key = format!("{prefix}{name}");
         let path = entry.path();
+        if paths.is_private(&path) {
+            if name.starts_with(".env") {
+                tracing::warn!(
+                    "{} is left out of the data: files of this name hold secrets",
+                    path.display()
+                );
+            }
+            continue;
+        }
         let kind = entry
             .file_type()
             .map_err(|source| unreadable(&path, source))?;
         // The folder is real, so only a link leads elsewhere.
         let real = if kind.is_symlink() {
-            inside_the_checkout(paths, &path, trail, field)?
+            open_target(paths, &path, trail, field)?
         } else {
             path.clone()
         };
@@ -156,8 +150,8 @@ fn add(
     })
 }
 
-/// Where a link of the data leads: to something in the checkout that is not on the way to it.
-fn inside_the_checkout(
+/// Where a link of the data leads: to something in the checkout that is not private and not on the way to it.
+fn open_target(
     paths: &ProjectPaths,
     link: &Path,
     trail: &[PathBuf],
@@ -170,13 +164,13 @@ fn inside_the_checkout(
             source,
         )
     })?;
-    if !real.starts_with(&paths.checkout) {
+    if let Err(closed) = paths.check(&real) {
         return Err(BackendError::new(
-            format!(
-                "{field}: {} is a link that leaves the checkout",
-                link.display()
-            ),
-            "replace it by the data itself",
+            format!("{field}: {} is {}", link.display(), closed.link()),
+            match closed {
+                Closed::Outside => "replace it by the data itself",
+                Closed::Private => "remove the link",
+            },
         ));
     }
     if trail.contains(&real) {

@@ -1,6 +1,6 @@
 //! The folders of a project, and where the spec's paths lead: into the checkout and nowhere else.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The folders of a project, against which the spec's paths are resolved.
 #[derive(Debug, Clone)]
@@ -13,6 +13,8 @@ pub struct ProjectPaths {
     pub known_files: Option<Vec<String>>,
     /// The gate's own folder, `.canary-gate` beside the spec.
     pub state: PathBuf,
+    /// The folder of the history, all links resolved; `None` if it is in S3.
+    pub history: Option<PathBuf>,
 }
 
 impl ProjectPaths {
@@ -26,12 +28,48 @@ impl ProjectPaths {
         let real = joined
             .canonicalize()
             .map_err(|source| Unresolved::Missing(joined.clone(), source))?;
-        if real.starts_with(&self.checkout) {
-            Ok(real)
-        } else {
-            Err(Unresolved::Outside(real))
+        match self.check(&real) {
+            Ok(()) => Ok(real),
+            Err(Closed::Outside) => Err(Unresolved::Outside(real)),
+            Err(Closed::Private) => Err(Unresolved::Private(real)),
         }
     }
+
+    /// Whether training code may have what lies at a path whose links are all resolved: source and data alike.
+    ///
+    /// # Errors
+    ///
+    /// With the reason if it may not.
+    pub(super) fn check(&self, real: &Path) -> Result<(), Closed> {
+        if !real.starts_with(&self.checkout) {
+            Err(Closed::Outside)
+        } else if self.is_private(real) {
+            Err(Closed::Private)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether a path in the checkout is private. The checkout's token lies in `.git/config`.
+    pub(super) fn is_private(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(&self.checkout).unwrap_or(path);
+        // A history in the project's own folder, `history: .`, closes nothing.
+        let history = self
+            .history
+            .as_ref()
+            .filter(|history| !self.spec_folder.starts_with(history));
+        has_private_name(below)
+            || path.starts_with(&self.state)
+            || history.is_some_and(|history| path.starts_with(history))
+    }
+}
+
+/// Whether a path below the checkout is git's, the gate's own, or of a name that secrets have: `.env`, `.env.local`.
+pub fn has_private_name(below: &Path) -> bool {
+    below.components().any(|part| {
+        let part = part.as_os_str().as_encoded_bytes();
+        part == b".git" || part == b".canary-gate" || part.starts_with(b".env")
+    })
 }
 
 /// Why a path of the spec does not lead to a file or folder in the checkout.
@@ -39,4 +77,23 @@ impl ProjectPaths {
 pub(super) enum Unresolved {
     Missing(PathBuf, std::io::Error),
     Outside(PathBuf),
+    Private(PathBuf),
+}
+
+/// Why training code may not have a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// It lies outside the checkout.
+    Outside,
+    Private,
+}
+
+impl Closed {
+    /// What a link to such a file is, in a sentence.
+    pub(super) fn link(self) -> &'static str {
+        match self {
+            Self::Outside => "a link that leaves the checkout",
+            Self::Private => "a link to a private file, such as one in .git",
+        }
+    }
 }

@@ -1,5 +1,5 @@
 //! Which files are a job's source: those that git knows below `source_dir`, else below the spec's folder; never `.git`,
-//! `.env*`, the gate's own folder, or the data of a channel.
+//! `.env*`, the gate's own folders, or the data of a channel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,13 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
                 ),
                 "keep the source inside the checkout",
             ),
+            Unresolved::Private(path) => BackendError::new(
+                format!(
+                    "{field}: `{written}` leads to {}, which is private: git's, the gate's own, or a file of secrets",
+                    path.display()
+                ),
+                "name the folder that holds the script",
+            ),
         })?,
     };
     if !folder.is_dir() {
@@ -63,7 +70,7 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
         let is_data = data
             .iter()
             .any(|data| *data != folder && path.starts_with(data));
-        if is_data || is_private(&file) {
+        if is_data || paths.is_private(&path) {
             continue;
         }
         let real = match path.canonicalize() {
@@ -83,24 +90,14 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
                 ));
             }
         };
-        // A link is as private as what it leads to: the checkout's token lies in .git.
-        let is_open = |inside: &Path| real == path || !is_private(inside);
-        match real.strip_prefix(&paths.checkout) {
-            Ok(inside) if is_open(inside) => {}
-            Ok(_) => {
-                tracing::warn!(
-                    "{} is a link to a private file, such as one in .git; it is left out of the source",
-                    path.display()
-                );
-                continue;
-            }
-            Err(_) => {
-                tracing::warn!(
-                    "{} is a link that leaves the checkout; it is left out of the source",
-                    path.display()
-                );
-                continue;
-            }
+        // A link is as private as what it leads to.
+        if let Err(closed) = paths.check(&real) {
+            tracing::warn!(
+                "{} is {}; it is left out of the source",
+                path.display(),
+                closed.link()
+            );
+            continue;
         }
         if real.is_file() {
             files.push(file);
@@ -127,7 +124,7 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendErr
 /// The files below `folder` that git knows, relative to it; without git all of them.
 fn below(paths: &ProjectPaths, folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
     let Some(files) = &paths.known_files else {
-        return walk(folder);
+        return walk(paths, folder);
     };
     let inside = files.iter().filter_map(|file| {
         let path = paths.checkout.join(file);
@@ -136,16 +133,8 @@ fn below(paths: &ProjectPaths, folder: &Path) -> Result<Vec<PathBuf>, BackendErr
     Ok(inside.collect())
 }
 
-/// What is never handed to training code.
-fn is_private(file: &Path) -> bool {
-    file.components().any(|part| {
-        let part = part.as_os_str().to_string_lossy();
-        part == ".git" || part == ".canary-gate" || part.starts_with(".env")
-    })
-}
-
 /// Without git: every file below `folder`, relative to it, sorted.
-fn walk(folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
+fn walk(paths: &ProjectPaths, folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
     let mut files = Vec::new();
     let mut pending = vec![PathBuf::new()];
     while let Some(below) = pending.pop() {
@@ -159,7 +148,7 @@ fn walk(folder: &Path) -> Result<Vec<PathBuf>, BackendError> {
         })?;
         for entry in entries.flatten() {
             let below = below.join(entry.file_name());
-            if is_private(&below) {
+            if paths.is_private(&entry.path()) {
                 continue;
             }
             match entry.file_type() {

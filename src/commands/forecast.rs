@@ -1,6 +1,8 @@
 //! `forecast FILE`: offline, from recorded measurements. With a spec, its budgets are judged; without, only that memory
 //! fits the machine.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::whole_report;
@@ -55,10 +57,15 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
         Some(project) => Box::new(project.spec.allowed()),
         None => Box::new(|_| true),
     };
+    let mut of_jobs: HashMap<String, Vec<Measurement>> = HashMap::new();
+    for measurement in recorded.measurements {
+        let of_job = of_jobs.entry(measurement.job.clone()).or_default();
+        of_job.push(measurement);
+    }
     let jobs = names
         .iter()
         .map(|name| {
-            let (measurements, note) = newest_run(&recorded.measurements, name);
+            let (measurements, note) = newest_run(of_jobs.remove(name).unwrap_or_default());
             let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
             let known = project.as_ref().and_then(|project| project.spec.job(name));
             offline_report(name, known, &measurements, &offer_of, &*is_allowed, &notes)
@@ -122,32 +129,26 @@ fn offline_report(
     })
 }
 
-/// The measurements of one job from the newest run of the gate in the file, and a word on the others.
+/// Of a job's measurements those from the newest run of the gate in the file, and a word on the others.
 ///
 /// Earlier runs measured other code; a forecast from both would be of neither. A table that does not name runs is one.
-fn newest_run(measurements: &[Measurement], job: &str) -> (Vec<Measurement>, Option<String>) {
-    let of_job = || {
-        measurements
-            .iter()
-            .filter(|measurement| measurement.job == job)
-    };
+fn newest_run(mut measurements: Vec<Measurement>) -> (Vec<Measurement>, Option<String>) {
     // GitHub's ids are numbers, so only the time decides which is newest; of one time, the last in the file.
-    let newest = of_job()
+    let newest = measurements
+        .iter()
         .filter_map(|measurement| Some((measurement.ended_at, measurement.run.as_ref()?)))
         .max_by_key(|(ended_at, _)| *ended_at)
-        .map(|(_, run)| run);
-    let kept: Vec<Measurement> = of_job()
-        .filter(|measurement| measurement.run.as_ref() == newest)
-        .cloned()
-        .collect();
-    let left_out = of_job().count() - kept.len();
+        .map(|(_, run)| run.clone());
+    let all = measurements.len();
+    measurements.retain(|measurement| measurement.run == newest);
+    let left_out = all - measurements.len();
     let note = (left_out > 0).then(|| {
         format!(
             "{left_out} measurements of earlier runs are left out; the newest run is {}",
-            newest.map_or("unnamed", String::as_str)
+            newest.as_deref().unwrap_or("unnamed")
         )
     });
-    (kept, note)
+    (measurements, note)
 }
 
 fn refuse_another_job(name: &str, asked: &[String]) -> Result<(), AppError> {
@@ -162,9 +163,10 @@ fn refuse_another_job(name: &str, asked: &[String]) -> Result<(), AppError> {
 
 /// The jobs of the file in the order they come, or those that `--job` names.
 fn job_names(measurements: &[Measurement], asked: &[String]) -> Result<Vec<String>, AppError> {
+    let mut known = HashSet::new();
     let mut names: Vec<String> = Vec::new();
     for measurement in measurements {
-        if !names.contains(&measurement.job) {
+        if known.insert(&measurement.job) {
             names.push(measurement.job.clone());
         }
     }
@@ -173,7 +175,7 @@ fn job_names(measurements: &[Measurement], asked: &[String]) -> Result<Vec<Strin
             .help("`canary-gate run --measurements FILE` writes them"));
     }
     for name in asked {
-        if !names.contains(name) {
+        if !known.contains(name) {
             return Err(
                 AppError::usage(format!("the file holds no measurements of job `{name}`"))
                     .help(format!("its jobs are {}", names.join(", "))),

@@ -2,12 +2,11 @@
 
 use crate::cli::ProbeArguments;
 use crate::console::AppError;
-use crate::probe::{self, ProbeOptions};
+use crate::probe::{self, Destination, ProbeOptions};
 
 pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
     let report = probe::run(&ProbeOptions {
-        output: arguments.output.clone(),
-        mark: arguments.mark.clone(),
+        output: output(arguments),
         max_runtime: arguments.max_runtime,
         grace: arguments.grace,
         opt_ml: arguments.opt_ml.clone(),
@@ -16,4 +15,14 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
     })
     .map_err(AppError::from)?;
     Ok(report.exit_code())
+}
+
+fn output(arguments: &ProbeArguments) -> Destination {
+    match &arguments.output {
+        _ if arguments.gate_socket => Destination::Gate,
+        Some(path) => Destination::File(path.clone()),
+        None => Destination::Stdout {
+            mark: arguments.mark.clone(),
+        },
+    }
 }

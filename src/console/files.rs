@@ -1,8 +1,9 @@
-//! Files that the gate writes: never through a link, and whole or not at all.
+//! Files that the gate reads: plain ones of a limited size. Files that it writes: never through a link, and whole or not at all.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -43,31 +44,72 @@ impl Outputs {
     }
 }
 
-/// The largest file of measurements, reports or paths that is read.
-pub(crate) const LARGEST_TEXT: Bytes = Bytes(256 << 20);
+/// The largest file of measurements, reports or paths that is read: some ten thousand canaries.
+pub(crate) const LARGEST_TEXT: Bytes = Bytes(16 << 20);
 
 /// Reads a text file. Only plain files: a pipe would block, and a device has no end.
-pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     read_text_up_to(path, LARGEST_TEXT)
 }
 
 /// Reads a text file of at most `limit`.
-pub(crate) fn read_text_up_to(path: &Path, limit: Bytes) -> std::io::Result<String> {
-    let metadata = path.metadata()?;
-    if metadata.is_dir() {
-        return Err(std::io::Error::other("it is a folder"));
+pub(crate) fn read_text_up_to(path: &Path, limit: Bytes) -> io::Result<String> {
+    text_up_to(open_plain(path)?, limit)
+}
+
+/// Reads a text of at most `limit` to its end.
+pub(crate) fn text_up_to(source: impl Read, limit: Bytes) -> io::Result<String> {
+    let mut text = Vec::new();
+    let most = limit.0.saturating_add(1);
+    source.take(most).read_to_end(&mut text)?;
+    if u64::try_from(text.len()).is_ok_and(|bytes| bytes == most) {
+        return Err(io::Error::other(format!("it is larger than {limit}")));
     }
-    if !metadata.is_file() {
-        return Err(std::io::Error::other("it is not a plain file"));
+    String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Opens a plain file to read it.
+///
+/// # Errors
+///
+/// Also for a folder, a pipe, a device, and a file that the kernel makes as it is read, such as one in /proc: it has no size
+/// and may have no end.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let check = |metadata: &Metadata| match metadata.file_type() {
+        kind if kind.is_dir() => Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "it is a folder",
+        )),
+        kind if kind.is_file() => Ok(()),
+        _ => Err(io::Error::other("it is not a plain file")),
+    };
+    // Opening a device may do something, so it is looked at before.
+    check(&path.metadata()?)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path)?;
+    check(&file.metadata()?)?;
+    if is_made_by_the_kernel(&file) {
+        return Err(io::Error::other(
+            "it is not a plain file: the kernel makes it as it is read",
+        ));
     }
-    if metadata.len() > limit.0 {
-        return Err(std::io::Error::other(format!("it is larger than {limit}")));
-    }
-    fs::read_to_string(path)
+    Ok(file)
+}
+
+/// Whether it lies in procfs, sysfs, debugfs, tracefs, or that of cgroups: `statfs(2)`.
+fn is_made_by_the_kernel(file: &File) -> bool {
+    nix::sys::statfs::fstatfs(file).is_ok_and(|system| {
+        matches!(
+            system.filesystem_type().0,
+            0x9fa0 | 0x6265_6572 | 0x6462_6720 | 0x7472_6163 | 0x0027_e0eb | 0x6367_7270
+        )
+    })
 }
 
 /// Resolves the links of the part of a path that exists.
-pub(crate) fn resolve_as_far_as_there(path: &Path) -> std::io::Result<PathBuf> {
+pub(crate) fn resolve_as_far_as_there(path: &Path) -> io::Result<PathBuf> {
     let mut there = path;
     loop {
         match there.canonicalize() {
@@ -80,7 +122,7 @@ pub(crate) fn resolve_as_far_as_there(path: &Path) -> std::io::Result<PathBuf> {
                 });
             }
             // A dangling link exists, but its target does not.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !there.is_symlink() => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !there.is_symlink() => {
                 there = there.parent().ok_or(error)?;
             }
             Err(error) => return Err(error),
@@ -140,7 +182,16 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
     }
 }
 
-/// Writes a file atomically: to a temporary file beside it, then renamed.
+/// What training costs is for the owner's eyes, as in the history.
+pub(crate) const OWNERS_ALONE: u32 = 0o600;
+
+/// An unpredictable number, seeded by the operating system.
+pub(crate) fn random() -> u128 {
+    let half = || u128::from(RandomState::new().build_hasher().finish());
+    (half() << 64) | half()
+}
+
+/// Writes a file atomically: to a temporary file beside it, then renamed. Only its owner may read it.
 pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
     check_target(path, root)?;
     // A device such as /dev/stdout cannot be replaced by a file.
@@ -156,14 +207,12 @@ pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), 
     }
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(format!(".{:032x}.tmp", random()));
     let beside = path.with_file_name(name);
     let written = OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o644)
-        .custom_flags(nix::libc::O_NOFOLLOW)
+        .create_new(true)
+        .mode(OWNERS_ALONE)
         .open(&beside)
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&beside, path));
@@ -198,19 +247,17 @@ pub(crate) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
         .create_new(true)
         .open(&ignore)
     {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         opened => opened
             .and_then(|mut file| file.write_all(b"*\n"))
             .map_err(|source| cannot_write(&ignore, source)),
     }
 }
 
-pub(crate) fn cannot_write(path: &Path, source: std::io::Error) -> AppError {
+pub(crate) fn cannot_write(path: &Path, source: io::Error) -> AppError {
     let help = match source.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            "free some space on its disk"
-        }
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space on its disk",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "make it writable for the user that runs the gate"
         }
         _ => "check the path and its disk",

@@ -12,7 +12,7 @@ use crate::backend::replay::ReplayBackend;
 use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendError, Planned, Ready, Session};
 use crate::canary::Dataset;
-use crate::console::{AppError, say, warn};
+use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::plan::{NotMeasured, Plan, PlannedAlternative};
@@ -229,7 +229,22 @@ fn project_paths(project: &Project) -> Result<ProjectPaths, AppError> {
         spec_folder: project.folder.clone(),
         known_files: project.known_files()?.map(<[String]>::to_vec),
         state: project.state_folder(),
+        history: history_folder(project),
     })
+}
+
+/// Where the history lies, all links resolved in the part that exists; `None` in S3.
+fn history_folder(project: &Project) -> Option<PathBuf> {
+    let written = project.spec.history.as_deref()?;
+    if written.starts_with("s3:") {
+        return None;
+    }
+    let joined = match written.strip_prefix('/') {
+        Some(rooted) => project.root.join(rooted),
+        None => project.folder.join(written),
+    };
+    let plain: PathBuf = joined.components().collect();
+    files::resolve_as_far_as_there(&plain).ok()
 }
 
 /// The program that runs as the probe in a container: this one, or a static build of it for who runs another.

@@ -70,6 +70,7 @@ impl GateRun {
                 .read(true)
                 .write(true)
                 .create(true)
+                .mode(files::OWNERS_ALONE)
                 .truncate(false)
                 .custom_flags(nix::libc::O_NOFOLLOW)
                 .open(&path)

@@ -55,6 +55,7 @@ impl MeasurementsFile {
             .read(true)
             .append(true)
             .create(true)
+            .mode(files::OWNERS_ALONE)
             .custom_flags(nix::libc::O_NOFOLLOW)
             .open(path)
             .map_err(cannot_write)?;

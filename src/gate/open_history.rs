@@ -11,7 +11,7 @@ use crate::workspace::project::{Project, STATE_FOLDER};
 ///
 /// # Errors
 ///
-/// The folder is outside the checkout; or, in CI, git tracks a file in it: a pull request could commit its own records.
+/// The folder is outside the checkout; or git tracks a file in it: whoever checks out a branch would take its records.
 pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, AppError> {
     let written = project.spec.history.as_deref();
     let written = written.unwrap_or(STATE_FOLDER);
@@ -25,11 +25,7 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, App
         )?);
     }
     let folder = Folder::of(project, written)?;
-    // Other CI services are recognized by the variable that all of them set.
-    let is_service = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
-    if scope != Scope::Local || is_service {
-        folder.refuse_tracked(project, written)?;
-    }
+    folder.refuse_tracked(project, written)?;
     Ok(History::in_folder(folder.real, scope))
 }
 

@@ -6,16 +6,22 @@ use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use nix::libc;
 use nix::unistd::{AccessFlags, access};
 
 use super::MARK_VARIABLE;
 use super::error::{ProbeError, shown};
+use super::output::CommandEnvironment;
 
 /// Starts the command in a process group of its own, so that a Ctrl-C on the terminal reaches only the probe.
-pub(super) fn start(command: &[OsString], current_dir: Option<&Path>) -> Result<Child, ProbeError> {
+/// With an `environment` it has that alone and an empty standard input, else it has those of the probe.
+pub(super) fn start(
+    command: &[OsString],
+    current_dir: Option<&Path>,
+    environment: Option<&CommandEnvironment>,
+) -> Result<Child, ProbeError> {
     let (program, arguments) = command.split_first().ok_or(ProbeError::NoCommand)?;
     if let Some(folder) = current_dir {
         fs::read_dir(folder).map_err(|source| ProbeError::CurrentDir {
@@ -23,13 +29,27 @@ pub(super) fn start(command: &[OsString], current_dir: Option<&Path>) -> Result<
             source,
         })?;
     }
-    let path = locate(program, env::var_os("PATH").as_deref(), current_dir)?;
+    let search_path = match environment {
+        Some(environment) => {
+            let mut variables = environment.iter();
+            let path = variables.find(|(name, _)| name == "PATH");
+            path.map(|(_, value)| value.clone())
+        }
+        None => env::var_os("PATH"),
+    };
+    let path = locate(program, search_path.as_deref(), current_dir)?;
     let mut process = Command::new(&path);
     process
         .args(arguments)
         .arg0(program)
         .env_remove(MARK_VARIABLE)
         .process_group(0);
+    if let Some(environment) = environment {
+        process
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+    }
     if let Some(folder) = current_dir {
         process.current_dir(folder);
     }
@@ -65,6 +85,14 @@ pub(super) fn locate(
     Err(refused.unwrap_or_else(|| ProbeError::NotOnPath {
         command: shown(program),
     }))
+}
+
+/// A tool of the probe's own, from the absolute folders of this process's PATH: others may hold what a change brings.
+pub(super) fn locate_tool(name: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders)
+        .filter(|folder| folder.is_absolute())
+        .find_map(|folder| executable(folder.join(name)).ok())
 }
 
 fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
@@ -135,7 +163,7 @@ mod tests {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-            let error = start(&[path.into_os_string()], None).unwrap_err();
+            let error = start(&[path.into_os_string()], None, None).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");
             assert_eq!(error.exit_code(), 126);
         }

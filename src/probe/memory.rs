@@ -184,9 +184,10 @@ impl TreeMemory {
                 ),
             ),
         };
+        // A sum over processes counts shared pages twice.
+        let bytes = total.map_or(bytes, |total| bytes.min(total));
         let peak = PeakMemory {
             bytes: Some(bytes),
-            // A sum over processes counts shared pages twice.
             percent: total
                 .and_then(|total| Percent::of_bytes(bytes, total))
                 .map(|percent| Percent(percent.0.min(100.0))),

@@ -15,12 +15,15 @@ mod cgroup;
 mod command;
 mod ending;
 mod error;
+mod gate_socket;
 mod gpu;
 mod host;
+mod impossible;
 mod memory;
 mod orphans;
 mod other_work;
 mod output;
+mod privacy;
 mod procfs;
 mod resident;
 mod run;
@@ -43,8 +46,10 @@ use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
 
 pub use error::ProbeError;
+pub use gate_socket::GateSocket;
 pub use host::{host_capacity, host_kind};
 pub use orphans::{adopt_orphans, end_orphans};
+pub use privacy::keep_private;
 pub use run::run;
 
 /// The version of [`ProbeReport`] that this program writes. A reader refuses a newer one.
@@ -59,15 +64,13 @@ pub const MARK_VARIABLE: &str = "CANARY_GATE_MARK";
 /// The default time between SIGTERM and SIGKILL.
 pub const DEFAULT_GRACE: Seconds = Seconds(10.0);
 
-/// What to run, and within which limits. The command inherits stdin, stdout, stderr and environment of the probe.
+/// What to run, and within which limits. The command inherits stdout and stderr of the probe, and stdin and environment too
+/// unless the gate sends them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeOptions {
     /// The program and its arguments; a program without `/` is searched on PATH.
     pub command: Vec<OsString>,
-    /// The file for the JSON line; absent: stdout. Opened before the command starts, and never through a link.
-    pub output: Option<PathBuf>,
-    /// The mark of the line on stdout, which identifies it among the command's own lines; absent: the line is only JSON.
-    pub mark: Option<String>,
+    pub output: Destination,
     /// The command is stopped after this time; absent: never.
     pub max_runtime: Option<Seconds>,
     /// From SIGTERM to SIGKILL.
@@ -88,8 +91,7 @@ impl ProbeOptions {
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
-            output: None,
-            mark: None,
+            output: Destination::Stdout { mark: None },
             max_runtime: None,
             grace: DEFAULT_GRACE,
             opt_ml: None,
@@ -100,6 +102,20 @@ impl ProbeOptions {
             gpu: GpuSource::NvidiaSmiOnPath,
         }
     }
+}
+
+/// Where the JSON line goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    Stdout {
+        /// Identifies the line among the command's own lines; absent: the line is only JSON.
+        mark: Option<String>,
+    },
+    /// Opened before the command starts, and never through a link.
+    File(PathBuf),
+    /// To the gate at the other end of standard input, a [`GateSocket`], which gives the command's environment. The
+    /// command's own standard input is empty then.
+    Gate,
 }
 
 /// Whether memory is read from a cgroup made for the command.

@@ -1,5 +1,6 @@
 //! The destination of the report: opened before the command starts, written when it has ended.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,22 +9,36 @@ use std::path::Path;
 use nix::libc;
 
 use super::error::ProbeError;
-use super::{MARKED_LINE, ProbeReport};
+use super::gate_socket::ProbeSocket;
+use super::{Destination, MARKED_LINE, ProbeReport};
+
+/// Names and values.
+pub(super) type CommandEnvironment = Vec<(OsString, OsString)>;
 
 /// The destination of the report.
 pub(super) enum Output<'a> {
     Stdout { mark: Option<&'a str> },
     File(&'a Path, File),
+    Gate(ProbeSocket),
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn open(path: Option<&'a Path>, mark: Option<&'a str>) -> Result<Self, ProbeError> {
-        let Some(path) = path else {
-            return Ok(Self::Stdout { mark });
+    pub(super) fn open(output: &'a Destination) -> Result<Self, ProbeError> {
+        let path = match output {
+            Destination::Stdout { mark } => {
+                let mark = mark.as_deref();
+                return Ok(Self::Stdout { mark });
+            }
+            Destination::Gate => {
+                let socket = ProbeSocket::of_stdin();
+                return Ok(Self::Gate(socket.map_err(no_gate)?));
+            }
+            Destination::File(path) => path,
         };
         OpenOptions::new()
             .write(true)
             .create(true)
+            .mode(0o600)
             .truncate(true)
             .custom_flags(libc::O_NOFOLLOW)
             .open(path)
@@ -32,6 +47,14 @@ impl<'a> Output<'a> {
                 path: path.to_owned(),
                 source,
             })
+    }
+
+    /// The environment of the command, if the gate gives it.
+    pub(super) fn environment(&self) -> Result<Option<CommandEnvironment>, ProbeError> {
+        match self {
+            Self::Gate(socket) => socket.environment().map(Some).map_err(no_gate),
+            Self::Stdout { .. } | Self::File(..) => Ok(None),
+        }
     }
 
     /// One line of JSON.
@@ -50,6 +73,7 @@ impl<'a> Output<'a> {
                     result => result.map_err(|source| ProbeError::Stdout { source }),
                 }
             }
+            Self::Gate(socket) => socket.write(&line).map_err(no_gate),
             Self::File(path, mut file) => {
                 file.write_all(&line).map_err(|source| ProbeError::Output {
                     path: path.to_owned(),
@@ -57,5 +81,12 @@ impl<'a> Output<'a> {
                 })
             }
         }
+    }
+}
+
+fn no_gate(source: io::Error) -> ProbeError {
+    ProbeError::Process {
+        action: "speaking with the gate through standard input",
+        source,
     }
 }

@@ -19,7 +19,7 @@ use super::error::ProbeError;
 use super::gpu::{GpuSampler, GpuUsage};
 use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
 use super::other_work::OtherWork;
-use super::output::Output;
+use super::output::{CommandEnvironment, Output};
 use super::procfs::KernelFileReader;
 use super::sandbox::mount_opt_ml;
 use super::signals::{CaughtSignals, PARENT_SIGNAL};
@@ -45,8 +45,9 @@ const OOM_SCORE_ADJUSTMENT: &str = "1000";
 /// the report could not be written. Call it once in a process, before a second thread starts.
 pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
     // Opened first, so that an unwritable file fails before the command runs for hours.
-    let output = Output::open(options.output.as_deref(), options.mark.as_deref())?;
-    let report = WatchedRun::start(options)?.watch()?;
+    let output = Output::open(&options.output)?;
+    let environment = output.environment()?;
+    let report = WatchedRun::start(options, environment.as_ref())?.watch()?;
     output.write(&report)?;
     Ok(report)
 }
@@ -76,7 +77,11 @@ struct WatchedRun<'a> {
 }
 
 impl<'a> WatchedRun<'a> {
-    fn start(options: &'a ProbeOptions) -> Result<Self, ProbeError> {
+    /// Without an environment the command has that of the probe.
+    fn start(
+        options: &'a ProbeOptions,
+        environment: Option<&CommandEnvironment>,
+    ) -> Result<Self, ProbeError> {
         let signals = CaughtSignals::catch().map_err(failed("catching signals"))?;
         let parent = options
             .end_with_parent
@@ -112,7 +117,13 @@ impl<'a> WatchedRun<'a> {
         let other_work = OtherWork::new(cgroup.as_ref(), &mut reader);
 
         let started = Instant::now();
-        let start = || command::start(&options.command, options.current_dir.as_deref());
+        let start = || {
+            command::start(
+                &options.command,
+                options.current_dir.as_deref(),
+                environment,
+            )
+        };
         let (child, cgroup) = match cgroup {
             Some(cgroup) => match cgroup.start_inside(start) {
                 Ok(child) => (child?, Some(cgroup)),
@@ -186,6 +197,7 @@ impl<'a> WatchedRun<'a> {
                 Ok(None) => {}
                 Err(source) => {
                     self.end_everything(Duration::ZERO);
+                    self.end_sampler();
                     return Err(failed("waiting for the command")(source));
                 }
             }
@@ -246,7 +258,20 @@ impl<'a> WatchedRun<'a> {
             None => 0,
         };
         let ending = ended.map_or_else(|| self.own_ending(status), |(ending, _)| ending);
-        Ok(self.report(ending, wall, survivors, stuck))
+        let gpu = self.end_sampler();
+        Ok(self.report(ending, wall, survivors, stuck, gpu))
+    }
+
+    /// Ends the GPU sampler and all that it started: a daemon of it would outlive the probe.
+    fn end_sampler(&mut self) -> Option<GpuUsage> {
+        let sampler = self.gpu.take()?;
+        let pid = sampler.pid();
+        let usage = sampler.stop();
+        self.tree.include(pid);
+        if !self.tree.members(Look::Thorough).is_empty() {
+            self.end_everything(Duration::ZERO);
+        }
+        Some(usage)
     }
 
     fn end_everything(&mut self, grace: Duration) -> usize {
@@ -338,6 +363,7 @@ impl<'a> WatchedRun<'a> {
         wall: Duration,
         survivors: usize,
         stuck: usize,
+        gpu: Option<GpuUsage>,
     ) -> ProbeReport {
         // A last sample, for the resident sets of processes that have ended.
         self.memory
@@ -346,7 +372,6 @@ impl<'a> WatchedRun<'a> {
         let (memory, memory_note) = self.memory.peak(self.memory_total);
         let wall_seconds = Seconds(wall.as_secs_f64());
         let cpu_seconds = self.cpu.total();
-        let gpu = self.gpu.map(GpuSampler::stop);
         let (gpu_percent, gpu_memory_percent, gpu_note) = match gpu {
             Some(GpuUsage { busy, memory, note }) => (busy, memory, note),
             None => (None, None, None),
@@ -403,12 +428,7 @@ pub(super) fn cores() -> f64 {
 
 pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
     match source {
-        GpuSource::NvidiaSmiOnPath => command::locate(
-            "nvidia-smi".as_ref(),
-            std::env::var_os("PATH").as_deref(),
-            None,
-        )
-        .ok(),
+        GpuSource::NvidiaSmiOnPath => command::locate_tool("nvidia-smi"),
         GpuSource::Program(path) => Some(path.clone()),
         GpuSource::None => None,
     }

@@ -17,6 +17,7 @@ use nix::unistd::{getegid, geteuid};
 
 use super::OptMl;
 use super::error::shown;
+use super::privacy::with_own_files;
 
 const NO_TEXT: Option<&str> = None;
 
@@ -60,14 +61,17 @@ fn enter_namespace() -> Result<(), String> {
                 + "; allow one (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0), or run as root",
         })?;
         // In this order, user_namespaces(7): without `deny` an unprivileged process may not map its group.
-        for (file, text) in [
+        let files = [
             ("setgroups", "deny".to_owned()),
             ("uid_map", format!("{user} {user} 1")),
             ("gid_map", format!("{group} {group} 1")),
-        ] {
-            fs::write(format!("/proc/self/{file}"), text)
-                .map_err(|error| refused("mapping users in a namespace", error))?;
-        }
+        ];
+        with_own_files(|| {
+            files
+                .into_iter()
+                .try_for_each(|(file, text)| fs::write(format!("/proc/self/{file}"), text))
+        })
+        .map_err(|error| refused("mapping users in a namespace", error))?;
     }
     // Later mounts must not be visible outside.
     mount(

@@ -37,7 +37,7 @@ fn the_probe_itself() {
             .map(|word| OsString::from(word.as_str().unwrap()))
             .collect(),
     );
-    options.output = path("output");
+    options.output = Destination::File(path("output").expect("a file"));
     options.opt_ml = path("opt_ml");
     options.current_dir = path("current_dir");
     options.max_runtime = seconds("max_runtime");
@@ -353,6 +353,22 @@ fn a_gpu_is_read_through_a_program_like_nvidia_smi() {
             .iter()
             .any(|note| note.ends_with("unreadable line: `NVIDIA-SMI has failed`"))
     );
+}
+
+#[test]
+fn what_the_gpu_sampler_started_ends_with_it() {
+    let probe = Probe::shell("while [ ! -e daemon ]; do sleep 0.01; done");
+    let sampler = probe.path("nvidia-smi");
+    let daemon = "trap '' TERM HUP; echo $$ > daemon.new; mv daemon.new daemon; exec sleep 600";
+    let script =
+        format!("#!/bin/sh\nsetsid sh -c \"{daemon}\" &\nexec sleep 600\n").replace("$$", "\\$\\$");
+    fs::write(&sampler, script).unwrap();
+    fs::set_permissions(&sampler, fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = probe.folder.path().to_owned();
+    let probe = probe.with("gpu", sampler.to_str().unwrap());
+    let output = probe.process().current_dir(&folder).output().unwrap();
+    assert!(probe.written().is_some(), "{output:?}");
+    assert!(!exists(&fs::read_to_string(probe.path("daemon")).unwrap()));
 }
 
 #[test]

@@ -132,6 +132,11 @@ impl ProcessTree {
         self.excluded.insert(pid);
     }
 
+    /// Ends the exclusion of a descendant. What it left behind belongs to the tree.
+    pub(super) fn include(&mut self, pid: i32) {
+        self.excluded.remove(&pid);
+    }
+
     /// Leaves the waiting for this child to its owner.
     pub(super) fn set_main(&mut self, pid: i32) {
         self.main = Some(pid);

@@ -1,7 +1,5 @@
 //! The change that the flags name: git references, a list of files, or everything.
 
-use std::io::Read;
-
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
 use crate::console::{AppError, files, printable, say};
@@ -21,8 +19,7 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
     }
     if let Some(file) = &arguments.changed_files {
         let text = if file.as_os_str() == "-" {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
+            files::text_up_to(std::io::stdin(), files::LARGEST_TEXT)
         } else {
             files::read_text(file)
         };

@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use crate::backend::project_paths::has_private_name;
 use crate::change::SpecPlace;
 use crate::cli::SpecArguments;
 use crate::console::{AppError, Loudness, printable, say, warn};
@@ -271,6 +272,15 @@ impl Project {
                 real.display()
             ))
             .help("keep the recording inside the checkout; links that leave it are refused"));
+        }
+        // The error for a file that is no table quotes its first line.
+        let below = real.strip_prefix(&self.root).unwrap_or(&real);
+        if has_private_name(below) {
+            return Err(AppError::failed(format!(
+                "recording: `{written}` leads to {}, which is private: git's, the gate's own, or a file of secrets",
+                real.display()
+            ))
+            .help("name a table of measurements"));
         }
         Ok(real)
     }

@@ -1,11 +1,10 @@
 //! The spec's file: where it is, and how it is read.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::cli::SpecArguments;
-use crate::console::AppError;
+use crate::console::{AppError, files};
 use crate::git;
 use crate::instance::tables;
 use crate::spec::{self, Spec, SpecSource};
@@ -150,18 +149,9 @@ fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
         };
         error.caused_by(source)
     };
-    // A pipe would block, and a device has no end.
-    if file
-        .metadata()
-        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-    {
-        return Err(AppError::usage(format!(
-            "the spec {name} is not a plain file"
-        )));
-    }
     let mut bytes = Vec::new();
     let limit = u64::try_from(spec::MAX_SPEC_BYTES).unwrap_or(u64::MAX);
-    File::open(file)
+    files::open_plain(file)
         .and_then(|opened| opened.take(limit.saturating_add(1)).read_to_end(&mut bytes))
         .map_err(refuse)?;
     Ok(bytes)

@@ -56,6 +56,63 @@ fn a_link_that_leaves_the_checkout() {
         .complained("part-999.csv is a link that leaves the checkout");
 }
 
+/// The checkout's token lies in `.git/config`.
+#[test]
+fn data_lead_to_nothing_private() {
+    for (target, link) in [
+        ("../.git/config", "data/x"),
+        ("../.git", "data/x"),
+        ("../../.git/config", "data/deep/x"),
+        ("../.env", "data/x"),
+        ("../records/main", "data/x"),
+        ("../.canary-gate/local", "data/x"),
+        ("hop/../../.env", "data/x"),
+    ] {
+        let project = Project::with_script("exit 9\n");
+        let spec = project.read("canary-gate.yml");
+        project.write(
+            "canary-gate.yml",
+            &spec.replace("jobs:", "history: records\njobs:"),
+        );
+        let project = project
+            .file(".env", "TOKEN=secret\n")
+            .file(".gitignore", "records/\n.canary-gate/\n")
+            .file("records/main/x", "record\n")
+            .file(".canary-gate/local/x", "record\n")
+            .file("data/hop/y", "1\n")
+            .file("data/deep/y", "1\n")
+            .committed();
+        symlink(target, project.path(link)).unwrap();
+        project
+            .run(&["run", "--all"])
+            .ended_with(1)
+            .complained(&format!("{link} is a link to a private file"));
+    }
+}
+
+#[test]
+fn no_channel_is_private() {
+    for uri in [".git", "/.git/hooks", "/.canary-gate", "g"] {
+        let project = Project::with_script("exit 9\n");
+        let spec = project.read("canary-gate.yml");
+        let spec = spec.replace("jobs:", "history: records\njobs:");
+        project.write(
+            "canary-gate.yml",
+            &spec.replace("uri: data", &format!("uri: {uri}")),
+        );
+        let project = project
+            .file(".gitignore", "records/\n")
+            .file("records/main/x", "record\n")
+            .file(".canary-gate/x", "x\n");
+        symlink(".git", project.path("g")).unwrap();
+        project
+            .committed()
+            .run(&["run", "--all"])
+            .ended_with(1)
+            .complained("which is private: git's, the gate's own, or a file of secrets");
+    }
+}
+
 #[test]
 fn links_that_lead_in_circles() {
     let project = project_without_data().data("data", 20);

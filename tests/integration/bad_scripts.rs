@@ -1,8 +1,9 @@
 //! Training code that misbehaves: its failure is a result, and nothing of it is left running.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::project::Project;
+use crate::project::{Finished, Project};
 
 /// Whether any process still holds `marker` in its command line.
 fn is_running(marker: &str) -> bool {
@@ -175,20 +176,74 @@ fn a_script_that_kills_its_probe_leaves_nothing_running() {
     }
 }
 
-/// The probe writes to the file that it opened; the gate reads the one that the script put into its place.
+/// The probe speaks with the gate through a socket that the script has no descriptor of.
 #[test]
-fn a_time_that_the_gates_own_clock_contradicts_is_refused() {
-    let report = r#"{"schema_version":1,"ending":{"kind":"exited","code":0},"wall_seconds":999.0,"cpu_seconds":0.1,"usage":{},"samples":0,"survivors_ended":0,"cores":1.0}"#;
-    let forge = format!("rm ../probe.json && echo '{report}' > ../probe.json\n");
-    Project::with_script(&forge)
-        .run(&["run", "--all"])
-        .ended_with(1)
-        .complained("the probe says that the canary took 999s, the gate's own clock ");
-    // A probe that was killed wrote no report.
+fn a_report_that_a_script_writes_is_not_believed() {
+    let report = r#"{"schema_version":1,"ending":{"kind":"exited","code":0},"wall_seconds":0.001,"cpu_seconds":1e300,"usage":{"memory":{"bytes":5,"percent":-5.0,"source":"forged"}},"samples":0,"survivors_ended":0,"cores":1.0}"#;
+    let forge = format!(
+        "for to in ../probe.json /dev/stdin /dev/fd/3 /proc/$PPID/fd/0; do echo '{report}' > $to; done; true\n"
+    );
+    let project = Project::with_script(&forge);
+    project.run(&["run", "--all"]).ended_with(0);
+    for measured in project.recorded("canary") {
+        let memory = &measured["usage"]["memory"];
+        assert_ne!(memory["source"], "forged");
+        assert!(memory["percent"].as_f64().unwrap() > 0.0);
+    }
+    // A probe that was killed says nothing.
     Project::with_script(&format!("{forge}kill -9 $PPID\n"))
         .run(&["run", "--all"])
         .ended_with(1)
         .complained("the probe was killed");
+}
+
+/// The gate's environment has tokens. Tried where nothing else protects it: without capabilities, which let root trace
+/// everything, and without user namespaces, which keep a canary apart where they are allowed.
+#[test]
+fn a_script_cannot_look_into_the_gate_or_the_probe() {
+    let script = "\
+for pid in $PPID $(sed 's/.*) . \\([0-9]*\\) .*/\\1/' /proc/$PPID/stat); do
+  for file in environ fd/0 mem; do
+    if (exec 3< /proc/$pid/$file) 2>/dev/null; then echo $pid $file is open; exit 3; fi
+  done
+done
+";
+    let bare = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all \"$0\" run --all";
+    let project = Project::with_script(script);
+    let gate = project.gate(&[]);
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "sh", "-c", bare])
+        .arg(gate.get_program())
+        .current_dir(project.root())
+        .env("SECRET_TOKEN", "ghs_0123456789");
+    let output = command.output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("unshare failed") {
+        eprintln!("skipped: this machine allows no user namespaces");
+        return;
+    }
+    Finished::new(&output, project.root()).ended_with(0);
+}
+
+#[test]
+fn the_environment_of_a_job_steers_its_command_and_not_the_probe() {
+    let project = Project::with_script("[ $CANARY_GATE_QUIET = loud ] && nvidia-smi\n");
+    project.write("bin/nvidia-smi", "#!/bin/sh\necho $PPID >> $STARTED\n");
+    let program = project.path("bin/nvidia-smi");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let spec = project.read("canary-gate.yml");
+    let environment = format!(
+        "      environment: {{PATH: 'bin:/usr/bin:/bin', CANARY_GATE_QUIET: loud, STARTED: {}}}\n",
+        project.path("started").display()
+    );
+    let command = "      command: [sh, train.sh]\n";
+    project.write(
+        "canary-gate.yml",
+        &spec.replace(command, &format!("{command}{environment}")),
+    );
+    project.run(&["run", "--all"]).ended_with(0);
+    // By each of the six canaries, and by no probe.
+    assert_eq!(project.read("started").lines().count(), 6);
 }
 
 #[test]
@@ -205,6 +260,33 @@ fn a_canary_that_was_ended_at_its_limit_shows_the_limit_and_not_what_ending_it_t
         "{}",
         run.seen()
     );
+}
+
+#[test]
+fn a_script_that_covers_up_what_it_wrote_to_large_data_is_caught() {
+    let rewrite = "\
+for f in $SM_CHANNEL_TRAIN/*; do
+  touch -r $f ../before
+  printf evil | dd of=$f conv=notrunc 2>/dev/null
+  touch -r ../before $f
+done
+";
+    let read = "cat $SM_CHANNEL_TRAIN/* > /dev/null\n";
+    for (script, code) in [(rewrite, 1), (read, 0)] {
+        let project = Project::empty().file("train.sh", script).spec("");
+        let spec = project.read("canary-gate.yml");
+        project.write(
+            "canary-gate.yml",
+            // Canaries at the same time link and unlink the same files.
+            &spec.replace("replicates: 2", "replicates: 2, parallel: 3"),
+        );
+        for index in 0..20 {
+            project.write(&format!("data/part-{index:02}.bin"), &"x".repeat(2 << 20));
+        }
+        let run = project.run(&["run", "--all"]).ended_with(code);
+        let caught = run.stderr.contains("was changed while a canary used it");
+        assert_eq!(caught, code == 1, "{}", run.seen());
+    }
 }
 
 #[test]

@@ -103,3 +103,68 @@ fn a_spec_that_is_a_link_out_of_the_checkout_is_not_read() {
         .complained("is a link that leaves the checkout");
     assert!(!refused.stderr.contains("root:"), "{}", refused.seen());
 }
+
+/// Each pattern is held against every file of the checkout.
+#[test]
+fn more_patterns_than_can_be_tried_are_refused() {
+    let spec = |jobs: usize, patterns: usize| {
+        let mut text = "version: 1\nbackend: local\njobs:\n".to_owned();
+        for job in 0..jobs {
+            let globs: Vec<String> = (0..patterns)
+                .map(|glob| format!("'**/*a*{glob}*'"))
+                .collect();
+            text += &format!(
+                "  job{job}:\n    paths: [{}]\n    training: {{command: [sh], channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{time: 1h}}\n",
+                globs.join(", ")
+            );
+        }
+        Project::empty()
+            .file("canary-gate.yml", &text)
+            .data("data", 3)
+    };
+    spec(1, 200).run(&["validate"]).ended_with(0);
+    spec(1, 201)
+        .run(&["validate"])
+        .ended_with(2)
+        .complained("201 patterns; a job has at most 200");
+    spec(11, 200)
+        .run(&["validate"])
+        .ended_with(2)
+        .complained("2200 patterns in the `paths` of all jobs; at most 2000 are read");
+}
+
+#[test]
+fn what_is_no_plain_file_or_too_large_is_not_read() {
+    let project = Project::with_script("exit 0\n");
+    for file in ["/dev/zero", "/proc/self/maps", "/sys/kernel/notes"] {
+        for arguments in [
+            ["plan", "--changed-files", file].as_slice(),
+            &["validate", "--spec", file],
+            &["forecast", file],
+            &["report", "--from", file],
+        ] {
+            project
+                .run(arguments)
+                .ended_with(2)
+                .complained("it is not a plain file");
+        }
+    }
+    // Sparse: it takes no room on the disk.
+    let large = std::fs::File::create(project.path("large")).unwrap();
+    large.set_len(100 << 20).unwrap();
+    for arguments in [
+        ["plan", "--changed-files", "large"].as_slice(),
+        &["forecast", "large"],
+    ] {
+        project
+            .run(arguments)
+            .ended_with(2)
+            .complained("it is larger than 16.0 MiB");
+    }
+    let endless = project.run_with(&["plan", "--changed-files", "-"], |command| {
+        command.stdin(std::fs::File::open("/dev/zero").unwrap());
+    });
+    endless
+        .ended_with(2)
+        .complained("it is larger than 16.0 MiB");
+}

@@ -496,15 +496,17 @@ fn a_pull_request_sees_its_own_records_and_those_of_the_default_branch() {
 }
 
 #[test]
-fn in_actions_a_history_that_git_tracks_is_refused() {
+fn a_history_that_git_tracks_is_refused_everywhere() {
     let spec = SPEC.replace("backend:", "history: records\nbackend:");
     let project = Project::empty().file("canary-gate.yml", &spec);
     keep(&project, "records", &forecast(1));
     let project = project.committed();
-    project.run(&["history", "list"]).ended_with(0);
-    in_actions(&project, &["history", "list"])
-        .ended_with(2)
-        .complained("git rm -r --cached records");
+    for seen in [
+        project.run(&["history", "list"]),
+        in_actions(&project, &["history", "list"]),
+    ] {
+        seen.ended_with(2).complained("git rm -r --cached records");
+    }
     project.git(&["rm", "-r", "--quiet", "--cached", "records"]);
     in_actions(&project, &["history", "list"]).ended_with(0);
 }

@@ -333,3 +333,54 @@ fn a_stored_report_is_judged_by_its_rows() {
         .reported("contradicted its rows");
     assert!(!run.stdout.contains("within budget"), "{}", run.seen());
 }
+
+/// What training costs is for the owner's eyes, as in the history.
+#[test]
+fn what_is_written_is_for_the_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::with_script("cat $SM_CHANNEL_TRAIN/* > /dev/null\n");
+    for measurements in ["runs.jsonl", "runs.csv"] {
+        project
+            .run(&[
+                "run",
+                "--all",
+                "--output",
+                "report.json",
+                "--measurements",
+                measurements,
+            ])
+            .ended_with(0);
+        for file in ["report.json", measurements] {
+            let mode = project.path(file).metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+    }
+    project
+        .run(&["history", "export", "--output", "history.csv"])
+        .ended_with(0);
+    let mode = project
+        .path("history.csv")
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+/// A script knows the number of the gate's process.
+#[test]
+fn a_temporary_file_has_a_name_that_a_script_cannot_guess() {
+    let project = Project::empty();
+    let root = project.root().display().to_string();
+    let take = format!(
+        "gate=$(sed 's/.*) . \\([0-9]*\\) .*/\\1/' /proc/$PPID/stat)\nmkdir -p {root}/.report.json.$gate.tmp\n"
+    );
+    let project = project
+        .file("train.sh", &take)
+        .data("data", 100)
+        .spec("    budget: {time: 1h}\n");
+    project
+        .run(&["run", "--all", "--output", "report.json"])
+        .ended_with(0);
+    assert!(project.path("report.json").is_file());
+}

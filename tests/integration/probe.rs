@@ -40,6 +40,17 @@ fn a_command_that_is_not_there_ends_as_env_does() {
         .complained("command `no-such-program` was not found on PATH");
 }
 
+/// In a training container the probe has the environment of the job.
+#[test]
+fn a_variable_of_the_job_does_not_steer_the_probe() {
+    let project = Project::empty();
+    let script = "echo $CANARY_GATE_QUIET; echo loudly >&2";
+    let probed = project.run_with(&["probe", "--", "sh", "-c", script], |command| {
+        command.env("CANARY_GATE_QUIET", "loud");
+    });
+    assert!(probed.ended_with(0).stdout.starts_with("loud\n"));
+}
+
 #[test]
 fn memory_is_what_the_whole_tree_holds() {
     let project = Project::empty().file(

@@ -363,3 +363,13 @@ fn no_full_run_is_replayed() {
         .ended_with(2)
         .complained("`actuals --run` runs the full job, and the replay backend runs nothing");
 }
+
+/// The error for a file that is no table quotes its first line.
+#[test]
+fn a_recording_that_is_private_is_not_read() {
+    let project = sums(FEW, "fractions: [1%, 2%], replicates: 2").file(".env", "TOKEN=secret\n");
+    std::fs::remove_file(project.path("runs.csv")).unwrap();
+    std::os::unix::fs::symlink(".env", project.path("runs.csv")).unwrap();
+    let run = gate(&project).ended_with(1).complained("which is private");
+    assert!(!run.seen().contains("TOKEN"), "{}", run.seen());
+}

@@ -1,4 +1,4 @@
-//! Holds the probe's clock against the gate's own: the report lies in a file that the training code can reach.
+//! Holds the probe's clock against the gate's own: the training code may halt the probe.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -41,10 +41,18 @@ impl GateClock {
         }));
     }
 
-    /// Fails if the report of the probe, which has ended, is contradicted.
+    /// Fails if the report of the probe, which has ended, is contradicted or cannot be.
     pub(super) fn check(self, report: &ProbeReport) -> Result<(), BackendError> {
         let ended = self.ended.and_then(|thread| thread.join().ok());
         let ended = ended.unwrap_or_else(Instant::now);
+        if let Some(value) = report.impossible_value() {
+            return Err(BackendError::new(
+                format!(
+                    "the probe's report holds an impossible value: {value}; the figures of this canary are not believed"
+                ),
+                "this is a bug in canary-gate; please report it",
+            ));
+        }
         check(report, ended.saturating_duration_since(self.started))
     }
 }
@@ -66,7 +74,7 @@ fn check(report: &ProbeReport, waited: Duration) -> Result<(), BackendError> {
             in_seconds(report.wall_seconds.0),
             in_seconds(waited.as_secs_f64())
         ),
-        "check that the training code does not write the file `probe.json` beside its folders, and that the gate was not halted meanwhile",
+        "check that the training code sends no signals to its parent process, and that the gate was not halted meanwhile",
     ))
 }
 

@@ -1,22 +1,18 @@
 //! The key of local data. A file system does not report whether a content changed, and a modification time says nothing after
 //! a checkout, so every file is read.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
 
 use super::LocalBackend;
+use super::file_digest::{self, FileDigest, StopWhenDropped};
+use super::workspace::COPIED_UP_TO;
 use crate::backend::BackendError;
 use crate::backend::files;
 use crate::canary::{Dataset, Key, Objects, data_key};
 use crate::spec::Job;
-
-/// Read at a time; between two of them a signal is noticed.
-const CHUNK: usize = 1 << 18;
 
 /// A channel with the place of its files.
 struct ContentChannel {
@@ -24,15 +20,6 @@ struct ContentChannel {
     /// A folder, or the one file.
     path: PathBuf,
     objects: Objects,
-}
-
-/// Ends the reading when its result is not awaited any more.
-struct StopWhenDropped(Arc<AtomicBool>);
-
-impl Drop for StopWhenDropped {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 impl LocalBackend {
@@ -54,12 +41,16 @@ impl LocalBackend {
                 })
             })
             .collect::<Result<_, BackendError>>()?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let _stop = StopWhenDropped(Arc::clone(&is_over));
+        let stop = StopWhenDropped::default();
+        let is_over = stop.flag();
         let job = job.name.clone();
         let reading = tokio::task::spawn_blocking(move || key_of(&job, &channels, &is_over));
         match reading.await {
-            Ok(key) => key,
+            Ok(read) => {
+                let (key, digests) = read?;
+                self.large_files.borrow_mut().extend(digests);
+                Ok(key)
+            }
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(_) => Err(given_up()),
@@ -72,20 +63,22 @@ fn key_of(
     job: &str,
     channels: &[ContentChannel],
     is_over: &AtomicBool,
-) -> Result<Key, BackendError> {
+) -> Result<(Key, Vec<(PathBuf, FileDigest)>), BackendError> {
     let mut digests = Vec::new();
+    let mut large_files = Vec::new();
     for channel in channels {
-        digests.push((channel.name.as_str(), digest(job, channel, is_over)?));
+        let digest = digest(job, channel, is_over, &mut large_files)?;
+        digests.push((channel.name.as_str(), digest));
     }
-    Ok(data_key(digests))
+    Ok((data_key(digests), large_files))
 }
 
 fn digest(
     job: &str,
     channel: &ContentChannel,
     is_over: &AtomicBool,
+    large_files: &mut Vec<(PathBuf, FileDigest)>,
 ) -> Result<[u8; 32], BackendError> {
-    let mut chunk = vec![0; CHUNK];
     let mut whole = Sha256::new();
     let is_file = channel.path.is_file();
     for object in channel.objects.iter() {
@@ -93,7 +86,7 @@ fn digest(
             true => channel.path.clone(),
             false => channel.path.join(&object.key),
         };
-        let (bytes, content) = read(&path, &mut chunk, is_over).map_err(|source| {
+        let digest = file_digest::of(&path, is_over).map_err(|source| {
             if is_over.load(Ordering::Relaxed) {
                 return given_up();
             }
@@ -109,39 +102,14 @@ fn digest(
         })?;
         whole.update((object.key.len() as u64).to_be_bytes());
         whole.update(&object.key);
-        whole.update(bytes.to_be_bytes());
-        whole.update(content);
+        whole.update(digest.bytes.to_be_bytes());
+        whole.update(digest.sha256);
+        if digest.bytes > COPIED_UP_TO {
+            // Under its real name, as it is linked.
+            large_files.extend(path.canonicalize().ok().map(|real| (real, digest)));
+        }
     }
     Ok(whole.finalize().into())
-}
-
-/// How long a file is, and the SHA-256 of its content, as far as it was there when it was read.
-fn read(
-    path: &Path,
-    chunk: &mut [u8],
-    is_over: &AtomicBool,
-) -> Result<(u64, [u8; 32]), std::io::Error> {
-    // A pipe in its place would never be opened.
-    if !path.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file any more"));
-    }
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut bytes = 0;
-    loop {
-        if is_over.load(Ordering::Relaxed) {
-            return Err(std::io::ErrorKind::Interrupted.into());
-        }
-        match file.read(chunk) {
-            Ok(0) => return Ok((bytes, hash.finalize().into())),
-            Ok(count) => {
-                hash.update(&chunk[..count]);
-                bytes += count as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 /// Never shown: the request was dropped.

@@ -7,11 +7,14 @@ mod clock;
 mod container;
 mod contents;
 mod failure;
+mod file_digest;
+mod linked_file;
 mod process;
 mod usage;
 mod workspace;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,8 +23,10 @@ use futures_util::future::join_all;
 
 use self::container::Container;
 use self::failure::HostEnding;
+use self::file_digest::{FileDigest, StopWhenDropped};
+use self::linked_file::LinkedFile;
 use self::process::{HostCommand, HostResult, Probes};
-use self::workspace::{LinkedFile, Sandbox, Workspace};
+use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, Cancellation, ListedData,
@@ -57,6 +62,8 @@ pub struct LocalBackend {
     /// Made when the first canary is laid out, so that looking writes nothing.
     workspace: OnceCell<Workspace>,
     probes: Probes,
+    /// What the data's files held that are too large to copy, by their real paths.
+    large_files: RefCell<HashMap<PathBuf, FileDigest>>,
 }
 
 impl LocalBackend {
@@ -76,6 +83,7 @@ impl LocalBackend {
             capacity: OnceCell::new(),
             workspace: OnceCell::new(),
             probes: Probes::default(),
+            large_files: RefCell::default(),
         }
     }
 
@@ -125,12 +133,21 @@ impl LocalBackend {
         for (channel, data) in container.job.training.channels.iter().zip(shard) {
             let from = files::channel_path(&self.paths, container.job, channel)?;
             linked.extend(workspace::place_objects(
+                &self.paths,
                 &from,
                 &data.objects,
                 &container.channel_folder(&channel.name),
             )?);
         }
         Ok((Seconds(placing.elapsed().as_secs_f64()), linked))
+    }
+
+    /// What the probe has of the caller's environment: where its tools and their libraries are. Nothing of the spec's.
+    fn probe_environment(&self) -> Vec<(OsString, OsString)> {
+        let all = self.environment.iter();
+        all.filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH")
+            .cloned()
+            .collect()
     }
 
     /// The environment of one host, built from nothing; the spec's own `environment` wins.
@@ -153,6 +170,23 @@ impl LocalBackend {
             set(name.into(), value.into());
         }
         variables
+    }
+
+    /// Fails if a canary wrote to its data. In a thread of its own, for large files may have to be read again.
+    async fn check_linked(&self, files: Vec<LinkedFile>) -> Result<(), BackendError> {
+        let known = |file: &LinkedFile| self.large_files.borrow().get(file.path()).copied();
+        let files: Vec<_> = files.into_iter().map(|file| (known(&file), file)).collect();
+        let stop = StopWhenDropped::default();
+        let is_over = stop.flag();
+        let checking = tokio::task::spawn_blocking(move || {
+            files
+                .iter()
+                .try_for_each(|(known, file)| file.check(known.as_ref(), &is_over))
+        });
+        match checking.await {
+            Ok(result) => result,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
     }
 
     /// The command of a job with its hyperparameters as arguments.
@@ -221,18 +255,17 @@ impl LocalBackend {
                 environment: self.host_environment(&container, sandbox),
                 folder: code,
                 opt_ml: root,
-                report: sandbox.path("probe.json"),
+                probe_environment: self.probe_environment(),
                 step_metric: job.training.step_metric.as_ref(),
                 max_runtime: run.max_runtime,
                 secrets: &self.secrets,
             });
         }
+        linked.iter_mut().for_each(LinkedFile::watch);
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
         let results = run_hosts(&commands, &self.probes, cancellation).await?;
-        for file in &linked {
-            file.check()?;
-        }
+        self.check_linked(linked).await?;
         let mut outcomes = Vec::new();
         for (result, (root, _)) in results.iter().zip(&roots) {
             outcomes.push(self.host_outcome(result, root));

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -13,13 +14,12 @@ use tokio::process::Command;
 
 use crate::backend::{BackendError, Cancellation};
 use crate::measurement::steps::{StepReader, StepTimes};
-use crate::probe::{self, ProbeReport};
+use crate::probe::{self, GateSocket, ProbeReport};
 use crate::secret::{CutAt, SecretMask};
 use crate::spec::StepMetric;
 use crate::units::Seconds;
 
 use super::clock::GateClock;
-use super::workspace;
 
 /// How much of the end of each output stream is kept. A script may print gigabytes.
 const TAIL_BYTES: usize = 64 * 1024;
@@ -27,8 +27,6 @@ const TAIL_BYTES: usize = 64 * 1024;
 const OVERTIME: Duration = Duration::from_secs(15);
 /// How long the streams may stay open after the probe has ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
-/// More than any report holds.
-const REPORT_BYTES: u64 = 1 << 20;
 /// The probe's codes for a command that could not be started, as `env` has them.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -41,11 +39,13 @@ pub(super) struct HostCommand<'a> {
     /// This program, which is started again as the probe.
     pub(super) program: &'a Path,
     pub(super) command: Vec<OsString>,
+    /// Of the command; the probe has `probe_environment`.
     pub(super) environment: Vec<(OsString, OsString)>,
+    /// What the probe and the tools that it starts need of the gate's own environment.
+    pub(super) probe_environment: Vec<(OsString, OsString)>,
     pub(super) folder: &'a Path,
     /// What appears as `/opt/ml` where a mount namespace is allowed.
     pub(super) opt_ml: &'a Path,
-    pub(super) report: PathBuf,
     pub(super) max_runtime: Option<Seconds>,
     /// What to look for in the output.
     pub(super) step_metric: Option<&'a StepMetric>,
@@ -173,17 +173,21 @@ pub(super) async fn run(
 ) -> Result<HostResult, BackendError> {
     tracing::info!("starting {:?} in {}", host.command, host.folder.display());
     let mut clock = GateClock::start();
-    let mut child = command(host).spawn().map_err(|source| {
+    let not_started = |source| {
         BackendError::io(
             format!("could not start the probe {}", host.program.display()),
             "the gate starts itself again to watch a canary; check that the program file is still there",
             source,
         )
-    })?;
+    };
+    let (socket, probes_end) = GateSocket::open().map_err(not_started)?;
+    let mut child = command(host, probes_end).spawn().map_err(not_started)?;
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
     let pid = pid.expect("a process that was just started has a number");
     let under_way = UnderWay::new(probes, pid);
     clock.stop_at_the_end_of(pid);
+    // A probe that has ended already has said why.
+    let _ = socket.send(&host.environment);
     let mut tails = [Vec::new(), Vec::new()];
     let mut steps = [(); 2].map(|()| host.step_metric.map(StepReader::new));
     let reading = {
@@ -225,9 +229,7 @@ pub(super) async fn run(
         }
     };
     let tail = LogTail::of(tails, host.secrets);
-    let report: Option<ProbeReport> = workspace::first_bytes(&host.report, REPORT_BYTES)
-        .and_then(|text| serde_json::from_str(&text).ok());
-    match (report, status) {
+    match (socket.report(), status) {
         // A probe that was killed wrote none.
         (Some(report), Some(Ok(status))) if status.code().is_some() => {
             under_way.end();
@@ -258,9 +260,9 @@ pub(super) async fn run(
     }
 }
 
-fn command(host: &HostCommand<'_>) -> Command {
+fn command(host: &HostCommand<'_>, probes_end: OwnedFd) -> Command {
     let mut command = Command::new(host.program);
-    command.arg("probe").arg("--output").arg(&host.report);
+    command.arg("probe").arg("--gate-socket");
     command
         .arg("--end-with-parent")
         .arg(std::process::id().to_string());
@@ -273,8 +275,12 @@ fn command(host: &HostCommand<'_>) -> Command {
         .args(&host.command)
         .current_dir(host.folder)
         .env_clear()
-        .envs(host.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
+        .envs(
+            host.probe_environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
+        .stdin(probes_end)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // A Ctrl-C at the terminal reaches the gate alone; the gate passes it on to the probe.
@@ -295,7 +301,7 @@ fn without_report(host: &HostCommand<'_>, tail: &LogTail, status: ExitStatus) ->
         ),
         Some(_) => BackendError::new(
             format!("what the canary used could not be recorded: {said}"),
-            "check that the disk has space left, and that the training code does not change `.canary-gate`",
+            "check that the machine has memory and process numbers left",
         ),
         None => BackendError::new(
             format!("the probe was killed ({status}); what it had started was ended"),

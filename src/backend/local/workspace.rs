@@ -2,18 +2,21 @@
 //!
 //! A workspace is locked while its gate lives, so that the next start recognizes the leftovers of a dead one and removes them.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::backend::BackendError;
+use crate::backend::project_paths::ProjectPaths;
 use crate::canary::Objects;
 
+use super::linked_file::LinkedFile;
+
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
-const COPIED_UP_TO: u64 = 1 << 20;
+pub(super) const COPIED_UP_TO: u64 = 1 << 20;
 
 /// The folder of one run of the gate. Removed on drop.
 #[derive(Debug)]
@@ -59,7 +62,7 @@ impl Workspace {
             let folder = work.join(format!("{id}-{attempt}"));
             match fs::DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => {
-                    let lock = File::create(folder.join("lock"))
+                    let lock = File::create_new(folder.join("lock"))
                         .map_err(|source| refuse(&folder, source))?;
                     let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
                         .map_err(|(_, errno)| refuse(&folder, errno.into()))?;
@@ -175,48 +178,10 @@ pub(super) fn write_file(path: &Path, content: &str) -> Result<(), BackendError>
         .map_err(|source| cannot_write(path, source))
 }
 
-/// A file of the data that a sandbox holds a link to, as it was when it was linked.
-#[derive(Debug)]
-pub(super) struct LinkedFile {
-    path: PathBuf,
-    bytes: u64,
-    mode: u32,
-    modified: (i64, i64),
-}
-
-impl LinkedFile {
-    fn of(path: PathBuf, metadata: &Metadata) -> Self {
-        Self {
-            path,
-            bytes: metadata.len(),
-            mode: metadata.mode(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        }
-    }
-
-    /// Training code may not write to its data. A link cannot keep it from doing so, but it does not go unnoticed.
-    pub(super) fn check(&self) -> Result<(), BackendError> {
-        let unchanged = self.path.metadata().is_ok_and(|metadata| {
-            metadata.len() == self.bytes
-                && metadata.mode() == self.mode
-                && (metadata.mtime(), metadata.mtime_nsec()) == self.modified
-        });
-        if unchanged {
-            return Ok(());
-        }
-        Err(BackendError::new(
-            format!(
-                "the data file {} was changed while a canary used it",
-                self.path.display()
-            ),
-            "let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file",
-        ))
-    }
-}
-
 /// Puts the objects of a channel, whose files lie at or below `from`, into `to`: small ones copied, large ones linked.
 /// Returns those that are linked.
 pub(super) fn place_objects(
+    paths: &ProjectPaths,
     from: &Path,
     objects: &Objects,
     to: &Path,
@@ -237,7 +202,8 @@ pub(super) fn place_objects(
         }
         let read = |path: &Path| Ok((path.canonicalize()?, path.metadata()?));
         let (source, metadata) = read(&source).map_err(|error| cannot_read(&source, error))?;
-        if metadata.len() != object.bytes.0 {
+        let is_open = paths.check(&source).is_ok() && metadata.is_file();
+        if !is_open || metadata.len() != object.bytes.0 {
             return Err(BackendError::new(
                 format!(
                     "the data file {} has changed since it was listed",

@@ -11,11 +11,12 @@ use std::collections::{BTreeMap, HashMap};
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 use aws_sdk_sagemaker::types;
 
-use super::metrics::probe::ContainerCommand;
+use super::metrics::probe::{ContainerCommand, ENTRY_VARIABLE};
 use super::name::JobName;
 use crate::backend::BackendError;
 use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
+use crate::probe::MARK_VARIABLE;
 use crate::spec::Job;
 use crate::units::{Bytes, Seconds};
 
@@ -202,6 +203,19 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
 
 fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendError> {
     let of_job = canary::environment(&launch.job.training, launch.run.share.as_ref());
+    // A script that knows the mark could speak for the probe.
+    if let Some((name, _)) = of_job
+        .iter()
+        .find(|(name, _)| [MARK_VARIABLE, ENTRY_VARIABLE].contains(&name.as_str()))
+    {
+        return Err(BackendError::new(
+            format!(
+                "jobs.{}.training.environment.{name}: canary-gate itself speaks with its probe through this variable",
+                launch.job.name
+            ),
+            "give the variable another name",
+        ));
+    }
     let own = launch.environment.iter().cloned();
     let all: BTreeMap<String, String> = of_job.into_iter().chain(own).collect();
     if all.len() > ENVIRONMENT {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
 use crate::commands::sweep::Sweeping;
-use crate::console::{AppError, printable, say};
+use crate::console::{AppError, files, printable, say};
 use crate::github::commands::StopCommands;
 use crate::github::comment::Order;
 use crate::github::environment::Environment;
@@ -18,7 +18,7 @@ use crate::github::inputs::Inputs;
 use crate::report::{self, Ended, Leftovers};
 use crate::workspace::project::Project;
 
-use super::{client, step_files};
+use super::client;
 
 /// The entry point of action.yml's post step; a link to the program.
 const ENTRY_POINT: &str = "canary-gate-post";
@@ -90,7 +90,7 @@ pub(super) async fn run(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> u8 {
     // Names of jobs and texts of AWS and GitHub must not be commands to the runner.
-    let stop = StopCommands::new(step_files::random());
+    let stop = StopCommands::new(files::random());
     say(&stop.begin());
     let leftovers = if main.is_swept {
         Leftovers::Nothing

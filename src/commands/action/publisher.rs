@@ -2,7 +2,7 @@
 
 use crate::assess::whole_report;
 use crate::change::AffectedJob;
-use crate::console::{AppError, printable, say};
+use crate::console::{AppError, files, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::{GateFailure, Left};
 use crate::github::client::Github;
@@ -84,7 +84,7 @@ impl Commenting {
 impl Publisher {
     /// From here on the log is only a log: what a canary prints is no command.
     pub(super) fn open(environment: Environment) -> Self {
-        let stop = StopCommands::new(step_files::random());
+        let stop = StopCommands::new(files::random());
         say(&stop.begin());
         let publisher = Self {
             environment,

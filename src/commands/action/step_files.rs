@@ -1,7 +1,5 @@
 //! The files that a step writes for the runner and for later steps. A failure to write one is logged and changes no outcome.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
 use crate::console::{AppError, files, say};
 use crate::github::environment::Environment;
 use crate::github::outputs;
@@ -69,7 +67,7 @@ pub(super) fn write_outputs(environment: &Environment, step: &StepOutputs<'_>) {
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
-    if let Err(error) = outputs::append_outputs(path, &outputs, random()) {
+    if let Err(error) = outputs::append_outputs(path, &outputs, files::random()) {
         say(&format!(
             "warning: the outputs could not be written: {error}"
         ));
@@ -81,7 +79,7 @@ pub(super) fn write_state(environment: &Environment, state: &[(&str, &str)]) {
     let Some(path) = &environment.state else {
         return;
     };
-    if let Err(error) = outputs::append_outputs(path, state, random()) {
+    if let Err(error) = outputs::append_outputs(path, state, files::random()) {
         say(&format!(
             "warning: the state could not be written, so the post step cannot clean up: {error}"
         ));
@@ -109,10 +107,4 @@ fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<String, App
     files::write_new(&path, report::to_json(report).as_bytes(), &root)?;
     let shown = path.strip_prefix(&workspace).unwrap_or(&path);
     Ok(shown.to_string_lossy().into_owned())
-}
-
-/// An unpredictable number, seeded by the operating system.
-pub(super) fn random() -> u128 {
-    let half = || u128::from(RandomState::new().build_hasher().finish());
-    (half() << 64) | half()
 }

@@ -298,9 +298,11 @@ impl<'a> SpecReader<'a> {
             self.findings.wrong(&jobs.at, "there is no job");
         }
         let entries = jobs.value.entries.into_iter();
-        entries
+        let read = entries
             .filter_map(|entry| self.job(entry.name, entry.value.value))
-            .collect()
+            .collect::<Vec<_>>();
+        self.limit_patterns(&jobs.at, &read);
+        read
     }
 
     fn job(&mut self, name: Located<String>, raw: raw::RawJob) -> Option<Job> {

@@ -1,11 +1,15 @@
 //! Paths and patterns. Here only the text is checked; links are resolved where files are touched.
 
 use super::SpecReader;
-use crate::spec::problems::{Located, quoted};
+use crate::spec::Job;
+use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
 
 /// Longer than any path in a repository; keeps patterns quick to compile.
 const LONGEST_PATH: usize = 1024;
+/// Each pattern is held against every file of the checkout.
+const MOST_PATTERNS_OF_A_JOB: usize = 200;
+const MOST_PATTERNS: usize = 2000;
 
 /// Why a text cannot be a path inside the checkout, and what to write.
 fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
@@ -56,10 +60,33 @@ impl SpecReader<'_> {
         self.path(path)
     }
 
+    /// Refuses more patterns than can be held against every file.
+    pub(super) fn limit_patterns(&mut self, at: &At, jobs: &[Job]) {
+        let patterns: usize = jobs.iter().map(|job| job.paths.len()).sum();
+        if patterns > MOST_PATTERNS {
+            self.findings.wrong_with_help(
+                at,
+                format!("{patterns} patterns in the `paths` of all jobs; at most {MOST_PATTERNS} are read"),
+                "let a pattern stand for a folder: `\"src/**\"`; or give parts of the project a spec each",
+            );
+        }
+    }
+
     /// Patterns over paths; at least one must include something.
     pub(super) fn globs(&mut self, globs: Located<raw::List<raw::Text>>) -> Vec<String> {
         let globs_at = globs.at;
         let globs = globs.value.0;
+        if globs.len() > MOST_PATTERNS_OF_A_JOB {
+            self.findings.wrong_with_help(
+                &globs_at,
+                format!(
+                    "{} patterns; a job has at most {MOST_PATTERNS_OF_A_JOB}",
+                    globs.len()
+                ),
+                "let a pattern stand for a folder: `\"src/**\"`",
+            );
+            return Vec::new();
+        }
         if globs.iter().all(|glob| glob.value.0.starts_with('!')) {
             self.findings.wrong_with_help(
                 &globs_at,

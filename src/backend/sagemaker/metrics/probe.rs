@@ -5,11 +5,11 @@
 //!
 //! The line is marked with a nonce that each job gets in its environment and that the script's own environment lacks.
 //! That keeps a script from being taken for the probe by accident, or by a copied log. It does not stop one that is out
-//! to deceive: it may read `/proc` of the processes that started it. Such a script decides by itself what it uses, too.
+//! to deceive: the probe is closed to it, but the toolkit that started both is not, and its role may describe its training
+//! job. Such a script decides by itself what it uses, too.
 
 use crate::measurement::{PeakMemory, Usage, Utilization};
 use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
-use crate::units::Percent;
 
 /// The probe's file, in the source archive and in the channel.
 pub(in crate::backend) const FILE: &str = "canary-gate-probe";
@@ -34,11 +34,6 @@ unset CANARY_GATE_MARK;exec \"$@\"";
 
 /// Longer lines are not the probe's.
 const LONGEST_LINE: usize = 64 << 10;
-/// More cores than any machine has.
-const MOST_CORES: f64 = 100_000.0;
-/// SageMaker's longest run, with a day to spare.
-const LONGEST_RUN: f64 = 29.0 * 86_400.0;
-
 /// The variables that a job with a probe needs beside its own.
 pub(in crate::backend) fn environment(
     mark: &str,
@@ -158,50 +153,10 @@ fn read_report(json: &str) -> Result<ProbeReport, NoReport> {
         });
     }
     let report: ProbeReport = serde_json::from_str(json).map_err(unreadable)?;
-    match absurdity(&report) {
+    match report.impossible_value() {
         None => Ok(report),
         Some(what) => Err(NoReport::Absurd(what)),
     }
-}
-
-/// What in a report no machine can have measured.
-fn absurdity(report: &ProbeReport) -> Option<&'static str> {
-    let within = |value: f64, most: f64| (0.0..=most).contains(&value);
-    let usage = &report.usage;
-    let shares = [
-        &usage.cpu_percent,
-        &usage.gpu_percent,
-        &usage.gpu_memory_percent,
-        &usage.io_wait_percent,
-        &usage.other_cpu_percent,
-        &usage.cpu_pressure_percent,
-    ];
-    let is_share = |percent: Percent| within(percent.0, 100.0);
-    let memory = usage.memory.as_ref();
-    if !within(report.wall_seconds.0, LONGEST_RUN) {
-        return Some("its time");
-    }
-    if !within(report.cores, MOST_CORES) || report.cores == 0.0 {
-        return Some("its number of cores");
-    }
-    if !within(report.cpu_seconds.0, LONGEST_RUN * MOST_CORES) {
-        return Some("its CPU time");
-    }
-    if !shares
-        .into_iter()
-        .flatten()
-        .all(|share| is_share(share.mean) && share.p99.is_none_or(is_share))
-        || !memory.is_none_or(|memory| memory.percent.is_none_or(is_share))
-    {
-        return Some("a share beyond 0-100 %");
-    }
-    if let (Some(bytes), Some(total)) =
-        (memory.and_then(|memory| memory.bytes), report.memory_total)
-        && bytes > total
-    {
-        return Some("more memory than there is");
-    }
-    None
 }
 
 /// What a host used, by its probe's report.

@@ -174,6 +174,16 @@ fn our_variables_win_over_the_specs() {
 }
 
 #[test]
+fn a_job_does_not_choose_what_its_probe_is_known_by() {
+    let job = job(&SPEC.replace("MODE: full", "CANARY_GATE_MARK: known"));
+    let error = try_create(&job, |_| {}).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "jobs.churn.training.environment.CANARY_GATE_MARK: canary-gate itself speaks with its probe through this variable"
+    );
+}
+
+#[test]
 fn without_network_the_script_comes_on_a_channel() {
     let isolated = SPEC.replace("      tags:", "      network_isolation: true\n      tags:");
     let body = sent(try_create(&job(&isolated), |_| {}).unwrap());

@@ -1,7 +1,7 @@
 use super::*;
 use crate::probe::Ending;
-use crate::units::Bytes;
 use crate::units::Seconds;
+use crate::units::{Bytes, Percent};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

@@ -1,0 +1,113 @@
+//! The socket between a gate and a probe that it started: the probe's standard input.
+//!
+//! The gate sends the command's environment, which so steers neither the probe nor the tools that it starts, and the probe
+//! answers with its report. The command has no descriptor of the socket, and a socket cannot be opened through `/proc`: what
+//! arrives here is the probe's own word.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::ProbeReport;
+
+/// More than any report holds.
+const MOST_BYTES: u64 = 1 << 20;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The gate's end.
+#[derive(Debug)]
+pub struct GateSocket(UnixStream);
+
+impl GateSocket {
+    /// A socket, and the probe's end of it, for its standard input.
+    ///
+    /// # Errors
+    ///
+    /// Where the process may open no more files.
+    pub fn open() -> io::Result<(Self, OwnedFd)> {
+        let (gate, probe) = UnixStream::pair()?;
+        Ok((Self(gate), probe.into()))
+    }
+
+    /// Sends the command's environment to the probe, which has started. Blocks until the probe has read most of it.
+    ///
+    /// # Errors
+    ///
+    /// Where the probe has ended.
+    pub fn send(&self, environment: &[(OsString, OsString)]) -> io::Result<()> {
+        let mut text = Vec::new();
+        for (name, value) in environment {
+            text.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
+        }
+        // A probe that somebody halted reads nothing.
+        self.0.set_write_timeout(Some(PATIENCE))?;
+        (&self.0).write_all(&text)?;
+        self.0.shutdown(Shutdown::Write)
+    }
+
+    /// The report of a probe that has ended; `None` if it wrote none.
+    pub fn report(self) -> Option<ProbeReport> {
+        self.0.set_nonblocking(true).ok()?;
+        let mut text = Vec::new();
+        // A descriptor that somebody stole keeps the socket open; then the reading ends where nothing is left.
+        let _ = self.0.take(MOST_BYTES).read_to_end(&mut text);
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+/// The probe's end.
+#[derive(Debug)]
+pub(super) struct ProbeSocket(UnixStream);
+
+impl ProbeSocket {
+    /// What this process has as its standard input.
+    pub(super) fn of_stdin() -> io::Result<Self> {
+        let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(Self(descriptor.into()))
+    }
+
+    /// The command's environment, once the gate has sent all of it.
+    pub(super) fn environment(&self) -> io::Result<Vec<(OsString, OsString)>> {
+        let mut text = Vec::new();
+        (&self.0).read_to_end(&mut text)?;
+        let variables = text.split(|byte| *byte == 0);
+        Ok(variables
+            .filter_map(|variable| {
+                let at = variable.iter().position(|byte| *byte == b'=')?;
+                let name = OsStr::from_bytes(&variable[..at]).to_owned();
+                Some((name, OsString::from_vec(variable[at + 1..].to_vec())))
+            })
+            .collect())
+    }
+
+    pub(super) fn write(&self, line: &[u8]) -> io::Result<()> {
+        (&self.0).write_all(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_arrives_as_it_was_sent() {
+        let (gate, probe) = GateSocket::open().unwrap();
+        let probe = ProbeSocket(probe.into());
+        let variable =
+            |name: &str, value: &[u8]| (OsString::from(name), OsStr::from_bytes(value).to_owned());
+        let sent = [
+            variable("PATH", b"bin:/usr/bin"),
+            variable("EMPTY", b""),
+            variable("LINES", b"a=b\n\xff"),
+        ];
+        gate.send(&sent).unwrap();
+        assert_eq!(probe.environment().unwrap(), sent);
+        probe.write(b"{\"schema_version\": ").unwrap();
+        assert_eq!(gate.report(), None, "half a report");
+    }
+}

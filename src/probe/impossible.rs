@@ -1,0 +1,122 @@
+//! Values of a report that no probe gives. A report of another machine, or of another program, may hold any.
+
+use super::ProbeReport;
+use crate::units::Percent;
+
+/// More cores than any machine has.
+const MOST_CORES: f64 = 100_000.0;
+/// SageMaker's longest run, with a day to spare; a local canary is shorter.
+const LONGEST_RUN: f64 = 29.0 * 86_400.0;
+
+impl ProbeReport {
+    /// What in it no machine can have measured.
+    pub fn impossible_value(&self) -> Option<&'static str> {
+        let within = |value: f64, most: f64| (0.0..=most).contains(&value);
+        let usage = &self.usage;
+        let shares = [
+            &usage.cpu_percent,
+            &usage.gpu_percent,
+            &usage.gpu_memory_percent,
+            &usage.io_wait_percent,
+            &usage.other_cpu_percent,
+            &usage.cpu_pressure_percent,
+        ];
+        let is_share = |percent: Percent| within(percent.0, 100.0);
+        let memory = usage.memory.as_ref();
+        if !within(self.wall_seconds.0, LONGEST_RUN) {
+            return Some("its time");
+        }
+        if !within(self.cores, MOST_CORES) || self.cores == 0.0 {
+            return Some("its number of cores");
+        }
+        if !within(self.cpu_seconds.0, LONGEST_RUN * MOST_CORES) {
+            return Some("its CPU time");
+        }
+        if !shares
+            .into_iter()
+            .flatten()
+            .all(|share| is_share(share.mean) && share.p99.is_none_or(is_share))
+            || !memory.is_none_or(|memory| memory.percent.is_none_or(is_share))
+        {
+            return Some("a share beyond 0-100 %");
+        }
+        if let (Some(bytes), Some(total)) =
+            (memory.and_then(|memory| memory.bytes), self.memory_total)
+            && bytes > total
+        {
+            return Some("more memory than there is");
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::{PeakMemory, Usage, Utilization};
+    use crate::probe::{Ending, SCHEMA_VERSION};
+    use crate::units::{Bytes, Seconds};
+
+    fn report() -> ProbeReport {
+        ProbeReport {
+            schema_version: SCHEMA_VERSION,
+            ending: Ending::Exited { code: 0 },
+            wall_seconds: Seconds(10.0),
+            cpu_seconds: Seconds(10.0),
+            usage: Usage {
+                memory: Some(PeakMemory {
+                    bytes: Some(Bytes(1 << 30)),
+                    percent: Some(Percent(25.0)),
+                    source: "cgroup v2 memory.stat".to_owned(),
+                    upper_bound: None,
+                    is_lower_bound: false,
+                }),
+                ..Usage::default()
+            },
+            samples: 20,
+            opt_ml: None,
+            survivors_ended: 0,
+            memory_total: Some(Bytes(4 << 30)),
+            cores: 2.0,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_no_machine_gives_is_named() {
+        let changed = |change: &dyn Fn(&mut ProbeReport)| {
+            let mut report = report();
+            change(&mut report);
+            report.impossible_value()
+        };
+        assert_eq!(changed(&|_| ()), None);
+        for value in [-0.001, f64::NAN, f64::INFINITY, 1e300] {
+            let seconds = Seconds(value);
+            assert_eq!(
+                changed(&|report| report.wall_seconds = seconds),
+                Some("its time")
+            );
+            assert_eq!(
+                changed(&|report| report.cpu_seconds = seconds),
+                Some("its CPU time")
+            );
+            assert_eq!(
+                changed(&|report| report.cores = value),
+                Some("its number of cores")
+            );
+            let share = Utilization {
+                mean: Percent(value),
+                p99: None,
+                source: "CPU time".to_owned(),
+            };
+            assert_eq!(
+                changed(&|report| report.usage.cpu_percent = Some(share.clone())),
+                Some("a share beyond 0-100 %")
+            );
+        }
+        assert_eq!(
+            changed(&|report| report.memory_total = Some(Bytes(1))),
+            Some("more memory than there is")
+        );
+    }
+}
