@@ -281,7 +281,10 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     };
     let memory = memory::forecast(runs, basis.offer);
     let memory_doubt = memory::doubt_of_source(runs).or_else(|| match &memory.bytes {
-        Ok(_) => runs.growth_doubt(&memory.bytes, &prior::MEMORY, 0.0, memory::peak_bytes),
+        Ok(_) => {
+            let jitter = runs.memory_jitter();
+            runs.growth_doubt(&memory.bytes, &prior::MEMORY, jitter, memory::peak_bytes)
+        }
         Err(_) => runs.growth_doubt(&memory.percent, &prior::MEMORY, 0.0, memory::peak_percent),
     });
     let memory_at_least = match &memory.percent {

@@ -11,6 +11,9 @@ use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Measurement, Outcome, Usage, Utilization};
 use crate::units::{Bytes, Seconds};
 
+/// A process holds some more pages or fewer from run to run, whatever its data.
+const LEAST_MEMORY_STEP: Bytes = Bytes(Bytes::MIB);
+
 /// The most runs that a note names; the others are counted.
 const NAMED_RUNS: usize = 6;
 
@@ -239,6 +242,20 @@ impl<'a> Runs<'a> {
             .iter()
             .map(|run| run.data_share())
             .max_by(f64::total_cmp)
+    }
+
+    /// What sampling leaves open of a run's memory, by the median run, in bytes: how far above the sampled peak it may have been.
+    /// At least the smallest step that is told from none.
+    pub(super) fn memory_jitter(&self) -> f64 {
+        let open = |run: &&Measurement| {
+            let memory = run.usage.memory.as_ref()?;
+            let (seen, bound) = memory.bytes.zip(memory.upper_bound)?;
+            Some(bound.as_f64() - seen.as_f64())
+        };
+        let mut all: Vec<f64> = self.entered.iter().filter_map(open).collect();
+        all.sort_by(f64::total_cmp);
+        let median = all.get(all.len() / 2).copied().unwrap_or(0.0);
+        median.max(LEAST_MEMORY_STEP.as_f64())
     }
 
     /// The highest bound of a memory spike between two samples, if it is above the sampled peak.

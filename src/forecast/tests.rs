@@ -489,6 +489,28 @@ fn a_forecast_is_rough_far_from_the_full_run_and_farther_where_much_is_fixed() {
     assert!(!forecast_of(&[]).is_rough());
 }
 
+/// Of a shell that sleeps: 52 to 54 pages, and up to as many again between two samples.
+#[test]
+fn memory_within_what_sampling_leaves_open_does_not_grow() {
+    let seen = |percent: f64, bytes: u64| {
+        let mut run = with_memory(run(percent, 0.11), bytes);
+        if let Some(memory) = &mut run.usage.memory {
+            memory.upper_bound = Some(Bytes(bytes + 300_000));
+        }
+        run
+    };
+    let small = [(1.0, 221_184), (2.0, 212_992), (3.0, 221_184)];
+    let again = [(1.0, 217_088), (2.0, 208_896), (3.0, 217_088)];
+    let runs: Vec<Measurement> = (small.iter().chain(&again))
+        .map(|(percent, bytes)| seen(*percent, *bytes))
+        .collect();
+    assert_eq!(forecast_of(&runs).doubt(Metric::Memory), None);
+    // What is larger than that is doubted as before.
+    let cube = |percent: f64| seen(percent, (1e9 * (0.1 + percent.powi(3))) as u64);
+    let runs = [1.0, 2.0, 3.0].map(cube);
+    assert!(forecast_of(&runs).doubt(Metric::Memory).is_some());
+}
+
 #[test]
 fn a_time_that_stays_the_same_over_ten_times_the_data_is_asked_about() {
     let flat = |percents: [f64; 4]| forecast_of(&percents.map(|percent| run(percent, 20.0)));
