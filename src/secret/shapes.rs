@@ -39,7 +39,8 @@ static SHAPES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     .into()
 });
 
-/// What a name before it makes a secret. Only for text of others: `id-token: write` is advice of ours.
+/// What a name before it makes a secret. Only the names are looked for in either case: folding the case of the values too would
+/// take ten times as long to compile. Only for text of others: `id-token: write` is advice of ours.
 static NAMED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     const VALUE: &str = r#"(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',;&)}\]=][^\s"',;&)}\]]*)"#;
     const SURE: &str = r"pass(?:word|wd|phrase)|pwd|api[_-]?key|(?:access|secret|private|account|signing)[_-]?key|client[_-]?secret|(?:access|auth|refresh|session|security)[_-]?token";
@@ -47,23 +48,23 @@ static NAMED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         // `password=…`, `DB_TOKEN = '…'`, `?key=…`
         (
             format!(
-                r"(?i)((?:{SURE}|secret|token|credentials?|key|signature)[^\S\n]*=[^\S\n]*){VALUE}"
+                r"((?i-u:{SURE}|secret|token|credentials?|key|signature)[^\S\n]*=[^\S\n]*){VALUE}"
             ),
             "${1}***",
         ),
         // `password: …`
         (
-            format!(r"(?i)((?:{SURE})[^\S\n]*:[^\S\n]*){VALUE}"),
+            format!(r"((?i-u:{SURE})[^\S\n]*:[^\S\n]*){VALUE}"),
             "${1}***",
         ),
         // `"token": "…"`
         (
-            format!(r#"(?i)((?:{SURE}|secret|token|credentials?)["'][^\S\n]*[:=][^\S\n]*){VALUE}"#),
+            format!(r#"((?i-u:{SURE}|secret|token|credentials?)["'][^\S\n]*[:=][^\S\n]*){VALUE}"#),
             "${1}***",
         ),
         // `Authorization: Bearer …`
         (
-            r"(?i)\b((?:bearer|basic)[^\S\n]+)[A-Za-z0-9._~+/=-]{8,}".to_owned(),
+            r"((?i-u:\b(?:bearer|basic))[^\S\n]+)[A-Za-z0-9._~+/=-]{8,}".to_owned(),
             "${1}***",
         ),
     ]
