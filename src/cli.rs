@@ -120,6 +120,13 @@ pub struct ChangeArguments {
 }
 
 #[derive(Debug, Args)]
+pub struct DataArguments {
+    /// Let local channels read data below this folder outside the checkout, as `uri: file:///DIR/...`; repeatable.
+    #[arg(long = "data-root", value_name = "DIR", help_heading = CANARIES)]
+    pub data_roots: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Policy")]
 pub struct PolicyArguments {
     /// The most that canaries may cost in the whole run, of all jobs together [default: each job's `canary.spend_limit`; 5 USD
@@ -218,6 +225,8 @@ pub struct PlanArguments {
     /// Only the job's instance, no alternatives.
     #[arg(long, help_heading = CANARIES)]
     pub only_instance: bool,
+    #[command(flatten)]
+    pub data: DataArguments,
 }
 
 #[derive(Debug, Args)]
@@ -240,6 +249,8 @@ pub struct RunArguments {
     /// Hand this variable on to the training code; repeatable.
     #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
     pub pass_env: Vec<String>,
+    #[command(flatten)]
+    pub data: DataArguments,
     #[command(flatten)]
     pub verdict: VerdictArguments,
     #[command(flatten)]
@@ -370,6 +381,8 @@ pub struct DriftArguments {
     #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
     pub pass_env: Vec<String>,
     #[command(flatten)]
+    pub data: DataArguments,
+    #[command(flatten)]
     pub verdict: VerdictArguments,
     #[command(flatten)]
     pub output: OutputArguments,
@@ -388,6 +401,8 @@ pub struct ActualsArguments {
     /// Hand this variable on to the training code; repeatable.
     #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
     pub pass_env: Vec<String>,
+    #[command(flatten)]
+    pub data: DataArguments,
 }
 
 #[derive(Debug, Args)]

@@ -29,7 +29,7 @@ pub(super) fn channel_path(
         ),
         Unresolved::Outside(path) => BackendError::new(
             format!("{field}: `{}` leads outside the checkout, to {}", channel.uri, path.display()),
-            "keep the data inside the checkout; links that leave it are refused",
+            "keep the data inside the checkout; or, where it is yours, write `uri: file:///PATH` and start the gate with `--data-root DIR`",
         ),
         Unresolved::Private(path) => BackendError::new(
             format!("{field}: `{}` leads to {}, which is private: git's, the gate's own, or a file of secrets", channel.uri, path.display()),

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::spec::ON_THIS_MACHINE;
+
 /// The folders of a project, against which the spec's paths are resolved.
 #[derive(Debug, Clone)]
 pub struct ProjectPaths {
@@ -15,15 +17,21 @@ pub struct ProjectPaths {
     pub state: PathBuf,
     /// The folder of the history, all links resolved; `None` if it is in S3.
     pub history: Option<PathBuf>,
+    /// The folders outside the checkout that data may lie in; all links resolved.
+    pub data_roots: Vec<PathBuf>,
 }
 
 impl ProjectPaths {
     /// A path of the spec as a real path inside the checkout: below the spec's folder, or below the checkout root with a
-    /// leading `/`.
+    /// leading `/`; with `file://` one on this machine, below a folder of data.
     pub(super) fn resolve(&self, written: &str) -> Result<PathBuf, Unresolved> {
-        let joined = match written.strip_prefix('/') {
-            Some(rooted) => self.checkout.join(rooted),
-            None => self.spec_folder.join(written),
+        let joined = match (
+            written.strip_prefix(ON_THIS_MACHINE),
+            written.strip_prefix('/'),
+        ) {
+            (Some(absolute), _) => PathBuf::from(absolute),
+            (None, Some(rooted)) => self.checkout.join(rooted),
+            (None, None) => self.spec_folder.join(written),
         };
         let real = joined
             .canonicalize()
@@ -41,7 +49,8 @@ impl ProjectPaths {
     ///
     /// With the reason if it may not.
     pub(super) fn check(&self, real: &Path) -> Result<(), Closed> {
-        if !real.starts_with(&self.checkout) {
+        let is_data = self.data_roots.iter().any(|root| real.starts_with(root));
+        if !real.starts_with(&self.checkout) && !is_data {
             Err(Closed::Outside)
         } else if self.is_private(real) {
             Err(Closed::Private)
@@ -52,7 +61,9 @@ impl ProjectPaths {
 
     /// Whether a path in the checkout is private. The checkout's token lies in `.git/config`.
     pub(super) fn is_private(&self, path: &Path) -> bool {
-        let below = path.strip_prefix(&self.checkout).unwrap_or(path);
+        let mut roots = [&self.checkout].into_iter().chain(&self.data_roots);
+        let below = roots.find_map(|root| path.strip_prefix(root).ok());
+        let below = below.unwrap_or(path);
         // A history in the project's own folder, `history: .`, closes nothing.
         let history = self
             .history

@@ -34,7 +34,8 @@ pub(crate) async fn actuals(
     arguments: &ActualsArguments,
     loudness: Loudness,
 ) -> Result<u8, AppError> {
-    let project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec)?;
+    project.allow_data_in(&arguments.data.data_roots)?;
     changed_files::check_names(&arguments.jobs, &project)?;
     let traits = project.traits();
     if !traits.runs_here {

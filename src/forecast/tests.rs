@@ -506,7 +506,7 @@ fn memory_within_what_sampling_leaves_open_does_not_grow() {
         .collect();
     assert_eq!(forecast_of(&runs).doubt(Metric::Memory), None);
     // What is larger than that is doubted as before.
-    let cube = |percent: f64| seen(percent, (1e9 * (0.1 + percent.powi(3))) as u64);
+    let cube = |percent: f64| seen(percent, Bytes::from_f64(1e9 * (0.1 + percent.powi(3))).0);
     let runs = [1.0, 2.0, 3.0].map(cube);
     assert!(forecast_of(&runs).doubt(Metric::Memory).is_some());
 }

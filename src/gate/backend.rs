@@ -230,6 +230,7 @@ fn project_paths(project: &Project) -> Result<ProjectPaths, AppError> {
         known_files: project.known_files()?.map(<[String]>::to_vec),
         state: project.state_folder(),
         history: history_folder(project),
+        data_roots: project.data_roots.clone(),
     })
 }
 

@@ -177,6 +177,9 @@ pub struct Channel {
     pub groups: Vec<String>,
 }
 
+/// How the `uri` of local data outside the checkout begins.
+pub const ON_THIS_MACHINE: &str = "file://";
+
 /// Who draws the share of the data that a canary holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::spec) enum SampledBy {

@@ -31,6 +31,8 @@ pub(crate) struct Project {
     pub(crate) root: PathBuf,
     /// The folder that the spec's paths are relative to; links resolved.
     pub(crate) folder: PathBuf,
+    /// The folders outside the checkout that data may lie in, links resolved: `--data-root`.
+    pub(crate) data_roots: Vec<PathBuf>,
     /// The value of `--region`.
     pub(crate) region_flag: Option<String>,
     /// The commit's own spec, before policy was applied; `None` if no policy was.
@@ -103,12 +105,33 @@ impl Project {
             checkout,
             root,
             folder,
+            data_roots: Vec::new(),
             region_flag: None,
             own_spec: None,
             policy: ProjectPolicy::default(),
             files: OnceCell::new(),
             prices: RefCell::default(),
         })
+    }
+
+    /// Lets data lie below these folders too. Only who starts the gate can: a spec cannot.
+    pub(crate) fn allow_data_in(&mut self, roots: &[PathBuf]) -> Result<(), AppError> {
+        for root in roots {
+            let real = root.canonicalize().map_err(|source| {
+                AppError::usage(format!("`--data-root {}` cannot be read", root.display()))
+                    .help("name a folder that data lie in")
+                    .caused_by(source)
+            })?;
+            if !real.is_dir() || real.parent().is_none() {
+                return Err(AppError::usage(format!(
+                    "`--data-root {}` is no folder of data",
+                    root.display()
+                ))
+                .help("name the folder that the data lie in, not the whole machine"));
+            }
+            self.data_roots.push(real);
+        }
+        Ok(())
     }
 
     /// Those of `paths` that lie in the checkout, relative to its root.

@@ -23,6 +23,7 @@ mod chain;
 mod change;
 mod command_line;
 mod container;
+mod data_root;
 mod drift;
 mod fake;
 mod from_job;

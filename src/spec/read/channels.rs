@@ -75,7 +75,7 @@ impl SpecReader<'_> {
                     ),
                 );
             } else {
-                self.path(uri);
+                self.data_path(uri);
             }
         } else if let Some(file_system) = file_system {
             self.file_system(&raw, uri, file_system.err(), in_vpc);
@@ -88,7 +88,7 @@ impl SpecReader<'_> {
                 );
             }
         } else {
-            self.path(uri);
+            self.data_path(uri);
         }
         if let Some(written) = &raw.mode
             && data == DataRule::Files

@@ -2,6 +2,7 @@
 
 use super::SpecReader;
 use crate::spec::Job;
+use crate::spec::ON_THIS_MACHINE;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
 
@@ -46,6 +47,25 @@ impl SpecReader<'_> {
             self.findings.wrong_with_help(&path.at, message, help);
         }
         text.clone()
+    }
+
+    /// A path of data: in the checkout, or with `file://` anywhere on this machine. Whether it may lie there is asked later.
+    pub(in crate::spec) fn data_path(&mut self, uri: &Located<raw::Text>) {
+        let Some(absolute) = uri.value.0.strip_prefix(ON_THIS_MACHINE) else {
+            self.path(uri);
+            return;
+        };
+        let problem = match absolute.starts_with('/') {
+            true => path_problem(absolute),
+            false => Some((
+                "names no absolute path",
+                "write three slashes: `file:///mnt/data/train`",
+            )),
+        };
+        if let Some((problem, help)) = problem {
+            let message = format!("{} {problem}", quoted(&uri.value.0));
+            self.findings.wrong_with_help(&uri.at, message, help);
+        }
     }
 
     /// A script inside the source folder.

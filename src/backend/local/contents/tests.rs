@@ -63,6 +63,7 @@ impl Data {
             known_files: None,
             state: self.path(".canary-gate"),
             history: None,
+            data_roots: Vec::new(),
         };
         LocalBackend::new(paths, PathBuf::new(), Vec::new(), SecretMask::default())
     }
