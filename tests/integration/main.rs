@@ -25,6 +25,7 @@ mod command_line;
 mod container;
 mod drift;
 mod fake;
+mod first_errors;
 mod from_job;
 mod github;
 mod github_api;
