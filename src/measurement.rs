@@ -64,6 +64,9 @@ pub struct Measurement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
     pub outcome: Outcome,
+    /// What to do about the failure, where it is one of the likeliest first errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way_out: Option<String>,
     #[serde(default, skip_serializing_if = "Phases::is_empty")]
     pub phases: Phases,
     /// The billed time of one instance: download, training and upload; locally the wall time of the process. Of a
@@ -153,6 +156,7 @@ impl Measurement {
             attempt: 0,
             start: None,
             outcome,
+            way_out: None,
             phases: Phases::default(),
             training_seconds: None,
             billable_seconds: None,
@@ -222,6 +226,7 @@ impl Measurement {
             }
             _ => {}
         }
+        self.way_out = self.way_out.as_deref().map(&rewritten);
         self.notes = self.notes.iter().map(|note| rewritten(note)).collect();
         self
     }

@@ -114,6 +114,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     {
         notes.push(format!("time: {reason}."));
     }
+    let ways_out = input.measurements.iter();
+    let ways_out = ways_out.filter_map(|run| run.way_out.clone());
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
     let mut forecasts = vec![InstanceForecast {
         verdict,
@@ -141,7 +143,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
-        advice: advice.into_iter().collect(),
+        advice: once_each(ways_out.chain(advice).collect()),
         warnings: main.forecast.warnings,
         notes: once_each(notes),
         drift: None,

@@ -4,6 +4,7 @@ pub(crate) mod base_comparison;
 pub(crate) mod base_result;
 pub(crate) mod drift_check;
 pub(crate) mod extrapolated_rows;
+pub(crate) mod first_error;
 pub(crate) mod input;
 pub(crate) mod judge;
 mod row;

@@ -94,6 +94,17 @@ impl Objects {
         selection
     }
 
+    /// Whether the listing has an object of this key that is not selected.
+    pub fn leaves_out(&self, key: &str) -> bool {
+        let Some(selected) = &self.selected else {
+            return false;
+        };
+        let mut cursor = Cursor::new(&self.listing);
+        let is_it = |place: &usize| cursor.read(*place).is_some() && cursor.key == key;
+        let found = (0..self.listing.len).find(is_it);
+        found.is_some_and(|place| selected.binary_search(&self.listing.place(place)).is_err())
+    }
+
     /// Moves the cursor to a position of this selection; `None` beyond the last.
     fn read(&self, cursor: &mut Cursor<'_>, position: usize) -> Option<Bytes> {
         let place = match &self.selected {

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use futures_util::stream::{self, StreamExt};
 
+use crate::assess::first_error::{self, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier, Progress};
@@ -105,6 +106,7 @@ pub(crate) async fn run(
 ) -> Ran {
     let batch = Batch {
         run_id: runner.run_id,
+        job,
         ready,
         offer,
         ledger,
@@ -160,6 +162,7 @@ pub(crate) async fn run(
 /// The canaries of one configuration under way.
 struct Batch<'a> {
     run_id: &'a str,
+    job: &'a Job,
     ready: &'a dyn Ready,
     offer: &'a Offer,
     ledger: &'a JobLedger<'a>,
@@ -219,7 +222,16 @@ impl Batch<'_> {
         };
         let measurement = measurement.with_words(|words| self.secrets.mask(words));
         let log_tail = self.secrets.mask_lines(&log_tail);
-        let measurement = measurement.within_limit(run.max_runtime);
+        let way_out = first_error::way_out(&FailedCanary {
+            job: self.job,
+            run,
+            outcome: &measurement.outcome,
+            log_tail: &log_tail,
+        });
+        let measurement = Measurement {
+            way_out,
+            ..measurement.within_limit(run.max_runtime)
+        };
         let measurement = of_run(self.run_id, priced(measurement, self.offer));
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
         if let Some(records) = &self.records {

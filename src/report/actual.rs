@@ -38,6 +38,9 @@ impl fmt::Display for ForecastAndActual<'_> {
         if let Some(line) = self.actual.outcome.last_line() {
             writeln!(f, "  last line  {}", for_terminal(line, LONGEST_LINE))?;
         }
+        if let Some(way_out) = &self.actual.way_out {
+            writeln!(f, "  what to do {}", for_terminal(way_out, LONGEST_LINE))?;
+        }
         if !self.actual.is_completed() {
             return Ok(());
         }

@@ -198,6 +198,7 @@ fn canary(
         attempt: 0,
         start: Some(Start::Cold),
         outcome: Outcome::Completed,
+        way_out: None,
         phases: Phases::default(),
         training_seconds: Some(Seconds(seconds)),
         billable_seconds: Some(Seconds(seconds)),

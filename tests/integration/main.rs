@@ -26,6 +26,7 @@ mod container;
 mod data_root;
 mod drift;
 mod fake;
+mod first_errors;
 mod from_job;
 mod github;
 mod github_api;

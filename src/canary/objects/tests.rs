@@ -48,6 +48,16 @@ fn a_selection_of_a_selection_shares_the_listing() {
 }
 
 #[test]
+fn a_selection_leaves_out_what_only_the_listing_has() {
+    let all: Objects = parts(100).into_iter().collect();
+    let few = all.select([1, 41, 99]);
+    assert!(few.leaves_out("day/part-00040.csv"));
+    assert!(!few.leaves_out("day/part-00041.csv"));
+    assert!(!few.leaves_out("day/part-00100.csv"));
+    assert!(!all.leaves_out("day/part-00040.csv"));
+}
+
+#[test]
 fn keys_of_one_shape_cost_few_bytes_each() {
     let objects: Objects = (0..100_000)
         .map(|index| {

@@ -113,6 +113,34 @@ fn the_scripts_own_failure_fails_the_gate() {
 }
 
 #[test]
+fn a_likely_first_error_of_the_script_has_its_way_out() {
+    for (message, code, way_out) in [
+        (
+            "ModuleNotFoundError: No module named 'lightgbm'",
+            13,
+            "no module `lightgbm`",
+        ),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: 'data/train/a.csv'",
+            13,
+            "`SM_CHANNEL_TRAIN`",
+        ),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+            10,
+            "the memory of the GPU ran out, not that of the machine",
+        ),
+    ] {
+        let (project, aws) = project(FIXED);
+        aws.train(move |_| Timeline::script_failed(1, message));
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(code);
+        let report = run.json();
+        let advice = &report["jobs"][0]["advice"];
+        assert!(advice.to_string().contains(way_out), "{advice}");
+    }
+}
+
+#[test]
 fn secrets_in_what_a_training_job_says_are_shown_nowhere() {
     let (project, aws) = project(FIXED);
     aws.train(|_| {

@@ -1,0 +1,231 @@
+//! The likeliest **first errors** of a canary, each with its way out: a table of one row a case.
+//!
+//! What a canary printed is hostile: of it only how it ended is looked at, lines are cut, and nothing is quoted but a short name
+//! of plain characters.
+
+mod text;
+
+use self::text::{Errors, quoted};
+use crate::canary::CanaryRun;
+use crate::measurement::Outcome;
+use crate::spec::Job;
+
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
+
+/// A canary that did not complete.
+pub(crate) struct FailedCanary<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) run: &'a CanaryRun,
+    pub(crate) outcome: &'a Outcome,
+    /// The last lines that it printed; hostile text.
+    pub(crate) log_tail: &'a [String],
+}
+
+/// The way out of the first case of the table that the failure is, as a sentence without a capital.
+pub(crate) fn way_out(canary: &FailedCanary<'_>) -> Option<String> {
+    let said = canary.outcome.last_line();
+    let exit_code = match canary.outcome {
+        Outcome::Failed { exit_code, .. } => *exit_code,
+        Outcome::OutOfMemory { .. } => None,
+        _ => return None,
+    };
+    let failure = FirstError {
+        job: canary.job,
+        run: canary.run,
+        exit_code,
+        errors: Errors::of(said, canary.log_tail),
+    };
+    TABLE.iter().find_map(|row| row(&failure))
+}
+
+/// What a row looks at.
+struct FirstError<'a> {
+    job: &'a Job,
+    run: &'a CanaryRun,
+    /// `None` where it is unknown, and where memory ran out.
+    exit_code: Option<i32>,
+    errors: Errors,
+}
+
+/// A case: its way out where the failure is one, else `None`.
+type FirstErrorRow = fn(&FirstError<'_>) -> Option<String>;
+
+/// The cases, those that say more first.
+const TABLE: [FirstErrorRow; 9] = [
+    variable_not_expanded,
+    object_left_out,
+    fixed_data_path,
+    variable_handed_over,
+    virtual_environment,
+    module_missing,
+    program_missing,
+    gpu_memory,
+    killed,
+];
+
+/// The error names `$SM_CHANNEL_TRAIN` as it was written.
+fn variable_not_expanded(failure: &FirstError<'_>) -> Option<String> {
+    let name = failure.errors.about_files().find_map(text::variable)?;
+    Some(not_expanded(name))
+}
+
+/// A file of a channel, read from the channel's folder, that is not in this canary's share.
+fn object_left_out(failure: &FirstError<'_>) -> Option<String> {
+    failure.missing_files().find_map(|path| {
+        failure.run.channels.iter().find_map(|channel| {
+            let folder = format!("input/data/{}/", channel.name);
+            let (_, key) = path.rsplit_once(&folder)?;
+            let is_left_out = channel.sampled && channel.objects.leaves_out(key);
+            is_left_out.then(|| {
+                format!(
+                    "{} is not in this canary, which holds a share of channel {}: put files that every run needs into a channel of their own with `sample: false`",
+                    quoted(key, "a file"),
+                    quoted(&channel.name, "of it"),
+                )
+            })
+        })
+    })
+}
+
+/// Data read from where they lie in the checkout.
+fn fixed_data_path(failure: &FirstError<'_>) -> Option<String> {
+    failure.missing_files().find_map(|path| {
+        let mut channels = failure.job.training.channels.iter();
+        let channel = channels.find(|channel| failure.below_channel(&channel.name, path).is_some())?;
+        let variable = channel.name.to_uppercase().replace('-', "_");
+        Some(format!(
+            "the script reads {} by a fixed path, and a canary has its data elsewhere: read them from the folder that the variable `SM_CHANNEL_{variable}` names",
+            quoted(path, "its data"),
+        ))
+    })
+}
+
+/// A file is missing, and a hyperparameter or an argument has `$SM_CHANNEL_TRAIN` as it was written.
+fn variable_handed_over(failure: &FirstError<'_>) -> Option<String> {
+    failure.errors.about_files().next()?;
+    failure.written_variable().map(not_expanded)
+}
+
+fn not_expanded(name: &str) -> String {
+    format!(
+        "`${name}` reached the script as it is written, for no shell expands it: read the variable `{name}` in the script, or start the script by `sh -c`"
+    )
+}
+
+/// A virtual environment in the source, which git ignores.
+fn virtual_environment(failure: &FirstError<'_>) -> Option<String> {
+    let is_environment = |part: &str| matches!(part, ".venv" | "venv");
+    let mut missing = failure.missing_files();
+    let path =
+        missing.find(|path| !path.starts_with('/') && path.split('/').any(is_environment))?;
+    Some(format!(
+        "{} is not in the canary, for git ignores it and what git ignores is not copied: {}",
+        quoted(path, "the virtual environment"),
+        match failure.is_local() {
+            true => "name its interpreter by an absolute path in `training.command`",
+            false => "name the packages in a `requirements.txt` in `training.source_dir`",
+        }
+    ))
+}
+
+/// A Python module that the interpreter does not have.
+fn module_missing(failure: &FirstError<'_>) -> Option<String> {
+    let module = failure.errors.all().find_map(text::missing_module)?;
+    Some(match failure.is_local() {
+        true => format!(
+            "the Python that the canary runs has no module `{module}`: name the interpreter that has it by an absolute path in `training.command`, since `.venv` is not copied where git ignores it; a module of your own must be known to git"
+        ),
+        false => format!(
+            "the image has no module `{module}`: name it in a `requirements.txt` in `training.source_dir`, which the framework images install, or take an image that has it; a module of your own must lie in `training.source_dir`"
+        ),
+    })
+}
+
+/// A program that the shell does not find.
+fn program_missing(failure: &FirstError<'_>) -> Option<String> {
+    let program = failure.errors.all().find_map(text::missing_program);
+    if failure.exit_code != Some(127) {
+        return None;
+    }
+    let program = quoted(program?, "a program");
+    Some(match failure.is_local() {
+        true => format!(
+            "{program} was not found: a canary has the `PATH` of the gate and a copy of the files that git knows, so name the program by an absolute path, or add it to git"
+        ),
+        false => {
+            format!("{program} is not in the image: install it there, or take an image that has it")
+        }
+    })
+}
+
+/// Memory of the GPU, not of the machine.
+fn gpu_memory(failure: &FirstError<'_>) -> Option<String> {
+    failure.errors.are_about_gpu_memory().then(|| {
+        "the memory of the GPU ran out, not that of the machine: take smaller batches or an instance whose GPUs have more memory"
+            .to_owned()
+    })
+}
+
+/// SIGKILL, by somebody who gave no reason.
+fn killed(failure: &FirstError<'_>) -> Option<String> {
+    (failure.exit_code == Some(137)).then(|| {
+        "exit code 137 is a process that was killed, mostly since memory ran out: look for it in the machine's kernel log, and take smaller batches, fewer workers or a machine with more memory"
+            .to_owned()
+    })
+}
+
+impl FirstError<'_> {
+    fn is_local(&self) -> bool {
+        self.run.instance.is_local()
+    }
+
+    /// What the errors say is not there.
+    fn missing_files(&self) -> impl Iterator<Item = &str> {
+        self.errors.about_files().flat_map(text::paths)
+    }
+
+    /// What follows the folder of a channel in a path that leads into the checkout: in `./data/train/a.csv` `a.csv`.
+    fn below_channel<'p>(&self, name: &str, path: &'p str) -> Option<&'p str> {
+        let training = &self.job.training;
+        let channel = training
+            .channels
+            .iter()
+            .find(|channel| channel.name == name)?;
+        let folder = text::in_checkout(&channel.uri);
+        let source = training.source_dir.as_deref().map(text::in_checkout);
+        let from_source = source.and_then(|source| text::below(source, folder));
+        let usual = format!("data/{name}");
+        let folders = match channel.uri.contains("://") {
+            true => [None, None, Some(usual.as_str())],
+            false => [Some(folder), from_source, Some(usual.as_str())],
+        };
+        let mut folders = folders
+            .into_iter()
+            .flatten()
+            .filter(|folder| !folder.is_empty());
+        folders.find_map(|folder| text::below(folder, text::in_checkout(path)))
+    }
+
+    /// A variable of SageMaker's in a hyperparameter or an argument that goes through no shell.
+    fn written_variable(&self) -> Option<&str> {
+        let training = &self.job.training;
+        let (command, script) = (&training.local.command, &training.sagemaker.entry_point);
+        let program = command
+            .first()
+            .and_then(|program| program.rsplit('/').next());
+        if program.is_some_and(|program| SHELLS.contains(&program))
+            || script
+                .as_ref()
+                .is_some_and(|script| script.ends_with(".sh"))
+        {
+            return None;
+        }
+        let handed = training.hyperparameters.iter().map(|(_, value)| value);
+        handed
+            .chain(command)
+            .find_map(|value| text::variable(value))
+    }
+}
+
+#[cfg(test)]
+mod tests;
