@@ -39,7 +39,9 @@ fn judge_by_rows(job: &mut JobReport) {
         let lines = forecast.budget.iter().filter_map(of_row);
         forecast.verdict = worse(forecast.verdict, verdict::worst(lines));
     }
-    let Some(main) = job.forecasts.first() else {
+    let is_main = |forecast: &&InstanceForecast| forecast.instance == job.instance;
+    let main = job.forecasts.iter().find(is_main);
+    let Some(main) = main.or(job.forecasts.first()) else {
         return;
     };
     let by_rows = worse(job.verdict, main.verdict);
@@ -60,16 +62,20 @@ fn judge_by_rows(job: &mut JobReport) {
     );
 }
 
-/// Whether a line that is said to hold is over by its own chance, or by the estimate beside it, which is a median.
+/// Whether a line is over by its own chance, whatever is said of it, or by the estimate beside it, which is a median.
 fn is_over(row: &BudgetRow, median: Option<f64>) -> bool {
-    if !matches!(row.verdict, LineVerdict::Within | LineVerdict::AtRisk) {
+    if row.chance_of_breach.is_some_and(|chance| chance > LIKELY) {
+        return true;
+    }
+    // A line that does not apply, or is unknown, has no chance.
+    let is_said_to_hold = matches!(row.verdict, LineVerdict::Within | LineVerdict::AtRisk);
+    if !is_said_to_hold && row.chance_of_breach.is_none() {
         return false;
     }
-    match (row.chance_of_breach, median, row.bound) {
-        (Some(chance), ..) if chance > LIKELY => true,
-        (Some(_), Some(median), Bound::Max) => median > row.limit,
-        (Some(_), Some(median), Bound::Min) => median < row.limit,
-        _ => false,
+    match (median, row.bound) {
+        (Some(median), Bound::Max) => median > row.limit,
+        (Some(median), Bound::Min) => median < row.limit,
+        (None, _) => false,
     }
 }
 
@@ -162,6 +168,24 @@ mod tests {
         for row in &mut report.jobs[0].forecasts[0].budget {
             row.chance_of_breach = Some(0.0);
         }
+        assert_eq!(judged(report), over);
+        // Whatever is said of a row that is likelier over than not.
+        for said in [LineVerdict::Unknown, LineVerdict::NotApplicable] {
+            let mut report = whitewashed();
+            for row in &mut report.jobs[0].forecasts[0].budget {
+                row.verdict = said;
+            }
+            assert_eq!(judged(report), over, "{said:?}");
+        }
+        // Another instance before that of the job decides nothing.
+        let mut report = whitewashed();
+        let job = &mut report.jobs[0];
+        let decoy = InstanceForecast {
+            instance: "3x ml.m5.xlarge".parse().unwrap(),
+            budget: Vec::new(),
+            ..job.forecasts[0].clone()
+        };
+        job.forecasts.insert(0, decoy);
         assert_eq!(judged(report), over);
     }
 

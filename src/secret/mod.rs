@@ -46,6 +46,9 @@ impl SecretMask {
             }
             all.push(value.trim().chars().filter(|c| !is_line_end(*c)).collect());
         }
+        // As JSON and most programs print it between quotes.
+        let quoted: Vec<String> = all.iter().map(|value| in_quotes(value)).collect();
+        all.extend(quoted);
         all.retain(|value| value.chars().count() >= SHORTEST_VALUE);
         all.sort();
         all.dedup();
@@ -59,7 +62,8 @@ impl SecretMask {
 
     /// The same for a text that was cut: the rest of a value at the cut is hidden too.
     pub fn mask_part(&self, text: &str, cut: CutAt) -> String {
-        mask_named(&mask_shapes(&self.without_values(text, cut)))
+        // What is not seen must not part a secret: it is stripped before a text is shown.
+        mask_named(&mask_shapes(&self.without_values(&visible(text), cut)))
     }
 
     /// The same for lines of one output: a secret may go on in the next.
@@ -122,6 +126,46 @@ impl fmt::Debug for SecretMask {
     }
 }
 
+/// A value as it stands between double quotes.
+fn in_quotes(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', r#"\""#)
+}
+
+/// The text without colours, other commands to a terminal, and characters that take no room.
+fn visible(text: &str) -> String {
+    const ESCAPE: char = '\u{1b}';
+    let mut seen = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            ESCAPE => match rest.next() {
+                // `ESC [ … letter`
+                Some('[') => drop(rest.by_ref().find(|c| ('@'..='~').contains(c))),
+                // `ESC ] … BEL`, or `ESC ] … ESC \`
+                Some(']') => {
+                    let end = rest.by_ref().find(|c| matches!(*c, '\u{7}' | ESCAPE));
+                    if end == Some(ESCAPE) {
+                        rest.next();
+                    }
+                }
+                _ => {}
+            },
+            '\n' | '\r' | '\t' => seen.push(character),
+            _ if character.is_control() || takes_no_room(character) => {}
+            _ => seen.push(character),
+        }
+    }
+    seen
+}
+
+fn takes_no_room(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+    )
+}
+
 /// Where a value can be cut, from its start on.
 fn parts(value: &str) -> impl Iterator<Item = usize> {
     value.char_indices().map(|(at, _)| at).skip(1)
@@ -138,6 +182,29 @@ mod tests {
 
     fn mask(values: &[&str], text: &str) -> String {
         SecretMask::of(values.iter().map(|value| (*value).to_owned())).mask(text)
+    }
+
+    #[test]
+    fn what_is_not_seen_does_not_part_a_secret() {
+        let secret = r#"Sup3rSecret"Val\ue"#;
+        for parted in [
+            "Sup3r\u{1b}[0mSecret\"Val\\ue",
+            "Sup3r\u{1b}]0;title\u{7}Secret\"Val\\ue",
+            "Sup3r\u{0}Secret\u{200b}\"Val\u{202e}\\ue",
+            "Sup3r\u{b}Secret\u{85}\"Val\u{2028}\\ue",
+        ] {
+            assert_eq!(mask(&[secret], parted), "***", "{parted:?}");
+        }
+        assert_eq!(
+            mask(&[secret], r#"{"x": "Sup3rSecret\"Val\\ue"}"#),
+            r#"{"x": "***"}"#
+        );
+        let coloured = "DB password=\u{1b}[1;32mhunter2-open";
+        assert_eq!(mask(&[], coloured), "DB password=***");
+        let coloured = "\u{1b}[36mpassword\u{1b}[0m=\u{1b}[35mhunter2";
+        assert_eq!(mask(&[], coloured), "password=***");
+        // A colour that is cut off hides what follows it, and nothing is shown of it.
+        assert_eq!(mask(&[], "a\u{1b}[3"), "a");
     }
 
     #[test]

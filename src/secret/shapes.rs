@@ -27,6 +27,16 @@ static SHAPES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         // https://github.blog/engineering/behind-githubs-new-authentication-token-formats/
         (r"gh[pousr]_[A-Za-z0-9]{10,}", STARS),
         (r"github_pat_[A-Za-z0-9_]{10,}", STARS),
+        // Hugging Face, npm, GitLab, keys of language models, Google
+        (r"(?:hf|npm)_[A-Za-z0-9]{20,}", STARS),
+        (r"glpat-[A-Za-z0-9_-]{16,}", STARS),
+        (r"sk-[A-Za-z0-9_-]{20,}", STARS),
+        (r"AIza[A-Za-z0-9_-]{30,}", STARS),
+        // A JSON web token
+        (
+            r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
+            STARS,
+        ),
         // Slack
         (r"xox[a-z]-[A-Za-z0-9-]{6,}", STARS),
         // user:password@ of an address
@@ -42,7 +52,8 @@ static SHAPES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 /// What a name before it makes a secret. Only the names are looked for in either case: folding the case of the values too would
 /// take ten times as long to compile. Only for text of others: `id-token: write` is advice of ours.
 static NAMED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    const VALUE: &str = r#"(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',;&)}\]=][^\s"',;&)}\]]*)"#;
+    const VALUE: &str =
+        r#"(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[^\s"',;&)}\]=][^\s"',;&)}\]]*)"#;
     const SURE: &str = r"pass(?:word|wd|phrase)|pwd|api[_-]?key|(?:access|secret|private|account|signing)[_-]?key|client[_-]?secret|(?:access|auth|refresh|session|security)[_-]?token";
     [
         // `password=…`, `DB_TOKEN = '…'`, `?key=…`
@@ -109,6 +120,11 @@ mod tests {
             ("ghs_0123456789abcdefghijABCDEFGHIJ012345", "***"),
             ("github_pat_11ABCDEFG0abcdefghij_KLMNOP", "***"),
             ("xoxb-123456789012-abcdefABCDEF", "***"),
+            ("hf_AbCdEfGhIjKlMnOpQrStUvWx", "***"),
+            (
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl",
+                "***",
+            ),
             (
                 "git clone https://bob:hunter2@example.com/x",
                 "git clone https://***@example.com/x",

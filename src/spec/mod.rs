@@ -32,6 +32,7 @@ pub use yaml::MAX_SPEC_BYTES;
 pub use crate::metric::LineKind;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -210,6 +211,18 @@ impl SharePlace {
         match self {
             Self::Hyperparameter(name) | Self::Environment(name) => name,
         }
+    }
+}
+
+impl fmt::Display for ScriptShare {
+    /// `{hyperparameter: max_train_samples, full: 120000}`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match self.place {
+            SharePlace::Hyperparameter(_) => "hyperparameter",
+            SharePlace::Environment(_) => "environment",
+        };
+        let full = self.full.text().unwrap_or_else(|| "omit".to_owned());
+        write!(f, "{{{place}: {}, full: {full}}}", self.place.name())
     }
 }
 

@@ -264,8 +264,10 @@ impl LocalBackend {
         linked.iter_mut().for_each(LinkedFile::watch);
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
-        let results = run_hosts(&commands, &self.probes, cancellation).await?;
+        let results = run_hosts(&commands, &self.probes, cancellation).await;
+        // Changed data are said however the canary ended.
         self.check_linked(linked).await?;
+        let results = results?;
         let mut outcomes = Vec::new();
         for (result, (root, _)) in results.iter().zip(&roots) {
             outcomes.push(self.host_outcome(result, root));

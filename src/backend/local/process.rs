@@ -147,9 +147,13 @@ impl<'a> UnderWay<'a> {
         let _ = kill(Pid::from_raw(self.pid), signal);
     }
 
-    /// It has ended by itself, and with it all that it started.
+    /// It has ended by itself, and with it all that it started and could see: a canary that may mount can hide processes from
+    /// its probe, which are orphans of this process now.
     fn end(self) {
-        self.probes.0.borrow_mut().retain(|pid| *pid != self.pid);
+        let mut probes = self.probes.0.borrow_mut();
+        probes.retain(|pid| *pid != self.pid);
+        probe::end_orphans(&probes);
+        drop(probes);
         std::mem::forget(self);
     }
 }

@@ -3,6 +3,7 @@
 use super::difference::{self, Differences};
 use super::{PolicyProblem, budget};
 use crate::metric::Metric;
+use crate::spec::ScriptShare;
 use crate::spec::{
     Budget, CanaryPolicy, Design, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy,
     SagemakerTraining, Spec, Training,
@@ -24,6 +25,17 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         drift,
     } = head.clone();
     differences.paths(&base.paths, &paths);
+    if share != base.share {
+        let said = |share: &Option<ScriptShare>| {
+            let written = share.as_ref().map(ToString::to_string);
+            written.unwrap_or_else(|| "none".to_owned())
+        };
+        differences.say(format!(
+            "This pull request changes how the data of a canary are drawn: `share` from {} to {}.",
+            said(&base.share),
+            said(&share),
+        ));
+    }
     let max_runtime = training.max_runtime;
     let budget = budget::apply_base_budget(&budget, &base.budget, max_runtime, differences);
     say_longer_run(&budget, base.training.max_runtime, max_runtime, differences);

@@ -108,27 +108,25 @@ fn likeness(backend: BackendKind, job: &Job, old: &Job) -> Option<(&'static str,
 }
 
 /// The folder of its code; without one the spec's.
-fn source(job: &Job) -> &str {
-    let folder = job.training.source_dir.as_deref().unwrap_or_default();
-    match plain(folder).trim_end_matches('/') {
-        "." => "",
-        folder => folder,
-    }
+fn source(job: &Job) -> String {
+    plain(job.training.source_dir.as_deref().unwrap_or_default())
 }
 
 /// What it includes.
-fn paths(job: &Job) -> Vec<&str> {
+fn paths(job: &Job) -> Vec<String> {
     let included = job.paths.iter().map(String::as_str);
-    let included: Vec<&str> = included
+    let included: Vec<String> = included
         .filter(|path| !path.starts_with('!'))
         .map(plain)
         .collect();
     match included.is_empty() {
-        true => vec!["**"],
+        true => vec!["**".to_owned()],
         false => included,
     }
 }
 
-fn plain(path: &str) -> &str {
-    path.strip_prefix("./").unwrap_or(path)
+/// One spelling for all of `job`, `./job/`, `/job` and `job/.`: where the spec lies at the root they are one folder.
+fn plain(path: &str) -> String {
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.collect::<Vec<_>>().join("/")
 }

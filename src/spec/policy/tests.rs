@@ -202,6 +202,11 @@ fn a_renamed_job_is_the_removed_one_that_it_has_most_in_common_with() {
     assert_eq!(limit(&policy), "2 USD");
     assert_eq!(policy.removed_jobs, ["a"]);
     assert!(policy.new_jobs.is_empty());
+    // However the folder is spelled.
+    for spelled in ["/b", "b/.", "b//", ".//b"] {
+        let head = all(&[job("c", &source(spelled), 9), job("kept", &source("k"), 3)]);
+        assert_eq!(limit(&applied(&head, &base)), "2 USD", "{spelled}");
+    }
     // By paths where the source is another, and not at all where both are.
     let elsewhere = all(&[job("c", &source("c"), 9), job("kept", &source("k"), 3)]);
     assert_eq!(limit(&applied(&elsewhere, &base)), "1 USD");
