@@ -26,11 +26,13 @@ use super::signals::{CaughtSignals, PARENT_SIGNAL};
 use super::tree::{Look, ProcessTree};
 use super::usage::{CpuTime, IoWait};
 use super::{CgroupUse, Ending, GpuSource, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION};
-use crate::measurement::Usage;
+use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
 
 /// Two samples a second.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+/// A sample that is later shows that the probe, or the machine, was halted.
+const LATE: Duration = Duration::from_millis(900);
 /// The interval between looks at memory that rises fast.
 const SOON: Duration = Duration::from_millis(100);
 /// Additional looks at memory in the first second: most canaries are short.
@@ -73,6 +75,8 @@ struct WatchedRun<'a> {
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
     samples: u64,
+    /// The longest time between two samples, where it was far longer than it should be.
+    halted: Option<Duration>,
     notes: Vec<String>,
 }
 
@@ -164,6 +168,7 @@ impl<'a> WatchedRun<'a> {
             oom_kills_before,
             opt_ml,
             samples: 0,
+            halted: None,
             notes,
         })
     }
@@ -191,6 +196,10 @@ impl<'a> WatchedRun<'a> {
                 .fold(next_sample, Instant::min);
             self.signals
                 .wait(wake.saturating_duration_since(Instant::now()));
+            let late = Instant::now().saturating_duration_since(next_sample);
+            if late > LATE {
+                self.halted = self.halted.max(Some(late + SAMPLE_INTERVAL));
+            }
 
             match self.child.try_wait() {
                 Ok(Some(status)) => break status,
@@ -369,7 +378,16 @@ impl<'a> WatchedRun<'a> {
         self.memory
             .observe(&mut self.reader, self.started.elapsed(), &[]);
         self.io_wait.observe(&mut self.reader);
-        let (memory, memory_note) = self.memory.peak(self.memory_total);
+        let (mut memory, memory_note) = self.memory.peak(self.memory_total);
+        if let Some(halted) = self.halted
+            && might_have_been_far_higher(&memory)
+        {
+            memory.is_lower_bound = true;
+            self.notes.push(format!(
+                "memory was not looked at for {:.1} s, since something halted the probe: it was at least this",
+                halted.as_secs_f64()
+            ));
+        }
         let wall_seconds = Seconds(wall.as_secs_f64());
         let cpu_seconds = self.cpu.total();
         let (gpu_percent, gpu_memory_percent, gpu_note) = match gpu {
@@ -407,6 +425,12 @@ impl<'a> WatchedRun<'a> {
             notes: self.notes,
         }
     }
+}
+
+/// Whether what is known of memory between two samples leaves open that it was several times as high.
+fn might_have_been_far_higher(memory: &PeakMemory) -> bool {
+    let seen = memory.bytes.zip(memory.upper_bound);
+    seen.is_some_and(|(bytes, bound)| bound.0 > bytes.0.saturating_mul(2))
 }
 
 fn failed(action: &'static str) -> impl Fn(io::Error) -> ProbeError {

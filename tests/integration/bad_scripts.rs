@@ -86,6 +86,40 @@ fn a_script_that_forks_and_exits_leaves_nothing_running() {
     assert!(!is_running("sleep 4177"));
 }
 
+/// While the probe is halted nobody looks at memory; what was seen beside that keeps no line within.
+#[test]
+fn memory_that_was_used_while_the_probe_was_halted_is_not_within() {
+    let script = "import os, signal, time\n\
+        os.kill(os.getppid(), signal.SIGSTOP)\n\
+        held = bytearray(b'x') * (300 << 20)\n\
+        time.sleep(2.5)\n\
+        del held\n\
+        os.kill(os.getppid(), signal.SIGCONT)\n\
+        time.sleep(0.2)\n";
+    let spec = Project::SPEC
+        .replace("[sh, train.sh]", "[python3, train.py]")
+        .replace("replicates: 2", "replicates: 1");
+    let project = Project::empty()
+        .file("train.py", script)
+        .data("data", 100)
+        .file(
+            "canary-gate.yml",
+            &format!("{spec}    budget: {{memory: 90%}}\n"),
+        );
+    let report = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .json();
+    let job = &report["jobs"][0];
+    assert_eq!(job["verdict"], "at_risk", "{report:#}");
+    for run in job["measurements"].as_array().unwrap() {
+        assert_eq!(run["usage"]["memory"]["is_lower_bound"], true, "{run:#}");
+        assert!(
+            run["notes"].to_string().contains("was not looked at"),
+            "{run:#}"
+        );
+    }
+}
+
 #[test]
 fn a_script_that_ignores_sigterm_is_ended_at_its_limit() {
     let project = Project::with_script("trap '' TERM\nwhile :; do sleep 4178; done\n");
