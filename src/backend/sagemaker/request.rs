@@ -112,7 +112,8 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .algorithm_specification(algorithm(launch)?)
         .set_hyper_parameters(filled(hyperparameters(launch)))
         .set_environment(filled(environment(launch)?))
-        .set_input_data_config(Some(channels::of(launch)?))
+        // A list of none is refused.
+        .set_input_data_config(Some(channels::of(launch)?).filter(|channels| !channels.is_empty()))
         .output_data_config(output.build())
         .resource_config(resources.build())
         .stopping_condition(limit.build())

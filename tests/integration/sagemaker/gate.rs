@@ -63,6 +63,14 @@ fn a_script_that_draws_its_own_share_is_handed_it_as_a_hyperparameter() {
         .collect();
     handed.sort();
     assert_eq!(handed, ["0.01", "0.02", "0.05"]);
+    // SageMaker takes a job without channels, and refuses an empty list of them.
+    for job in aws.jobs() {
+        assert!(
+            job.input().get("InputDataConfig").is_none(),
+            "{}",
+            job.input()
+        );
+    }
     // The same canaries are not paid twice.
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     assert_eq!(created(&aws).len(), 3);
