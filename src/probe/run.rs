@@ -31,6 +31,8 @@ use crate::units::{Bytes, Seconds};
 
 /// Two samples a second.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+/// Less memory than this decides no budget.
+const SMALL: Bytes = Bytes(64 * Bytes::MIB);
 /// A sample that is later shows that the probe, or the machine, was halted.
 const LATE: Duration = Duration::from_millis(900);
 /// The interval between looks at memory that rises fast.
@@ -430,7 +432,10 @@ impl<'a> WatchedRun<'a> {
 /// Whether what is known of memory between two samples leaves open that it was several times as high.
 fn might_have_been_far_higher(memory: &PeakMemory) -> bool {
     let seen = memory.bytes.zip(memory.upper_bound);
-    seen.is_some_and(|(bytes, bound)| bound.0 > bytes.0.saturating_mul(2))
+    seen.is_some_and(|(bytes, bound)| {
+        let open = bound.0.saturating_sub(bytes.0);
+        open > bytes.0 && open > SMALL.0
+    })
 }
 
 fn failed(action: &'static str) -> impl Fn(io::Error) -> ProbeError {
