@@ -164,9 +164,10 @@ fn whole_designs_by_example() {
         let (fixed, growing) = (f64::from(fixed), f64::from(growing));
         let (order, _, done) = simulate(&start, |share| fixed + growing * share);
         let order: Vec<String> = order.iter().map(f64::to_string).collect();
-        println!(
-            "XX {fixed} {growing} {share} {} {done:?} was {expected} {why:?}",
-            order.join(" ")
+        assert_eq!(
+            (order.join(" ").as_str(), done),
+            (expected, why),
+            "{fixed} s and {growing} s, {share} %"
         );
     }
 }
