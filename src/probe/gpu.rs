@@ -86,6 +86,9 @@ impl Round {
 
 struct Readings {
     last_index: Option<u32>,
+    /// GPUs of this round so far, and of the round with most.
+    read: u32,
+    most: u32,
     busy: Round,
     memory: Round,
     busy_shares: Shares,
@@ -97,6 +100,8 @@ impl Readings {
     fn new() -> Self {
         Self {
             last_index: None,
+            read: 0,
+            most: 0,
             busy: Round::default(),
             memory: Round::default(),
             busy_shares: Shares::new(),
@@ -118,17 +123,23 @@ impl Readings {
             self.close_round();
         }
         self.last_index = Some(reading.index);
+        self.read += 1;
         self.busy.add(reading.busy_percent);
         self.memory.add(reading.memory_percent);
     }
 
     fn close_round(&mut self) {
+        self.most = self.most.max(self.read);
+        self.read = 0;
         self.busy.close_into(&mut self.busy_shares);
         self.memory.close_into(&mut self.memory_shares);
     }
 
     fn usage(&mut self) -> GpuUsage {
-        self.close_round();
+        // The end may come within a round: the mean of some GPUs is not that of all.
+        if self.read >= self.most {
+            self.close_round();
+        }
         let utilization = |shares: &Shares| {
             Some(Utilization {
                 mean: shares.mean()?,
@@ -252,6 +263,12 @@ mod tests {
         let memory = usage.memory.unwrap();
         assert_eq!((memory.mean, memory.p99), (Percent(37.5), None));
         assert_eq!(usage.note, None);
+    }
+
+    #[test]
+    fn a_round_that_is_cut_at_the_end_does_not_count() {
+        let usage = usage_of(b"0, 100, 0, 100\n1, 0, 0, 100\n0, 60, 0, 100\n");
+        assert_eq!(usage.busy.unwrap().mean, Percent(50.0));
     }
 
     #[test]

@@ -331,9 +331,7 @@ fn a_gpu_is_read_through_a_program_like_nvidia_smi() {
     let report = Probe::shell(&until_read(&good))
         .with("gpu", good.as_str())
         .report();
-    // Of the last sample the probe may have read the first GPU only.
-    let mean = report.usage.gpu_percent.unwrap().mean;
-    assert!((mean.0 - 60.0).abs() < 0.1, "{mean}");
+    assert_eq!(report.usage.gpu_percent.unwrap().mean, Percent(60.0));
     assert_eq!(report.usage.gpu_memory_percent.unwrap().mean, Percent(25.0));
     assert_eq!(report.survivors_ended, 0);
     assert!(!exists(&fs::read_to_string(format!("{good}.pid")).unwrap()));
