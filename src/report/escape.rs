@@ -5,6 +5,7 @@
 //! characters, account ids and ARNs shortened, at most `limit` characters.
 
 use crate::secret::mask_shapes;
+use crate::secret::unseen::{is_invisible, skip_control_sequence, skip_escape_sequence};
 
 /// As long as a name of a job or an instance may be shown.
 pub const NAME_LIMIT: usize = 120;
@@ -287,45 +288,6 @@ fn visible(text: &str, reach: usize, spaces: Spaces) -> String {
     line
 }
 
-type Characters<'a> = std::iter::Peekable<std::iter::Take<std::str::Chars<'a>>>;
-
-/// What follows ESC, by ECMA-48: a control sequence, a string up to its terminator, or a single character.
-fn skip_escape_sequence(characters: &mut Characters<'_>) {
-    match characters.peek() {
-        Some('[') => {
-            characters.next();
-            skip_control_sequence(characters);
-        }
-        // Strings (a window title, a hyperlink) end with BEL or ESC \; one that never ends takes the line with it.
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            characters.next();
-            while let Some(character) = characters.next() {
-                if character == '\u{7}' || character == '\u{9c}' {
-                    return;
-                }
-                if character == '\u{1b}' && characters.peek() == Some(&'\\') {
-                    characters.next();
-                    return;
-                }
-            }
-        }
-        Some(' '..='/') => {
-            characters.next();
-            characters.next();
-        }
-        Some('0'..='~') => {
-            characters.next();
-        }
-        _ => {}
-    }
-}
-
-/// Parameters and intermediates, then one final character.
-fn skip_control_sequence(characters: &mut Characters<'_>) {
-    while characters.next_if(|c| (' '..='?').contains(c)).is_some() {}
-    characters.next_if(|c| ('@'..='~').contains(c));
-}
-
 /// JSON in which every character can be seen: control characters, invisible ones and odd line ends become `\uXXXX`, which
 /// means the same. Such characters stand in strings only, but for the line ends of the layout.
 pub fn for_json(json: &str) -> String {
@@ -342,39 +304,6 @@ pub fn for_json(json: &str) -> String {
         }
     }
     escaped
-}
-
-/// Zero-width, direction-changing, tag and filler characters: Unicode's category Cf and the blank fillers.
-fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{600}'..='\u{605}'
-            | '\u{61c}'
-            | '\u{6dd}'
-            | '\u{70f}'
-            | '\u{890}'..='\u{891}'
-            | '\u{8e2}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{110bd}'
-            | '\u{110cd}'
-            | '\u{13430}'..='\u{1343f}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 /// Marks that stand on the character before them, of any script; the marks of single scripts cannot be heaped as high.

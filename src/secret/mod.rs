@@ -4,6 +4,7 @@
 //! secret that was encoded, in Base64 say, is not found.
 
 mod shapes;
+pub mod unseen;
 
 pub use shapes::{mask_named, mask_shapes};
 
@@ -63,7 +64,9 @@ impl SecretMask {
     /// The same for a text that was cut: the rest of a value at the cut is hidden too.
     pub fn mask_part(&self, text: &str, cut: CutAt) -> String {
         // What is not seen must not part a secret: it is stripped before a text is shown.
-        mask_named(&mask_shapes(&self.without_values(&visible(text), cut)))
+        mask_named(&mask_shapes(
+            &self.without_values(&unseen::without_unseen(text), cut),
+        ))
     }
 
     /// The same for lines of one output: a secret may go on in the next.
@@ -129,41 +132,6 @@ impl fmt::Debug for SecretMask {
 /// A value as it stands between double quotes.
 fn in_quotes(value: &str) -> String {
     value.replace('\\', r"\\").replace('"', r#"\""#)
-}
-
-/// The text without colours, other commands to a terminal, and characters that take no room.
-fn visible(text: &str) -> String {
-    const ESCAPE: char = '\u{1b}';
-    let mut seen = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            ESCAPE => match rest.next() {
-                // `ESC [ … letter`
-                Some('[') => drop(rest.by_ref().find(|c| ('@'..='~').contains(c))),
-                // `ESC ] … BEL`, or `ESC ] … ESC \`
-                Some(']') => {
-                    let end = rest.by_ref().find(|c| matches!(*c, '\u{7}' | ESCAPE));
-                    if end == Some(ESCAPE) {
-                        rest.next();
-                    }
-                }
-                _ => {}
-            },
-            '\n' | '\r' | '\t' => seen.push(character),
-            _ if character.is_control() || takes_no_room(character) => {}
-            _ => seen.push(character),
-        }
-    }
-    seen
-}
-
-fn takes_no_room(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-    )
 }
 
 /// Where a value can be cut, from its start on.
