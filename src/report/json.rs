@@ -3,7 +3,8 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{Report, SCHEMA_VERSION, escape};
+use super::redact::redact;
+use super::{Report, SCHEMA_VERSION};
 use crate::measurement::Measurement;
 use crate::measurement::table::plain_words;
 
@@ -64,7 +65,7 @@ const NAMES: [&str; 9] = [
 fn redact_texts(value: &mut Value) {
     match value {
         Value::String(text) => {
-            let redacted = escape::redact(text);
+            let redacted = redact(text);
             if redacted != *text {
                 *text = redacted;
             }

@@ -38,6 +38,7 @@ mod mermaid;
 pub mod plan;
 pub mod plan_totals;
 mod recommendation;
+mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
 mod status;
