@@ -1,4 +1,4 @@
-//! What lies in a channel on this machine: the files below its path, none of them outside the checkout.
+//! What lies in a channel on this machine: the files below its path, none of them outside the checkout and the data roots.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The folders of a project, and where the spec's paths lead: into the checkout and nowhere else.
+//! The folders of a project, and where the spec's paths lead: into the checkout, and to data below an opened data root.
 
 use std::path::{Path, PathBuf};
 

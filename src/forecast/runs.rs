@@ -244,8 +244,8 @@ impl<'a> Runs<'a> {
             .max_by(f64::total_cmp)
     }
 
-    /// What sampling leaves open of a run's memory, by the median run, in bytes: how far above the sampled peak it may have been.
-    /// At least the smallest step that is told from none.
+    /// How far above its sampled peak a run's memory may have been, by the median run, in bytes; at least the smallest growth that
+    /// a sample can show.
     pub(super) fn memory_jitter(&self) -> f64 {
         let open = |run: &&Measurement| {
             let memory = run.usage.memory.as_ref()?;

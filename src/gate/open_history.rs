@@ -11,7 +11,7 @@ use crate::workspace::project::{Project, STATE_FOLDER};
 ///
 /// # Errors
 ///
-/// The folder is outside the checkout; or git tracks a file in it: whoever checks out a branch would take its records.
+/// The folder is outside the checkout; or git tracks a file in it: a branch could bring records of its own.
 pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, AppError> {
     let written = project.spec.history.as_deref();
     let written = written.unwrap_or(STATE_FOLDER);

@@ -151,7 +151,7 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     }
 }
 
-/// Drops fractions that would draw as many {noun}s as a smaller one.
+/// Drops fractions that would draw as many objects or examples as a smaller one.
 fn sizes(
     fractions: &[Fraction],
     (total, noun): (usize, &str),

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::STARS;
 
-/// What is a secret wherever it stands, whoever wrote it.
+/// What is a secret by its look alone, wherever it stands.
 static SHAPES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         // A PEM block; without its end, the lines of Base64 after its start; without its start, those before its end.

@@ -39,8 +39,8 @@ fn number(text: &str) -> Option<(u64, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// The instance type of a message that there is none of it in this region; `None` where it says something else. An enumeration
-/// that lacks the type is that of the region, too.
+/// The instance type that this region lacks, from the message of a refusal; `None` where the message says something else. SageMaker
+/// also answers with the list of the region's types, which then lacks the asked one.
 pub(super) fn missing_in_region(message: &str) -> Option<&str> {
     let of_region = || {
         let (_, rest) = message.split_once("training-job/")?;

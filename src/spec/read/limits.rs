@@ -67,7 +67,7 @@ pub(in crate::spec) fn is_variable_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// `\p{L}\p{Z}\p{N}_.:/=+-@`, where letters and digits are those of Rust's own tables.
+/// `\p{L}\p{Z}\p{N}_.:/=+-@`; letters and digits by the tables of Rust's standard library.
 pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
