@@ -25,7 +25,9 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
-use crate::spec::{Distribution, InputMode, Job, ProbePolicy, SharePlace};
+use crate::spec::{
+    Compression, Distribution, InputMode, Job, ProbePolicy, RecordWrapper, SharePlace,
+};
 
 /// How many hex digits of a canary key a training job's name holds.
 const SHORT: usize = 16;
@@ -86,6 +88,13 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         }));
         hash.text(Some(if channel.sample { "sampled" } else { "whole" }));
         hash.list(&channel.groups);
+        // What is not written leaves the key as it was.
+        if channel.compression == Compression::Gzip {
+            hash.text(Some("compression Gzip"));
+        }
+        if channel.record_wrapper == RecordWrapper::RecordIo {
+            hash.text(Some("wrapper RecordIO"));
+        }
     }
     hash.number(training.sagemaker.volume.0);
     hash.list(&training.sagemaker.subnets);

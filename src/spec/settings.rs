@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, InputMode, Job};
+use super::{Compression, Distribution, InputMode, Job, RecordWrapper};
 
 /// Of a value, in characters; what is longer is cut.
 const VALUE_LIMIT: usize = 200;
@@ -85,6 +85,12 @@ impl TrainingSettings {
                     Distribution::ShardedByS3Key => "ShardedByS3Key",
                 },
             );
+            if channel.compression == Compression::Gzip {
+                set(field("compression"), "Gzip");
+            }
+            if channel.record_wrapper == RecordWrapper::RecordIo {
+                set(field("record_wrapper"), "RecordIO");
+            }
         }
         Self(settings)
     }

@@ -34,6 +34,7 @@ struct AskedChannel {
     mode: String,
     content_type: Option<String>,
     compression: String,
+    wrapper: String,
 }
 
 impl AskedJob {
@@ -187,6 +188,10 @@ impl AskedChannel {
             compression: channel
                 .compression_type()
                 .map_or("None", types::CompressionType::as_str)
+                .to_owned(),
+            wrapper: channel
+                .record_wrapper_type()
+                .map_or("None", types::RecordWrapper::as_str)
                 .to_owned(),
         }
     }

@@ -262,7 +262,8 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
         let uri = format!("s3://{}/{FILL_IN}/", bucket.unwrap_or("my-bucket"));
         page.text(5, "uri", Some(&uri));
     }
-    match channel.input_mode().map(|mode| mode.as_str()).or(job_mode) {
+    let mode = channel.input_mode().map(|mode| mode.as_str()).or(job_mode);
+    match mode {
         Some(mode @ ("FastFile" | "Pipe")) => page.text(5, "mode", Some(mode)),
         None | Some("File") => {}
         Some(other) => page.remark(5, &format!("The job's mode is {other}.")),
@@ -274,12 +275,17 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
     page.list(5, "groups", data.instance_group_names());
     let compression = channel.compression_type().map(|kind| kind.as_str());
     let wrapper = channel.record_wrapper_type().map(|kind| kind.as_str());
-    for unsaid in [compression, wrapper]
-        .into_iter()
-        .flatten()
-        .filter(|kind| *kind != "None")
-    {
-        page.remark(5, &format!("A spec cannot say: {unsaid}"));
+    for (key, kind) in [("compression", compression), ("record_wrapper", wrapper)] {
+        match kind.filter(|kind| *kind != "None") {
+            None => {}
+            Some(kind @ ("Gzip" | "RecordIO")) if mode == Some("Pipe") => {
+                page.text(5, key, Some(kind));
+            }
+            Some(kind) => page.remark(
+                5,
+                &format!("The job says {kind}, which has a meaning in mode Pipe only."),
+            ),
+        }
     }
     true
 }
