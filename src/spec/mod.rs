@@ -28,7 +28,9 @@ pub use metric::{PatternError, StepMetric};
 pub use packing::{Compression, RecordWrapper};
 pub use read::{SpecSource, read};
 pub use settings::{ChangedSetting, TrainingSettings};
-pub use training::{LocalTraining, SagemakerTraining, Training};
+pub use training::{
+    ContainerWords, LocalTraining, RegistryCredentials, SagemakerTraining, Training,
+};
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;

@@ -46,6 +46,19 @@ impl TrainingSettings {
         };
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         set("training.image".to_owned(), &text(&sagemaker.image));
+        set("training.algorithm".to_owned(), &text(&sagemaker.algorithm));
+        let container = &sagemaker.container;
+        set(
+            "training.container.entrypoint".to_owned(),
+            &container.entrypoint.join(" "),
+        );
+        set(
+            "training.container.arguments".to_owned(),
+            &container.arguments.join(" "),
+        );
+        if sagemaker.encrypt_traffic {
+            set("training.encrypt_traffic".to_owned(), "true");
+        }
         set(
             "training.entry_point".to_owned(),
             &text(&sagemaker.entry_point),
