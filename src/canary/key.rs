@@ -2,7 +2,7 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
+//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, registry credentials, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
 //! | data | channel by channel the digest of its listing, see below |
 //! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!
@@ -25,7 +25,10 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
-use crate::spec::{Distribution, InputMode, Job, ProbePolicy, SharePlace};
+use crate::spec::{
+    Compression, Distribution, InputMode, Job, ProbePolicy, RecordWrapper, SagemakerTraining,
+    SharePlace,
+};
 
 /// How many hex digits of a canary key a training job's name holds.
 const SHORT: usize = 16;
@@ -86,6 +89,13 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         }));
         hash.text(Some(if channel.sample { "sampled" } else { "whole" }));
         hash.list(&channel.groups);
+        // What is not written leaves the key as it was.
+        if channel.compression == Compression::Gzip {
+            hash.text(Some("compression Gzip"));
+        }
+        if channel.record_wrapper == RecordWrapper::RecordIo {
+            hash.text(Some("wrapper RecordIO"));
+        }
     }
     hash.number(training.sagemaker.volume.0);
     hash.list(&training.sagemaker.subnets);
@@ -113,15 +123,34 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         hash.text(Some(share.place.name()));
         hash.text(share.full.text().as_deref());
     }
+    start(&mut hash, &training.sagemaker);
     hash.number(job.canary.seed);
     match &job.canary.probe {
         ProbePolicy::Off => hash.text(None),
-        // There is no script that it could start.
-        ProbePolicy::ScriptMode if training.sagemaker.entry_point.is_none() => hash.text(None),
+        // There is nothing that it could start.
+        ProbePolicy::ScriptMode if !training.sagemaker.has_known_start() => hash.text(None),
         ProbePolicy::ScriptMode => hash.text(Some("script mode")),
         ProbePolicy::Command(words) => hash.list(words),
     }
     hash.end()
+}
+
+/// What a job starts beside its image and entry point. Of what is not written the key holds nothing.
+fn start(hash: &mut Fields, training: &SagemakerTraining) {
+    let mut said = |what: &str, text: Option<&str>| {
+        if let Some(text) = text {
+            hash.text(Some(what));
+            hash.text(Some(text));
+        }
+    };
+    said("algorithm", training.algorithm.as_deref());
+    said("source channel", training.source_channel.as_deref());
+    said("encrypted traffic", training.encrypt_traffic.then_some(""));
+    if !training.container.is_empty() {
+        hash.text(Some("container"));
+        hash.list(&training.container.entrypoint);
+        hash.list(&training.container.arguments);
+    }
 }
 
 /// The key of a canary.
@@ -323,6 +352,18 @@ jobs:
             (
                 "      output:",
                 "      network_isolation: true\n      output:",
+            ),
+            (
+                "      output:",
+                "      container: {arguments: [a, b]}\n      output:",
+            ),
+            (
+                "      output:",
+                "      encrypt_traffic: true\n      output:",
+            ),
+            (
+                "s3://data/train/}",
+                "s3://data/train/, mode: Pipe, compression: Gzip}",
             ),
             ("seed: 1", "seed: 2"),
             ("seed: 1", "probe: false"),

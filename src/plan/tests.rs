@@ -7,8 +7,8 @@ use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, Design, DriftPolicy, InputMode, Level, LocalTraining,
-    ProbePolicy, Training, Work,
+    Budget, CanaryPolicy, Channel, Compression, Design, DriftPolicy, InputMode, Level,
+    LocalTraining, ProbePolicy, RecordWrapper, Training, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
 
@@ -444,6 +444,8 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
         mode: InputMode::File,
         content_type: None,
         distribution,
+        compression: Compression::None,
+        record_wrapper: RecordWrapper::None,
         sample,
         groups: Vec::new(),
     };

@@ -10,6 +10,7 @@ mod excerpt;
 mod file_system;
 mod metric;
 mod overrides;
+mod packing;
 pub mod policy;
 mod problems;
 mod raw;
@@ -24,9 +25,12 @@ pub use backend_kind::{BackendKind, Traits};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, StepMetric};
+pub use packing::{Compression, RecordWrapper};
 pub use read::{SpecSource, read};
 pub use settings::{ChangedSetting, TrainingSettings};
-pub use training::{LocalTraining, SagemakerTraining, Training};
+pub use training::{
+    ContainerWords, LocalTraining, RegistryCredentials, SagemakerTraining, Training,
+};
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
@@ -172,6 +176,8 @@ pub struct Channel {
     pub mode: InputMode,
     pub content_type: Option<String>,
     pub distribution: Distribution,
+    pub compression: Compression,
+    pub record_wrapper: RecordWrapper,
     /// False: whole in every canary.
     pub sample: bool,
     /// The instance groups that get it; empty: all.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, InputMode, Job};
+use super::{Compression, Distribution, InputMode, Job, RecordWrapper};
 
 /// Of a value, in characters; what is longer is cut.
 const VALUE_LIMIT: usize = 200;
@@ -46,6 +46,19 @@ impl TrainingSettings {
         };
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         set("training.image".to_owned(), &text(&sagemaker.image));
+        set("training.algorithm".to_owned(), &text(&sagemaker.algorithm));
+        let container = &sagemaker.container;
+        set(
+            "training.container.entrypoint".to_owned(),
+            &container.entrypoint.join(" "),
+        );
+        set(
+            "training.container.arguments".to_owned(),
+            &container.arguments.join(" "),
+        );
+        if sagemaker.encrypt_traffic {
+            set("training.encrypt_traffic".to_owned(), "true");
+        }
         set(
             "training.entry_point".to_owned(),
             &text(&sagemaker.entry_point),
@@ -85,6 +98,12 @@ impl TrainingSettings {
                     Distribution::ShardedByS3Key => "ShardedByS3Key",
                 },
             );
+            if channel.compression == Compression::Gzip {
+                set(field("compression"), "Gzip");
+            }
+            if channel.record_wrapper == RecordWrapper::RecordIo {
+                set(field("record_wrapper"), "RecordIO");
+            }
         }
         Self(settings)
     }

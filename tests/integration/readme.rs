@@ -53,7 +53,7 @@ fn the_specs_of_the_sagemaker_page_are_valid() {
         .filter_map(|block| block.split("```").next())
         .filter(|block| block.starts_with("version:"))
         .collect();
-    assert_eq!(specs.len(), 2);
+    assert_eq!(specs.len(), 3);
     for spec in specs {
         Project::empty()
             .file("canary-gate.yml", spec)

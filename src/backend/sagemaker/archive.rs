@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use flate2::{Compression, GzBuilder, write::GzEncoder};
+use flate2::{Compression, GzBuilder, read::GzDecoder, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
 use crate::backend::BackendError;
@@ -79,6 +79,27 @@ pub(super) fn pack(
     entries: impl IntoIterator<Item = ArchiveEntry>,
 ) -> Result<Packed, BackendError> {
     pack_within(LARGEST_SOURCE, entries)
+}
+
+/// The files of an archive of ours, with their contents.
+///
+/// # Errors
+///
+/// When it is not one.
+pub(super) fn unpack(packed: &Packed) -> Result<Vec<(String, Vec<u8>)>, BackendError> {
+    let read = || -> io::Result<Vec<(String, Vec<u8>)>> {
+        let mut archive = tar::Archive::new(GzDecoder::new(packed.bytes.as_slice()));
+        let mut files = Vec::new();
+        for entry in archive.entries()? {
+            let mut entry = entry?;
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content)?;
+            files.push((name, content));
+        }
+        Ok(files)
+    };
+    read().map_err(|source| unpackable("the end", source))
 }
 
 fn pack_within(

@@ -11,6 +11,7 @@ use crate::probe::MARK_VARIABLE;
 /// What decides how long a job takes, what it costs and whose it is. What the service fills in by itself is in neither side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct AskedJob {
+    /// Or the algorithm that has one.
     image: Option<String>,
     /// `ContainerEntrypoint` and `ContainerArguments`.
     command: Vec<String>,
@@ -22,6 +23,8 @@ pub(super) struct AskedJob {
     environment: BTreeMap<String, String>,
     role: Option<String>,
     output: Option<String>,
+    /// Traffic between the machines.
+    is_encrypted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +37,7 @@ struct AskedChannel {
     mode: String,
     content_type: Option<String>,
     compression: String,
+    wrapper: String,
 }
 
 impl AskedJob {
@@ -47,6 +51,7 @@ impl AskedJob {
             role: request.role_arn(),
             output: request.output_data_config(),
             is_spot: request.enable_managed_spot_training(),
+            is_encrypted: request.enable_inter_container_traffic_encryption(),
         })
     }
 
@@ -60,6 +65,7 @@ impl AskedJob {
             role: job.role_arn(),
             output: job.output_data_config(),
             is_spot: job.enable_managed_spot_training(),
+            is_encrypted: job.enable_inter_container_traffic_encryption(),
         })
     }
 
@@ -72,7 +78,7 @@ impl AskedJob {
         environment.remove(MARK_VARIABLE);
         Self {
             image: algorithm
-                .and_then(types::AlgorithmSpecification::training_image)
+                .and_then(|algorithm| algorithm.training_image().or(algorithm.algorithm_name()))
                 .map(str::to_owned),
             command: algorithm.map_or_else(Vec::new, |algorithm| {
                 let mut all = words(algorithm.container_entrypoint());
@@ -91,6 +97,7 @@ impl AskedJob {
                 .output
                 .and_then(types::OutputDataConfig::s3_output_path)
                 .map(|path| path.trim_end_matches('/').to_owned()),
+            is_encrypted: parts.is_encrypted.unwrap_or(false),
         }
     }
 
@@ -108,6 +115,7 @@ impl AskedJob {
             (self.environment == other.environment, "its environment"),
             (self.role == other.role, "its role"),
             (self.output == other.output, "its output"),
+            (self.is_encrypted == other.is_encrypted, "its encryption"),
         ]
         .into_iter()
         .filter_map(|(is_same, what)| (!is_same).then_some(what))
@@ -125,6 +133,7 @@ struct Parts<'a> {
     role: Option<&'a str>,
     output: Option<&'a types::OutputDataConfig>,
     is_spot: Option<bool>,
+    is_encrypted: Option<bool>,
 }
 
 fn sorted(pairs: Option<&std::collections::HashMap<String, String>>) -> BTreeMap<String, String> {
@@ -187,6 +196,10 @@ impl AskedChannel {
             compression: channel
                 .compression_type()
                 .map_or("None", types::CompressionType::as_str)
+                .to_owned(),
+            wrapper: channel
+                .record_wrapper_type()
+                .map_or("None", types::RecordWrapper::as_str)
                 .to_owned(),
         }
     }

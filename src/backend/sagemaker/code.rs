@@ -11,33 +11,42 @@ use super::placing::output;
 use super::prepared::ProbeWay;
 use super::request::Script;
 use super::session::JobSession;
+use super::source_channel::{SOURCES, whole_channel};
 use super::staging::{self, Existing};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source};
-use crate::spec::{Channel, Distribution, InputMode, Job, ProbePolicy};
+use crate::spec::{Channel, Job, ProbePolicy};
 
 /// SageMaker's limit.
 const MOST_CHANNELS: usize = 20;
-/// Where sources and the probe are kept, below a job's output, under their hash.
-const SOURCES: &str = "cg-source/";
+
+/// The code of a job, where its training jobs find it.
+pub(super) struct PlacedCode {
+    /// In script mode.
+    pub(super) script: Option<Script>,
+    /// The source's files, where the job takes them on a channel.
+    pub(super) source: Option<Box<Channel>>,
+    pub(super) probe: ProbeWay,
+}
 
 impl JobSession<'_> {
     /// Packs and uploads the source, once under its hash, with the probe if it is wanted and can be had.
-    pub(super) async fn place_code(&self) -> Result<(Option<Script>, ProbeWay), BackendError> {
+    pub(super) async fn place_code(&self) -> Result<PlacedCode, BackendError> {
         let job = self.job;
         let probe = self.probe_program();
         let training = &job.training;
         let mut way = ProbeWay::None;
-        let channels = training.channels.len() + usize::from(training.sagemaker.network_isolation);
+        let of_script = is_script(job) && training.sagemaker.network_isolation;
+        let of_source = training.sagemaker.source_channel.is_some();
+        let channels = training.channels.len() + usize::from(of_script || of_source);
         let is_taken = training
             .channels
             .iter()
             .any(|channel| channel.name == probe::CHANNEL);
-        if let ProbePolicy::Command(_) = &job.canary.probe
-            && (channels >= MOST_CHANNELS || is_taken)
-        {
+        let started = started(job);
+        if started.is_some() && (channels >= MOST_CHANNELS || is_taken) {
             self.notes.set_lacks_probe(&format!(
                 "it needs a channel of its own, {}, and {}",
                 probe::CHANNEL,
@@ -47,22 +56,32 @@ impl JobSession<'_> {
                     "the job has all 20 channels that SageMaker allows"
                 }
             ));
-        } else if let (ProbePolicy::Command(words), Some(program)) = (&job.canary.probe, &probe) {
+        } else if let (Some(words), Some(program)) = (&started, &probe) {
             way = self.place_probe(words, program).await?;
         }
-        if !is_script(job) {
-            return Ok((None, way));
+        if !has_source(job) {
+            return Ok(PlacedCode {
+                script: None,
+                source: None,
+                probe: way,
+            });
         }
         let found = find_source(&self.backend.paths, job)?;
         let mut files = Vec::with_capacity(found.files.len() + 2);
         for file in &found.files {
             files.push(entry(&found.folder, file)?);
         }
+        if let Some(channel) = &training.sagemaker.source_channel {
+            let packed = archive::pack(files)?;
+            return Ok(PlacedCode {
+                script: None,
+                source: Some(self.place_source(channel, &packed).await?),
+                probe: way,
+            });
+        }
         let entry_point = training.sagemaker.entry_point.clone();
         let mut program_name = entry_point.clone().unwrap_or_default();
-        if let (ProbePolicy::ScriptMode, Some(program), Some(entry_point)) =
-            (&job.canary.probe, probe, entry_point)
-        {
+        if let (None, Some(program), Some(entry_point)) = (&started, probe, entry_point) {
             files.push(ArchiveEntry::of_bytes(probe::FILE, true, program));
             let wrapper = probe::ENTRY.as_bytes().to_vec();
             files.push(ArchiveEntry::of_bytes(probe::ENTRY_FILE, false, wrapper));
@@ -76,7 +95,11 @@ impl JobSession<'_> {
             archive: place.to_string(),
             program: program_name,
         };
-        Ok((Some(script), way))
+        Ok(PlacedCode {
+            script: Some(script),
+            source: None,
+            probe: way,
+        })
     }
 
     /// The channel that brings the probe to a plain image.
@@ -88,8 +111,9 @@ impl JobSession<'_> {
         let command = match probe::container_command(words) {
             Ok(command) => command,
             Err(why) => {
-                self.notes
-                    .set_lacks_probe(&format!("canary.probe.command cannot be used: {why}"));
+                self.notes.set_lacks_probe(&format!(
+                    "the command that it would start cannot be used: {why}"
+                ));
                 return Ok(ProbeWay::None);
             }
         };
@@ -102,21 +126,13 @@ impl JobSession<'_> {
         self.keep(&file, program.to_vec(), "application/octet-stream")
             .await?;
         Ok(ProbeWay::Channel {
-            channel: Box::new(Channel {
-                name: probe::CHANNEL.to_owned(),
-                uri: folder.to_string(),
-                mode: InputMode::File,
-                content_type: None,
-                distribution: Distribution::FullyReplicated,
-                sample: false,
-                groups: Vec::new(),
-            }),
+            channel: Box::new(whole_channel(probe::CHANNEL, folder.to_string())),
             command,
         })
     }
 
     /// Puts what has its hash in its name, unless it is there.
-    async fn keep(
+    pub(super) async fn keep(
         &self,
         place: &S3Uri,
         content: Vec<u8>,
@@ -146,7 +162,7 @@ impl JobSession<'_> {
         }
         let unfit = |why: String| self.notes.set_lacks_probe(&why);
         if !wants_probe(job) {
-            unfit("the job has no entry_point that it could start; canary.probe: {command: […]} names what the image starts".to_owned());
+            unfit(nothing_to_start(job).to_owned());
             return None;
         }
         let bytes = match fs::read(&self.backend.program) {
@@ -169,7 +185,7 @@ impl JobSession<'_> {
 
 /// Fails unless the job's source is there, with its entry point. Reads only what lies here.
 pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError> {
-    if is_script(job) {
+    if has_source(job) {
         find_source(paths, job)?;
     }
     Ok(())
@@ -179,14 +195,42 @@ pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), BackendError>
 pub(super) fn wants_probe(job: &Job) -> bool {
     match job.canary.probe {
         ProbePolicy::Off => false,
-        ProbePolicy::ScriptMode => job.training.sagemaker.entry_point.is_some(),
-        ProbePolicy::Command(_) => true,
+        ProbePolicy::ScriptMode => job.training.sagemaker.has_known_start(),
+        ProbePolicy::Command(_) => job.training.sagemaker.algorithm.is_none(),
     }
 }
 
-/// Whether the job has code of its own, beside its image.
+/// Why there is nothing for the probe to start. It may stand in the report's first line.
+fn nothing_to_start(job: &Job) -> &'static str {
+    if job.training.sagemaker.algorithm.is_some() {
+        "an algorithm takes its own channels only, so that it cannot come into the container"
+    } else {
+        "the job has no entry_point that it could start; canary.probe: {command: […]} names what the image starts"
+    }
+}
+
+/// The words that the probe starts in place of the container; `None` where it starts the script of an entry point, or nothing.
+fn started(job: &Job) -> Option<Vec<String>> {
+    let container = &job.training.sagemaker.container;
+    match &job.canary.probe {
+        _ if !wants_probe(job) => None,
+        ProbePolicy::Off => None,
+        ProbePolicy::ScriptMode => container.command(),
+        // What the image's own entry point would get.
+        ProbePolicy::Command(words) => Some([&words[..], &container.arguments].concat()),
+    }
+}
+
+/// Whether the job's code is an archive that the image's toolkit unpacks.
 fn is_script(job: &Job) -> bool {
-    job.training.source_dir.is_some() || job.training.sagemaker.entry_point.is_some()
+    let training = &job.training;
+    (training.source_dir.is_some() || training.sagemaker.entry_point.is_some())
+        && training.sagemaker.source_channel.is_none()
+}
+
+/// Whether the job has code of its own, beside its image.
+fn has_source(job: &Job) -> bool {
+    is_script(job) || job.training.sagemaker.source_channel.is_some()
 }
 
 fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> {

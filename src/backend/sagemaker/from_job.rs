@@ -1,8 +1,11 @@
 //! An existing training job as a commented spec, for `init --from-job`.
 
+mod channels;
 mod layout;
 mod machines;
 mod page;
+mod program;
+mod script_mode;
 #[cfg(test)]
 mod tests;
 mod training;

@@ -41,6 +41,7 @@ mod request;
 mod result;
 mod retries;
 mod session;
+mod source_channel;
 mod staging;
 mod sweep;
 mod tags;

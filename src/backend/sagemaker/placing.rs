@@ -38,6 +38,7 @@ impl ReadyJob<'_> {
                 }
             })
             .collect();
+        inputs.extend(self.prepared.source_input());
         inputs.extend(self.prepared.probe_input());
         Ok(inputs)
     }

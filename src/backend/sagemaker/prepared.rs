@@ -16,6 +16,8 @@ pub(super) struct PreparedJob {
     pub(super) data: Key,
     /// In script mode.
     pub(super) script: Option<Script>,
+    /// The files of the source as they are, where the job takes them on a channel.
+    pub(super) source: Option<Box<Channel>>,
     pub(super) probe: ProbeWay,
     /// Whether the spec asks for a probe that cannot be sent.
     pub(super) lacks_probe: bool,
@@ -73,6 +75,11 @@ impl PreparedJob {
             }
             ProbeWay::Channel { command, .. } => (probe::environment(&mark(), None), Some(command)),
         }
+    }
+
+    /// The channel that brings the source.
+    pub(super) fn source_input(&self) -> Option<Input<'_>> {
+        self.source.as_deref().map(Input::whole)
     }
 
     /// The channel that brings the probe.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code;
+use super::code::{self, PlacedCode};
 use super::known::QuotaListing;
 use super::prepared::{PreparedJob, ProbeWay};
 use super::quota;
@@ -28,16 +28,22 @@ impl JobSession<'_> {
         let (job, dataset) = (self.job, planned.dataset);
         self.note_unused_volume_key();
         let quotas = self.quotas().await?;
-        let (script, probe) = self.place_code().await?;
+        let PlacedCode {
+            script,
+            source,
+            probe,
+        } = self.place_code().await?;
         let digests = dataset.channels.iter().zip(&job.training.channels);
         let data = data_key(
             digests
                 .map(|(data, channel)| (data.name.as_str(), data_digest(channel, &data.objects))),
         );
         let code = planned.code.unwrap_or_else(|| {
-            let packed = script.as_ref().map(|script| CodeFile {
+            let archive = script.as_ref().map(|script| &script.archive);
+            let packed = archive.or(source.as_ref().map(|source| &source.uri));
+            let packed = packed.map(|place| CodeFile {
                 path: String::new(),
-                blob: script.archive.clone(),
+                blob: place.clone(),
             });
             code_key(planned.as_written, packed.as_slice())
         });
@@ -47,6 +53,7 @@ impl JobSession<'_> {
             data,
             lacks_probe: code::wants_probe(job) && matches!(probe, ProbeWay::None),
             script,
+            source,
             probe,
             quotas,
         })

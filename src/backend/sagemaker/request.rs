@@ -17,7 +17,7 @@ use crate::backend::BackendError;
 use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::probe::MARK_VARIABLE;
-use crate::spec::Job;
+use crate::spec::{Job, RegistryCredentials};
 use crate::units::{Bytes, Seconds};
 
 /// SageMaker's limits on what canary-gate adds to a job.
@@ -119,6 +119,9 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .stopping_condition(limit.build())
         .set_vpc_config(network)
         .enable_network_isolation(training.sagemaker.network_isolation)
+        .set_enable_inter_container_traffic_encryption(
+            training.sagemaker.encrypt_traffic.then_some(true),
+        )
         .set_profiler_config(profiler(launch, instance_type))
         .set_tags(Some(tags(launch))))
 }
@@ -147,12 +150,13 @@ fn machines<'a>(launch: &Launch<'a>) -> Result<(&'a InstanceType, i32), BackendE
 
 fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, BackendError> {
     let training = &launch.job.training;
-    let image = training.sagemaker.image.as_ref().ok_or_else(|| {
-        BackendError::new(
+    let (image, algorithm) = (&training.sagemaker.image, &training.sagemaker.algorithm);
+    if image.is_none() && algorithm.is_none() {
+        return Err(BackendError::new(
             format!("jobs.{}.training.image is missing", launch.job.name),
             "write the address of the training image",
-        )
-    })?;
+        ));
+    }
     let metrics = training.metrics.iter().map(|(name, pattern)| {
         types::MetricDefinition::builder()
             .name(name)
@@ -160,14 +164,42 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
             .build()
     });
     let metrics: Vec<_> = metrics.collect();
+    let container = &training.sagemaker.container;
+    let (entrypoint, arguments) = match launch.command {
+        Some(probed) => (&probed.entrypoint, &probed.arguments),
+        None => (&container.entrypoint, &container.arguments),
+    };
+    // A list of none is refused.
+    let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     Ok(types::AlgorithmSpecification::builder()
-        .training_image(image)
+        .set_training_image(image.clone())
+        .set_algorithm_name(algorithm.clone())
+        .set_training_image_config(registry(launch.job))
         // Every channel says its own.
         .training_input_mode(types::TrainingInputMode::File)
         .set_metric_definitions((!metrics.is_empty()).then_some(metrics))
-        .set_container_entrypoint(launch.command.map(|command| command.entrypoint.clone()))
-        .set_container_arguments(launch.command.map(|command| command.arguments.clone()))
+        .set_container_entrypoint(words(entrypoint))
+        .set_container_arguments(words(arguments))
         .build())
+}
+
+/// How an image outside Amazon ECR is had.
+fn registry(job: &Job) -> Option<types::TrainingImageConfig> {
+    let credentials = job.training.sagemaker.registry_credentials.as_ref()?;
+    let function = match credentials {
+        RegistryCredentials::NotNeeded => None,
+        RegistryCredentials::Function(arn) => Some(
+            types::TrainingRepositoryAuthConfig::builder()
+                .training_repository_credentials_provider_arn(arn)
+                .build(),
+        ),
+    };
+    Some(
+        types::TrainingImageConfig::builder()
+            .training_repository_access_mode(types::TrainingRepositoryAccessMode::Vpc)
+            .set_training_repository_auth_config(function)
+            .build(),
+    )
 }
 
 /// The job's hyperparameters with this run's share and work level, and what starts a script.

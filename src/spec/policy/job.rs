@@ -107,8 +107,12 @@ fn apply_to_sagemaker(
 ) -> SagemakerTraining {
     let SagemakerTraining {
         image,
+        algorithm,
+        container,
+        registry_credentials,
         role,
         entry_point,
+        source_channel,
         output,
         volume,
         volume_kms_key,
@@ -118,6 +122,8 @@ fn apply_to_sagemaker(
         subnets,
         security_groups,
         network_isolation,
+        encrypt_traffic,
+        retries,
         profiler,
         tags,
     } = head;
@@ -127,6 +133,29 @@ fn apply_to_sagemaker(
         image,
         difference::optional,
         "Canaries and the full run start it.",
+    );
+    let algorithm = differences.name(
+        "`training.algorithm`",
+        &base.algorithm,
+        algorithm,
+        difference::optional,
+        "Canaries and the full run start it.",
+    );
+    let container = differences.name(
+        "`training.container`",
+        &base.container,
+        container,
+        |words| {
+            let all = words.entrypoint.iter().chain(&words.arguments);
+            difference::list(&all.cloned().collect::<Vec<_>>())
+        },
+        "Canaries and the full run start it.",
+    );
+    let registry_credentials = differences.take(
+        "`training.registry_credentials`",
+        &base.registry_credentials,
+        &registry_credentials,
+        |credentials| difference::optional(&credentials.as_ref().map(ToString::to_string)),
     );
     let mut text = |key: &str, base: &Option<String>, head: &Option<String>| {
         let what = format!("`training.{key}`");
@@ -143,8 +172,13 @@ fn apply_to_sagemaker(
     };
     SagemakerTraining {
         image,
+        algorithm,
+        container,
+        registry_credentials,
         role,
         entry_point,
+        source_channel,
+        retries,
         output,
         volume,
         volume_kms_key,
@@ -158,6 +192,12 @@ fn apply_to_sagemaker(
             "`training.network_isolation`",
             &base.network_isolation,
             &network_isolation,
+            ToString::to_string,
+        ),
+        encrypt_traffic: differences.take(
+            "`training.encrypt_traffic`",
+            &base.encrypt_traffic,
+            &encrypt_traffic,
             ToString::to_string,
         ),
         tags: differences.take("`training.tags`", &base.tags, &tags, |tags| {

@@ -90,6 +90,8 @@ fn is_policy(field: &str, is_known: impl Fn(&str) -> bool) -> bool {
                     | "subnets"
                     | "security_groups"
                     | "network_isolation"
+                    | "encrypt_traffic"
+                    | "registry_credentials"
                     | "tags"
             ),
             "canary" => matches!(

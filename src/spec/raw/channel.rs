@@ -2,7 +2,7 @@
 
 use super::reader::{List, mapping};
 use super::scalar::{Choice, Text};
-use crate::spec::{Distribution, InputMode};
+use crate::spec::{Compression, Distribution, InputMode, RecordWrapper};
 
 mapping! {
     /// One input channel.
@@ -16,6 +16,10 @@ mapping! {
         optional content_type: Text,
         /// The way in which objects are divided among several machines. Default: FullyReplicated.
         optional distribution: Choice<Distribution>,
+        /// SageMaker: the compression of the objects, which SageMaker unpacks; mode Pipe only. Default: None.
+        optional compression: Choice<Compression>,
+        /// SageMaker: what SageMaker puts around each object, for algorithms that read RecordIO; mode Pipe only. Default: None.
+        optional record_wrapper: Choice<RecordWrapper>,
         /// Whether canaries take a sample of the channel; if not, every canary reads all of it, as where the job has `share`.
         /// Default: true.
         optional sample: bool,

@@ -210,6 +210,35 @@ impl SpecReader<'_> {
         keep_alive
     }
 
+    /// A probe starts what the container would, and that is said once.
+    pub(super) fn refuse_two_commands(&mut self, job: &raw::RawJob) {
+        let canary = job
+            .canary
+            .as_ref()
+            .and_then(|canary| canary.value.probe.as_ref());
+        let Some(Either::Long(probe)) = canary.map(|probe| &probe.value) else {
+            return;
+        };
+        let (Some(command), Some(training)) = (&probe.command, &job.training) else {
+            return;
+        };
+        let keys = &training.value.sagemaker;
+        let container = keys.container.as_ref();
+        if container.is_some_and(|container| container.value.entrypoint.is_some()) {
+            self.findings.wrong_with_help(
+                &command.at,
+                "`training.container.entrypoint` says already what the probe starts",
+                "remove `canary.probe`: canaries have the probe by default",
+            );
+        } else if keys.algorithm.is_some() {
+            self.findings.wrong_with_help(
+                &command.at,
+                "an algorithm takes its own channels only, so that no probe comes into its container",
+                "remove `canary.probe`",
+            );
+        }
+    }
+
     fn probe(&mut self, probe: Located<raw::Probe>) -> ProbePolicy {
         match self.rules().probe {
             ProbeRule::Served => {}

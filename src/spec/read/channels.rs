@@ -7,7 +7,10 @@ use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::rules::DataRule;
-use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect, SampledBy};
+use crate::spec::{
+    Channel, Compression, Distribution, FileSystem, InputMode, NotYetEffect, RecordWrapper,
+    SampledBy,
+};
 
 impl SpecReader<'_> {
     pub(in crate::spec) fn channels(
@@ -115,6 +118,7 @@ impl SpecReader<'_> {
                 limits::CONTENT_TYPE,
             );
         }
+        self.check_packing(&raw, mode);
         let groups = raw.groups.map(|groups| groups.value.0).unwrap_or_default();
         Some(Channel {
             name: name.value,
@@ -124,12 +128,39 @@ impl SpecReader<'_> {
             distribution: raw
                 .distribution
                 .map_or(Distribution::FullyReplicated, |choice| choice.value.0),
+            compression: raw
+                .compression
+                .map_or(Compression::None, |choice| choice.value.0),
+            record_wrapper: raw
+                .record_wrapper
+                .map_or(RecordWrapper::None, |choice| choice.value.0),
             sample: match raw.sample {
                 Some(written) => written.value,
                 None => sampling == SampledBy::Gate,
             },
             groups: groups.into_iter().map(|group| group.value.0).collect(),
         })
+    }
+
+    /// SageMaker unpacks and wraps what it pipes, and nothing else.
+    fn check_packing(&mut self, raw: &raw::RawChannel, mode: InputMode) {
+        let packed = [
+            (raw.compression.as_ref())
+                .map(|packed| (&packed.at, packed.value.0 != Compression::None)),
+            (raw.record_wrapper.as_ref())
+                .map(|packed| (&packed.at, packed.value.0 != RecordWrapper::None)),
+        ];
+        for (at, is_packed) in packed.into_iter().flatten() {
+            if self.rules().data == DataRule::Files {
+                self.no_effect(at);
+            } else if is_packed && mode != InputMode::Pipe {
+                self.findings.wrong_with_help(
+                    at,
+                    "SageMaker unpacks and wraps what it pipes only",
+                    "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are",
+                );
+            }
+        }
     }
 
     /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.

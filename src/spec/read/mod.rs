@@ -308,6 +308,7 @@ impl<'a> SpecReader<'a> {
     fn job(&mut self, name: Located<String>, raw: raw::RawJob) -> Option<Job> {
         self.job_name(&name);
         self.remember(&name.at);
+        self.refuse_two_commands(&raw);
         let paths = raw.paths.map(|paths| self.globs(paths));
         let instances = self.instances(raw.instance, raw.alternatives);
         let sampling = match raw.share {
@@ -359,7 +360,7 @@ impl<'a> SpecReader<'a> {
     }
 
     /// Whether a list was written with nothing in it; one whose items could not be read has its complaints already.
-    fn is_empty<T>(&self, list: &Located<raw::List<T>>) -> bool {
+    pub(in crate::spec) fn is_empty<T>(&self, list: &Located<raw::List<T>>) -> bool {
         list.value.0.is_empty() && !self.findings.is_known(&list.at.path)
     }
 

@@ -5,11 +5,13 @@
 
 mod common;
 mod local;
+mod program;
 mod replay;
 mod sagemaker;
 
 pub use common::Training;
 pub use local::LocalTraining;
+pub use program::{ContainerWords, RegistryCredentials};
 pub use sagemaker::SagemakerTraining;
 
 pub(super) use common::RawTraining;

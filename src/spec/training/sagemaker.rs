@@ -1,6 +1,7 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
-use super::{BackendEntry, RawTraining};
+use super::program::{ContainerWords, RawContainer, RegistryCredentials};
+use super::{BackendEntry, RawTraining, program};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -39,10 +40,20 @@ mapping! {
     pub(in crate::spec) struct SagemakerKeys {
         /// SageMaker: the address of the training image.
         optional image: Text,
+        /// SageMaker: the name or ARN of an algorithm, of the Marketplace or your own, in place of `image`.
+        optional algorithm: Text,
+        /// SageMaker: what the container starts in place of the image's own entry point.
+        optional container: RawContainer,
+        /// SageMaker: for an image in a registry of your own in the VPC, the ARN of the Lambda function that gives its
+        /// credentials, or `none` where it asks for no credentials.
+        optional registry_credentials: Text,
         /// SageMaker: the ARN of the role that the job runs as.
         optional role: Text,
         /// SageMaker: the script that is started, a path in `source_dir`.
         optional entry_point: Text,
+        /// SageMaker: the channel on which the container gets the files of `source_dir`, as they are, below
+        /// `/opt/ml/input/data/`. The Python SDK v3 calls it `code`.
+        optional source_channel: Text,
         /// SageMaker: the place of the job's output, an `s3://bucket/prefix/`.
         optional output: Text,
         /// SageMaker: the size of the disk in GB. Default: 30.
@@ -61,6 +72,11 @@ mapping! {
         optional security_groups: List<Text>,
         /// SageMaker: whether the container is cut off from the network. Default: false.
         optional network_isolation: bool,
+        /// SageMaker: whether the traffic between the machines is encrypted. Default: false.
+        optional encrypt_traffic: bool,
+        /// SageMaker: how often SageMaker starts the full run again after an error of its own, at most 30; never a canary.
+        /// Default: not at all.
+        optional retries: Count,
         /// SageMaker: whether Debugger profiles canaries. Where this is not written, it does if no probe runs.
         optional profiler: bool,
         /// SageMaker: the tags of the training job, by name.
@@ -72,8 +88,15 @@ mapping! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SagemakerTraining {
     pub image: Option<String>,
+    /// In place of an image.
+    pub algorithm: Option<String>,
+    pub container: ContainerWords,
+    /// Of an image outside Amazon ECR.
+    pub registry_credentials: Option<RegistryCredentials>,
     pub role: Option<String>,
     pub entry_point: Option<String>,
+    /// No channel of data has this name; never beside an entry point.
+    pub source_channel: Option<String>,
     pub output: Option<String>,
     pub volume: Bytes,
     pub volume_kms_key: Option<String>,
@@ -83,6 +106,9 @@ pub struct SagemakerTraining {
     pub subnets: Vec<String>,
     pub security_groups: Vec<String>,
     pub network_isolation: bool,
+    pub encrypt_traffic: bool,
+    /// Of the full run.
+    pub retries: Option<u32>,
     /// Whether Debugger profiles canaries; `None`: where no probe runs.
     pub profiler: Option<bool>,
     pub tags: Vec<(String, String)>,
@@ -93,8 +119,12 @@ impl Default for SagemakerTraining {
     fn default() -> Self {
         Self {
             image: None,
+            algorithm: None,
+            container: ContainerWords::default(),
+            registry_credentials: None,
             role: None,
             entry_point: None,
+            source_channel: None,
             output: None,
             volume: volume(DEFAULT_VOLUME_GB),
             volume_kms_key: None,
@@ -104,6 +134,8 @@ impl Default for SagemakerTraining {
             subnets: Vec::new(),
             security_groups: Vec::new(),
             network_isolation: false,
+            encrypt_traffic: false,
+            retries: None,
             profiler: None,
             tags: Vec::new(),
         }
@@ -111,6 +143,13 @@ impl Default for SagemakerTraining {
 }
 
 impl SagemakerTraining {
+    /// Whether it is known what the container starts, so that a probe can start it. An algorithm takes its own channels only, so
+    /// that nothing can be brought into its container.
+    pub fn has_known_start(&self) -> bool {
+        let has_command = self.entry_point.is_some() || !self.container.entrypoint.is_empty();
+        has_command && self.algorithm.is_none()
+    }
+
     /// Whether a VPC is named, if only by half.
     pub fn is_in_vpc(&self) -> bool {
         !self.subnets.is_empty() || !self.security_groups.is_empty()
@@ -132,7 +171,7 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
         );
     }
     let needed = [
-        (keys.image.is_none(), "image"),
+        (keys.image.is_none() && keys.algorithm.is_none(), "image"),
         (keys.role.is_none(), "role"),
         (keys.output.is_none(), "output"),
     ];
@@ -140,7 +179,8 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
         let message = format!("a SageMaker job needs `{key}`");
         reader.findings.missing(at, key, &message, None);
     }
-    if let (Some(folder), None) = (&raw.source_dir, &keys.entry_point) {
+    program::check(reader, raw);
+    if let (Some(folder), None, None) = (&raw.source_dir, &keys.entry_point, &keys.source_channel) {
         reader.findings.warn(
             &folder.at,
             "without `entry_point` the image must know which script to start",
@@ -161,9 +201,18 @@ impl SpecReader<'_> {
     pub(super) fn sagemaker_training(&mut self, raw: SagemakerKeys) -> SagemakerTraining {
         let (subnets, security_groups) = self.network(raw.subnets, raw.security_groups);
         SagemakerTraining {
-            image: raw.image.map(|image| self.image(&image)),
+            image: raw
+                .image
+                .map(|image| self.image(&image, raw.registry_credentials.is_some())),
+            algorithm: raw.algorithm.map(|algorithm| self.algorithm(&algorithm)),
+            container: self.container(raw.container),
+            registry_credentials: (raw.registry_credentials)
+                .map(|credentials| self.registry_credentials(&credentials)),
             role: raw.role.map(|role| self.role(role)),
             entry_point: raw.entry_point.map(|script| self.script(&script)),
+            source_channel: raw
+                .source_channel
+                .map(|channel| self.source_channel(&channel)),
             output: raw.output.map(|output| self.s3_uri(&output)),
             volume: volume(self.volume_gb(raw.volume_gb)),
             volume_kms_key: raw.volume_kms_key.map(|key| self.kms_key(key)),
@@ -173,6 +222,8 @@ impl SpecReader<'_> {
             subnets,
             security_groups,
             network_isolation: raw.network_isolation.is_some_and(|switch| switch.value),
+            encrypt_traffic: raw.encrypt_traffic.is_some_and(|switch| switch.value),
+            retries: raw.retries.map(|retries| self.retries(&retries)),
             profiler: raw.profiler.map(|switch| switch.value),
             tags: self.tags(raw.tags),
         }
@@ -211,13 +262,13 @@ impl SpecReader<'_> {
         }
     }
 
-    fn image(&mut self, image: &Located<Text>) -> String {
+    fn image(&mut self, image: &Located<Text>, has_registry: bool) -> String {
         let text = &image.value.0;
         self.at_most(&image.at, "an image name", text, limits::IMAGE);
         if text.contains(char::is_whitespace) {
             self.findings
                 .wrong(&image.at, "an image name holds no spaces");
-        } else {
+        } else if !has_registry {
             self.warn_of_registry(image);
         }
         text.clone()
@@ -228,7 +279,7 @@ impl SpecReader<'_> {
         let Some(region) = limits::region_of_image(&image.value.0) else {
             self.findings.warn(
                 &image.at,
-                "is not in Amazon ECR, and SageMaker takes images from elsewhere only with settings that a spec cannot say",
+                "is not in Amazon ECR, and SageMaker takes images from elsewhere only with `registry_credentials`, `subnets` and `security_groups`",
             );
             return;
         };

@@ -67,14 +67,18 @@ fn channel(store: &Store, config: &Value) -> Result<Channel, String> {
         if config["InputMode"] == "FastFile" && !prefix.is_empty() && !prefix.ends_with('/') {
             return Err(format!("partial S3 prefix is not supported: {uri}"));
         }
-        let folder = prefix.rfind('/').map_or(0, |slash| slash + 1);
+        let folder = |key: &str| match key[prefix.len()..].starts_with('/') {
+            // `s3://data/train` names the folder as `s3://data/train/` does: the Python SDK v3 leaves the slash out.
+            true => prefix.len() + 1,
+            false => prefix.rfind('/').map_or(0, |slash| slash + 1),
+        };
         channel.files = store
             .list(bucket, prefix)
             .into_iter()
             .filter(|(key, _)| !key.ends_with('/'))
             .map(|(key, size)| ChannelFile {
                 bucket: bucket.to_owned(),
-                path: key[folder..].to_owned(),
+                path: key[folder(&key)..].to_owned(),
                 key,
                 size,
             })

@@ -184,6 +184,12 @@ impl FakeAws {
         self.core.state().polls = polls;
     }
 
+    /// A training job that somebody else started with this request, keys as on the wire, and that has ended.
+    pub(crate) fn add_job(&self, input: &serde_json::Value) {
+        sagemaker::create(&self.core, input).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+        self.finish_jobs();
+    }
+
     /// Lets every job come to the end of its timeline, where that is known.
     pub(crate) fn finish_jobs(&self) {
         for job in &mut self.core.state().jobs {

@@ -24,7 +24,7 @@ pub(super) fn answer(core: &Core, operation: Operation, input: &Value) -> Result
     }
 }
 
-fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
+pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
     check(input)?;
     let name = input["TrainingJobName"].as_str().unwrap_or_default();
     let (number, script, run_scripts, created) = {
@@ -150,7 +150,9 @@ fn check(input: &Value) -> Result<(), Refusal> {
     let resources = &input["ResourceConfig"];
     let has_type =
         resources["InstanceType"].is_string() && resources["InstanceCount"].as_u64() >= Some(1);
-    let has_groups = resources["InstanceGroups"].is_array();
+    // SageMaker takes the first type with room; here there is always room.
+    let has_groups =
+        resources["InstanceGroups"].is_array() || resources["InstancePreferences"].is_array();
     if has_type && has_groups {
         return Err(Refusal::validation(
             "InstanceType or InstanceCount cannot be specified with InstanceGroups",

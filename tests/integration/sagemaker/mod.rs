@@ -9,6 +9,7 @@ mod many;
 mod memory;
 mod preflight;
 mod scripts;
+mod shapes;
 mod troubles;
 
 use crate::aws::{FakeAws, Timeline};

@@ -118,7 +118,7 @@ fn a_script_that_raises_is_reported_with_its_last_line() {
 
 /// A static program that stands for a static build of the gate: it starts the one under test. `None` without a C compiler
 /// that can link statically.
-fn static_probe(folder: &Path) -> Option<PathBuf> {
+pub(super) fn static_probe(folder: &Path) -> Option<PathBuf> {
     let source = folder.join("probe.c");
     let program = folder.join("probe");
     let gate = env!("CARGO_BIN_EXE_canary-gate");

@@ -2,8 +2,8 @@
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 
-use super::page::SpecPage;
-use super::{machines, training, yaml};
+use super::page::{FILL_IN, SpecPage};
+use super::{channels, machines, training, yaml};
 
 /// A commented spec that asks for what this job was; `tags` are the job's. What a spec cannot say stands in remarks.
 pub(super) fn spec(
@@ -43,6 +43,14 @@ pub(super) fn spec(
     page.line(2, "training:");
     training::write(&mut page, job, tags);
     page.gap();
+    if !channels::has_samples(job) {
+        page.remark(
+            2,
+            "The job has no channel with data in S3 of which a canary could get a sample. Its script draws its share of the data: name where it is handed the share.",
+        );
+        page.line(2, &format!("# share: {{hyperparameter: {FILL_IN}}}"));
+        page.gap();
+    }
     let instance = job.resource_config().and_then(machines::instance);
     machines::write_instance(&mut page, job, instance.as_ref());
     page.remark(

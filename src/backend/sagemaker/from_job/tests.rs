@@ -235,7 +235,7 @@ async fn no_field_is_lost_in_silence() {
     }"#;
     let text = text_of(job).await;
     insta::assert_snapshot!(text);
-    let spec = read(&text);
+    let spec = read(&text.replace("# share:", "share:"));
     let training = &spec.jobs[0].training;
     let named = |wanted: &str| {
         training
@@ -249,6 +249,11 @@ async fn no_field_is_lost_in_silence() {
         "fsx://fs-0123456789abcdef0/abcd1234/train"
     );
     assert_eq!(training.sagemaker.profiler, Some(false));
+    assert_eq!(training.sagemaker.retries, Some(3));
+    assert_eq!(
+        training.sagemaker.container.command().unwrap(),
+        ["python3", "-m", "train"]
+    );
     assert_eq!(
         training.sagemaker.checkpoints.as_deref(),
         Some("s3://bucket/checkpoints/")
@@ -268,8 +273,9 @@ async fn groups_stay_groups() {
 async fn a_job_that_says_nothing_is_a_spec_to_fill_in() {
     let text = text_of("{}").await;
     assert!(text.contains("FILL-IN"));
-    // Only the role cannot be read as it stands.
-    read(&text.replace("role: FILL-IN", "role: arn:aws:iam::123456789012:role/R"));
+    // The role cannot be read as it stands, and nothing is measured before it is known how the script gets its share.
+    let text = text.replace("role: FILL-IN", "role: arn:aws:iam::123456789012:role/R");
+    read(&text.replace("# share:", "share:"));
 }
 
 #[tokio::test]

@@ -1,18 +1,14 @@
 //! The full run: image, script, channels and what else a job is started with.
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
-use aws_sdk_sagemaker::types::{AlgorithmSpecification, Channel, FileSystemDataSource};
 
 use super::page::{FILL_IN, SpecPage};
-use super::yaml;
-use crate::spec::FileSystem;
+use super::script_mode::{PROGRAM, SUBMIT_DIRECTORY};
+use super::{channels, program, yaml};
 use crate::units::Seconds;
 
 /// SageMaker takes 50 tags, four of which canary-gate sets.
 const MOST_TAGS: usize = 46;
-/// Set by the SDK on every job of a script, for the toolkit.
-const PROGRAM: &str = "sagemaker_program";
-const SUBMIT_DIRECTORY: &str = "sagemaker_submit_directory";
 /// What the SDK sets beside them, and canary-gate sets itself for a canary.
 const SET_FOR_CANARIES: [&str; 5] = [
     PROGRAM,
@@ -36,6 +32,9 @@ const SECRET_NAMES: [&str; 9] = [
     "auth_token",
 ];
 
+/// Of a number that is no secret.
+const LONGEST_NUMBER: usize = 8;
+
 /// Everything below `training:`.
 pub(super) fn write(
     page: &mut SpecPage,
@@ -43,11 +42,10 @@ pub(super) fn write(
     tags: &[(String, String)],
 ) {
     let hyperparameters = hyperparameters(job);
-    image(page, job);
-    script(page, &hyperparameters);
+    program::write(page, job, &hyperparameters);
     write_hyperparameters(page, &hyperparameters);
     environment(page, job);
-    channels(page, job);
+    channels::write(page, job);
     places(page, job);
     network(page, job);
     write_tags(page, tags);
@@ -64,7 +62,9 @@ fn hyperparameters(job: &DescribeTrainingJobOutput) -> Vec<(&str, String)> {
         .iter()
         .map(|(name, value)| {
             let decoded = serde_json::from_str::<String>(value).ok();
-            let value = decoded.filter(|_| in_script_mode);
+            // What would read as a number without its quotes keeps them.
+            let is_text = |text: &String| serde_json::from_str::<serde_json::Value>(text).is_err();
+            let value = decoded.filter(|text| in_script_mode && is_text(text));
             (
                 name.as_str(),
                 value.unwrap_or_else(|| written[name].clone()),
@@ -75,104 +75,12 @@ fn hyperparameters(job: &DescribeTrainingJobOutput) -> Vec<(&str, String)> {
     values
 }
 
-fn image(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
-    let algorithm = job.algorithm_specification();
-    match algorithm.and_then(|algorithm| algorithm.training_image()) {
-        Some(image) => page.text(3, "image", Some(image)),
-        None => {
-            let name = algorithm.and_then(|algorithm| algorithm.algorithm_name());
-            page.remark(
-                3,
-                &format!(
-                    "The job names no image, but the algorithm {}.",
-                    name.unwrap_or("?")
-                ),
-            );
-            page.line(3, &format!("image: {FILL_IN}"));
-        }
-    }
-    let role = job.role_arn().unwrap_or(FILL_IN);
-    page.text(3, "role", Some(role));
-    command(page, algorithm);
-    let registry = algorithm.and_then(|algorithm| algorithm.training_image_config());
-    if let Some(registry) = registry {
-        let credentials = registry.training_repository_auth_config();
-        let function = credentials
-            .and_then(|credentials| credentials.training_repository_credentials_provider_arn());
-        let mode = registry
-            .training_repository_access_mode()
-            .map_or("unknown", |mode| mode.as_str());
-        page.remark(
-            3,
-            &match function {
-                Some(function) => format!("A spec cannot say: the image comes from a registry (mode {mode}) with the credentials of {function}; put it into ECR for canaries"),
-                None => format!("A spec cannot say: the image comes from a registry in the mode {mode}"),
-            },
-        );
-    }
-}
-
-/// What the job starts in place of the image's own entry point.
-fn command(page: &mut SpecPage, algorithm: Option<&AlgorithmSpecification>) {
-    let entry_point = algorithm.map_or(&[][..], |algorithm| algorithm.container_entrypoint());
-    let arguments = algorithm.map_or(&[][..], |algorithm| algorithm.container_arguments());
-    if entry_point.is_empty() && arguments.is_empty() {
-        return;
-    }
-    let said = match (entry_point.is_empty(), arguments.is_empty()) {
-        (false, true) => format!("with {}", entry_point.join(" ")),
-        (true, _) => format!("with the arguments {}", arguments.join(" ")),
-        (false, false) => format!(
-            "with {} and the arguments {}",
-            entry_point.join(" "),
-            arguments.join(" ")
-        ),
-    };
-    page.remark(
-        3,
-        &format!("The job starts its image {said}; canaries start it with the image's own entry point, unless canary.probe names a command."),
-    );
-}
-
-fn script(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
-    let of = |wanted| {
-        let mut found = hyperparameters.iter().filter(|(name, _)| *name == wanted);
-        found.next().map(|(_, value)| value.as_str())
-    };
-    let Some(program) = of(PROGRAM) else {
-        return;
-    };
-    let source = of(SUBMIT_DIRECTORY).unwrap_or("unknown");
-    page.remark(
-        3,
-        &format!("The folder with the script, in this checkout; the job's was packed at {source}"),
-    );
-    page.line(3, "# source_dir: training");
-    let is_inside = !program.starts_with('/') && !program.split('/').any(|part| part == "..");
-    if is_inside && !program.chars().any(char::is_control) {
-        page.text(3, "entry_point", Some(program));
-    } else {
-        page.remark(
-            3,
-            &format!("The job's script is not inside its folder: {program}"),
-        );
-        page.line(3, &format!("entry_point: {FILL_IN}.py"));
-    }
-}
-
 fn write_hyperparameters(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
     // What belongs to the toolkit and changes the training, such as sagemaker_mpi_enabled, is kept.
     let own = |(name, _): &&(&str, String)| !SET_FOR_CANARIES.contains(name);
     if !hyperparameters.iter().any(|entry| own(&entry)) {
         return;
     }
-    let is_secret = |name: &str| {
-        let name = name.to_ascii_lowercase().replace('-', "_");
-        // Not `max_tokens`.
-        name == "token"
-            || name.ends_with("_token")
-            || SECRET_NAMES.iter().any(|part| name.contains(part))
-    };
     let (secret, open): (Vec<_>, Vec<_>) = hyperparameters
         .iter()
         .filter(own)
@@ -194,133 +102,54 @@ fn write_hyperparameters(page: &mut SpecPage, hyperparameters: &[(&str, String)]
     }
 }
 
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    // Not `max_tokens`.
+    name == "token"
+        || name.ends_with("_token")
+        || SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
+/// A short number or a switch: no secret is so short.
+fn is_harmless(value: &str) -> bool {
+    const SWITCHES: [&str; 12] = [
+        "true", "false", "yes", "no", "on", "off", "none", "debug", "info", "warn", "warning",
+        "error",
+    ];
+    let is_number = value.len() <= LONGEST_NUMBER && value.parse::<f64>().is_ok();
+    is_number || SWITCHES.contains(&value.to_ascii_lowercase().as_str())
+}
+
 fn environment(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     let Some(variables) = job.environment().filter(|variables| !variables.is_empty()) else {
         return;
     };
-    page.remark(3, "The job's variables. Values are left out, since some may be secret: write no secrets into this file.");
-    page.line(3, "# environment:");
-    let mut names: Vec<&String> = variables.keys().collect();
-    names.sort_unstable();
-    for name in names {
+    let (open, closed): (Vec<_>, Vec<_>) = variables
+        .iter()
+        .partition(|(name, value)| !is_secret(name) && is_harmless(value));
+    if !closed.is_empty() {
+        page.remark(3, "The job's variables. Values are left out, since some may be secret: write no secrets into this file.");
+    }
+    let head = if open.is_empty() {
+        "# environment:"
+    } else {
+        "environment:"
+    };
+    page.line(3, head);
+    for (name, value) in sorted(open) {
+        page.line(
+            4,
+            &format!("{}: {}", yaml::text(name), yaml::text_or_number(value)),
+        );
+    }
+    for (name, _) in sorted(closed) {
         page.remark(3, &format!("  {name}: {FILL_IN}"));
     }
 }
 
-fn channels(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
-    page.remark(3, "Canaries get a sample of each channel; with `sample: false` a channel is whole in every canary.");
-    page.line(3, "channels:");
-    let job_mode = job
-        .algorithm_specification()
-        .and_then(|algorithm| algorithm.training_input_mode())
-        .map(|mode| mode.as_str());
-    let mut count = 0;
-    for channel in job.input_data_config() {
-        count += usize::from(write_channel(page, channel, job_mode));
-    }
-    if count == 0 {
-        page.remark(4, "The job has no channel with data in S3.");
-        page.line(4, "train:");
-        page.line(5, &format!("uri: s3://my-bucket/{FILL_IN}/"));
-    }
-}
-
-/// Whether there is data that a canary can sample.
-fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>) -> bool {
-    let name = channel
-        .channel_name()
-        .filter(|name| !name.is_empty())
-        .unwrap_or("train");
-    let source = channel.data_source();
-    if let Some(file_system) = source.and_then(|source| source.file_system_data_source()) {
-        write_file_system(page, name, file_system);
-        // It cannot be sampled, and something must be.
-        return false;
-    }
-    let Some(data) = source.and_then(|source| source.s3_data_source()) else {
-        page.remark(
-            4,
-            &format!(
-                "Left out, since its data lies neither in S3 nor in a file system: channel {name}"
-            ),
-        );
-        return false;
-    };
-    page.line(4, &format!("{}:", yaml::text(name)));
-    let uri = data.s3_uri().unwrap_or_default();
-    let kind = data.s3_data_type().map_or("S3Prefix", |kind| kind.as_str());
-    if kind == "S3Prefix" && uri.starts_with("s3://") {
-        page.text(5, "uri", Some(uri));
-    } else {
-        page.remark(
-            5,
-            &format!("The job reads the {kind} {uri}; a spec names the folder of the objects."),
-        );
-        let bucket = uri
-            .strip_prefix("s3://")
-            .and_then(|rest| rest.split('/').next());
-        let uri = format!("s3://{}/{FILL_IN}/", bucket.unwrap_or("my-bucket"));
-        page.text(5, "uri", Some(&uri));
-    }
-    match channel.input_mode().map(|mode| mode.as_str()).or(job_mode) {
-        Some(mode @ ("FastFile" | "Pipe")) => page.text(5, "mode", Some(mode)),
-        None | Some("File") => {}
-        Some(other) => page.remark(5, &format!("The job's mode is {other}.")),
-    }
-    page.text(5, "content_type", channel.content_type());
-    if let Some("ShardedByS3Key") = data.s3_data_distribution_type().map(|kind| kind.as_str()) {
-        page.line(5, "distribution: ShardedByS3Key");
-    }
-    page.list(5, "groups", data.instance_group_names());
-    let compression = channel.compression_type().map(|kind| kind.as_str());
-    let wrapper = channel.record_wrapper_type().map(|kind| kind.as_str());
-    for unsaid in [compression, wrapper]
-        .into_iter()
-        .flatten()
-        .filter(|kind| *kind != "None")
-    {
-        page.remark(5, &format!("A spec cannot say: {unsaid}"));
-    }
-    true
-}
-
-/// A channel on EFS or FSx, which every canary reads whole.
-fn write_file_system(page: &mut SpecPage, name: &str, data: &FileSystemDataSource) {
-    let kind = data
-        .file_system_type()
-        .map_or("unknown", |kind| kind.as_str());
-    let scheme = match kind {
-        "EFS" => "efs",
-        "FSxLustre" => "fsx",
-        other => {
-            page.remark(
-                4,
-                &format!(
-                    "Left out, since a spec cannot name its file system, {other}: channel {name}"
-                ),
-            );
-            return;
-        }
-    };
-    let directory = data.directory_path().unwrap_or_default();
-    let directory = directory.trim_start_matches('/');
-    let uri = format!(
-        "{scheme}://{}/{directory}",
-        data.file_system_id().unwrap_or_default()
-    );
-    if !matches!(FileSystem::of_uri(&uri), Some(Ok(_))) {
-        page.remark(
-            4,
-            &format!("Left out, since a spec cannot name its place, {uri}: channel {name}"),
-        );
-        return;
-    }
-    page.line(4, &format!("{}:", yaml::text(name)));
-    page.text(5, "uri", Some(&uri));
-    page.line(
-        5,
-        "sample: false    # a file system is not listed, so canaries read all of it",
-    );
+fn sorted<'a>(mut pairs: Vec<(&'a String, &'a String)>) -> Vec<(&'a String, &'a String)> {
+    pairs.sort_unstable();
+    pairs
 }
 
 fn places(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
@@ -379,10 +208,7 @@ fn places(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     }
     let retries = job.retry_strategy();
     if let Some(retries) = retries.and_then(|retries| retries.maximum_retry_attempts()) {
-        page.remark(
-            3,
-            &format!("A spec cannot say: SageMaker tries the job {retries} more times after its own errors; a canary is tried once more."),
-        );
+        page.line(3, &format!("retries: {retries}    # of the full run"));
     }
     let keep_alive = resources.and_then(|resources| resources.keep_alive_period_in_seconds());
     if let Some(seconds) = keep_alive.filter(|seconds| *seconds > 0) {
@@ -436,10 +262,7 @@ fn network(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
         page.line(3, "network_isolation: true");
     }
     if job.enable_inter_container_traffic_encryption() == Some(true) {
-        page.remark(
-            3,
-            "A spec cannot say: the job encrypts the traffic between its machines.",
-        );
+        page.line(3, "encrypt_traffic: true");
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::backend::sagemaker::fake_s3::{FakeS3, Refusal};
-use crate::spec::Distribution;
+use crate::spec::{Compression, Distribution, RecordWrapper};
 
 const FIELD: &str = "jobs.churn.training.channels.train";
 
@@ -11,6 +11,8 @@ fn channel(uri: &str, mode: InputMode) -> Channel {
         mode,
         content_type: None,
         distribution: Distribution::FullyReplicated,
+        compression: Compression::None,
+        record_wrapper: RecordWrapper::None,
         sample: true,
         groups: Vec::new(),
     }

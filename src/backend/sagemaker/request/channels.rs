@@ -4,7 +4,9 @@ use aws_sdk_sagemaker::types;
 
 use super::{Launch, Script};
 use crate::backend::BackendError;
-use crate::spec::{Channel, Distribution, FileSystem, FileSystemKind, InputMode};
+use crate::spec::{
+    Channel, Compression, Distribution, FileSystem, FileSystemKind, InputMode, RecordWrapper,
+};
 
 /// What SageMaker takes.
 const CHANNELS: usize = 20;
@@ -137,8 +139,14 @@ fn channel(input: &Input<'_>) -> types::Channel {
     let builder = match &input.source {
         ChannelSource::FileSystem(_) => builder,
         ChannelSource::Manifest(_) | ChannelSource::Prefix(_) => builder
-            .compression_type(types::CompressionType::None)
-            .record_wrapper_type(types::RecordWrapper::None),
+            .compression_type(match input.channel.compression {
+                Compression::None => types::CompressionType::None,
+                Compression::Gzip => types::CompressionType::Gzip,
+            })
+            .record_wrapper_type(match input.channel.record_wrapper {
+                RecordWrapper::None => types::RecordWrapper::None,
+                RecordWrapper::RecordIo => types::RecordWrapper::Recordio,
+            }),
     };
     let mode = match input.mode {
         InputMode::File => types::TrainingInputMode::File,

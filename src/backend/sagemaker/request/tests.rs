@@ -303,3 +303,12 @@ fn fast_file_reads_prefixes_and_no_manifests() {
     assert_eq!(channel(1), (staged.as_str(), "FastFile"));
     assert_eq!(channel(2), ("s3://my-bucket/canary-output/m", "File"));
 }
+
+#[test]
+fn a_pipe_unpacks_and_wraps_as_the_spec_says() {
+    let packed = "mode: Pipe, compression: Gzip, record_wrapper: RecordIO";
+    let body = sent(try_create(&job(&SPEC.replace("mode: Pipe", packed)), |_| {}).unwrap());
+    let channel = &body["InputDataConfig"][0];
+    assert_eq!(channel["CompressionType"], "Gzip");
+    assert_eq!(channel["RecordWrapperType"], "RecordIO");
+}

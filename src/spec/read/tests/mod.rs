@@ -1,4 +1,5 @@
 mod defaults;
+mod program;
 mod properties;
 mod refusals;
 
@@ -124,6 +125,8 @@ fn the_full_example_means_what_it_says() {
                     mode: InputMode::File,
                     content_type: Some("text/csv".to_owned()),
                     distribution: Distribution::FullyReplicated,
+                    compression: Compression::None,
+                    record_wrapper: RecordWrapper::None,
                     sample: true,
                     groups: Vec::new(),
                 },
@@ -133,6 +136,8 @@ fn the_full_example_means_what_it_says() {
                     mode: InputMode::File,
                     content_type: None,
                     distribution: Distribution::FullyReplicated,
+                    compression: Compression::None,
+                    record_wrapper: RecordWrapper::None,
                     sample: false,
                     groups: Vec::new(),
                 },

@@ -822,3 +822,26 @@ fn a_history_has_a_folder_of_its_own_in_the_checkout() {
         assert_eq!(spec(&text).history.as_deref(), Some(folder));
     }
 }
+
+#[test]
+fn only_a_pipe_unpacks_and_wraps() {
+    let of = |mode: &str, packing: &str| {
+        EXAMPLE.replace(
+            "mode: File, content_type: text/csv",
+            &format!("{mode}{packing}, content_type: text/csv"),
+        )
+    };
+    for packing in ["compression: Gzip", "record_wrapper: RecordIO"] {
+        let key = packing.split(':').next().unwrap();
+        for mode in ["", "mode: FastFile, "] {
+            assert_eq!(
+                problems(&of(mode, packing)),
+                [format!(
+                    "jobs.churn.training.channels.train.{key}: SageMaker unpacks and wraps what it pipes only (write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are)"
+                )]
+            );
+        }
+        assert!(try_read(&of("mode: Pipe, ", packing)).is_ok());
+        assert!(try_read(&of("", &format!("{key}: None"))).is_ok());
+    }
+}

@@ -1,0 +1,315 @@
+//! Training jobs as teams start them: `init --from-job` gives a spec that starts the same program.
+//!
+//! The jobs are requests of our own writing, in the shapes that the Python SDK v2 and v3, the console and boto3 give them.
+
+use serde_json::{Value, json};
+
+use super::scripts::static_probe;
+use super::{FIXED, gate, with_data};
+use crate::aws::{FakeAws, Job, Timeline};
+use crate::project::{Finished, Project};
+
+fn shape(name: &str) -> Value {
+    let path = format!("tests/data/sagemaker/jobs/{name}.json");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(root.join(path)).unwrap()).unwrap()
+}
+
+/// An AWS with a job of this shape and its data, and the spec that `init` makes of it, filled in as a person would.
+fn spec_from(theirs: &Value) -> (Project, FakeAws) {
+    let aws = with_data();
+    for file in ["train.py", "requirements.txt"] {
+        aws.put_object(
+            "data",
+            &format!("churn-20261001080000/input/code/{file}"),
+            "",
+        );
+    }
+    for (file, content) in [
+        (
+            "sm_train.sh",
+            "cd \"$(dirname \"$0\")/../code\" && exec sh start.sh\n",
+        ),
+        ("sourcecode.json", "{}"),
+        ("scripts/environment.py", ""),
+    ] {
+        aws.put_object(
+            "data",
+            &format!("churn-20261001080000/input/sm_drivers/{file}"),
+            content,
+        );
+    }
+    aws.add_job(theirs);
+    let project = Project::empty()
+        .file("training/train.py", "print('trained')\n")
+        .file("training/start.sh", "sleep 1.2\n");
+    let name = theirs["TrainingJobName"].as_str().unwrap();
+    gate(
+        &project,
+        &aws,
+        &["init", "--from-job", name, "--region", "us-east-1"],
+    )
+    .ended_with(0);
+    let spec = project
+        .read("canary-gate.yml")
+        .replace("# source_dir:", "source_dir:")
+        .replace(
+            "# share: {hyperparameter: FILL-IN}",
+            "share: {hyperparameter: data_fraction}",
+        )
+        .replace(
+            "canary: {spend_limit: 5 USD}",
+            &format!(
+                "canary: {}",
+                FIXED.replace('}', ", spend_limit: 100 USD, parallel: 1}")
+            ),
+        );
+    assert!(!spec.contains("FILL-IN"), "{spec}");
+    // Who says what it may take is not of interest here.
+    let spec = &spec[..spec.find("    budget:").unwrap_or(spec.len())];
+    project.write("canary-gate.yml", spec);
+    (project, aws)
+}
+
+/// The first canary that a gate without a probe starts.
+fn canary(aws: &FakeAws) -> Job {
+    let jobs = aws.jobs().into_iter();
+    let mut canaries = jobs.filter(|job| job.name().starts_with("cg-"));
+    canaries.next().expect("a canary")
+}
+
+fn run_without_probe(project: &Project, aws: &FakeAws) -> Finished {
+    project.run_with(&["run", "--all", "--format", "json"], |command| {
+        aws.reach(command);
+        command.env("CANARY_GATE_PACE", "0");
+        // The program under test is not static.
+        command.env_remove("CANARY_GATE_PROBE");
+    })
+}
+
+/// What a request asks for, but for what is a canary's own: its name, its tags, its limits, its sample, where its code and its
+/// output lie, and what no canary has: spot capacity, checkpoints, retries, a profiler, a pool, a packed model.
+fn program(request: &Value) -> Value {
+    let mut request = request.clone();
+    let object = request.as_object_mut().unwrap();
+    for own in [
+        "TrainingJobName",
+        "Tags",
+        "StoppingCondition",
+        "OutputDataConfig",
+        "EnableManagedSpotTraining",
+        "CheckpointConfig",
+        "RetryStrategy",
+        "ProfilerConfig",
+    ] {
+        object.remove(own);
+    }
+    for switch in [
+        "EnableNetworkIsolation",
+        "EnableInterContainerTrafficEncryption",
+    ] {
+        if object.get(switch) == Some(&json!(false)) {
+            object.remove(switch);
+        }
+    }
+    let mode = object["AlgorithmSpecification"]
+        .as_object_mut()
+        .unwrap()
+        .remove("TrainingInputMode");
+    let has_share = object
+        .get("HyperParameters")
+        .is_some_and(|all| all.get("data_fraction").is_some());
+    if let Some(all) = object.get_mut("HyperParameters") {
+        let all = all.as_object_mut().unwrap();
+        for own in [
+            "data_fraction",
+            "sagemaker_submit_directory",
+            "sagemaker_job_name",
+        ] {
+            all.remove(own);
+        }
+        // As the training toolkit reads them.
+        for value in all.values_mut() {
+            let text = value.as_str().unwrap().to_owned();
+            *value = serde_json::from_str(&text).unwrap_or(json!(text));
+        }
+    }
+    let channels = object.remove("InputDataConfig").unwrap_or(json!([]));
+    let mut channels: Vec<Value> = channels.as_array().unwrap().clone();
+    channels.sort_by_key(|channel| channel["ChannelName"].to_string());
+    for channel in &mut channels {
+        let default = mode.clone().unwrap_or(json!("File"));
+        let channel = channel.as_object_mut().unwrap();
+        channel.entry("InputMode").or_insert(default);
+        for key in ["CompressionType", "RecordWrapperType"] {
+            channel.entry(key).or_insert(json!("None"));
+        }
+        let is_theirs = channel["ChannelName"] == "sm_drivers";
+        if let Some(source) = channel["DataSource"].get_mut("S3DataSource")
+            && !is_theirs
+        {
+            let source = source.as_object_mut().unwrap();
+            source.remove("S3Uri");
+            source.remove("S3DataType");
+        }
+        if channel["DataSource"].get("FileSystemDataSource").is_some() {
+            assert!(has_share || channel["InputMode"] == "File");
+            for key in ["CompressionType", "RecordWrapperType"] {
+                channel.remove(key);
+            }
+        }
+    }
+    object.insert("InputDataConfig".to_owned(), json!(channels));
+    request
+}
+
+/// The shape's own job, and the first canary of the spec made from it.
+fn held_against(name: &str) -> Finished {
+    let theirs = shape(name);
+    let (project, aws) = spec_from(&theirs);
+    let run = run_without_probe(&project, &aws);
+    assert_eq!(
+        run.code,
+        0,
+        "{}\n{}",
+        run.seen(),
+        project.read("canary-gate.yml")
+    );
+    let ours = canary(&aws);
+    assert_same(&program(ours.input()), &program(&theirs));
+    run
+}
+
+fn assert_same(ours: &Value, theirs: &Value) {
+    let text = |value: &Value| {
+        let mut value = value.clone();
+        value.sort_all_objects();
+        serde_json::to_string_pretty(&value).unwrap()
+    };
+    assert_eq!(text(ours), text(theirs));
+}
+
+#[test]
+fn a_script_of_sdk_v2_is_the_same_job() {
+    held_against("v2-script");
+}
+
+#[test]
+fn a_script_of_sdk_v3_is_the_same_job() {
+    held_against("v3-script");
+}
+
+#[test]
+fn a_torchrun_of_sdk_v3_is_the_same_job() {
+    held_against("v3-torchrun");
+}
+
+#[test]
+fn a_built_in_algorithm_is_the_same_job() {
+    held_against("built-in");
+}
+
+#[test]
+fn an_image_of_another_registry_is_the_same_job() {
+    held_against("plain-image");
+}
+
+#[test]
+fn an_algorithm_of_the_marketplace_is_the_same_job() {
+    held_against("marketplace");
+}
+
+#[test]
+fn a_job_on_lustre_is_the_same_job() {
+    held_against("fsx");
+}
+
+#[test]
+fn a_job_that_takes_one_of_several_machines_is_the_same_job_on_the_first() {
+    let theirs = shape("instance-preferences");
+    let (project, aws) = spec_from(&theirs);
+    run_without_probe(&project, &aws).ended_with(0);
+    let mut on_the_first = theirs.clone();
+    let resources = on_the_first["ResourceConfig"].as_object_mut().unwrap();
+    let preferences = resources.remove("InstancePreferences").unwrap();
+    resources.insert(
+        "InstanceType".to_owned(),
+        preferences[0]["InstanceType"].clone(),
+    );
+    assert_same(&program(canary(&aws).input()), &program(&on_the_first));
+}
+
+#[test]
+fn the_probe_starts_what_the_container_would() {
+    for name in [
+        "v3-script",
+        "v3-torchrun",
+        "plain-image",
+        "fsx",
+        "instance-preferences",
+    ] {
+        let theirs = shape(name);
+        let (project, aws) = spec_from(&theirs);
+        gate(&project, &aws, &["run", "--all"]).ended_with(0);
+        let ours = &canary(&aws).input()["AlgorithmSpecification"].clone();
+        let their = &theirs["AlgorithmSpecification"];
+        let words = |list: &Value| list.as_array().cloned().unwrap_or_default();
+        let whole = [
+            words(&their["ContainerEntrypoint"]),
+            words(&their["ContainerArguments"]),
+        ];
+        assert_eq!(words(&ours["ContainerArguments"]), whole.concat(), "{name}");
+        assert!(
+            ours["ContainerEntrypoint"][2]
+                .as_str()
+                .unwrap()
+                .contains("canary-gate-probe"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_no_probe_can_start_is_said() {
+    for (name, why) in [
+        ("marketplace", "an algorithm takes its own channels only"),
+        ("built-in", "the job has no entry_point that it could start"),
+    ] {
+        let (project, aws) = spec_from(&shape(name));
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+        let notes = run.ended_with(0).json()["jobs"][0]["notes"].to_string();
+        assert!(notes.contains(why), "{name}: {notes}");
+        assert!(
+            !canary(&aws).input()["AlgorithmSpecification"]
+                .to_string()
+                .contains("canary-gate-probe"),
+            "{name}"
+        );
+    }
+}
+
+/// The code of the checkout, not that of the job, runs under the probe.
+#[test]
+fn a_script_of_sdk_v3_really_runs_from_the_checkout() {
+    let (project, aws) = spec_from(&shape("v3-script"));
+    let Some(probe) = static_probe(project.root()) else {
+        eprintln!("skipped: no C compiler here links statically");
+        return;
+    };
+    aws.train(|_| Timeline::completed());
+    aws.run_scripts(1.0);
+    let run = project
+        .run_with(&["run", "--all", "--format", "json"], |command| {
+            aws.reach(command);
+            command
+                .env("CANARY_GATE_PACE", "0")
+                .env("CANARY_GATE_PROBE", probe);
+        })
+        .ended_with(0);
+    let memory = &run.json()["jobs"][0]["measurements"][0]["usage"]["memory"];
+    assert!(
+        memory["source"].as_str().unwrap().contains("probe"),
+        "{}",
+        run.seen()
+    );
+}
