@@ -109,6 +109,7 @@ impl JobSession<'_> {
                 content_type: None,
                 distribution: Distribution::FullyReplicated,
                 sample: false,
+                draw: crate::spec::ChannelDraw::default(),
                 groups: Vec::new(),
             }),
             command,

@@ -12,6 +12,7 @@ fn channel(uri: &str, mode: InputMode) -> Channel {
         content_type: None,
         distribution: Distribution::FullyReplicated,
         sample: true,
+        draw: crate::spec::ChannelDraw::default(),
         groups: Vec::new(),
     }
 }

@@ -125,6 +125,7 @@ fn the_full_example_means_what_it_says() {
                     content_type: Some("text/csv".to_owned()),
                     distribution: Distribution::FullyReplicated,
                     sample: true,
+                    draw: crate::spec::ChannelDraw::default(),
                     groups: Vec::new(),
                 },
                 Channel {
@@ -134,6 +135,7 @@ fn the_full_example_means_what_it_says() {
                     content_type: None,
                     distribution: Distribution::FullyReplicated,
                     sample: false,
+                    draw: crate::spec::ChannelDraw::default(),
                     groups: Vec::new(),
                 },
             ],
