@@ -169,11 +169,7 @@ fn list() {
     let objects = listed.expect("the responder answers").objects;
     step(&format!("{} objects listed", objects.len()));
     let dataset = Dataset {
-        channels: vec![ChannelData {
-            name: channel.name.clone(),
-            sampled: true,
-            objects,
-        }],
+        channels: vec![ChannelData::new(&channel.name, true, objects)],
     };
     let plan = plan::plan(job, &dataset, &Offer::unknown, Alternatives::Measure);
     let plan = plan.expect("a million objects can be planned");

@@ -1,9 +1,11 @@
 //! A **canary run**: a request for one small training run. Its result is a [`crate::measurement::Measurement`].
 
+mod draw;
 mod key;
 mod objects;
 mod settings;
 
+pub use draw::{DrawProblem, partners};
 pub use key::{
     CodeFile, Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine,
     without_probe,
@@ -17,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceConfiguration;
-use crate::spec::{FullShare, ScriptShare, SharePlace, Work};
+use crate::spec::{DrawRule, FullShare, ScriptShare, SharePlace, Work};
 use crate::units::{Bytes, Fraction, Seconds};
 
 /// One object of a channel: a file, or an S3 key.
@@ -34,12 +36,51 @@ pub struct ChannelData {
     pub name: String,
     /// False: whole in every canary.
     pub sampled: bool,
+    /// How its objects are drawn, where it is sampled.
+    pub rule: DrawRule,
+    /// All that a run gets.
     pub objects: Objects,
+    /// Of `objects`, those that every canary gets.
+    pub always: Objects,
 }
 
 impl ChannelData {
+    /// A channel without objects that every canary gets.
+    pub fn new(name: &str, sampled: bool, objects: Objects) -> Self {
+        Self {
+            name: name.to_owned(),
+            sampled,
+            rule: DrawRule::default(),
+            always: objects.select([]),
+            objects,
+        }
+    }
+
+    /// The same channel with some of its objects.
+    #[must_use]
+    pub fn with(&self, objects: Objects) -> Self {
+        Self {
+            always: self.always.in_both(&objects),
+            objects,
+            name: self.name.clone(),
+            sampled: self.sampled,
+            rule: self.rule.clone(),
+        }
+    }
+
+    /// What counts as its size: what every canary gets is no part of a share.
     pub fn bytes(&self) -> Bytes {
-        self.objects.bytes()
+        Bytes(self.objects.bytes().0 - self.always.bytes().0)
+    }
+
+    /// The number of its objects that are drawn, or in a run were.
+    pub fn drawn(&self) -> usize {
+        self.objects.len() - self.always.len()
+    }
+
+    /// Whether its own objects say how many a canary has.
+    pub fn draws_by_itself(&self) -> bool {
+        self.sampled && matches!(self.rule, DrawRule::Share { .. })
     }
 }
 
@@ -54,12 +95,19 @@ impl Dataset {
         self.channels.iter().filter(|channel| channel.sampled)
     }
 
-    /// N of the design: the object count of the smallest sampled channel; `None` if no channel is sampled.
-    pub fn objects_total(&self) -> Option<usize> {
-        self.sampled().map(|channel| channel.objects.len()).min()
+    /// The channel whose objects are counted: the smallest of those that are drawn by themselves; `None` if there is none.
+    pub fn smallest(&self) -> Option<&ChannelData> {
+        let channels = self.channels.iter();
+        let drawn = channels.filter(|channel| channel.draws_by_itself());
+        drawn.min_by_key(|channel| channel.drawn())
     }
 
-    /// The bytes of all sampled channels: the data size of a full run.
+    /// N of the design: the object count of the smallest sampled channel; `None` if no channel is sampled.
+    pub fn objects_total(&self) -> Option<usize> {
+        self.smallest().map(ChannelData::drawn)
+    }
+
+    /// The bytes of all sampled channels, without what every canary gets: the data size of a full run.
     pub fn bytes_total(&self) -> Bytes {
         self.sampled().map(ChannelData::bytes).sum()
     }
@@ -85,6 +133,11 @@ impl WorkLevel {
     /// The levels of canaries in ascending order; never empty.
     pub fn of_canaries(work: &Work) -> impl Iterator<Item = Self> {
         work.canary.iter().map(|level| Self::at(work, *level))
+    }
+
+    /// Of the full run's work.
+    pub fn share(&self) -> Fraction {
+        Fraction(self.level / self.full)
     }
 
     fn at(work: &Work, level: f64) -> Self {
@@ -154,7 +207,7 @@ impl fmt::Display for HandedShare {
 pub struct CanaryRun {
     pub job: String,
     pub instance: InstanceConfiguration,
-    /// The share of the data asked for, as the design lists it.
+    /// The share of the data asked for, as the design lists it; of the full run's work where canaries differ in that alone.
     pub fraction: Fraction,
     /// Absent unless the script draws its own share.
     pub share: Option<HandedShare>,
@@ -165,7 +218,7 @@ pub struct CanaryRun {
     /// The data of every channel, sampled or whole, in the order of the spec.
     pub channels: Vec<ChannelData>,
     /// Sampled and total objects of the smallest sampled channel; where the script draws its share, parts of it
-    /// ([`crate::spec::FullShare::parts`]).
+    /// ([`crate::spec::FullShare::parts`]); 0 where no data are sampled.
     pub objects: u64,
     pub objects_total: u64,
     /// Bytes of the sampled channels in this run, and in the full run.
@@ -182,13 +235,29 @@ impl CanaryRun {
         self.objects == self.objects_total && work.is_none_or(|work| work.level >= work.full)
     }
 
-    /// Of the data, by bytes; by objects if all are empty.
+    /// Whether it holds all of the data, and differs from the full run in its work alone.
+    pub fn differs_in_work_alone(&self) -> bool {
+        let mut channels = self.channels.iter();
+        self.work.is_some() && self.share.is_none() && !channels.any(|channel| channel.sampled)
+    }
+
+    /// Of the full run's work per datum; 1 where canaries differ in their work alone, which is their share then.
+    pub fn work_share(&self) -> f64 {
+        match &self.work {
+            Some(work) if !self.differs_in_work_alone() => work.level / work.full,
+            _ => 1.0,
+        }
+    }
+
+    /// Of the data, by bytes; by objects if all are empty. Of the work where canaries differ in that alone.
     #[expect(
         clippy::cast_precision_loss,
         reason = "object counts are far below 2^53"
     )]
     pub fn data_share(&self) -> f64 {
-        if self.bytes_total.0 > 0 {
+        if self.differs_in_work_alone() {
+            self.fraction.0
+        } else if self.bytes_total.0 > 0 {
             self.bytes.as_f64() / self.bytes_total.as_f64()
         } else {
             self.objects as f64 / self.objects_total.max(1) as f64

@@ -50,6 +50,10 @@ pub struct Measurement {
     /// Whether the script drew its own share, which `fraction` is then exactly.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drawn_by_script: bool,
+    /// Whether it held all of the data, and differs from the full run in its work alone; `fraction` is its share of that work
+    /// then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs_in_work_alone: bool,
     /// The work level of this run; absent if the spec has no `work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<f64>,
@@ -150,6 +154,7 @@ impl Measurement {
             bytes: None,
             bytes_total: None,
             drawn_by_script: false,
+            differs_in_work_alone: false,
             work: None,
             work_total: None,
             replicate: 0,
@@ -174,15 +179,17 @@ impl Measurement {
 
     /// A run with no figures yet, only its request.
     pub fn of_run(run: &CanaryRun, backend: BackendKind, outcome: Outcome) -> Self {
-        // Nobody lists what a script draws itself.
-        let is_listed = run.share.is_none();
+        let differs_in_work_alone = run.differs_in_work_alone();
+        // Nobody lists what a script draws itself, nor counts what all canaries have.
+        let is_listed = run.share.is_none() && !differs_in_work_alone;
         Self {
             backend: Some(backend),
             objects: is_listed.then_some(run.objects),
             objects_total: is_listed.then_some(run.objects_total),
             bytes: is_listed.then_some(run.bytes),
             bytes_total: is_listed.then_some(run.bytes_total),
-            drawn_by_script: !is_listed,
+            drawn_by_script: run.share.is_some(),
+            differs_in_work_alone,
             work: run.work.as_ref().map(|work| work.level),
             work_total: run.work.as_ref().map(|work| work.full),
             replicate: run.replicate,
@@ -190,10 +197,18 @@ impl Measurement {
         }
     }
 
-    /// Its share of the full run's work per datum; 1 if the job has no levels of work.
+    /// What its `fraction` is a share of.
+    pub fn abscissa(&self) -> Abscissa {
+        match self.differs_in_work_alone {
+            true => Abscissa::Work,
+            false => Abscissa::Data,
+        }
+    }
+
+    /// Its share of the full run's work per datum; 1 if the job has no levels of work, or canaries differ in them alone.
     pub fn work_share(&self) -> f64 {
         match (self.work, self.work_total) {
-            (Some(work), Some(total)) => work / total,
+            (Some(work), Some(total)) if !self.differs_in_work_alone => work / total,
             _ => 1.0,
         }
     }
@@ -236,12 +251,30 @@ impl Measurement {
         matches!(self.outcome, Outcome::Failed { .. })
     }
 
-    /// Its share of the full data: by bytes if known, else the fraction requested.
+    /// Its share of the full data: by bytes if known, else the fraction requested. Of the full work where canaries differ in that
+    /// alone.
     pub fn data_share(&self) -> f64 {
         match (self.bytes, self.bytes_total) {
             (Some(bytes), Some(total)) if total.0 > 0 => bytes.as_f64() / total.as_f64(),
             _ => self.fraction.0,
         }
+    }
+}
+
+/// What canaries have a share of: their sizes differ in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Abscissa {
+    Data,
+    /// All canaries hold all of the data.
+    Work,
+}
+
+impl fmt::Display for Abscissa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Data => "data",
+            Self::Work => "work",
+        })
     }
 }
 

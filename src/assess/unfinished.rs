@@ -1,6 +1,6 @@
 //! Why canaries that did not complete leave a job undecided, and what to do.
 
-use crate::measurement::{Measurement, Outcome};
+use crate::measurement::{Abscissa, Measurement, Outcome};
 use crate::units::Seconds;
 
 /// The headline of a job that is unknown since a canary did not complete: the newest that says why. `None` where all completed,
@@ -26,8 +26,12 @@ fn of_canary(run: &Measurement) -> Option<String> {
             let after = run.time().map_or(String::new(), |Seconds(time)| {
                 format!(" after {}", Seconds(time))
             });
+            let smaller = match run.abscissa() {
+                Abscissa::Data => "smaller canary.fractions",
+                Abscissa::Work => "lower levels under work.canary",
+            };
             Some(format!(
-                "{canary} was stopped{after}, its time limit; raise canary.max_runtime, or write smaller canary.fractions"
+                "{canary} was stopped{after}, its time limit; raise canary.max_runtime, or write {smaller}"
             ))
         }
         Outcome::Completed | Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => None,

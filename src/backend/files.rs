@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use crate::backend::BackendError;
-use crate::canary::{ChannelData, ObjectsBuilder};
+use crate::canary::{Objects, ObjectsBuilder};
 use crate::spec::{Channel, InputMode, Job};
 use crate::units::Bytes;
 
@@ -43,7 +43,7 @@ pub(super) fn list_channel(
     paths: &ProjectPaths,
     job: &Job,
     channel: &Channel,
-) -> Result<ChannelData, BackendError> {
+) -> Result<Objects, BackendError> {
     let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
     if channel.mode == InputMode::Pipe {
         return Err(BackendError::new(
@@ -66,11 +66,7 @@ pub(super) fn list_channel(
             "put the partition files of the data there; a canary draws whole files",
         ));
     }
-    Ok(ChannelData {
-        name: channel.name.clone(),
-        sampled: channel.sample,
-        objects: objects.finish(),
-    })
+    Ok(objects.finish())
 }
 
 /// Adds the files below the last folder of `trail`, the real folders on the way to it. Links are followed while they stay

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
 
-use crate::canary::{CanaryRun, Dataset, Key};
+use crate::canary::{CanaryRun, Dataset, DrawProblem, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
 use crate::plan::{Plan, PlannedAlternative};
@@ -232,6 +232,12 @@ impl BackendError {
             source: Some(source),
             ..Self::new(what, help)
         }
+    }
+}
+
+impl From<DrawProblem> for BackendError {
+    fn from(problem: DrawProblem) -> Self {
+        Self::new(problem.to_string(), problem.help())
     }
 }
 

@@ -88,6 +88,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
             Distribution::ShardedByS3Key => "ShardedByS3Key",
         }));
         hash.text(Some(if channel.sample { "sampled" } else { "whole" }));
+        if !channel.draw.is_default() {
+            // No channel's name has a space.
+            hash.text(Some(&format!("drawn {}", channel.draw)));
+        }
         hash.list(&channel.groups);
         // What is not written leaves the key as it was.
         if channel.compression == Compression::Gzip {
@@ -415,10 +419,8 @@ jobs:
             key: (*key).to_owned(),
             bytes: Bytes(1),
         };
-        let channel = |name: &str, sampled: bool, keys: &[&str]| ChannelData {
-            name: name.to_owned(),
-            sampled,
-            objects: keys.iter().map(object).collect(),
+        let channel = |name: &str, sampled: bool, keys: &[&str]| {
+            ChannelData::new(name, sampled, keys.iter().map(object).collect())
         };
         CanaryRun {
             job: "churn".to_owned(),

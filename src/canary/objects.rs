@@ -94,6 +94,62 @@ impl Objects {
         selection
     }
 
+    /// The objects of both, which are of one listing.
+    pub fn in_both(&self, other: &Self) -> Self {
+        self.those(other, true)
+    }
+
+    /// The objects that another selection of the listing does not have.
+    pub fn without(&self, other: &Self) -> Self {
+        match other.is_empty() {
+            true => self.clone(),
+            false => self.those(other, false),
+        }
+    }
+
+    /// The objects of one or the other of two selections of a listing.
+    pub fn or(&self, other: &Self) -> Self {
+        match other.is_empty() {
+            true => self.clone(),
+            false => self.all_of(&[self.clone(), other.clone()]),
+        }
+    }
+
+    /// The objects of any of these selections of this listing.
+    pub fn all_of(&self, selections: &[Self]) -> Self {
+        let whole = Self {
+            listing: Arc::clone(&self.listing),
+            selected: None,
+            bytes: self.listing.bytes,
+        };
+        let places = |objects: &Self| {
+            let objects = objects.clone();
+            (0..objects.len()).map(move |position| objects.place_at(position))
+        };
+        whole.select(selections.iter().flat_map(places))
+    }
+
+    /// Those objects that are, or are not, among the others.
+    fn those(&self, other: &Self, is_among: bool) -> Self {
+        let chosen = |position: &usize| other.has_place(self.place_at(*position)) == is_among;
+        self.select((0..self.len()).filter(chosen))
+    }
+
+    /// Where an object of this selection stands in the listing.
+    fn place_at(&self, position: usize) -> usize {
+        let place = self.selected.as_ref().map(|places| places[position]);
+        place.map_or(position, |place| place as usize)
+    }
+
+    fn has_place(&self, place: usize) -> bool {
+        match &self.selected {
+            Some(places) => {
+                u32::try_from(place).is_ok_and(|place| places.binary_search(&place).is_ok())
+            }
+            None => place < self.listing.len,
+        }
+    }
+
     /// Whether the listing has an object of this key that is not selected.
     pub fn leaves_out(&self, key: &str) -> bool {
         let Some(selected) = &self.selected else {

@@ -352,6 +352,9 @@ impl From<PlanError> for AppError {
             PlanError::OneObject { .. } => {
                 "split the data into partition files, 100 or more; a canary draws whole files"
             }
+            PlanError::OneInEachFolder { .. } => {
+                "remove `by: folder`, or put the files of a class into one folder at the top of the channel"
+            }
             PlanError::NothingSampled { .. } => {
                 "take `sample: false` off the channel that holds the training data"
             }

@@ -31,16 +31,16 @@ impl fmt::Display for Doubt {
         match self {
             Self::FasterThanLaws { share } => write!(
                 f,
-                "grows faster than any law known here, up to the largest canary with {} of the data; the full run may take far more",
+                "grows faster than any law known here, up to the largest canary with {} of the full run, which may take far more",
                 Fraction(*share)
             ),
             Self::Steep { exponent, share } => write!(
                 f,
-                "grows by the power {exponent:.1} of the data and the largest canary held only {} of it; a larger one would show how it goes on",
+                "grows by the power {exponent:.1} of a canary's share, and the largest was only {} of the full run; a larger one would show how it goes on",
                 Fraction(*share)
             ),
             Self::TwoSizes => f.write_str(
-                "was measured on two sizes of data, which show no curve; a canary of a third size would",
+                "was measured on two sizes, which show no curve; a canary of a third size would",
             ),
             Self::LowerBound => f.write_str(
                 "was looked at only once a minute, so its peak may have been far higher",

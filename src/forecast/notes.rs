@@ -2,6 +2,7 @@
 
 use super::runs::Runs;
 use super::{Doubt, Laws};
+use crate::measurement::Abscissa;
 use crate::units::Fraction;
 
 /// A script that takes the same time for so many times the data may not read them.
@@ -16,9 +17,13 @@ pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
 fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
     let is_flat = law.time.as_ref().is_some_and(|law| law.slope == 0.0);
     let (smallest, largest) = runs.ends()?;
+    let (abscissa, asked) = match runs.abscissa() {
+        Abscissa::Data => (Abscissa::Data, "its channel"),
+        Abscissa::Work => (Abscissa::Work, "the hyperparameter of `work`"),
+    };
     (is_flat && largest / smallest >= FAR).then(|| {
         format!(
-            "time did not grow from {} to {} of the data: does the script read its channel?",
+            "time did not grow from {} to {} of the {abscissa}: does the script read {asked}?",
             Fraction(smallest),
             Fraction(largest)
         )
@@ -35,11 +40,16 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
         }
     }
 
+    let abscissa = runs.abscissa();
+    let held = match abscissa {
+        Abscissa::Data => "held",
+        Abscissa::Work => "did",
+    };
     let is_asked = flat_time(runs, law).is_some();
     for (subject, law) in laws {
         let is_flat = law.as_ref().is_some_and(|law| law.slope == 0.0);
         if is_flat && !(subject == "time" && is_asked) {
-            notes.push(format!("{subject} seems not to grow with the data"));
+            notes.push(format!("{subject} seems not to grow with the {abscissa}"));
         }
     }
     let growing: Vec<&str> = laws
@@ -52,7 +62,7 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
         && !growing.is_empty()
     {
         notes.push(format!(
-            "the forecast of {} assumes that growth continues beyond the largest canary, which held {} of the data, much as within the canaries",
+            "the forecast of {} assumes that growth continues beyond the largest canary, which {held} {} of the {abscissa}, much as within the canaries",
             growing.join(" and "),
             Fraction(share),
         ));

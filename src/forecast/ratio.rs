@@ -63,6 +63,8 @@ const TIME: ComparedValue = ComparedValue {
 pub struct RatioEstimate {
     /// `None` if both sides are the same runs.
     ratio: Option<WeighedRatio>,
+    /// Whether shares are of the work.
+    is_of_work: bool,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -150,6 +152,7 @@ fn compare_by(
     if are_the_same(&base, &new) {
         return Ok(RatioEstimate {
             ratio: None,
+            is_of_work: axis.is_of_work(),
             notes: Vec::new(),
         });
     }
@@ -164,6 +167,7 @@ fn compare_by(
             quantity.prior,
             session_effect.and(session_effect),
         )),
+        is_of_work: axis.is_of_work(),
         notes: axis.notes(&[&base, &new]),
     })
 }
@@ -221,7 +225,10 @@ impl RatioEstimate {
         let Some(ratio) = &self.ratio else {
             return Factors::NONE;
         };
-        let (data, work) = (ratio.data.exp(), ratio.work.exp());
+        let (mut data, mut work) = (ratio.data.exp(), ratio.work.exp());
+        if self.is_of_work {
+            std::mem::swap(&mut data, &mut work);
+        }
         Factors {
             data,
             work,

@@ -8,7 +8,7 @@ use super::points::{Fewest, Point};
 use super::posterior::LowerBound;
 use crate::grammar;
 use crate::measurement::newest_data::NewestData;
-use crate::measurement::{Measurement, Outcome, Usage, Utilization};
+use crate::measurement::{Abscissa, Measurement, Outcome, Usage, Utilization};
 use crate::units::{Bytes, Seconds};
 
 /// A process holds some more pages or fewer from run to run, whatever its data.
@@ -36,10 +36,15 @@ impl<'a> Runs<'a> {
     /// Only completed runs of the newest data enter, with a share of the data, and of the work, in (0, 1].
     pub(super) fn choose(measurements: &'a [Measurement]) -> Self {
         let newest = NewestData::of(&measurements.iter().collect::<Vec<_>>());
+        let abscissa = newest.kept.last().map(|run| run.abscissa());
         let mut entered = Vec::new();
         let mut left_out: BTreeMap<&'static str, Vec<&Measurement>> = BTreeMap::new();
         for run in newest.kept.iter().copied() {
             match reason_to_leave_out(run) {
+                None if Some(run.abscissa()) != abscissa => left_out
+                    .entry("differed from the full run in something else than the newest run")
+                    .or_default()
+                    .push(run),
                 None => entered.push(run),
                 Some(reason) => left_out.entry(reason).or_default().push(run),
             }
@@ -182,6 +187,11 @@ impl<'a> Runs<'a> {
         self.of_all(|run| run.work.and(run.work_total))
     }
 
+    /// What the shares of these runs are of. Runs that differ in data and others that differ in work alone are not mixed.
+    pub(super) fn abscissa(&self) -> Abscissa {
+        (self.entered.first()).map_or(Abscissa::Data, |run| run.abscissa())
+    }
+
     /// Whether some run that entered has a level of work.
     pub(super) fn has_work(&self) -> bool {
         self.entered.iter().any(|run| run.work_total.is_some())
@@ -211,7 +221,8 @@ impl<'a> Runs<'a> {
 
     /// How many runs have only the fraction requested as their share of the data, though it may be another.
     pub(super) fn without_bytes(&self) -> usize {
-        let is_guess = |run: &&&Measurement| !has_bytes(run) && !run.drawn_by_script;
+        let is_exact = |run: &Measurement| run.drawn_by_script || run.differs_in_work_alone;
+        let is_guess = |run: &&&Measurement| !has_bytes(run) && !is_exact(run);
         self.entered.iter().filter(is_guess).count()
     }
 

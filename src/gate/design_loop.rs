@@ -451,7 +451,11 @@ impl DesignLoop<'_> {
                 "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
             ),
             StopReason::NothingHelps => format!(
-                "No more canaries were run: every size of canary.fractions was run, or does not fit into {limit} and canary.max_runtime."
+                "No more canaries were run: every size of {} was run, or does not fit into {limit} and canary.max_runtime.",
+                match self.input.job.differs_in_work_alone() {
+                    true => "work.canary",
+                    false => "canary.fractions",
+                }
             ),
             StopReason::MaxRuntime => format!(
                 "No more canaries were run: a larger one may take longer than canary.max_runtime ({}); a longer one would narrow the forecast.",

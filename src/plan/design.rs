@@ -1,11 +1,11 @@
 //! What a design may run: every canary of the fixed design, the sizes of the adaptive one. A run of the adaptive design is
 //! drawn when it is chosen.
 
-use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
+use crate::canary::{self, CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::spec::{Design, Job};
+use crate::spec::{Design, DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 
 use super::sampling::{self, DrawSize};
@@ -20,10 +20,26 @@ pub(super) fn runs(
     dataset: &Dataset,
     notes: &mut Vec<String>,
 ) -> Result<PlannedRuns, PlanError> {
+    if job.differs_in_work_alone() {
+        return runs_by_work(job, dataset);
+    }
     let total = match &job.share {
         Some(share) => usize::try_from(share.full.parts()).unwrap_or(usize::MAX),
         None => sampled_objects(job, dataset)?,
     };
+    draw_notes(dataset, notes);
+    let least = match &job.share {
+        Some(_) => 1,
+        None => dataset.smallest().map_or(1, fewest_objects),
+    };
+    if least >= total && least > 1 {
+        return Err(PlanError::OneInEachFolder {
+            job: job.name.clone(),
+            channel: dataset
+                .smallest()
+                .map_or(String::new(), |one| one.name.clone()),
+        });
+    }
     let noun = match &job.share {
         Some(_) => "example",
         None => "object",
@@ -33,8 +49,8 @@ pub(super) fn runs(
             fractions,
             replicates,
         } => {
-            let sizes = sizes(fractions, (total, noun), notes);
-            let levels = levels(job);
+            let sizes = sizes(fractions, (total, noun, least), notes);
+            let levels = levels_beside_data(job);
             let runs = sizes.len() * levels.len() * *replicates as usize;
             check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)?;
             Ok(PlannedRuns::Fixed(fixed(
@@ -46,13 +62,53 @@ pub(super) fn runs(
             )))
         }
         Design::Adaptive { fractions } => {
-            let sizes = ladder(sizes(fractions, (total, noun), notes), total);
+            let sizes = ladder(sizes(fractions, (total, noun, least), notes), total);
             // A size may be run again, so too few of them are no lack of runs.
             check_enough(sizes.len(), sizes.len(), true)?;
             let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
             Ok(PlannedRuns::Ladder(sizes.iter().map(of_size).collect()))
         }
     }
+}
+
+/// The levels of work in the place of sizes.
+fn runs_by_work(job: &Job, dataset: &Dataset) -> Result<PlannedRuns, PlanError> {
+    let levels = job.work.iter().flat_map(WorkLevel::of_canaries);
+    let mut sizes: Vec<DrawSize> = levels
+        .map(|level| DrawSize {
+            fraction: level.share(),
+            objects: 0,
+        })
+        .collect();
+    match &job.canary.design {
+        Design::Fixed { replicates, .. } => {
+            let runs = sizes.len() * *replicates as usize;
+            check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)?;
+            let levels = levels_beside_data(job);
+            Ok(PlannedRuns::Fixed(fixed(
+                job,
+                dataset,
+                &sizes,
+                &levels,
+                *replicates,
+            )))
+        }
+        Design::Adaptive { .. } => {
+            // As in a ladder of data: the full work is no canary, unless there are too few others.
+            if sizes.len() > FEWEST_SIZES {
+                sizes.retain(|size| size.fraction.0 < 1.0);
+            }
+            check_enough(sizes.len(), sizes.len(), true)?;
+            let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
+            Ok(PlannedRuns::Ladder(sizes.iter().map(of_size).collect()))
+        }
+    }
+}
+
+/// The level of work that a size of the design stands for, where canaries differ in their work alone.
+pub fn level_of_size(job: &Job, fraction: Fraction) -> Option<WorkLevel> {
+    let work = job.work.as_ref().filter(|_| job.differs_in_work_alone())?;
+    WorkLevel::of_canaries(work).find(|level| level.share() == fraction)
 }
 
 fn check_enough(sizes: usize, runs: usize, are_runs_enough: bool) -> Result<(), PlanError> {
@@ -79,7 +135,7 @@ fn fixed(
             // The level has no part in the drawing: the same replicate of a size has the same objects at each.
             let run = draw(job, dataset, *size, None, replicate);
             levels.iter().map(move |level| CanaryRun {
-                work: level.clone(),
+                work: level.clone().or_else(|| run.work.clone()),
                 ..run.clone()
             })
         })
@@ -120,29 +176,88 @@ fn ladder_size(run: &CanaryRun) -> LadderSize {
     }
 }
 
-/// The work level of the adaptive design's next run after `earlier` ones; the levels take turns.
+/// The work level of the adaptive design's next run after `earlier` ones; the levels take turns. `None` too where they are the
+/// sizes.
 pub fn level(job: &Job, earlier: usize) -> Option<WorkLevel> {
-    let levels = levels(job);
+    let levels = levels_beside_data(job);
     levels.get(earlier % levels.len()).cloned().flatten()
 }
 
-/// Never empty; one `None` if the job has no levels.
-fn levels(job: &Job) -> Vec<Option<WorkLevel>> {
-    match &job.work {
+/// Never empty; one `None` if the job has no levels, or they are the sizes.
+fn levels_beside_data(job: &Job) -> Vec<Option<WorkLevel>> {
+    match job.work.as_ref().filter(|_| !job.differs_in_work_alone()) {
         Some(work) => WorkLevel::of_canaries(work).map(Some).collect(),
         None => vec![None],
+    }
+}
+
+/// The fewest objects that a canary can have of a channel: one of each folder where that is asked for.
+fn fewest_objects(channel: &ChannelData) -> usize {
+    match channel.rule {
+        DrawRule::Share {
+            by: DrawUnit::Folder,
+            ..
+        } => sampling::folders(&channel.objects.without(&channel.always)).len(),
+        _ => 1,
+    }
+}
+
+/// What of the draw a reader should know.
+fn draw_notes(dataset: &Dataset, notes: &mut Vec<String>) {
+    for channel in dataset.sampled() {
+        match &channel.rule {
+            DrawRule::Share {
+                by: DrawUnit::Folder,
+                ..
+            } => {
+                let folders = fewest_objects(channel);
+                notes.push(match folders {
+                    1 => format!(
+                        "All files of channel {} lie in one folder, so `by: folder` has no effect.",
+                        channel.name
+                    ),
+                    _ => format!(
+                        "Every canary has files of all {folders} top folders of channel {}, so at least {} of its {}.",
+                        channel.name,
+                        Fraction(share(folders, channel.drawn())),
+                        count(channel.drawn(), "file"),
+                    ),
+                });
+            }
+            DrawRule::With(name) => {
+                let mut channels = dataset.channels.iter();
+                let Some(leader) = channels.find(|leader| leader.name == *name) else {
+                    continue;
+                };
+                let lack = |one: &ChannelData, other: &ChannelData| {
+                    one.objects.len() - canary::partners(&other.objects, &one.objects).len()
+                };
+                for (one, other) in [(leader, channel), (channel, leader)] {
+                    let alone = lack(one, other);
+                    if alone > 0 {
+                        notes.push(format!(
+                            "{} of the {} of channel {} have no partner of the same stem in channel {}.",
+                            alone,
+                            count(one.objects.len(), "file"),
+                            one.name,
+                            other.name,
+                        ));
+                    }
+                }
+            }
+            DrawRule::Share { .. } => {}
+        }
     }
 }
 
 /// N: the object count of the smallest sampled channel.
 fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     let smallest = dataset
-        .sampled()
-        .min_by_key(|channel| channel.objects.len())
+        .smallest()
         .ok_or_else(|| PlanError::NothingSampled {
             job: job.name.clone(),
         })?;
-    match smallest.objects.len() {
+    match smallest.drawn() {
         0 | 1 => Err(PlanError::OneObject {
             job: job.name.clone(),
             channel: smallest.name.clone(),
@@ -154,10 +269,10 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
 /// Drops fractions that would draw as many objects or examples as a smaller one.
 fn sizes(
     fractions: &[Fraction],
-    (total, noun): (usize, &str),
+    (total, noun, least): (usize, &str, usize),
     notes: &mut Vec<String>,
 ) -> Vec<DrawSize> {
-    let sizes = sampling::sizes(fractions, total);
+    let sizes = sampling::sizes(fractions, total, least);
     if total < SOME_OBJECTS {
         notes.push(format!(
             "The data has only {total} {noun}s, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",
@@ -191,7 +306,10 @@ fn draw(
     replicate: u32,
 ) -> CanaryRun {
     let total = total_of(job, dataset);
-    let channels = sampling::draw(dataset, size.objects, total, job.canary.seed, replicate);
+    let channels = match job.differs_in_work_alone() {
+        true => dataset.channels.clone(),
+        false => sampling::draw(dataset, size.objects, total, job.canary.seed, replicate),
+    };
     CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),
@@ -201,7 +319,7 @@ fn draw(
             None => size.fraction,
         },
         share: (job.share.as_ref()).map(|share| HandedShare::of_canary(share, size.objects as u64)),
-        work,
+        work: level_of_size(job, size.fraction).or(work),
         replicate,
         bytes: channels
             .iter()

@@ -15,7 +15,7 @@ pub use adaptive::{
     Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
     next, shortest_for_memory,
 };
-pub use design::{canary, level};
+pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
@@ -152,6 +152,10 @@ pub enum PlanError {
         "channel `{channel}` of job `{job}` has one object; a canary needs several to draw from"
     )]
     OneObject { job: String, channel: String },
+    #[error(
+        "every top folder of channel `{channel}` of job `{job}` has one file, so with `by: folder` each canary would be all of the data"
+    )]
+    OneInEachFolder { job: String, channel: String },
     /// The design, on these data, is no forecast. The spec must be corrected: an unknown outcome might pass.
     #[error(
         "the design gives {runs} on {sizes}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes"
@@ -283,7 +287,8 @@ fn worst_of_ladder(job: &Job, sizes: &[LadderSize], offer: &Offer, limit: Usd) -
     let canary = &job.canary;
     let once = worst_case_of(canary.max_runtime, offer)?;
     let once: Usd = sizes.iter().map(|_| once).sum();
-    let is_enough = sizes.len() >= FEWEST_RUNS && job.work.is_none() && once < limit;
+    let has_levels = job.work.is_some() && !job.differs_in_work_alone();
+    let is_enough = sizes.len() >= FEWEST_RUNS && !has_levels && once < limit;
     Some(if is_enough { once } else { limit })
 }
 

@@ -38,8 +38,7 @@ impl Share<'_> {
         };
         let mut sum = 0.0;
         let fits = |run: &&CanaryRun| {
-            let work = run.work.as_ref().map_or(1.0, |work| work.level / work.full);
-            sum += time.at(run.data_share(), work).median();
+            sum += time.at(run.data_share(), run.work_share()).median();
             sum <= left.0
         };
         runs.iter().take_while(fits).count()

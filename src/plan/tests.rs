@@ -2,15 +2,30 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::canary::{ChannelData, DataObject, Objects};
+use crate::canary::{ChannelData, DataObject, DrawProblem, Objects};
 use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, Compression, Design, DriftPolicy, InputMode, Level,
-    LocalTraining, ProbePolicy, RecordWrapper, Training, Work,
+    Budget, CanaryPolicy, Channel, ChannelDraw, Compression, Design, DrawOrder, DrawRule, DrawUnit,
+    DriftPolicy, InputMode, Level, LocalTraining, ProbePolicy, RecordWrapper, Training, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
+
+fn sampled_channel() -> Channel {
+    Channel {
+        name: "train".to_owned(),
+        uri: "data".to_owned(),
+        mode: crate::spec::InputMode::File,
+        content_type: None,
+        distribution: Distribution::FullyReplicated,
+        compression: Compression::None,
+        record_wrapper: RecordWrapper::None,
+        sample: true,
+        draw: crate::spec::ChannelDraw::default(),
+        groups: Vec::new(),
+    }
+}
 
 fn job(fractions: &[f64], replicates: u32) -> Job {
     Job {
@@ -20,6 +35,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
             local: LocalTraining {
                 command: vec!["python3".to_owned(), "train.py".to_owned()],
             },
+            channels: vec![sampled_channel()],
             ..Training::default()
         },
         instance: InstanceConfiguration::one(InstanceType::local()),
@@ -57,16 +73,11 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
 }
 
 fn channel(name: &str, sampled: bool, objects: usize) -> ChannelData {
-    ChannelData {
-        name: name.to_owned(),
-        sampled,
-        objects: (0..objects)
-            .map(|index| DataObject {
-                key: format!("part-{index:05}.csv"),
-                bytes: Bytes(1000 + index as u64),
-            })
-            .collect(),
-    }
+    let objects = (0..objects).map(|index| DataObject {
+        key: format!("part-{index:05}.csv"),
+        bytes: Bytes(1000 + index as u64),
+    });
+    ChannelData::new(name, sampled, objects.collect())
 }
 
 fn dataset(objects: usize) -> Dataset {
@@ -447,6 +458,7 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
         compression: Compression::None,
         record_wrapper: RecordWrapper::None,
         sample,
+        draw: crate::spec::ChannelDraw::default(),
         groups: Vec::new(),
     };
     let notes = |instance: &str, channels: &[Channel]| {
@@ -555,14 +567,127 @@ fn the_nth_lowest_of_numbers_is_found_with_how_many_are_lower() {
     }
 }
 
+/// A channel of folders with so many files each, and a drawn part of it.
+fn by_folder(folders: &[usize], order: DrawOrder) -> ChannelData {
+    let objects = folders.iter().enumerate().flat_map(|(folder, count)| {
+        (0..*count).map(move |index| DataObject {
+            key: format!("class-{folder:03}/{index:04}.png"),
+            bytes: Bytes(1000),
+        })
+    });
+    ChannelData {
+        rule: DrawRule::Share {
+            order,
+            by: DrawUnit::Folder,
+        },
+        ..ChannelData::new("train", true, objects.collect())
+    }
+}
+
+fn keys(channel: &ChannelData) -> Vec<String> {
+    channel.objects.iter().map(|object| object.key).collect()
+}
+
+#[test]
+fn the_last_by_name_are_drawn_and_a_larger_canary_holds_a_smaller_one() {
+    let mut months = channel("train", true, 24);
+    months.rule = DrawRule::Share {
+        order: DrawOrder::Last,
+        by: DrawUnit::Channel,
+    };
+    let data = Dataset {
+        channels: vec![months],
+    };
+    let three = sampling::draw(&data, 3, 24, 1, 0);
+    let five = sampling::draw(&data, 5, 24, 7, 4);
+    let last = ["part-00021.csv", "part-00022.csv", "part-00023.csv"];
+    assert_eq!(keys(&three[0]), last);
+    assert!(keys(&five[0]).ends_with(&last.map(str::to_owned)));
+}
+
+#[test]
+fn a_follower_has_the_stems_of_its_leader_and_what_every_canary_gets() {
+    let of = |names: &[String]| {
+        let objects = names.iter().map(|name| DataObject {
+            key: name.clone(),
+            bytes: Bytes(10),
+        });
+        objects.collect::<Objects>()
+    };
+    let names = |ending: &str| -> Vec<String> {
+        (0..40)
+            .map(|index| format!("a.b/{index:03}.{ending}"))
+            .collect()
+    };
+    let mut images = names("jpg");
+    images.push("labels.csv".to_owned());
+    let mut job = job(&[10.0, 20.0], 3);
+    let masks = Channel {
+        name: "masks".to_owned(),
+        draw: ChannelDraw {
+            rule: DrawRule::With("train".to_owned()),
+            always: Vec::new(),
+        },
+        ..sampled_channel()
+    };
+    job.training.channels[0].draw.always = vec!["labels.csv".to_owned()];
+    job.training.channels.push(masks);
+    let data = Dataset::of_listing(&job, vec![of(&images), of(&names("png"))]).unwrap();
+    assert_eq!(data.objects_total(), Some(40));
+    assert_eq!(data.bytes_total(), Bytes(800));
+    let drawn = sampling::draw(&data, 4, 40, 1, 0);
+    let stems = |channel: &ChannelData, ending: &str| -> Vec<String> {
+        let keys = keys(channel).into_iter();
+        keys.filter_map(|key| key.strip_suffix(ending).map(str::to_owned))
+            .collect()
+    };
+    assert_eq!(stems(&drawn[0], ".jpg"), stems(&drawn[1], ".png"));
+    assert_eq!((drawn[0].objects.len(), drawn[1].objects.len()), (5, 4));
+    assert!(keys(&drawn[0]).contains(&"labels.csv".to_owned()));
+    // What every canary gets is no part of its share.
+    let plan = plan(&job, &data, &free, Alternatives::Skip).unwrap();
+    let run = &runs_of(&plan)[0];
+    assert_eq!((run.objects, run.objects_total), (4, 40));
+    assert_eq!((run.bytes, run.bytes_total), (Bytes(80), Bytes(800)));
+
+    let others = of(&["x.png".to_owned()]);
+    let alone = Dataset::of_listing(&job, vec![of(&images), others]);
+    assert!(matches!(alone, Err(DrawProblem::NoPartners { .. })));
+}
+
 proptest! {
+    #[test]
+    fn every_folder_has_its_share_and_no_object_comes_twice(
+        folders in prop::collection::vec(1_usize..40, 2..12),
+        share in 0.01_f64..1.0,
+        seed: u64,
+        replicate in 0_u32..5,
+        last: bool,
+    ) {
+        let order = if last { DrawOrder::Last } else { DrawOrder::Random };
+        let data = Dataset { channels: vec![by_folder(&folders, order)] };
+        let total: usize = folders.iter().sum();
+        let sizes = sampling::sizes(&[Fraction(share)], total, folders.len());
+        let draw = || sampling::draw(&data, sizes[0].objects, total, seed, replicate).remove(0);
+        let drawn = draw();
+        prop_assert_eq!(&drawn, &draw());
+        prop_assert_eq!(drawn.objects.len(), sizes[0].objects);
+        let counts = sampling::folders(&drawn.objects);
+        prop_assert_eq!(counts.len(), folders.len());
+        let exact = count_as_float(sizes[0].objects) / count_as_float(total);
+        for (drawn, have) in counts.iter().zip(&folders) {
+            // Folders of which a share would be none have one, and the others the less.
+            prop_assert!(*drawn >= 1 && count_as_float(*drawn) <= exact * count_as_float(*have) + 1.0);
+        }
+    }
+
     #[test]
     fn a_drawing_repeats_nothing_and_does_not_depend_on_the_listing(
         total in 2_usize..300,
         share in 0.0_f64..1.0,
         seed in any::<u64>(),
     ) {
-        let sizes = sampling::sizes(&[Fraction(share)], total);
+        let sizes = sampling::sizes(&[Fraction(share)], total, 1);
         let data = dataset(total);
         let drawn = sampling::draw(&data, sizes[0].objects, total, seed, 0);
         let mut keys = keys_of(&drawn[0]);

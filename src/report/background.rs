@@ -9,8 +9,8 @@ use super::words::{self, Quantity, Subject};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
 use crate::instance::Price;
-use crate::measurement::Measurement;
 use crate::measurement::newest_data::NewestData;
+use crate::measurement::{Abscissa, Measurement};
 use crate::metric::Metric;
 use crate::units::{Percent, Seconds};
 
@@ -90,14 +90,19 @@ fn unshown_sentence(forecast: &InstanceForecast, columns: &[Column]) -> Option<S
 /// `Time is assumed to grow in proportion to the data. Fixed cost 41s. The largest canary held 3.0% of the data.`
 fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> {
     let mut sentences = Vec::new();
+    let abscissa = abscissa(job, forecast);
     match (&forecast.law.time, &forecast.law.memory) {
         (None, None) => return None,
         (Some(time), Some(memory)) if time.name == memory.name && time.weight == memory.weight => {
-            sentences.push(words::law(Subject::TimeAndMemory, time));
+            sentences.push(words::law(Subject::TimeAndMemory, time, abscissa));
         }
         (time, memory) => {
-            let time = time.as_ref().map(|law| words::law(Subject::Time, law));
-            let memory = memory.as_ref().map(|law| words::law(Subject::Memory, law));
+            let time = time
+                .as_ref()
+                .map(|law| words::law(Subject::Time, law, abscissa));
+            let memory = memory
+                .as_ref()
+                .map(|law| words::law(Subject::Memory, law, abscissa));
             sentences.extend(time.into_iter().chain(memory));
         }
     }
@@ -108,8 +113,12 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
         sentences.push(format!("fixed cost {}", Quantity::Time.figure(intercept)));
     }
     if let Some(largest) = largest_share(job, forecast) {
+        let held = match abscissa {
+            Abscissa::Data => "held",
+            Abscissa::Work => "did",
+        };
         sentences.push(format!(
-            "the largest canary held {} of the data",
+            "the largest canary {held} {} of the {abscissa}",
             words::share(largest)
         ));
     }
@@ -126,6 +135,12 @@ fn completed<'a>(
     // Of the data that the law is of.
     let newest = NewestData::of(&here).kept;
     newest.into_iter().filter(|run| run.is_completed())
+}
+
+/// What its canaries have shares of.
+pub(super) fn abscissa(job: &JobReport, forecast: &InstanceForecast) -> Abscissa {
+    let mut runs = completed(job, forecast);
+    runs.next().map_or(Abscissa::Data, Measurement::abscissa)
 }
 
 fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
@@ -182,7 +197,7 @@ fn law_rows(
     full: &Estimate,
 ) -> impl Iterator<Item = [String; 3]> {
     let mut sizes: Vec<(f64, Vec<(f64, f64)>)> = Vec::new();
-    for run in completed(job, forecast).filter(|run| run.work == run.work_total) {
+    for run in completed(job, forecast).filter(|run| run.work_share() >= 1.0) {
         let Some(Seconds(time)) = run.training_seconds else {
             continue;
         };
@@ -259,7 +274,11 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
         cautions.extend(notes.map(|note| (Label::Note, format!("{lead}{note}"))));
         for (note, runs) in run_notes(job) {
             let about = match runs.as_slice() {
-                [run] => format!("{} of the data", words::share(run.data_share())),
+                [run] => format!(
+                    "{} of the {}",
+                    words::share(run.data_share()),
+                    run.abscissa()
+                ),
                 runs => words::count(runs.len(), "run"),
             };
             let instance = &runs[0].instance;
@@ -312,8 +331,9 @@ fn interval_words(jobs: &[&JobReport]) -> Option<String> {
         // A full run among the canaries: there is nothing beyond.
         Some(largest) if largest >= 1.0 && jobs.len() == 1 => holds,
         Some(largest) if jobs.len() == 1 => format!(
-            "{holds}, if the law holds beyond {} of the data",
-            words::share(largest)
+            "{holds}, if the law holds beyond {} of the {}",
+            words::share(largest),
+            abscissa(job, forecast)
         ),
         _ => format!("{holds}, if the law holds beyond the largest canary"),
     })

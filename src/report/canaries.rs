@@ -3,7 +3,7 @@
 use super::JobReport;
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
-use crate::measurement::{Measurement, Outcome, Start, Utilization};
+use crate::measurement::{Abscissa, Measurement, Outcome, Start, Utilization};
 use crate::metric::Metric;
 use crate::units::{Percent, Seconds, Usd};
 
@@ -77,6 +77,9 @@ fn seconds(Seconds(value): Seconds) -> String {
 
 /// `1% (0.41 GiB)`, where another share was drawn `1% (drew 7.7%, 20.0 KiB)`.
 fn data(run: &Measurement) -> String {
+    if run.abscissa() == Abscissa::Work {
+        return "all".to_owned();
+    }
     let data = words::requested_and_drawn(run.fraction, run.data_share());
     match (run.bytes, data.strip_suffix(')')) {
         (None, _) => data,
@@ -256,9 +259,9 @@ pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
                 format!(" on {}", run.instance)
             };
             let of = if count == 1 {
-                format!("with {first} of the data")
+                format!("with {first} of the {}", run.abscissa())
             } else {
-                format!("the first with {first} of the data")
+                format!("the first with {first} of the {}", run.abscissa())
             };
             let last_line = run.outcome.last_line().map(str::to_owned);
             (format!("{runs}{on} {what}, {of}"), last_line)

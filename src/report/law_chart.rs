@@ -1,9 +1,11 @@
 //! The law of time as a chart.
 
+use super::background::abscissa;
 use super::chart::{Chart, ChartAxis, ChartSeries, ChartXAxis};
 use super::text::Prose;
 use super::{InstanceForecast, JobReport};
 use crate::forecast::Law;
+use crate::measurement::Abscissa;
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
 
@@ -50,7 +52,10 @@ pub(super) fn of(job: &JobReport) -> Option<Chart> {
         caption: Prose::literal(caption(limit, shown_limit)),
         title: Prose::fill(title, [name]),
         x: ChartXAxis::Numbers(ChartAxis {
-            title: "share of the data (%)",
+            title: match abscissa(job, forecast) {
+                Abscissa::Data => "share of the data (%)",
+                Abscissa::Work => "share of the work (%)",
+            },
             from: 0.0,
             to: 100.0,
         }),

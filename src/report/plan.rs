@@ -7,7 +7,7 @@ use super::plan_totals::ExpectedSpend;
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
-use crate::plan::{LadderSize, Plan, PlannedAlternative, PlannedRuns};
+use crate::plan::{self, LadderSize, Plan, PlannedAlternative, PlannedRuns};
 use crate::spec::Traits;
 use crate::units::{Bytes, Fraction};
 
@@ -37,6 +37,14 @@ impl fmt::Display for PlannedJob<'_> {
                 let handed = HandedShare::of_canary(share, size.objects).to_string();
                 let (fraction, runs) = (size.fraction.to_string(), size.runs);
                 writeln!(f, "  {fraction:>5}  {}{runs}", printable(&handed))?;
+                continue;
+            }
+            if let Some(work) = plan::level_of_size(self.affected.job, size.fraction) {
+                let fraction = size.fraction.to_string();
+                let work = printable(&work.to_string());
+                let own = format!(", {work}");
+                let runs = size.runs.strip_prefix(&own).unwrap_or(&size.runs);
+                writeln!(f, "  {fraction:>5}  {work}{runs}")?;
                 continue;
             }
             let bytes = match self.knows_bytes {
@@ -98,7 +106,7 @@ impl PlannedJob<'_> {
 
     fn work_levels(&self) -> Option<String> {
         let work = self.affected.job.work.as_ref()?;
-        if !self.plan.is_adaptive() {
+        if !self.plan.is_adaptive() || self.affected.job.differs_in_work_alone() {
             return None;
         }
         let levels: Vec<String> = WorkLevel::of_canaries(work)
@@ -115,6 +123,10 @@ impl PlannedJob<'_> {
         if let Some(share) = &self.affected.job.share {
             let handed = HandedShare::of_full_run(share).to_string();
             return Some(format!("{}{}", printable(&handed), level(work.as_ref())));
+        }
+        if self.affected.job.differs_in_work_alone() {
+            let work = work.map(|work| printable(&work.to_string()));
+            return work.map(|work| format!("{work}; every canary has all of the data"));
         }
         self.knows_bytes
             .then(|| format!("{total}{}", level(work.as_ref())))

@@ -192,6 +192,7 @@ fn canary(
         bytes: Some(Bytes::from_f64(share * FULL_DATA)),
         bytes_total: Some(Bytes::from_f64(FULL_DATA)),
         drawn_by_script: false,
+        differs_in_work_alone: false,
         work: None,
         work_total: None,
         replicate: 0,

@@ -6,6 +6,7 @@ use crate::exit;
 use crate::forecast::{Estimate, Law};
 pub use crate::grammar::count;
 use crate::instance::{Price, PriceEvidence};
+use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};
 use crate::units::{Fraction, UsdPerHour};
 use crate::verdict::{self, LineVerdict, Verdict};
@@ -244,17 +245,17 @@ pub enum Subject {
 const LEAST_SURE: f64 = 0.6;
 
 /// How the subject follows the data by this law: `time is assumed to grow in proportion to the data`.
-pub fn law(subject: Subject, law: &Law) -> String {
+pub fn law(subject: Subject, law: &Law, abscissa: Abscissa) -> String {
     let (subject, is, seems, follows) = match subject {
         Subject::Time => ("time", "is", "seems", "follows"),
         Subject::Memory => ("memory", "is", "seems", "follows"),
         Subject::TimeAndMemory => ("time and memory", "are", "seem", "follow"),
     };
     let behaviour = match law.name.as_str() {
-        "linear" => "grow in proportion to the data",
-        "constant" => "stay the same whatever the data",
-        "more than linear" => "grow faster than the data",
-        "less than linear" => "grow slower than the data",
+        "linear" => format!("grow in proportion to the {abscissa}"),
+        "constant" => format!("stay the same whatever the {abscissa}"),
+        "more than linear" => format!("grow faster than the {abscissa}"),
+        "less than linear" => format!("grow slower than the {abscissa}"),
         name => return format!("{subject} {follows} the law {name}{}", weight(law.weight)),
     };
     if law.weight >= 1.0 {
@@ -380,15 +381,15 @@ mod tests {
             shape: crate::forecast::Shape::linear(),
         };
         assert_eq!(
-            law(Subject::Time, &law_of("linear", 1.0)),
+            law(Subject::Time, &law_of("linear", 1.0), Abscissa::Data),
             "time is assumed to grow in proportion to the data"
         );
         assert_eq!(
-            law(Subject::Time, &law_of("linear", 0.91)),
+            law(Subject::Time, &law_of("linear", 0.91), Abscissa::Data),
             "time seems to grow in proportion to the data (91% sure)"
         );
         assert_eq!(
-            law(Subject::Time, &law_of("plateau", 0.5)),
+            law(Subject::Time, &law_of("plateau", 0.5), Abscissa::Data),
             "time follows the law plateau (50% sure)"
         );
     }

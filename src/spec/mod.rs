@@ -5,6 +5,7 @@
 //! serves yet is accepted and listed in [`Spec::not_yet`], never silently ignored.
 
 mod backend_kind;
+mod draw;
 mod errors;
 mod excerpt;
 mod file_system;
@@ -22,6 +23,7 @@ mod words;
 mod yaml;
 
 pub use backend_kind::{BackendKind, Traits};
+pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, StepMetric};
@@ -152,6 +154,14 @@ pub struct Job {
     pub drift: DriftPolicy,
 }
 
+impl Job {
+    /// Whether canaries hold all of the data, and differ in their work alone.
+    pub fn differs_in_work_alone(&self) -> bool {
+        let mut channels = self.training.channels.iter();
+        self.work.is_some() && self.share.is_none() && !channels.any(|channel| channel.sample)
+    }
+}
+
 /// How a channel's objects reach the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum InputMode {
@@ -180,6 +190,8 @@ pub struct Channel {
     pub record_wrapper: RecordWrapper,
     /// False: whole in every canary.
     pub sample: bool,
+    /// Which of its objects a canary gets, where it is sampled.
+    pub draw: ChannelDraw,
     /// The instance groups that get it; empty: all.
     pub groups: Vec<String>,
 }
@@ -192,6 +204,8 @@ pub const ON_THIS_MACHINE: &str = "file://";
 pub(in crate::spec) enum SampledBy {
     /// Objects of channels.
     Gate,
+    /// The same where a channel is sampled; where none is, canaries differ in their work alone.
+    GateIfAny,
     /// By the share that it is handed.
     Script,
 }

@@ -91,6 +91,9 @@ impl TrainingSettings {
                     InputMode::Pipe => "Pipe",
                 },
             );
+            if channel.sample && !channel.draw.is_default() {
+                set(field("draw"), &channel.draw.to_string());
+            }
             set(
                 field("distribution"),
                 match channel.distribution {

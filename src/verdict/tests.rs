@@ -127,11 +127,11 @@ fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
     );
     assert_eq!(
         reason(&lines[..1], &doubted, &one(), Fraction(0.95)),
-        "time may pass 5h: 1h, but time grows faster than any law known here, up to the largest canary with 50% of the data; the full run may take far more"
+        "time may pass 5h: 1h, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
     );
     assert_eq!(
         reason(&lines[1..2], &doubted, &one(), Fraction(0.95)),
-        "cost may pass 500 USD: 50 USD, but time grows faster than any law known here, up to the largest canary with 50% of the data; the full run may take far more"
+        "cost may pass 500 USD: 50 USD, but time grows faster than any law known here, up to the largest canary with 50% of the full run, which may take far more"
     );
     assert_eq!(lines[0].row.chance_of_breach, None);
 }

@@ -167,6 +167,41 @@ fn wrong_shares_are_said_at_their_line() {
             "`A=B` cannot be a variable's name",
         ),
         (
+            "{environment: LD_PRELOAD}",
+            "",
+            "`LD_PRELOAD` has a meaning to other programs",
+        ),
+        (
+            "{environment: PATH}",
+            "",
+            "`PATH` has a meaning to other programs",
+        ),
+        (
+            "{environment: SM_CHANNELS}",
+            "",
+            "`SM_CHANNELS` has a meaning to other programs",
+        ),
+        (
+            "{environment: 'DATA FRACTION'}",
+            "",
+            "`DATA FRACTION` cannot be a variable's name",
+        ),
+        (
+            "{hyperparameter: sagemaker_program}",
+            "",
+            "`sagemaker_program` is one of SageMaker's own settings",
+        ),
+        (
+            "{hyperparameter: 'data fraction'}",
+            "",
+            "`data fraction` cannot be a hyperparameter's name",
+        ),
+        (
+            "{hyperparameter: --data_fraction}",
+            "",
+            "`--data_fraction` cannot be a hyperparameter's name",
+        ),
+        (
             "{hyperparameter: a}",
             ", hyperparameters: {a: 0.5}",
             "in the full run `a` is 1.0, but `training` says `0.5`",

@@ -126,11 +126,7 @@ impl Case<'_> {
             share: None,
             work: None,
             replicate: 0,
-            channels: vec![ChannelData {
-                name: "train".to_owned(),
-                sampled: true,
-                objects: objects.select([1]),
-            }],
+            channels: vec![ChannelData::new("train", true, objects.select([1]))],
             objects: 1,
             objects_total: 4,
             bytes: Bytes(10),
@@ -202,7 +198,7 @@ fn data_that_are_read_by_a_fixed_path() {
 
 #[test]
 fn a_file_that_the_canary_has_no_share_of() {
-    let said = "`labels.csv` is not in this canary, which holds a share of channel `train`: put files that every run needs into a channel of their own with `sample: false`";
+    let said = "`labels.csv` is not in this canary, which holds a share of channel `train`: put files that every run needs under `always`, or into a channel of their own with `sample: false`";
     for folder in ["/opt/ml", "/home/ci/.canary-gate/work/1/churn-1/ml"] {
         let path = format!("{folder}/input/data/train/labels.csv");
         for case in [&EXITED, &on_sagemaker()] {

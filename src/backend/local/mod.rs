@@ -362,11 +362,11 @@ impl<'a> Session<'a> for LocalJob<'a> {
         let Self { backend, job } = *self;
         Box::pin(async move {
             let channels = job.training.channels.iter();
-            let channels = channels
+            let listed = channels
                 .map(|channel| files::list_channel(&backend.paths, job, channel))
                 .collect::<Result<_, _>>()?;
             Ok(ListedData {
-                dataset: Dataset { channels },
+                dataset: Dataset::of_listing(job, listed)?,
                 knows_bytes: true,
             })
         })
@@ -496,11 +496,9 @@ fn shards(job: &Job, run: &CanaryRun, hosts: &[String]) -> Vec<Vec<ChannelData>>
                 .zip(&run.channels)
                 .map(|(channel, data)| match channel.distribution {
                     Distribution::FullyReplicated => data.clone(),
-                    Distribution::ShardedByS3Key => ChannelData {
-                        objects: (data.objects)
-                            .select((host..data.objects.len()).step_by(hosts.len())),
-                        ..data.clone()
-                    },
+                    Distribution::ShardedByS3Key => data.with(
+                        (data.objects).select((host..data.objects.len()).step_by(hosts.len())),
+                    ),
                 })
                 .collect()
         })

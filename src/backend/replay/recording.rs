@@ -108,16 +108,14 @@ impl RecordedRuns {
         Dataset {
             channels: channels
                 .iter()
-                .map(|channel| ChannelData {
-                    name: channel.name.clone(),
-                    sampled: channel.sample,
-                    objects: (0..if channel.sample { objects } else { 0 })
-                        .zip(shares.by_ref())
-                        .map(|(index, bytes)| DataObject {
-                            key: format!("recorded-{index:06}"),
-                            bytes,
-                        })
-                        .collect(),
+                .map(|channel| {
+                    let count = if channel.sample { objects } else { 0 };
+                    let recorded = (0..count).zip(shares.by_ref());
+                    let objects = recorded.map(|(index, bytes)| DataObject {
+                        key: format!("recorded-{index:06}"),
+                        bytes,
+                    });
+                    ChannelData::new(&channel.name, channel.sample, objects.collect())
                 })
                 .collect(),
         }

@@ -7,7 +7,7 @@ use super::ready_job::ReadyJob;
 use super::{SagemakerBackend, listing};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
-use crate::canary::{ChannelData, Dataset, Objects};
+use crate::canary::{Dataset, Objects};
 use crate::instance::{InstanceType, Price};
 use crate::plan::NotMeasured;
 use crate::spec::{FileSystem, Job};
@@ -43,7 +43,7 @@ impl<'a> JobSession<'a> {
         self.probe_program();
         let aws = self.backend.aws();
         let job = self.job;
-        let mut channels = Vec::with_capacity(job.training.channels.len());
+        let mut listed_objects = Vec::with_capacity(job.training.channels.len());
         for channel in &job.training.channels {
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
             let objects = if FileSystem::of_uri(&channel.uri).is_some() {
@@ -53,14 +53,10 @@ impl<'a> JobSession<'a> {
                 self.bases.insert(channel.name.clone(), listed.base);
                 listed.objects
             };
-            channels.push(ChannelData {
-                name: channel.name.clone(),
-                sampled: channel.sample,
-                objects,
-            });
+            listed_objects.push(objects);
         }
         Ok(ListedData {
-            dataset: Dataset { channels },
+            dataset: Dataset::of_listing(job, listed_objects)?,
             knows_bytes: true,
         })
     }

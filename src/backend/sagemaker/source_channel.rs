@@ -6,7 +6,7 @@ use super::archive::{self, Packed};
 use super::placing::output;
 use super::session::JobSession;
 use crate::backend::BackendError;
-use crate::spec::{Channel, Compression, Distribution, InputMode, RecordWrapper};
+use crate::spec::{Channel, ChannelDraw, Compression, Distribution, InputMode, RecordWrapper};
 
 /// Where sources and the probe are kept, below a job's output, under their hash.
 pub(super) const SOURCES: &str = "cg-source/";
@@ -24,6 +24,7 @@ pub(super) fn whole_channel(name: &str, uri: String) -> Channel {
         compression: Compression::None,
         record_wrapper: RecordWrapper::None,
         sample: false,
+        draw: ChannelDraw::default(),
         groups: Vec::new(),
     }
 }

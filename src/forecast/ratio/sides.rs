@@ -3,7 +3,7 @@
 use super::super::posterior::{Observation, Posterior, Prior, in_order};
 use super::super::runs::Runs;
 use super::super::{Unknown, points};
-use crate::measurement::Measurement;
+use crate::measurement::{Abscissa, Measurement};
 
 /// Full runs that differ by more than this factor are not compared.
 const FARTHEST: f64 = 1e9;
@@ -74,6 +74,8 @@ impl Side {
 
 /// The larger full run of all sides.
 pub(super) struct Axis {
+    /// What shares are of on every side; `None` if they differ.
+    abscissa: Option<Abscissa>,
     /// `None` if a side's bytes are unknown: the data of all sides is then assumed to be equally large.
     bytes: Option<f64>,
     /// `None` if a side's levels of work are unknown: every full run is then assumed to do the same work.
@@ -86,10 +88,19 @@ impl Axis {
             let all: Option<Vec<f64>> = sides.iter().map(|side| full(side)).collect();
             all?.into_iter().max_by(f64::total_cmp)
         };
+        let abscissae = || sides.iter().map(|side| side.abscissa());
         Self {
+            abscissa: abscissae()
+                .min()
+                .filter(|one| abscissae().all(|other| other == *one)),
             bytes: largest(|side| side.full_bytes()),
             work: largest(|side| side.full_work()),
         }
+    }
+
+    /// Whether all canaries of all sides differ in their work alone, so that shares are of that.
+    pub(super) fn is_of_work(&self) -> bool {
+        self.abscissa == Some(Abscissa::Work)
     }
 
     fn full(&self, runs: &Runs) -> Result<AxisPoint, Unknown> {
@@ -97,9 +108,20 @@ impl Axis {
             (Some(full), Some(largest)) => full / largest,
             _ => 1.0,
         };
-        let full = AxisPoint {
-            share: part(runs.full_bytes(), self.bytes),
-            work: part(runs.full_work(), self.work),
+        let work = part(runs.full_work(), self.work);
+        let full = match self.abscissa {
+            Some(Abscissa::Data) => AxisPoint {
+                share: part(runs.full_bytes(), self.bytes),
+                work,
+            },
+            Some(Abscissa::Work) => AxisPoint {
+                share: work,
+                work: 1.0,
+            },
+            None => AxisPoint {
+                share: 1.0,
+                work: 1.0,
+            },
         };
         if full.share * FARTHEST < 1.0 || full.work * FARTHEST < 1.0 {
             return Err(Unknown(
@@ -113,13 +135,22 @@ impl Axis {
     /// Assumptions, as sentences.
     pub(super) fn notes(&self, sides: &[&Runs]) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.bytes.is_none() {
+        if self.abscissa.is_none() {
+            notes.push(
+                "on one side canaries differ in their data, on the other in their work alone; the full run is assumed to be as large as on the base"
+                    .to_owned(),
+            );
+        }
+        if self.bytes.is_none() && self.abscissa == Some(Abscissa::Data) {
             notes.push(
                 "the bytes of the data are unknown on one side; the data is assumed to be as large as on the base"
                     .to_owned(),
             );
         }
-        if self.work.is_none() && sides.iter().any(|side| side.has_work()) {
+        if self.work.is_none()
+            && self.abscissa.is_some()
+            && sides.iter().any(|side| side.has_work())
+        {
             notes.push(
                 "the levels of work are unknown on one side; the full run is assumed to do the same work as on the base"
                     .to_owned(),

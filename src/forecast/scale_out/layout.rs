@@ -220,13 +220,12 @@ jobs:
             bytes: spec.as_bytes(),
         };
         let spec = crate::spec::read(source, &[]).unwrap();
-        let channel = |name: &str, sampled| ChannelData {
-            name: name.to_owned(),
-            sampled,
-            objects: Objects::from_iter([DataObject {
+        let channel = |name: &str, sampled| {
+            let object = DataObject {
                 key: "part".to_owned(),
                 bytes: Bytes(7),
-            }]),
+            };
+            ChannelData::new(name, sampled, Objects::from_iter([object]))
         };
         let dataset = Dataset {
             channels: vec![channel("train", true), channel("validation", false)],

@@ -243,14 +243,18 @@ pub fn write_seed_csv(measurements: &[Measurement]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let in_memory =
         "writing to memory does not fail, and every row has as many cells as the header";
-    let has_work = measurements.iter().any(|run| run.work.is_some());
+    let has_work =
+        (measurements.iter()).any(|run| run.work.is_some() && !run.differs_in_work_alone);
     let ours = if has_work { &WORK[..] } else { &[] };
     let header = COLUMNS.iter().chain(ours);
     writer.write_record(header).expect(in_memory);
     for run in measurements {
         let usage = &run.usage;
         let memory = usage.memory.as_ref().and_then(|memory| memory.percent);
-        let levels = [run.work, run.work_total].map(number_or_missing);
+        // Where canaries differ in their work alone the share is the work's, which must not count twice.
+        let is_level = |_: &f64| !run.differs_in_work_alone;
+        let levels =
+            [run.work, run.work_total].map(|work| number_or_missing(work.filter(is_level)));
         let cells = [
             status(&run.outcome).to_owned(),
             number_or_missing(run.training_seconds.map(|Seconds(seconds)| seconds)),

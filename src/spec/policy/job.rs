@@ -5,7 +5,7 @@ use super::{PolicyProblem, budget};
 use crate::metric::Metric;
 use crate::spec::ScriptShare;
 use crate::spec::{
-    Budget, CanaryPolicy, Design, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy,
+    Budget, CanaryPolicy, Channel, Design, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy,
     SagemakerTraining, Spec, Training,
 };
 use crate::units::{Fraction, Percent, Seconds, Usd};
@@ -36,6 +36,7 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
             said(&share),
         ));
     }
+    say_other_draws(&base.training, &training, differences);
     let max_runtime = training.max_runtime;
     let budget = budget::apply_base_budget(&budget, &base.budget, max_runtime, differences);
     say_longer_run(&budget, base.training.max_runtime, max_runtime, differences);
@@ -50,6 +51,27 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         canary: apply_to_canary(canary, &base.canary, differences),
         training: apply_to_training(training, &base.training, differences),
         drift: apply_to_drift(&drift, &base.drift, differences),
+    }
+}
+
+/// What canaries get of a channel is the head's, and can make them smaller.
+fn say_other_draws(base: &Training, head: &Training, differences: &mut Differences) {
+    let said = |channel: &Channel| match channel.sample {
+        true => channel.draw.to_string(),
+        false => "whole".to_owned(),
+    };
+    for channel in &head.channels {
+        let mut known = base.channels.iter();
+        let Some(before) = known.find(|before| before.name == channel.name) else {
+            continue;
+        };
+        let (before, now) = (said(before), said(channel));
+        if before != now {
+            differences.say(format!(
+                "This pull request changes how the data of a canary are drawn: channel `{}` from {before} to {now}.",
+                channel.name
+            ));
+        }
     }
 }
 

@@ -1,8 +1,17 @@
 //! One input channel as written.
 
 use super::reader::{List, mapping};
-use super::scalar::{Choice, Text};
-use crate::spec::{Compression, Distribution, InputMode, RecordWrapper};
+use super::scalar::{Choice, Text, Words};
+use crate::spec::{Compression, Distribution, DrawOrder, DrawUnit, InputMode, RecordWrapper};
+
+impl Words for DrawUnit {
+    const WORDS: &'static [(&'static str, Self)] = &[("folder", Self::Folder)];
+}
+
+impl Words for DrawOrder {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("random", Self::Random), ("last", Self::Last)];
+}
 
 mapping! {
     /// One input channel.
@@ -21,8 +30,18 @@ mapping! {
         /// SageMaker: what SageMaker puts around each object, for algorithms that read RecordIO; mode Pipe only. Default: None.
         optional record_wrapper: Choice<RecordWrapper>,
         /// Whether canaries take a sample of the channel; if not, every canary reads all of it, as where the job has `share`.
-        /// Default: true.
+        /// Where the job has `work`, all channels may be so. Default: true.
         optional sample: bool,
+        /// The patterns of files that every canary gets whole, beside the drawn ones, for instance `[labels.csv, "*.json"]`; over
+        /// paths below the channel.
+        optional always: List<Text>,
+        /// Another channel: canaries get the files that have the stems of those that it draws, such as masks of images.
+        optional draw_with: Text,
+        /// Of what a canary has a share: `folder` keeps every top folder, such as the classes of images. Where it is not
+        /// written, of the channel.
+        optional by: Choice<DrawUnit>,
+        /// Which files come first: `random` by the seed; `last` takes the last by name, such as the newest months. Default: random.
+        optional order: Choice<DrawOrder>,
         /// The instance groups that get the channel. Default: all.
         optional groups: List<Text>,
     }

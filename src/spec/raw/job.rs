@@ -23,7 +23,8 @@ mapping! {
         /// The place in which the script is handed its share of the data, which it draws itself: for a database, a hub, a file
         /// system, a generator, or an option of the script. No channel is sampled then.
         optional share: RawShare,
-        /// The hyperparameter that canaries set lower, so that they do less work per datum.
+        /// The hyperparameter that canaries set lower, so that they do less work per datum. Where no channel is sampled, canaries
+        /// differ in it alone.
         optional work: RawWork,
         /// The rules of the canary runs: how many there are, and what they may cost.
         optional canary: Canary,
@@ -99,7 +100,8 @@ mapping! {
         required hyperparameter: Text,
         /// The value in the full run, the same as under `training.hyperparameters`.
         required full: f64,
-        /// The values in canaries, rising. Every fraction of the data is run at each.
+        /// The values in canaries, rising. Every fraction of the data is run at each; where no channel is sampled they take the
+        /// place of fractions.
         required canary: List<f64>,
     }
 }

@@ -27,6 +27,7 @@ impl SpecReader<'_> {
         }
         self.at_most_many(&at, "channels", count, *limits::CHANNELS.end());
         self.check_groups(&channels.value, &at, instances);
+        self.check_partners(&channels.value, sampling);
         let entries = channels.value.entries.into_iter();
         let channels: Vec<Channel> = entries
             .filter_map(|entry| self.channel(entry.name, entry.value.value, in_vpc, sampling))
@@ -37,9 +38,9 @@ impl SpecReader<'_> {
         {
             let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
             let help = if channels.iter().all(in_file_system) {
-                "put the data that grows into S3: a canary takes its share from there"
+                "put the data that grows into S3: a canary takes its share from there; or write `work`, so that canaries do less of it"
             } else {
-                "remove `sample: false` from the channel that grows with the data"
+                "remove `sample: false` from the channel that grows with the data; or write `work`, so that canaries do less of it"
             };
             let message = "no channel is sampled, so a canary would be a full run";
             self.findings.wrong_with_help(&at, message, help);
@@ -119,6 +120,11 @@ impl SpecReader<'_> {
             );
         }
         self.check_packing(&raw, mode);
+        let sample = match &raw.sample {
+            Some(written) => written.value,
+            None => sampling != SampledBy::Script,
+        };
+        let draw = self.draw(raw.always, raw.draw_with, raw.by, raw.order, sample);
         let groups = raw.groups.map(|groups| groups.value.0).unwrap_or_default();
         Some(Channel {
             name: name.value,
@@ -134,10 +140,8 @@ impl SpecReader<'_> {
             record_wrapper: raw
                 .record_wrapper
                 .map_or(RecordWrapper::None, |choice| choice.value.0),
-            sample: match raw.sample {
-                Some(written) => written.value,
-                None => sampling == SampledBy::Gate,
-            },
+            sample,
+            draw,
             groups: groups.into_iter().map(|group| group.value.0).collect(),
         })
     }

@@ -67,6 +67,53 @@ pub(in crate::spec) fn is_variable_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
+/// Whether SageMaker or its toolkit gives a hyperparameter of this name a meaning: `sagemaker_program`, `_tuning_objective_metric`.
+pub(in crate::spec) fn is_hyperparameter_of_sagemaker(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["sagemaker_", "sm_", "_tuning_objective"]
+        .iter()
+        .any(|beginning| name.starts_with(beginning))
+}
+
+/// Whether the system, SageMaker, AWS or the gate gives a variable of this name a meaning: `PATH`, `LD_PRELOAD`, `SM_CHANNELS`.
+pub(in crate::spec) fn is_variable_of_others(name: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "TMP",
+        "TEMP",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "PWD",
+        "IFS",
+        "ENV",
+        "BASH_ENV",
+        "LANG",
+        "TZ",
+        "TRAINING_JOB_NAME",
+        "TRAINING_JOB_ARN",
+    ];
+    const BEGINNINGS: [&str; 10] = [
+        "LD_",
+        "LC_",
+        "PYTHON",
+        "SM_",
+        "SAGEMAKER_",
+        "AWS_",
+        "CUDA_",
+        "NVIDIA_",
+        "CANARY_GATE_",
+        "GITHUB_",
+    ];
+    let name = name.to_ascii_uppercase();
+    NAMES.contains(&name.as_str())
+        || BEGINNINGS
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
+}
+
 /// `\p{L}\p{Z}\p{N}_.:/=+-@`; letters and digits by the tables of Rust's standard library.
 pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
     text.chars()

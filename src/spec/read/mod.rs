@@ -6,6 +6,7 @@
 mod budget;
 mod canary;
 mod channels;
+mod draw;
 mod instances;
 pub(super) mod limits;
 mod overrides;
@@ -26,7 +27,7 @@ use super::problems::{At, Findings, Located, Problem, near_miss, quoted};
 use super::raw::{self, FromNode};
 use super::rules::Rules;
 use super::yaml;
-use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, SampledBy, Spec};
+use super::{BackendKind, FilePosition, Job, Level, OnInconclusive, SampledBy, Spec, Training};
 use crate::instance::{InstanceError, InstanceType};
 use crate::units::UsdPerHour;
 
@@ -311,9 +312,10 @@ impl<'a> SpecReader<'a> {
         self.refuse_two_commands(&raw);
         let paths = raw.paths.map(|paths| self.globs(paths));
         let instances = self.instances(raw.instance, raw.alternatives);
-        let sampling = match raw.share {
-            Some(_) => SampledBy::Script,
-            None => SampledBy::Gate,
+        let sampling = match (&raw.share, &raw.work) {
+            (Some(_), _) => SampledBy::Script,
+            (None, Some(_)) => SampledBy::GateIfAny,
+            (None, None) => SampledBy::Gate,
         };
         let training = raw
             .training
@@ -321,7 +323,21 @@ impl<'a> SpecReader<'a> {
         let share = raw
             .share
             .and_then(|share| self.share(share, training.as_ref()));
-        let work = raw.work.and_then(|work| self.work(work, training.as_ref()));
+        let is_sampled = |training: &Training| training.channels.iter().any(|one| one.sample);
+        let is_work_alone = raw.work.is_some()
+            && sampling == SampledBy::GateIfAny
+            && training.as_ref().is_some_and(|one| !is_sampled(one));
+        let fractions = raw
+            .canary
+            .as_ref()
+            .and_then(|canary| canary.value.fractions.as_ref());
+        if let Some(fractions) = fractions.filter(|_| is_work_alone) {
+            self.findings.warn(
+                &fractions.at,
+                "has no effect: no channel is sampled, so the levels of `work.canary` are the sizes of canaries",
+            );
+        }
+        let work = (raw.work).and_then(|work| self.work(work, training.as_ref(), is_work_alone));
         let canary = self.canary(raw.canary.map(|canary| canary.value));
         let budget = self.budget(raw.budget, training.as_ref(), instances.as_ref(), &name.at);
         let drift = self.drift(raw.drift);

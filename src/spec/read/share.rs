@@ -1,6 +1,6 @@
 //! Scripts that draw their own share of the data.
 
-use super::SpecReader;
+use super::{SpecReader, limits};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
 use crate::spec::{FullShare, ScriptShare, SharePlace, Training};
@@ -34,13 +34,12 @@ impl SpecReader<'_> {
         at: &At,
     ) -> Option<SharePlace> {
         match (hyperparameter, environment) {
-            (Some(name), None) => Some(SharePlace::Hyperparameter(name.value.0)),
+            (Some(name), None) => {
+                self.share_hyperparameter(&name);
+                Some(SharePlace::Hyperparameter(name.value.0))
+            }
             (None, Some(name)) => {
-                let text = &name.value.0;
-                if text.is_empty() || text.contains(['=', '\0']) {
-                    let message = format!("{} cannot be a variable's name", quoted(text));
-                    self.findings.wrong(&name.at, message);
-                }
+                self.share_variable(&name);
                 Some(SharePlace::Environment(name.value.0))
             }
             (Some(_), Some(second)) => {
@@ -59,6 +58,43 @@ impl SpecReader<'_> {
                 );
                 None
             }
+        }
+    }
+
+    fn share_hyperparameter(&mut self, name: &Located<raw::Text>) {
+        let text = &name.value.0;
+        self.at_most(&name.at, "a name", text, limits::HYPERPARAMETER_NAME);
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '=';
+        if text.is_empty() || text.starts_with('-') || text.contains(is_odd) {
+            self.findings.wrong_with_help(
+                &name.at,
+                format!("{} cannot be a hyperparameter's name", quoted(text)),
+                "write the name alone, such as `data_fraction`: the script gets `--data_fraction 0.01`",
+            );
+        } else if limits::is_hyperparameter_of_sagemaker(text) {
+            self.findings.wrong_with_help(
+                &name.at,
+                format!("{} is one of SageMaker's own settings", quoted(text)),
+                "name a hyperparameter that the script reads",
+            );
+        }
+    }
+
+    fn share_variable(&mut self, name: &Located<raw::Text>) {
+        let text = &name.value.0;
+        self.at_most(&name.at, "a name", text, limits::ENVIRONMENT_TEXT);
+        if !limits::is_variable_name(text) {
+            self.findings.wrong_with_help(
+                &name.at,
+                format!("{} cannot be a variable's name", quoted(text)),
+                "write letters, digits and underscores, no digit first, such as `DATA_FRACTION`",
+            );
+        } else if limits::is_variable_of_others(text) {
+            self.findings.wrong_with_help(
+                &name.at,
+                format!("{} has a meaning to other programs", quoted(text)),
+                "name a variable that the script alone reads, such as `DATA_FRACTION`",
+            );
         }
     }
 

@@ -13,6 +13,7 @@ impl SpecReader<'_> {
         &mut self,
         work: Located<raw::RawWork>,
         training: Option<&Training>,
+        is_alone: bool,
     ) -> Option<Work> {
         let raw = work.value;
         if let (Some(name), Some(training)) = (&raw.hyperparameter, training) {
@@ -37,11 +38,17 @@ impl SpecReader<'_> {
             }
             let full = raw.full.as_ref().map_or(f64::INFINITY, |full| full.value);
             if let [only] = levels.value.0.as_slice()
-                && only.value < full
+                && (only.value < full || is_alone)
             {
+                let message = match is_alone {
+                    true => {
+                        "no channel is sampled, and one level does not show what the rest takes"
+                    }
+                    false => "one level below the full work does not show what the rest takes",
+                };
                 self.findings.wrong_with_help(
                     &levels.at,
-                    "one level below the full work does not show what the rest takes",
+                    message,
                     "write two levels, e.g. a tenth and a fifth of the full work",
                 );
             }

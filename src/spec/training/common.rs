@@ -23,7 +23,7 @@ mapping! {
         optional hyperparameters: Map<AnyText>,
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
         optional environment: Map<AnyText>,
-        /// The input channels, by name. Only a job with `share` needs none.
+        /// The input channels, by name. Only a job with `share` or `work` needs none.
         optional channels: Map<RawChannel>,
         /// The time after which the full run is stopped. Default: 1d; locally: never.
         optional max_runtime: Quantity<Seconds>,
@@ -45,7 +45,7 @@ pub struct Training {
     /// Values as text, as SageMaker hands them over; in the order of the file.
     pub hyperparameters: Vec<(String, String)>,
     pub environment: Vec<(String, String)>,
-    /// Names are unique. Empty only where the script draws its share.
+    /// Names are unique. Empty only where the script draws its share, or canaries differ in their work alone.
     pub channels: Vec<Channel>,
     /// Absent: none locally, one day on SageMaker.
     pub max_runtime: Option<Seconds>,
@@ -87,12 +87,12 @@ impl SpecReader<'_> {
         let in_vpc = sagemaker.is_in_vpc();
         let channels = match raw.channels {
             Some(channels) => Some(self.channels(channels, instances, in_vpc, sampling)),
-            None if sampling == SampledBy::Script => Some(Vec::new()),
+            None if sampling != SampledBy::Gate => Some(Vec::new()),
             None => {
                 self.findings.wrong_with_help(
                     &at,
                     "the key `channels` is missing",
-                    "name the data, or write `share` if the script draws its own share of it",
+                    "name the data, or write `share` if the script draws its own share of it, or `work` if canaries can do less of it",
                 );
                 None
             }

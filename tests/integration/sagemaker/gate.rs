@@ -76,6 +76,50 @@ fn a_script_that_draws_its_own_share_is_handed_it_as_a_hyperparameter() {
     assert_eq!(created(&aws).len(), 3);
 }
 
+/// Every canary has all of the data, by the channel's own prefix, and less of the work.
+#[test]
+fn canaries_that_differ_in_their_work_alone_have_all_of_the_data() {
+    for is_without_data in [false, true] {
+        let (project, aws) = project(FIXED);
+        let spec = project.read("canary-gate.yml");
+        let channels = "      channels:\n        train: {uri: s3://data/churn/train/}\n";
+        assert!(spec.contains(channels));
+        let whole = match is_without_data {
+            true => String::new(),
+            false => channels.replace("train/}", "train/, sample: false}"),
+        };
+        let spec = spec
+            .replace(channels, &whole)
+            .replace("epochs: 5", "epochs: 90")
+            .replace(
+                "    budget:",
+                "    work: {hyperparameter: epochs, full: 90, canary: [1, 2, 5]}\n    budget:",
+            );
+        project.write("canary-gate.yml", &spec);
+        aws.train(|job| {
+            let epochs: f64 = job.hyperparameter("epochs").unwrap().parse().unwrap();
+            crate::aws::Timeline::completed().training(30.0 + 40.0 * epochs)
+        });
+        gate(&project, &aws, &["run", "--all"]).ended_with(0);
+        let mut epochs: Vec<String> = (aws.jobs().iter())
+            .map(|job| job.hyperparameter("epochs").unwrap().to_owned())
+            .collect();
+        epochs.sort();
+        assert_eq!(epochs, ["1", "2", "5"]);
+        for job in aws.jobs() {
+            let request = job.input();
+            let channels = request["InputDataConfig"].as_array();
+            if is_without_data {
+                assert!(channels.is_none(), "{request}");
+                continue;
+            }
+            let source = &channels.unwrap()[0]["DataSource"]["S3DataSource"];
+            assert_eq!(source["S3DataType"], "S3Prefix");
+            assert_eq!(source["S3Uri"], "s3://data/churn/train/");
+        }
+    }
+}
+
 #[test]
 fn a_canary_is_asked_for_as_the_full_run_is_but_for_its_sample() {
     let (project, aws) = project(FIXED);

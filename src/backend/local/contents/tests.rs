@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::backend::project_paths::ProjectPaths;
-use crate::canary::ChannelData;
 use crate::secret::SecretMask;
 use crate::spec::{self, SpecSource};
 
@@ -72,9 +71,7 @@ impl Data {
         let (job, backend) = (self.job(), self.backend());
         let listed = job.training.channels.iter();
         let listed = listed.map(|channel| files::list_channel(&backend.paths, &job, channel));
-        Dataset {
-            channels: listed.collect::<Result<Vec<ChannelData>, _>>().unwrap(),
-        }
+        Dataset::of_listing(&job, listed.collect::<Result<_, _>>().unwrap()).unwrap()
     }
 
     fn key_of(&self, dataset: &Dataset) -> Result<Key, BackendError> {

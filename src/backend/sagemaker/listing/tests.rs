@@ -14,6 +14,7 @@ fn channel(uri: &str, mode: InputMode) -> Channel {
         compression: Compression::None,
         record_wrapper: RecordWrapper::None,
         sample: true,
+        draw: crate::spec::ChannelDraw::default(),
         groups: Vec::new(),
     }
 }

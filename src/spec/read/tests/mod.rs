@@ -128,6 +128,7 @@ fn the_full_example_means_what_it_says() {
                     compression: Compression::None,
                     record_wrapper: RecordWrapper::None,
                     sample: true,
+                    draw: crate::spec::ChannelDraw::default(),
                     groups: Vec::new(),
                 },
                 Channel {
@@ -139,6 +140,7 @@ fn the_full_example_means_what_it_says() {
                     compression: Compression::None,
                     record_wrapper: RecordWrapper::None,
                     sample: false,
+                    draw: crate::spec::ChannelDraw::default(),
                     groups: Vec::new(),
                 },
             ],

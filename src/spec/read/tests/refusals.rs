@@ -750,11 +750,12 @@ fn data_in_file_systems_alone_leaves_nothing_to_sample() {
             "{uri: fsx://fs-0123456789abcdef0/fsx/train, sample: false}",
         )
         .replace("s3://my-bucket/churn/val/", "efs://fs-0123456789abcdef0/val")
+        .replace("    work: {", "    #work: {")
         .replace("subnets: [] ", "subnets: [subnet-0a1b]\n      security_groups: [sg-0a1b] ");
     assert_eq!(
         problems(&text),
         [
-            "jobs.churn.training.channels: no channel is sampled, so a canary would be a full run (put the data that grows into S3: a canary takes its share from there)"
+            "jobs.churn.training.channels: no channel is sampled, so a canary would be a full run (put the data that grows into S3: a canary takes its share from there; or write `work`, so that canaries do less of it)"
         ]
     );
 }

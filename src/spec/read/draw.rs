@@ -1,0 +1,126 @@
+//! Which objects of a channel a canary gets: what goes together, and what has no meaning.
+
+use super::SpecReader;
+use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::raw::{self, RawChannel};
+use crate::spec::{ChannelDraw, DrawOrder, DrawRule, DrawUnit, SampledBy};
+
+impl SpecReader<'_> {
+    pub(super) fn draw(
+        &mut self,
+        always: Option<Located<raw::List<raw::Text>>>,
+        with: Option<Located<raw::Text>>,
+        by: Option<Located<raw::Choice<DrawUnit>>>,
+        order: Option<Located<raw::Choice<DrawOrder>>>,
+        is_sampled: bool,
+    ) -> ChannelDraw {
+        let by_at = by.as_ref().map(|by| &by.at);
+        let order_at = order.as_ref().map(|order| &order.at);
+        if !is_sampled {
+            let always_at = always.as_ref().map(|always| &always.at);
+            let with_at = with.as_ref().map(|with| &with.at);
+            for at in [always_at, with_at, by_at, order_at].into_iter().flatten() {
+                self.findings.wrong_with_help(
+                    at,
+                    "nothing is drawn of this channel: every canary gets all of it",
+                    "remove the key, or `sample: false`",
+                );
+            }
+        }
+        if with.is_some() {
+            for at in [by_at, order_at].into_iter().flatten() {
+                self.findings.wrong_with_help(
+                    at,
+                    "beside `draw_with` the other channel says which files are drawn",
+                    "write it on that channel",
+                );
+            }
+        }
+        let always = always.map_or_else(Vec::new, |always| self.always(always));
+        let rule = match with {
+            Some(with) => DrawRule::With(with.value.0),
+            None => DrawRule::Share {
+                order: order.map_or(DrawOrder::Random, |order| order.value.0),
+                by: by.map_or(DrawUnit::Channel, |by| by.value.0),
+            },
+        };
+        ChannelDraw { rule, always }
+    }
+
+    fn always(&mut self, always: Located<raw::List<raw::Text>>) -> Vec<String> {
+        for pattern in &always.value.0 {
+            if pattern.value.0.starts_with('/') {
+                self.findings.wrong_with_help(
+                    &pattern.at,
+                    format!("{} is not below the channel", quoted(&pattern.value.0)),
+                    "write the path from the channel's folder, such as `labels.csv`",
+                );
+            }
+        }
+        if self.is_empty(&always) {
+            self.findings
+                .wrong_with_help(&always.at, "there is no pattern", "remove the key");
+            return Vec::new();
+        }
+        if always
+            .value
+            .0
+            .iter()
+            .all(|one| one.value.0.starts_with('!'))
+        {
+            self.findings.wrong_with_help(
+                &always.at,
+                "no pattern includes anything",
+                "name the files that every canary gets, such as `[labels.csv]`",
+            );
+            return Vec::new();
+        }
+        self.globs(always)
+    }
+
+    /// `draw_with` names a channel that draws by itself.
+    pub(super) fn check_partners(&mut self, channels: &raw::Map<RawChannel>, sampling: SampledBy) {
+        let find = |name: &str| {
+            let mut entries = channels.entries.iter();
+            entries.find(|entry| entry.name.value == name)
+        };
+        for entry in &channels.entries {
+            let Some(with) = &entry.value.value.draw_with else {
+                continue;
+            };
+            let (name, at) = (with.value.0.as_str(), &with.at);
+            let Some(other) = find(name) else {
+                self.no_such_channel(name, at, channels);
+                continue;
+            };
+            let other = &other.value.value;
+            let is_sampled = match &other.sample {
+                Some(written) => written.value,
+                None => sampling != SampledBy::Script,
+            };
+            let problem = if name == entry.name.value {
+                Some("the channel cannot be drawn with itself")
+            } else if other.draw_with.is_some() {
+                Some("that channel is itself drawn with another one")
+            } else if !is_sampled {
+                Some("nothing is drawn of that channel: every canary gets all of it")
+            } else {
+                None
+            };
+            if let Some(problem) = problem {
+                let help = "name a channel that is sampled by itself, such as `draw_with: images`";
+                self.findings.wrong_with_help(at, problem, help);
+            }
+        }
+    }
+
+    fn no_such_channel(&mut self, name: &str, at: &At, channels: &raw::Map<RawChannel>) {
+        let known = channels.names.iter().map(String::as_str);
+        let help = match near_miss(name, known) {
+            Some(near) => format!("did you mean {}?", quoted(near)),
+            None => "name one of `channels`".to_owned(),
+        };
+        let message = format!("{} names no channel", quoted(name));
+        self.findings.wrong_with_help(at, message, help);
+    }
+}
