@@ -37,6 +37,7 @@ mod groups;
 mod history_command;
 mod history_s3;
 mod iam_policy;
+mod layouts;
 mod offline;
 mod outcomes;
 mod outputs;

@@ -1,0 +1,122 @@
+//! The layouts of docs/make-it-fit.md, each as its user runs it: real libraries, real data, a forecast, then the full run.
+//!
+//! How good each forecast was is printed, not judged: `scripts/layouts` shows it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::project::Project;
+
+/// Makes the layout's data, checks it as a pull request is checked, and runs the full training. The measurements of its canaries.
+fn canaries_of(layout: &str) -> Vec<Value> {
+    let project = Project::empty();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/layouts");
+    let files = fs::read_dir(examples.join(layout)).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    for path in files.filter(|path| path.is_file()) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        project.write(
+            &format!("{layout}/{name}"),
+            &fs::read_to_string(&path).unwrap(),
+        );
+    }
+    let in_the_layout = |command: &mut Command| {
+        let python = std::env::var("CANARY_GATE_LAYOUTS_PYTHON")
+            .expect("scripts/layouts names the folder of a Python with the layouts' packages");
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{python}:{path}"));
+        command.current_dir(project.path(layout));
+    };
+    let mut maker = Command::new("python3");
+    in_the_layout(&mut maker);
+    let made = maker.arg(examples.join("make_data.py")).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+
+    let report = project
+        .run_with(&["run", "--all", "--format", "json"], in_the_layout)
+        .ended_with(0)
+        .json();
+    let full_run = project
+        .run_with(&["actuals", "--run", "--quiet"], in_the_layout)
+        .ended_with(0);
+    println!("\n{layout}\n{}", full_run.stdout);
+    assert_eq!(full_run.stdout.matches("Actual / forecast").count(), 1);
+    report["jobs"][0]["measurements"]
+        .as_array()
+        .unwrap()
+        .clone()
+}
+
+/// The shares of the data that the canaries held, smallest first, each once.
+fn shares(canaries: &[Value]) -> Vec<f64> {
+    let share = |canary: &Value| {
+        let of = |part: &str, whole: &str| Some(canary[part].as_f64()? / canary[whole].as_f64()?);
+        let drawn = of("bytes", "bytes_total").or_else(|| of("objects", "objects_total"));
+        drawn.unwrap_or_else(|| canary["fraction"].as_f64().unwrap())
+    };
+    let mut shares: Vec<f64> = canaries.iter().map(share).collect();
+    shares.sort_by(f64::total_cmp);
+    shares.dedup();
+    shares
+}
+
+/// A layout whose canaries differ in their share of the data, the smallest with about one per cent of it.
+fn is_sampled_finely(layout: &str) {
+    let shares = shares(&canaries_of(layout));
+    assert!(shares.len() >= 2, "{shares:?}");
+    assert!((0.005..0.03).contains(&shares[0]), "{shares:?}");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn csv_parts() {
+    is_sampled_finely("csv-parts");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn images_by_class() {
+    is_sampled_finely("images-by-class");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn labels_and_images() {
+    is_sampled_finely("labels-and-images");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn sqlite() {
+    is_sampled_finely("sqlite");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn text_with_a_limit() {
+    is_sampled_finely("text-with-a-limit");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn generator() {
+    is_sampled_finely("generator");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn notebook() {
+    is_sampled_finely("notebook");
+}
+
+/// Of 36 months a canary holds one at least, which is more than a per cent: it is said, and the real share counts.
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn months() {
+    let shares = shares(&canaries_of("months"));
+    assert!(shares.len() >= 2, "{shares:?}");
+    assert!((0.02..0.04).contains(&shares[0]), "{shares:?}");
+}
