@@ -143,6 +143,8 @@ fn start(hash: &mut Fields, training: &SagemakerTraining) {
             hash.text(Some(text));
         }
     };
+    let framework = training.framework.as_ref().map(ToString::to_string);
+    said("framework", framework.as_deref());
     said("algorithm", training.algorithm.as_deref());
     said("source channel", training.source_channel.as_deref());
     said("encrypted traffic", training.encrypt_traffic.then_some(""));

@@ -29,7 +29,8 @@ pub use packing::{Compression, RecordWrapper};
 pub use read::{SpecSource, read};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use training::{
-    ContainerWords, LocalTraining, RegistryCredentials, SagemakerTraining, Training,
+    ContainerWords, Framework, LocalTraining, NoImage, RegistryCredentials, SagemakerTraining,
+    Training,
 };
 pub use yaml::MAX_SPEC_BYTES;
 

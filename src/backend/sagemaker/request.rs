@@ -150,7 +150,10 @@ fn machines<'a>(launch: &Launch<'a>) -> Result<(&'a InstanceType, i32), BackendE
 
 fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, BackendError> {
     let training = &launch.job.training;
-    let (image, algorithm) = (&training.sagemaker.image, &training.sagemaker.algorithm);
+    let (image, algorithm) = (
+        image(launch.job, machines(launch)?.0, launch.region)?,
+        &training.sagemaker.algorithm,
+    );
     if image.is_none() && algorithm.is_none() {
         return Err(BackendError::new(
             format!("jobs.{}.training.image is missing", launch.job.name),
@@ -172,7 +175,7 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
     // A list of none is refused.
     let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     Ok(types::AlgorithmSpecification::builder()
-        .set_training_image(image.clone())
+        .set_training_image(image)
         .set_algorithm_name(algorithm.clone())
         .set_training_image_config(registry(launch.job))
         // Every channel says its own.
@@ -181,6 +184,31 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
         .set_container_entrypoint(words(entrypoint))
         .set_container_arguments(words(arguments))
         .build())
+}
+
+/// The image for a type of machine; `None` where an algorithm brings it.
+///
+/// # Errors
+///
+/// Where the framework has none there.
+pub(super) fn image(
+    job: &Job,
+    instance_type: &InstanceType,
+    region: &str,
+) -> Result<Option<String>, BackendError> {
+    let training = &job.training.sagemaker;
+    let Some(framework) = &training.framework else {
+        return Ok(training.image.clone());
+    };
+    framework
+        .image(instance_type, region)
+        .map(Some)
+        .map_err(|error| {
+            BackendError::new(
+                format!("jobs.{}.training.framework: {error}", job.name),
+                "write the address of an image in its place: `image`",
+            )
+        })
 }
 
 /// How an image outside Amazon ECR is had.

@@ -107,6 +107,7 @@ fn apply_to_sagemaker(
 ) -> SagemakerTraining {
     let SagemakerTraining {
         image,
+        framework,
         algorithm,
         container,
         registry_credentials,
@@ -133,6 +134,13 @@ fn apply_to_sagemaker(
         image,
         difference::optional,
         "Canaries and the full run start it.",
+    );
+    let framework = differences.name(
+        "`training.framework`",
+        &base.framework,
+        framework,
+        |framework| difference::optional(&framework.as_ref().map(ToString::to_string)),
+        "Canaries and the full run start its image.",
     );
     let algorithm = differences.name(
         "`training.algorithm`",
@@ -172,6 +180,7 @@ fn apply_to_sagemaker(
     };
     SagemakerTraining {
         image,
+        framework,
         algorithm,
         container,
         registry_credentials,

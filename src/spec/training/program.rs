@@ -72,6 +72,15 @@ pub(super) fn check(reader: &mut SpecReader<'_>, raw: &RawTraining) {
             "remove `image`, or `algorithm`",
         );
     }
+    if let Some(framework) = &keys.framework
+        && (keys.image.is_some() || keys.algorithm.is_some())
+    {
+        reader.findings.wrong_with_help(
+            &framework.at,
+            "a job has one image",
+            "remove `framework`, or what stands beside it: `image`, `algorithm`",
+        );
+    }
     if let (Some(container), Some(entry_point)) = (&keys.container, &keys.entry_point)
         && container.value.entrypoint.is_some()
     {

@@ -1,5 +1,6 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
+use super::framework::{Framework, RawFramework};
 use super::program::{ContainerWords, RawContainer, RegistryCredentials};
 use super::{BackendEntry, RawTraining, program};
 use crate::spec::problems::{At, Located, quoted};
@@ -40,6 +41,9 @@ mapping! {
     pub(in crate::spec) struct SagemakerKeys {
         /// SageMaker: the address of the training image.
         optional image: Text,
+        /// SageMaker: an image of AWS by its framework and version, in place of `image`. It is the image for GPUs where the
+        /// machine has some.
+        optional framework: RawFramework,
         /// SageMaker: the name or ARN of an algorithm, of the Marketplace or your own, in place of `image`.
         optional algorithm: Text,
         /// SageMaker: what the container starts in place of the image's own entry point.
@@ -89,6 +93,8 @@ mapping! {
 pub struct SagemakerTraining {
     pub image: Option<String>,
     /// In place of an image.
+    pub framework: Option<Framework>,
+    /// In place of an image.
     pub algorithm: Option<String>,
     pub container: ContainerWords,
     /// Of an image outside Amazon ECR.
@@ -119,6 +125,7 @@ impl Default for SagemakerTraining {
     fn default() -> Self {
         Self {
             image: None,
+            framework: None,
             algorithm: None,
             container: ContainerWords::default(),
             registry_credentials: None,
@@ -171,13 +178,17 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
         );
     }
     let needed = [
-        (keys.image.is_none() && keys.algorithm.is_none(), "image"),
-        (keys.role.is_none(), "role"),
-        (keys.output.is_none(), "output"),
+        (
+            keys.image.is_none() && keys.algorithm.is_none() && keys.framework.is_none(),
+            "image",
+            Some("write `image`, `framework: {pytorch: 2.8}` or `algorithm`"),
+        ),
+        (keys.role.is_none(), "role", None),
+        (keys.output.is_none(), "output", None),
     ];
-    for (_, key) in needed.into_iter().filter(|(missing, _)| *missing) {
+    for (_, key, help) in needed.into_iter().filter(|(missing, _, _)| *missing) {
         let message = format!("a SageMaker job needs `{key}`");
-        reader.findings.missing(at, key, &message, None);
+        reader.findings.missing(at, key, &message, help);
     }
     program::check(reader, raw);
     if let (Some(folder), None, None) = (&raw.source_dir, &keys.entry_point, &keys.source_channel) {
@@ -204,6 +215,9 @@ impl SpecReader<'_> {
             image: raw
                 .image
                 .map(|image| self.image(&image, raw.registry_credentials.is_some())),
+            framework: raw
+                .framework
+                .and_then(|framework| self.framework(framework)),
             algorithm: raw.algorithm.map(|algorithm| self.algorithm(&algorithm)),
             container: self.container(raw.container),
             registry_credentials: (raw.registry_credentials)
