@@ -2,7 +2,7 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, registry credentials, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
+//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, training plan, registry credentials, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
 //! | data | channel by channel the digest of its listing, see below |
 //! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!

@@ -298,6 +298,8 @@ pub struct CanaryPolicy {
     pub max_runtime: Seconds,
     pub parallel: u32,
     pub warm_pool: Option<Seconds>,
+    /// Whether canaries on the job's instance take the capacity of its training plan.
+    pub training_plan: bool,
     pub reuse: Seconds,
     pub seed: u64,
     pub probe: ProbePolicy,

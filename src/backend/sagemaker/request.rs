@@ -92,6 +92,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .instance_type(types::TrainingInstanceType::from(instance_type.name()))
         .instance_count(count)
         .volume_size_in_gb(gibibytes(training.sagemaker.volume))
+        .set_training_plan_arn(training_plan(launch, instance_type))
         .set_volume_kms_key_id(volume_kms_key(launch.job, instance_type).map(str::to_owned));
     let output = types::OutputDataConfig::builder()
         .s3_output_path(launch.output)
@@ -124,6 +125,14 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         )
         .set_profiler_config(profiler(launch, instance_type))
         .set_tags(Some(tags(launch))))
+}
+
+/// The prepaid capacity, where canaries are asked to take it: it is of the job's type of machine only.
+fn training_plan(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<String> {
+    let job = launch.job;
+    let is_asked = job.canary.training_plan && job.instance.single_type() == Some(instance_type);
+    let plan = &job.training.sagemaker.training_plan;
+    plan.clone().filter(|_| is_asked)
 }
 
 /// The key of the disk; none where the machine has disks of its own, with which SageMaker refuses it.

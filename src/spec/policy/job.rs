@@ -125,6 +125,7 @@ fn apply_to_sagemaker(
         network_isolation,
         encrypt_traffic,
         retries,
+        training_plan,
         profiler,
         tags,
     } = head;
@@ -174,6 +175,7 @@ fn apply_to_sagemaker(
     let volume_kms_key = text("volume_kms_key", &base.volume_kms_key, &volume_kms_key);
     let output_kms_key = text("output_kms_key", &base.output_kms_key, &output_kms_key);
     let checkpoints = text("checkpoints", &base.checkpoints, &checkpoints);
+    let training_plan = text("training_plan", &base.training_plan, &training_plan);
     let mut list = |key: &str, base: &Vec<String>, head: &Vec<String>| {
         let what = format!("`training.{key}`");
         differences.take(&what, base, head, |items| difference::list(items))
@@ -188,6 +190,7 @@ fn apply_to_sagemaker(
         entry_point,
         source_channel,
         retries,
+        training_plan,
         output,
         volume,
         volume_kms_key,
@@ -229,6 +232,7 @@ fn apply_to_canary(
         max_runtime,
         parallel,
         warm_pool,
+        training_plan,
         reuse,
         seed,
         probe,
@@ -263,6 +267,12 @@ fn apply_to_canary(
         warm_pool: differences.take("`canary.warm_pool`", &base.warm_pool, &warm_pool, |time| {
             time.map_or_else(|| "none".to_owned(), |time| time.exact())
         }),
+        training_plan: differences.take(
+            "`canary.training_plan`",
+            &base.training_plan,
+            &training_plan,
+            ToString::to_string,
+        ),
         reuse: differences.take_amount("`canary.reuse`", &base.reuse, &reuse, |time: &Seconds| {
             time.exact()
         }),

@@ -81,6 +81,9 @@ mapping! {
         /// SageMaker: how often SageMaker starts the full run again after an error of its own, at most 30; never a canary.
         /// Default: not at all.
         optional retries: Count,
+        /// SageMaker: the ARN of the training plan on whose prepaid capacity the full run is. Canaries run on it only with
+        /// `canary.training_plan`.
+        optional training_plan: Text,
         /// SageMaker: whether Debugger profiles canaries. Where this is not written, it does if no probe runs.
         optional profiler: bool,
         /// SageMaker: the tags of the training job, by name.
@@ -115,6 +118,8 @@ pub struct SagemakerTraining {
     pub encrypt_traffic: bool,
     /// Of the full run.
     pub retries: Option<u32>,
+    /// Of the full run: the ARN of prepaid capacity.
+    pub training_plan: Option<String>,
     /// Whether Debugger profiles canaries; `None`: where no probe runs.
     pub profiler: Option<bool>,
     pub tags: Vec<(String, String)>,
@@ -143,6 +148,7 @@ impl Default for SagemakerTraining {
             network_isolation: false,
             encrypt_traffic: false,
             retries: None,
+            training_plan: None,
             profiler: None,
             tags: Vec::new(),
         }
@@ -238,6 +244,7 @@ impl SpecReader<'_> {
             network_isolation: raw.network_isolation.is_some_and(|switch| switch.value),
             encrypt_traffic: raw.encrypt_traffic.is_some_and(|switch| switch.value),
             retries: raw.retries.map(|retries| self.retries(&retries)),
+            training_plan: raw.training_plan.map(|plan| self.training_plan(&plan)),
             profiler: raw.profiler.map(|switch| switch.value),
             tags: self.tags(raw.tags),
         }

@@ -329,3 +329,20 @@ fn a_frameworks_image_is_the_one_for_the_machine() {
         );
     }
 }
+
+#[test]
+fn canaries_take_prepaid_capacity_only_where_they_are_asked_to() {
+    let arn = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/winter";
+    let planned = SPEC.replace(
+        "      tags:",
+        &format!("      training_plan: {arn}\n      tags:"),
+    );
+    let body = sent(try_create(&job(&planned), |_| {}).unwrap());
+    assert_eq!(body["ResourceConfig"].get("TrainingPlanArn"), None);
+    let asked = planned.replace(
+        "{max_runtime: 10m}",
+        "{max_runtime: 10m, training_plan: true}",
+    );
+    let body = sent(try_create(&job(&asked), |_| {}).unwrap());
+    assert_eq!(body["ResourceConfig"]["TrainingPlanArn"], arn);
+}

@@ -132,3 +132,24 @@ fn a_framework_is_an_image_of_the_table() {
         of("{sklearn: 1.4-2}").replace("version: 1", "version: 1\nregion: mx-central-1");
     assert!(problems(&elsewhere)[0].contains("is known in `mx-central-1`"));
 }
+
+#[test]
+fn prepaid_capacity_is_named_before_canaries_take_it() {
+    let asked = format!("{PLAIN}    canary: {{training_plan: true}}\n");
+    assert_eq!(
+        problems(&asked),
+        [
+            "jobs.churn.canary.training_plan: the job has no training plan (write its ARN as `training.training_plan`, or remove the key)"
+        ]
+    );
+    let planned = asked.replace(
+        "      output:",
+        "      training_plan: winter\n      output:",
+    );
+    assert_eq!(
+        problems(&planned),
+        [
+            "jobs.churn.training.training_plan: `winter` is not the ARN of a training plan (write `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`)"
+        ]
+    );
+}
