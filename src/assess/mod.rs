@@ -9,5 +9,6 @@ pub(crate) mod input;
 pub(crate) mod judge;
 mod row;
 pub(crate) mod short_run;
+pub(crate) mod training_plan;
 pub(crate) mod unfinished;
 pub(crate) mod whole_report;

@@ -2,7 +2,7 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, registry credentials, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
+//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, training plan, registry credentials, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
 //! | data | channel by channel the digest of its listing, see below |
 //! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!
@@ -147,6 +147,8 @@ fn start(hash: &mut Fields, training: &SagemakerTraining) {
             hash.text(Some(text));
         }
     };
+    let framework = training.framework.as_ref().map(ToString::to_string);
+    said("framework", framework.as_deref());
     said("algorithm", training.algorithm.as_deref());
     said("source channel", training.source_channel.as_deref());
     said("encrypted traffic", training.encrypt_traffic.then_some(""));

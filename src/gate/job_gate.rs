@@ -5,6 +5,7 @@ use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
 use crate::assess::short_run;
+use crate::assess::training_plan;
 use crate::assess::whole_report;
 use crate::backend::{Backend, ListedData, Ready, Session};
 use crate::canary::Dataset;
@@ -102,6 +103,7 @@ pub(crate) async fn gate<'a>(
         lacks_probe: ready.lacks_probe(),
         notes,
     });
+    report.notes.extend(training_plan::note(job, &report));
     if !project.traits().replays {
         report
             .notes

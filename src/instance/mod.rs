@@ -34,6 +34,14 @@ impl InstanceType {
     pub fn is_local(&self) -> bool {
         self.0 == "local"
     }
+
+    /// Graviton and Grace say so with a `g` behind the generation: `m6g`, `c7gn`, `g5g`, `p6e-gb200`, and not `g5`, `g4dn`.
+    pub fn is_arm(&self) -> bool {
+        let family = self.0.split('.').nth(1).unwrap_or_default();
+        family
+            .find(|c: char| c.is_ascii_digit())
+            .is_some_and(|digit| family[digit..].contains('g'))
+    }
 }
 
 impl fmt::Display for InstanceType {

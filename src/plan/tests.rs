@@ -56,6 +56,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
             max_runtime: Seconds(3600.0),
             parallel: 1,
             warm_pool: None,
+            training_plan: false,
             reuse: Seconds(0.0),
             seed: 1,
             probe: ProbePolicy::Off,

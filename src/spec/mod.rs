@@ -31,7 +31,8 @@ pub use packing::{Compression, RecordWrapper};
 pub use read::{SpecSource, read};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use training::{
-    ContainerWords, LocalTraining, RegistryCredentials, SagemakerTraining, Training,
+    ContainerWords, Framework, LocalTraining, NoImage, RegistryCredentials, SagemakerTraining,
+    Training,
 };
 pub use yaml::MAX_SPEC_BYTES;
 
@@ -311,6 +312,8 @@ pub struct CanaryPolicy {
     pub max_runtime: Seconds,
     pub parallel: u32,
     pub warm_pool: Option<Seconds>,
+    /// Whether canaries on the job's instance take the capacity of its training plan.
+    pub training_plan: bool,
     pub reuse: Seconds,
     pub seed: u64,
     pub probe: ProbePolicy,

@@ -46,6 +46,8 @@ impl TrainingSettings {
         };
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         set("training.image".to_owned(), &text(&sagemaker.image));
+        let framework = sagemaker.framework.as_ref().map(ToString::to_string);
+        set("training.framework".to_owned(), &text(&framework));
         set("training.algorithm".to_owned(), &text(&sagemaker.algorithm));
         let container = &sagemaker.container;
         set(

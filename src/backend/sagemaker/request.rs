@@ -92,6 +92,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .instance_type(types::TrainingInstanceType::from(instance_type.name()))
         .instance_count(count)
         .volume_size_in_gb(gibibytes(training.sagemaker.volume))
+        .set_training_plan_arn(training_plan(launch, instance_type))
         .set_volume_kms_key_id(volume_kms_key(launch.job, instance_type).map(str::to_owned));
     let output = types::OutputDataConfig::builder()
         .s3_output_path(launch.output)
@@ -126,6 +127,14 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .set_tags(Some(tags(launch))))
 }
 
+/// The prepaid capacity, where canaries are asked to take it: it is of the job's type of machine only.
+fn training_plan(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<String> {
+    let job = launch.job;
+    let is_asked = job.canary.training_plan && job.instance.single_type() == Some(instance_type);
+    let plan = &job.training.sagemaker.training_plan;
+    plan.clone().filter(|_| is_asked)
+}
+
 /// The key of the disk; none where the machine has disks of its own, with which SageMaker refuses it.
 pub(super) fn volume_kms_key<'a>(job: &'a Job, instance_type: &InstanceType) -> Option<&'a str> {
     let key = job.training.sagemaker.volume_kms_key.as_deref();
@@ -150,7 +159,10 @@ fn machines<'a>(launch: &Launch<'a>) -> Result<(&'a InstanceType, i32), BackendE
 
 fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, BackendError> {
     let training = &launch.job.training;
-    let (image, algorithm) = (&training.sagemaker.image, &training.sagemaker.algorithm);
+    let (image, algorithm) = (
+        image(launch.job, machines(launch)?.0, launch.region)?,
+        &training.sagemaker.algorithm,
+    );
     if image.is_none() && algorithm.is_none() {
         return Err(BackendError::new(
             format!("jobs.{}.training.image is missing", launch.job.name),
@@ -172,7 +184,7 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
     // A list of none is refused.
     let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     Ok(types::AlgorithmSpecification::builder()
-        .set_training_image(image.clone())
+        .set_training_image(image)
         .set_algorithm_name(algorithm.clone())
         .set_training_image_config(registry(launch.job))
         // Every channel says its own.
@@ -181,6 +193,31 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
         .set_container_entrypoint(words(entrypoint))
         .set_container_arguments(words(arguments))
         .build())
+}
+
+/// The image for a type of machine; `None` where an algorithm brings it.
+///
+/// # Errors
+///
+/// Where the framework has none there.
+pub(super) fn image(
+    job: &Job,
+    instance_type: &InstanceType,
+    region: &str,
+) -> Result<Option<String>, BackendError> {
+    let training = &job.training.sagemaker;
+    let Some(framework) = &training.framework else {
+        return Ok(training.image.clone());
+    };
+    framework
+        .image(instance_type, region)
+        .map(Some)
+        .map_err(|error| {
+            BackendError::new(
+                format!("jobs.{}.training.framework: {error}", job.name),
+                "write the address of an image in its place: `image`",
+            )
+        })
 }
 
 /// How an image outside Amazon ECR is had.

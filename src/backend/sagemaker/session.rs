@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
-use super::{SagemakerBackend, listing};
+use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{Dataset, Objects};
@@ -43,6 +43,9 @@ impl<'a> JobSession<'a> {
         self.probe_program();
         let aws = self.backend.aws();
         let job = self.job;
+        if let Some(kind) = job.instance.single_type() {
+            request::image(job, kind, &aws.region)?;
+        }
         let mut listed_objects = Vec::with_capacity(job.training.channels.len());
         for channel in &job.training.channels {
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);

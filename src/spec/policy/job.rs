@@ -129,6 +129,7 @@ fn apply_to_sagemaker(
 ) -> SagemakerTraining {
     let SagemakerTraining {
         image,
+        framework,
         algorithm,
         container,
         registry_credentials,
@@ -146,6 +147,7 @@ fn apply_to_sagemaker(
         network_isolation,
         encrypt_traffic,
         retries,
+        training_plan,
         profiler,
         tags,
     } = head;
@@ -155,6 +157,13 @@ fn apply_to_sagemaker(
         image,
         difference::optional,
         "Canaries and the full run start it.",
+    );
+    let framework = differences.name(
+        "`training.framework`",
+        &base.framework,
+        framework,
+        |framework| difference::optional(&framework.as_ref().map(ToString::to_string)),
+        "Canaries and the full run start its image.",
     );
     let algorithm = differences.name(
         "`training.algorithm`",
@@ -188,12 +197,14 @@ fn apply_to_sagemaker(
     let volume_kms_key = text("volume_kms_key", &base.volume_kms_key, &volume_kms_key);
     let output_kms_key = text("output_kms_key", &base.output_kms_key, &output_kms_key);
     let checkpoints = text("checkpoints", &base.checkpoints, &checkpoints);
+    let training_plan = text("training_plan", &base.training_plan, &training_plan);
     let mut list = |key: &str, base: &Vec<String>, head: &Vec<String>| {
         let what = format!("`training.{key}`");
         differences.take(&what, base, head, |items| difference::list(items))
     };
     SagemakerTraining {
         image,
+        framework,
         algorithm,
         container,
         registry_credentials,
@@ -201,6 +212,7 @@ fn apply_to_sagemaker(
         entry_point,
         source_channel,
         retries,
+        training_plan,
         output,
         volume,
         volume_kms_key,
@@ -242,6 +254,7 @@ fn apply_to_canary(
         max_runtime,
         parallel,
         warm_pool,
+        training_plan,
         reuse,
         seed,
         probe,
@@ -276,6 +289,12 @@ fn apply_to_canary(
         warm_pool: differences.take("`canary.warm_pool`", &base.warm_pool, &warm_pool, |time| {
             time.map_or_else(|| "none".to_owned(), |time| time.exact())
         }),
+        training_plan: differences.take(
+            "`canary.training_plan`",
+            &base.training_plan,
+            &training_plan,
+            ToString::to_string,
+        ),
         reuse: differences.take_amount("`canary.reuse`", &base.reuse, &reuse, |time: &Seconds| {
             time.exact()
         }),

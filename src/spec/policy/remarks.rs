@@ -92,6 +92,7 @@ fn is_policy(field: &str, is_known: impl Fn(&str) -> bool) -> bool {
                     | "network_isolation"
                     | "encrypt_traffic"
                     | "registry_credentials"
+                    | "training_plan"
                     | "tags"
             ),
             "canary" => matches!(
@@ -105,6 +106,7 @@ fn is_policy(field: &str, is_known: impl Fn(&str) -> bool) -> bool {
                     | "max_runtime"
                     | "parallel"
                     | "warm_pool"
+                    | "training_plan"
                     | "probe"
             ),
             _ => false,

@@ -141,6 +141,8 @@ mapping! {
         optional parallel: Count,
         /// The time for which a machine is kept for the next canary, at most 1h. Default: not at all.
         optional warm_pool: Quantity<Seconds>,
+        /// SageMaker: whether canaries on `instance` run on the capacity of `training.training_plan`. Default: false.
+        optional training_plan: bool,
         /// The age up to which an earlier canary is reused. Default: 14d.
         optional reuse: Quantity<Seconds>,
         /// The seed of the choice of sampled objects. Default: 1.

@@ -40,6 +40,7 @@ impl SpecReader<'_> {
                 max_runtime: DEFAULT_MAX_RUNTIME,
                 parallel: default_parallel,
                 warm_pool: None,
+                training_plan: false,
                 reuse: DEFAULT_REUSE,
                 seed: DEFAULT_SEED,
                 probe: default_probe,
@@ -60,6 +61,7 @@ impl SpecReader<'_> {
             max_runtime: max_runtime.unwrap_or(DEFAULT_MAX_RUNTIME),
             parallel: parallel.unwrap_or(default_parallel),
             warm_pool,
+            training_plan: raw.training_plan.is_some_and(|switch| switch.value),
             reuse: raw.reuse.map_or(DEFAULT_REUSE, |reuse| reuse.value.0),
             seed: raw.seed.map_or(DEFAULT_SEED, |seed| seed.value),
             probe: probe.unwrap_or(default_probe),
@@ -208,6 +210,26 @@ impl SpecReader<'_> {
             self.no_effect(&pool.at);
         }
         keep_alive
+    }
+
+    /// Capacity that is not there is not asked for.
+    pub(super) fn check_training_plan(&mut self, job: &raw::RawJob) {
+        let canary = job.canary.as_ref();
+        let Some(switch) = canary.and_then(|canary| canary.value.training_plan.as_ref()) else {
+            return;
+        };
+        let training = job.training.as_ref();
+        let has_plan =
+            training.is_some_and(|training| training.value.sagemaker.training_plan.is_some());
+        if self.rules().machines != MachineRule::Cloud {
+            self.no_effect(&switch.at);
+        } else if switch.value && !has_plan {
+            self.findings.wrong_with_help(
+                &switch.at,
+                "the job has no training plan",
+                "write its ARN as `training.training_plan`, or remove the key",
+            );
+        }
     }
 
     /// A probe starts what the container would, and that is said once.

@@ -83,7 +83,11 @@ impl SpecReader<'_> {
             raw.sagemaker.entry_point.is_some() && self.rules().limits == LimitRule::Sagemaker;
         let output = raw.sagemaker.output.clone();
         let local = self.local_training(raw.local);
+        let framework_at = raw.sagemaker.framework.as_ref().map(|raw| raw.at.clone());
         let sagemaker = self.sagemaker_training(raw.sagemaker);
+        if let (Some(framework), Some(at)) = (&sagemaker.framework, &framework_at) {
+            self.check_framework(framework, at, instances);
+        }
         let in_vpc = sagemaker.is_in_vpc();
         let channels = match raw.channels {
             Some(channels) => Some(self.channels(channels, instances, in_vpc, sampling)),

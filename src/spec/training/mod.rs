@@ -4,12 +4,15 @@
 //! [`Traits`]; this file is the register of them, the one place in the spec that asks which backend is meant.
 
 mod common;
+mod framework;
+mod framework_images;
 mod local;
 mod program;
 mod replay;
 mod sagemaker;
 
 pub use common::Training;
+pub use framework::{Framework, NoImage};
 pub use local::LocalTraining;
 pub use program::{ContainerWords, RegistryCredentials};
 pub use sagemaker::SagemakerTraining;

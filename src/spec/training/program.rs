@@ -11,7 +11,7 @@ const WORDS: usize = 100;
 const WORD: usize = 256;
 const RETRIES: u32 = 30;
 const ALGORITHM: usize = 170;
-const FUNCTION: usize = 2048;
+const ARN: usize = 2048;
 /// A registry in the VPC that asks for no credentials.
 const NO_CREDENTIALS: &str = "none";
 
@@ -70,6 +70,15 @@ pub(super) fn check(reader: &mut SpecReader<'_>, raw: &RawTraining) {
             &algorithm.at,
             "an algorithm brings its own image",
             "remove `image`, or `algorithm`",
+        );
+    }
+    if let Some(framework) = &keys.framework
+        && (keys.image.is_some() || keys.algorithm.is_some())
+    {
+        reader.findings.wrong_with_help(
+            &framework.at,
+            "a job has one image",
+            "remove `framework`, or what stands beside it: `image`, `algorithm`",
         );
     }
     if let (Some(container), Some(entry_point)) = (&keys.container, &keys.entry_point)
@@ -215,7 +224,7 @@ impl SpecReader<'_> {
         let parts: Vec<&str> = text.splitn(7, ':').collect();
         let is_function = matches!(parts.as_slice(), ["arn", _, "lambda", _, account, "function", name]
             if account.len() == 12 && account.bytes().all(|b| b.is_ascii_digit()) && !name.is_empty());
-        if !is_function || text.len() > FUNCTION {
+        if !is_function || text.len() > ARN {
             self.findings.wrong_with_help(
                 &raw.at,
                 format!("{} is not the ARN of a Lambda function", quoted(text)),
@@ -234,6 +243,24 @@ impl SpecReader<'_> {
             );
         }
         count
+    }
+
+    pub(super) fn training_plan(&mut self, plan: &Located<Text>) -> String {
+        let text = &plan.value.0;
+        let parts: Vec<&str> = text.splitn(6, ':').collect();
+        let is_plan = matches!(parts.as_slice(), ["arn", partition, "sagemaker", _, account, resource]
+            if partition.starts_with("aws")
+                && account.len() == 12
+                && account.bytes().all(|b| b.is_ascii_digit())
+                && resource.strip_prefix("training-plan/").is_some_and(|name| !name.is_empty()));
+        if !is_plan || text.len() > ARN {
+            self.findings.wrong_with_help(
+                &plan.at,
+                format!("{} is not the ARN of a training plan", quoted(text)),
+                "write `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`",
+            );
+        }
+        text.clone()
     }
 
     pub(super) fn source_channel(&mut self, channel: &Located<Text>) -> String {

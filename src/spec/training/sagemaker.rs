@@ -1,5 +1,6 @@
 //! What the SageMaker backend makes of a spec: its keys of `training`, and their checks against what its API takes.
 
+use super::framework::{Framework, RawFramework};
 use super::program::{ContainerWords, RawContainer, RegistryCredentials};
 use super::{BackendEntry, RawTraining, program};
 use crate::spec::problems::{At, Located, quoted};
@@ -40,6 +41,9 @@ mapping! {
     pub(in crate::spec) struct SagemakerKeys {
         /// SageMaker: the address of the training image.
         optional image: Text,
+        /// SageMaker: an image of AWS by its framework and version, in place of `image`. It is the image for GPUs where the
+        /// machine has some.
+        optional framework: RawFramework,
         /// SageMaker: the name or ARN of an algorithm, of the Marketplace or your own, in place of `image`.
         optional algorithm: Text,
         /// SageMaker: what the container starts in place of the image's own entry point.
@@ -77,6 +81,9 @@ mapping! {
         /// SageMaker: how often SageMaker starts the full run again after an error of its own, at most 30; never a canary.
         /// Default: not at all.
         optional retries: Count,
+        /// SageMaker: the ARN of the training plan on whose prepaid capacity the full run is. Canaries run on it only with
+        /// `canary.training_plan`.
+        optional training_plan: Text,
         /// SageMaker: whether Debugger profiles canaries. Where this is not written, it does if no probe runs.
         optional profiler: bool,
         /// SageMaker: the tags of the training job, by name.
@@ -88,6 +95,8 @@ mapping! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SagemakerTraining {
     pub image: Option<String>,
+    /// In place of an image.
+    pub framework: Option<Framework>,
     /// In place of an image.
     pub algorithm: Option<String>,
     pub container: ContainerWords,
@@ -109,6 +118,8 @@ pub struct SagemakerTraining {
     pub encrypt_traffic: bool,
     /// Of the full run.
     pub retries: Option<u32>,
+    /// Of the full run: the ARN of prepaid capacity.
+    pub training_plan: Option<String>,
     /// Whether Debugger profiles canaries; `None`: where no probe runs.
     pub profiler: Option<bool>,
     pub tags: Vec<(String, String)>,
@@ -119,6 +130,7 @@ impl Default for SagemakerTraining {
     fn default() -> Self {
         Self {
             image: None,
+            framework: None,
             algorithm: None,
             container: ContainerWords::default(),
             registry_credentials: None,
@@ -136,6 +148,7 @@ impl Default for SagemakerTraining {
             network_isolation: false,
             encrypt_traffic: false,
             retries: None,
+            training_plan: None,
             profiler: None,
             tags: Vec::new(),
         }
@@ -171,13 +184,17 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
         );
     }
     let needed = [
-        (keys.image.is_none() && keys.algorithm.is_none(), "image"),
-        (keys.role.is_none(), "role"),
-        (keys.output.is_none(), "output"),
+        (
+            keys.image.is_none() && keys.algorithm.is_none() && keys.framework.is_none(),
+            "image",
+            Some("write `image`, `framework: {pytorch: 2.8}` or `algorithm`"),
+        ),
+        (keys.role.is_none(), "role", None),
+        (keys.output.is_none(), "output", None),
     ];
-    for (_, key) in needed.into_iter().filter(|(missing, _)| *missing) {
+    for (_, key, help) in needed.into_iter().filter(|(missing, _, _)| *missing) {
         let message = format!("a SageMaker job needs `{key}`");
-        reader.findings.missing(at, key, &message, None);
+        reader.findings.missing(at, key, &message, help);
     }
     program::check(reader, raw);
     if let (Some(folder), None, None) = (&raw.source_dir, &keys.entry_point, &keys.source_channel) {
@@ -204,6 +221,9 @@ impl SpecReader<'_> {
             image: raw
                 .image
                 .map(|image| self.image(&image, raw.registry_credentials.is_some())),
+            framework: raw
+                .framework
+                .and_then(|framework| self.framework(framework)),
             algorithm: raw.algorithm.map(|algorithm| self.algorithm(&algorithm)),
             container: self.container(raw.container),
             registry_credentials: (raw.registry_credentials)
@@ -224,6 +244,7 @@ impl SpecReader<'_> {
             network_isolation: raw.network_isolation.is_some_and(|switch| switch.value),
             encrypt_traffic: raw.encrypt_traffic.is_some_and(|switch| switch.value),
             retries: raw.retries.map(|retries| self.retries(&retries)),
+            training_plan: raw.training_plan.map(|plan| self.training_plan(&plan)),
             profiler: raw.profiler.map(|switch| switch.value),
             tags: self.tags(raw.tags),
         }

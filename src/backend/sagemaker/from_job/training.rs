@@ -210,6 +210,11 @@ fn places(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
     if let Some(retries) = retries.and_then(|retries| retries.maximum_retry_attempts()) {
         page.line(3, &format!("retries: {retries}    # of the full run"));
     }
+    page.text(
+        3,
+        "training_plan",
+        resources.and_then(|resources| resources.training_plan_arn()),
+    );
     let keep_alive = resources.and_then(|resources| resources.keep_alive_period_in_seconds());
     if let Some(seconds) = keep_alive.filter(|seconds| *seconds > 0) {
         page.remark(

@@ -58,7 +58,7 @@ pub(in crate::backend) fn check_program(
         .into_iter()
         .find(|(code, _)| u64::from(*code) == machine)
         .ok_or(Unfit::NotElf)?;
-    let needed = if is_arm(instance_type) {
+    let needed = if instance_type.is_arm() {
         AARCH64
     } else {
         X86_64
@@ -83,14 +83,6 @@ fn number(bytes: &[u8], at: u64, length: usize) -> Option<u64> {
             .rev()
             .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
     )
-}
-
-/// Graviton and Grace say so with a `g` behind the generation: `m6g`, `c7gn`, `g5g`, `p6e-gb200`, and not `g5`, `g4dn`.
-fn is_arm(instance_type: &InstanceType) -> bool {
-    let family = instance_type.name().split('.').nth(1).unwrap_or_default();
-    family
-        .find(|c: char| c.is_ascii_digit())
-        .is_some_and(|digit| family[digit..].contains('g'))
 }
 
 #[cfg(test)]

@@ -312,3 +312,37 @@ fn a_pipe_unpacks_and_wraps_as_the_spec_says() {
     assert_eq!(channel["CompressionType"], "Gzip");
     assert_eq!(channel["RecordWrapperType"], "RecordIO");
 }
+
+#[test]
+fn a_frameworks_image_is_the_one_for_the_machine() {
+    let image = "image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1";
+    for (machine, processor) in [("ml.m5.2xlarge", "cpu"), ("ml.g5.xlarge", "gpu")] {
+        let text = SPEC
+            .replace(image, "framework: {pytorch: 2.8, python: py312}")
+            .replace("ml.m5.2xlarge", machine);
+        let body = sent(try_create(&job(&text), |_| {}).unwrap());
+        assert_eq!(
+            body["AlgorithmSpecification"]["TrainingImage"],
+            format!(
+                "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-{processor}-py312"
+            )
+        );
+    }
+}
+
+#[test]
+fn canaries_take_prepaid_capacity_only_where_they_are_asked_to() {
+    let arn = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/winter";
+    let planned = SPEC.replace(
+        "      tags:",
+        &format!("      training_plan: {arn}\n      tags:"),
+    );
+    let body = sent(try_create(&job(&planned), |_| {}).unwrap());
+    assert_eq!(body["ResourceConfig"].get("TrainingPlanArn"), None);
+    let asked = planned.replace(
+        "{max_runtime: 10m}",
+        "{max_runtime: 10m, training_plan: true}",
+    );
+    let body = sent(try_create(&job(&asked), |_| {}).unwrap());
+    assert_eq!(body["ResourceConfig"]["TrainingPlanArn"], arn);
+}

@@ -77,3 +77,79 @@ fn what_a_container_starts_is_said_once() {
     );
     try_read(&of(container)).unwrap();
 }
+
+#[test]
+fn a_framework_is_an_image_of_the_table() {
+    let of = |framework: &str| {
+        PLAIN.replace(
+            "image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/churn:1",
+            &format!("framework: {framework}"),
+        )
+    };
+    let framework = |text: &str| {
+        let spec =
+            try_read(&of(text)).unwrap_or_else(|errors| panic!("{}", errors.render(false, 200)));
+        let sagemaker = spec.jobs[0].training.sagemaker.clone();
+        sagemaker.framework.unwrap().to_string()
+    };
+    assert_eq!(
+        framework("{pytorch: 2.8, python: py312}"),
+        "pytorch 2.8.0 py312"
+    );
+    assert_eq!(framework("{pytorch: 2.10}"), "pytorch 2.10.0 py313");
+    assert_eq!(framework("{pytorch: 2.0}"), "pytorch 2.0.1 py310");
+    assert_eq!(framework("{xgboost: 1.7}"), "xgboost 1.7-1 py3");
+    for (written, problem) in [
+        ("{}", "framework: names not one framework"),
+        (
+            "{pytorch: 2.8, sklearn: 1.4-2}",
+            "framework: names not one framework",
+        ),
+        (
+            "{pytorch: 2.12}",
+            "framework.pytorch: no image of pytorch `2.12` is known, by the table of",
+        ),
+        (
+            "{pytorch: 2.12}",
+            "the nearest is `2.10.0`, or write the address of an image: `image: ",
+        ),
+        (
+            "{pytorch: 2.8, python: 3.12}",
+            "framework.python: pytorch 2.8.0 has no image with `3.12`",
+        ),
+        ("{torch: 2.8}", "unknown key `torch`"),
+        (
+            "{pytorch: 2.8}\n      image: x",
+            "framework: a job has one image",
+        ),
+    ] {
+        let found = problems(&of(written)).join("\n");
+        assert!(found.contains(problem), "{written}: {found}");
+    }
+    let arm = of("{pytorch: 2.8}").replace("ml.m5.xlarge", "ml.m6g.large");
+    assert!(problems(&arm)[0].contains("whose processors are ARM"));
+    let elsewhere =
+        of("{sklearn: 1.4-2}").replace("version: 1", "version: 1\nregion: mx-central-1");
+    assert!(problems(&elsewhere)[0].contains("is known in `mx-central-1`"));
+}
+
+#[test]
+fn prepaid_capacity_is_named_before_canaries_take_it() {
+    let asked = format!("{PLAIN}    canary: {{training_plan: true}}\n");
+    assert_eq!(
+        problems(&asked),
+        [
+            "jobs.churn.canary.training_plan: the job has no training plan (write its ARN as `training.training_plan`, or remove the key)"
+        ]
+    );
+    let planned = asked.replace(
+        "      output:",
+        "      training_plan: winter\n      output:",
+    );
+    assert_eq!(
+        problems(&planned),
+        [
+            "jobs.churn.training.training_plan: `winter` is not the ARN of a training plan (write `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`)"
+        ]
+    );
+}

@@ -592,7 +592,7 @@ fn a_local_job_is_not_a_sagemaker_job() {
     assert_eq!(
         problems(&LOCAL.replace("backend: local", "backend: sagemaker")),
         [
-            "jobs.churn.training: a SageMaker job needs `image`",
+            "jobs.churn.training: a SageMaker job needs `image` (write `image`, `framework: {pytorch: 2.8}` or `algorithm`)",
             "jobs.churn.training: a SageMaker job needs `role`",
             "jobs.churn.training: a SageMaker job needs `output`",
             "jobs.churn.training.command: a SageMaker job starts its image, not a command (write `source_dir` and `entry_point`, or choose `backend: local`)",
