@@ -66,6 +66,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     hash.list(sorted.iter().flat_map(|file| [&file.path, &file.blob]));
     let training = &job.training;
     hash.list(&training.local.command);
+    if !training.local.caches.is_empty() {
+        hash.text(Some("caches"));
+        hash.list(&training.local.caches);
+    }
     hash.text(training.sagemaker.image.as_deref());
     hash.text(training.source_dir.as_deref());
     hash.text(training.sagemaker.entry_point.as_deref());

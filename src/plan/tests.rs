@@ -32,6 +32,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
         training: Training {
             local: LocalTraining {
                 command: vec!["python3".to_owned(), "train.py".to_owned()],
+                ..LocalTraining::default()
             },
             channels: vec![sampled_channel()],
             ..Training::default()
