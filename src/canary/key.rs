@@ -25,7 +25,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
-use crate::spec::{Distribution, InputMode, Job, ProbePolicy, SharePlace};
+use crate::spec::{DataType, Distribution, InputMode, Job, ProbePolicy, SharePlace};
 
 /// How many hex digits of a canary key a training job's name holds.
 const SHORT: usize = 16;
@@ -78,6 +78,9 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     for channel in &training.channels {
         hash.text(Some(&channel.name));
         hash.text(Some(&channel.uri));
+        if channel.data_type == DataType::Manifest {
+            hash.text(Some("a manifest"));
+        }
         hash.text(Some(match channel.mode {
             InputMode::File => "File",
             InputMode::FastFile => "FastFile",
@@ -120,6 +123,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         }));
         hash.text(Some(share.place.name()));
         hash.text(share.full.text().as_deref());
+    }
+    if let Some(following) = &job.following {
+        hash.text(Some("a count that follows"));
+        hash.text(Some(&following.to_string()));
     }
     hash.number(job.canary.seed);
     match &job.canary.probe {

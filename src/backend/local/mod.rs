@@ -222,7 +222,8 @@ impl LocalBackend {
         let caches = Cache::of_job(&self.paths, job)?;
         let hosts = host_names(run.instance.total_count());
         let shards = shards(job, run, &hosts);
-        let (training, share) = (&job.training, run.share.as_ref());
+        let handed = run.handed(job);
+        let (training, share) = (&job.training, handed.as_ref());
         let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
         let environment = canary::environment(training, share);
         let mut commands = Vec::new();

@@ -105,6 +105,7 @@ impl JobSession<'_> {
             channel: Box::new(Channel {
                 name: probe::CHANNEL.to_owned(),
                 uri: folder.to_string(),
+                data_type: crate::spec::DataType::default(),
                 mode: InputMode::File,
                 content_type: None,
                 distribution: Distribution::FullyReplicated,

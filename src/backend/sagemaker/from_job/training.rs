@@ -249,8 +249,13 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
     page.line(4, &format!("{}:", yaml::text(name)));
     let uri = data.s3_uri().unwrap_or_default();
     let kind = data.s3_data_type().map_or("S3Prefix", |kind| kind.as_str());
-    if kind == "S3Prefix" && uri.starts_with("s3://") {
+    if matches!(kind, "S3Prefix" | "ManifestFile") && uri.starts_with("s3://") {
         page.text(5, "uri", Some(uri));
+        page.text(
+            5,
+            "data_type",
+            Some(kind).filter(|kind| *kind != "S3Prefix"),
+        );
     } else {
         page.remark(
             5,

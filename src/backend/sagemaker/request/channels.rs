@@ -4,7 +4,7 @@ use aws_sdk_sagemaker::types;
 
 use super::{Launch, Script};
 use crate::backend::BackendError;
-use crate::spec::{Channel, Distribution, FileSystem, FileSystemKind, InputMode};
+use crate::spec::{Channel, DataType, Distribution, FileSystem, FileSystemKind, InputMode};
 
 /// What SageMaker takes.
 const CHANNELS: usize = 20;
@@ -40,6 +40,9 @@ impl<'a> Input<'a> {
                 // It is mounted, which SageMaker calls the mode of files.
                 mode: InputMode::File,
             },
+            _ if channel.data_type == DataType::Manifest => {
+                Self::of_manifest(channel, channel.uri.clone())
+            }
             _ => Self::of_prefix(channel, channel.uri.clone()),
         }
     }
