@@ -19,8 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceConfiguration;
-use crate::spec::{DrawRule, FullShare, ScriptShare, SharePlace, Work};
-use crate::units::{Bytes, Fraction, Seconds};
+use crate::spec::{DrawRule, FollowingCount, FullShare, Job, ScriptShare, SharePlace, Work};
+use crate::units::{Bytes, Fraction, Seconds, count_as_float};
 
 /// One object of a channel: a file, or an S3 key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,18 @@ impl ChannelData {
     /// What counts as its size: what every canary gets is no part of a share.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.objects.bytes().0 - self.always.bytes().0)
+    }
+
+    /// The share of the whole listing that is drawn, by bytes; by objects if all are empty.
+    fn drawn_share(&self) -> f64 {
+        let whole = self.objects.whole();
+        let bytes = whole.bytes().as_f64() - self.always.bytes().as_f64();
+        if bytes > 0.0 {
+            self.bytes().as_f64() / bytes
+        } else {
+            let count = whole.len() - self.always.len();
+            count_as_float(self.drawn()) / count_as_float(count.max(1))
+        }
     }
 
     /// The number of its objects that are drawn, or in a run were.
@@ -186,6 +198,21 @@ impl HandedShare {
         }
     }
 
+    /// For a run that has this share of the channel.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a count is not negative, and not above it"
+    )]
+    fn following(count: &FollowingCount, share: f64) -> Self {
+        let examples = (count.full as f64 * share).round() as u64;
+        Self {
+            place: count.place.clone(),
+            value: Some(examples.clamp(1, count.full).to_string()),
+        }
+    }
+
     pub fn of_full_run(share: &ScriptShare) -> Self {
         Self {
             place: share.place.clone(),
@@ -229,6 +256,17 @@ pub struct CanaryRun {
 }
 
 impl CanaryRun {
+    /// The share, or the number of examples, that the script is handed.
+    pub fn handed(&self, job: &Job) -> Option<HandedShare> {
+        let following = || {
+            let following = job.following.as_ref()?;
+            let mut channels = self.channels.iter();
+            let channel = channels.find(|channel| channel.name == following.channel)?;
+            Some(HandedShare::following(following, channel.drawn_share()))
+        };
+        self.share.clone().or_else(following)
+    }
+
     /// Whether it holds all of the data and does all of the work.
     pub fn is_full(&self) -> bool {
         let work = self.work.as_ref();

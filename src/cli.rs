@@ -124,6 +124,9 @@ pub struct DataArguments {
     /// Let local channels read data below this folder outside the checkout, as `uri: file:///DIR/...`; repeatable.
     #[arg(long = "data-root", value_name = "DIR", help_heading = CANARIES)]
     pub data_roots: Vec<PathBuf>,
+    /// Let local canaries read the caches below this folder that their spec names under `caches`; repeatable.
+    #[arg(long = "cache", value_name = "DIR", help_heading = CANARIES)]
+    pub caches: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -480,6 +483,9 @@ pub struct ProbeArguments {
     /// A folder that the command sees as /opt/ml, if mount namespaces are allowed.
     #[arg(long, value_name = "DIR")]
     pub opt_ml: Option<PathBuf>,
+    /// A folder that the command may read and not write; repeatable. Without mount namespaces nothing is run.
+    #[arg(long, value_name = "DIR")]
+    pub read_only: Vec<PathBuf>,
     /// Stop the command when the process with this number, which started the probe, ends.
     #[arg(long, value_name = "PID")]
     pub end_with_parent: Option<i32>,

@@ -19,6 +19,10 @@ pub struct ProjectPaths {
     pub history: Option<PathBuf>,
     /// The folders outside the checkout that data may lie in; all links resolved.
     pub data_roots: Vec<PathBuf>,
+    /// The folders that caches of canaries may lie in; all links resolved.
+    pub caches: Vec<PathBuf>,
+    /// The home folder of who starts the gate, as the environment names it.
+    pub home: Option<PathBuf>,
 }
 
 impl ProjectPaths {

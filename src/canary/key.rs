@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
 use crate::spec::{
-    Compression, Distribution, InputMode, Job, ProbePolicy, RecordWrapper, SagemakerTraining,
-    SharePlace,
+    Compression, DataType, Distribution, InputMode, Job, ProbePolicy, RecordWrapper,
+    SagemakerTraining, SharePlace,
 };
 
 /// How many hex digits of a canary key a training job's name holds.
@@ -69,6 +69,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     hash.list(sorted.iter().flat_map(|file| [&file.path, &file.blob]));
     let training = &job.training;
     hash.list(&training.local.command);
+    if !training.local.caches.is_empty() {
+        hash.text(Some("caches"));
+        hash.list(&training.local.caches);
+    }
     hash.text(training.sagemaker.image.as_deref());
     hash.text(training.source_dir.as_deref());
     hash.text(training.sagemaker.entry_point.as_deref());
@@ -77,6 +81,9 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     for channel in &training.channels {
         hash.text(Some(&channel.name));
         hash.text(Some(&channel.uri));
+        if channel.data_type == DataType::Manifest {
+            hash.text(Some("a manifest"));
+        }
         hash.text(Some(match channel.mode {
             InputMode::File => "File",
             InputMode::FastFile => "FastFile",
@@ -128,6 +135,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         hash.text(share.full.text().as_deref());
     }
     start(&mut hash, &training.sagemaker);
+    if let Some(following) = &job.following {
+        hash.text(Some("a count that follows"));
+        hash.text(Some(&following.to_string()));
+    }
     hash.number(job.canary.seed);
     match &job.canary.probe {
         ProbePolicy::Off => hash.text(None),

@@ -115,13 +115,18 @@ impl Objects {
         }
     }
 
-    /// The objects of any of these selections of this listing.
-    pub fn all_of(&self, selections: &[Self]) -> Self {
-        let whole = Self {
+    /// All objects of the listing.
+    pub fn whole(&self) -> Self {
+        Self {
             listing: Arc::clone(&self.listing),
             selected: None,
             bytes: self.listing.bytes,
-        };
+        }
+    }
+
+    /// The objects of any of these selections of this listing.
+    pub fn all_of(&self, selections: &[Self]) -> Self {
+        let whole = self.whole();
         let places = |objects: &Self| {
             let objects = objects.clone();
             (0..objects.len()).map(move |position| objects.place_at(position))

@@ -35,7 +35,7 @@ pub(crate) async fn actuals(
     loudness: Loudness,
 ) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
-    project.allow_data_in(&arguments.data.data_roots)?;
+    project.open_folders(&arguments.data)?;
     changed_files::check_names(&arguments.jobs, &project)?;
     let traits = project.traits();
     if !traits.runs_here {

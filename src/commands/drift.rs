@@ -28,7 +28,7 @@ use crate::workspace::{base_policy, changed_files};
 
 pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Result<u8, AppError> {
     let mut project = Project::load(&arguments.spec)?;
-    project.allow_data_in(&arguments.data.data_roots)?;
+    project.open_folders(&arguments.data)?;
     base_policy::apply_overrides(&mut project);
     let everything = Change::Everything {
         why: "a check for drift looks at every job".to_owned(),

@@ -10,6 +10,7 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
         max_runtime: arguments.max_runtime,
         grace: arguments.grace,
         opt_ml: arguments.opt_ml.clone(),
+        read_only: arguments.read_only.clone(),
         end_with_parent: arguments.end_with_parent,
         ..ProbeOptions::new(arguments.command.clone())
     })

@@ -350,7 +350,7 @@ impl From<PlanError> for AppError {
                     .help("correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out");
             }
             PlanError::OneObject { .. } => {
-                "split the data into partition files, 100 or more; a canary draws whole files"
+                "split the data into partition files, 100 or more; a canary draws whole files; or write `share` if the script can draw its own share, or `sample: false` and `work`"
             }
             PlanError::OneInEachFolder { .. } => {
                 "remove `by: folder`, or put the files of a class into one folder at the top of the channel"

@@ -231,6 +231,8 @@ fn project_paths(project: &Project) -> Result<ProjectPaths, AppError> {
         state: project.state_folder(),
         history: history_folder(project),
         data_roots: project.data_roots.clone(),
+        caches: project.caches.clone(),
+        home: std::env::var_os("HOME").map(PathBuf::from),
     })
 }
 

@@ -16,6 +16,7 @@ fn sampled_channel() -> Channel {
     Channel {
         name: "train".to_owned(),
         uri: "data".to_owned(),
+        data_type: crate::spec::DataType::default(),
         mode: crate::spec::InputMode::File,
         content_type: None,
         distribution: Distribution::FullyReplicated,
@@ -34,6 +35,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
         training: Training {
             local: LocalTraining {
                 command: vec!["python3".to_owned(), "train.py".to_owned()],
+                ..LocalTraining::default()
             },
             channels: vec![sampled_channel()],
             ..Training::default()
@@ -41,6 +43,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
         instance: InstanceConfiguration::one(InstanceType::local()),
         alternatives: Vec::new(),
         share: None,
+        following: None,
         work: None,
         canary: CanaryPolicy {
             design: Design::Fixed {
@@ -453,6 +456,7 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
     let channel = |sample, distribution| Channel {
         name: "train".to_owned(),
         uri: "data".to_owned(),
+        data_type: crate::spec::DataType::default(),
         mode: InputMode::File,
         content_type: None,
         distribution,

@@ -31,6 +31,8 @@ pub enum ProbeError {
     Output { path: PathBuf, source: io::Error },
     #[error("the report cannot be written to stdout; give a file with `--output`")]
     Stdout { source: io::Error },
+    #[error("a folder cannot be kept from being written to, so nothing was run: {reason}")]
+    NotReadOnly { reason: String },
     #[error("this process cannot watch a command: {action} failed; see the cause below")]
     Process {
         action: &'static str,

@@ -77,6 +77,8 @@ pub struct ProbeOptions {
     pub grace: Seconds,
     /// A directory that the command sees as `/opt/ml`.
     pub opt_ml: Option<PathBuf>,
+    /// Folders that the command may read and not write.
+    pub read_only: Vec<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
     pub current_dir: Option<PathBuf>,
@@ -95,6 +97,7 @@ impl ProbeOptions {
             max_runtime: None,
             grace: DEFAULT_GRACE,
             opt_ml: None,
+            read_only: Vec::new(),
             end_with_parent: None,
             current_dir: None,
             memory_limit: None,

@@ -21,7 +21,7 @@ use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
 use super::other_work::OtherWork;
 use super::output::{CommandEnvironment, Output};
 use super::procfs::KernelFileReader;
-use super::sandbox::mount_opt_ml;
+use super::sandbox::{make_read_only, mount_opt_ml};
 use super::signals::{CaughtSignals, PARENT_SIGNAL};
 use super::tree::{Look, ProcessTree};
 use super::usage::{CpuTime, IoWait};
@@ -116,6 +116,9 @@ impl<'a> WatchedRun<'a> {
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let opt_ml = options.opt_ml.as_deref().map(mount_opt_ml);
+        let is_inside = opt_ml == Some(OptMl::Mounted);
+        make_read_only(&options.read_only, is_inside)
+            .map_err(|reason| ProbeError::NotReadOnly { reason })?;
         let mut tree = ProcessTree::of_this_process();
         let cpu = CpuTime::new(cores);
         let io_wait = IoWait::new(&mut reader);

@@ -7,12 +7,13 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
 
 use super::OptMl;
@@ -45,6 +46,37 @@ fn try_mount(directory: &Path) -> Result<(), String> {
     } else {
         rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
     }
+}
+
+/// Makes folders read-only for the probe and its children, whatever name they are reached by. `is_inside` says that this process
+/// has a mount namespace of its own already. Call it before the process has a second thread.
+pub(super) fn make_read_only(folders: &[PathBuf], is_inside: bool) -> Result<(), String> {
+    if !folders.is_empty() && !is_inside {
+        enter_namespace()?;
+    }
+    for folder in folders {
+        read_only(folder)
+            .map_err(|error| refused(&format!("mounting `{}` read-only", shown(folder)), error))?;
+    }
+    Ok(())
+}
+
+fn read_only(folder: &Path) -> nix::Result<()> {
+    bind(folder, folder)?;
+    // In a user namespace the flags that a mount has may not be taken off.
+    let has = statvfs(folder)?.flags();
+    let kept = [
+        (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
+        (FsFlags::ST_NODEV, MsFlags::MS_NODEV),
+        (FsFlags::ST_NOEXEC, MsFlags::MS_NOEXEC),
+        (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
+        (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
+        (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
+    ];
+    let kept = kept.into_iter().filter(|(flag, _)| has.contains(*flag));
+    let flags = kept.fold(MsFlags::empty(), |all, (_, flag)| all | flag);
+    let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
+    mount(NO_TEXT, folder, NO_TEXT, again | flags, NO_TEXT)
 }
 
 fn refused(action: &str, error: impl std::fmt::Display) -> String {

@@ -149,6 +149,8 @@ pub struct Job {
     pub alternatives: Vec<InstanceConfiguration>,
     /// The script draws its own share of the data; no channel is sampled then.
     pub share: Option<ScriptShare>,
+    /// A count of examples that goes with what is drawn of a channel.
+    pub following: Option<FollowingCount>,
     pub work: Option<Work>,
     pub canary: CanaryPolicy,
     pub budget: Budget,
@@ -184,6 +186,8 @@ pub struct Channel {
     pub name: String,
     /// An `s3://` prefix or, with [`FileSystem::of_uri`], a directory of a file system; a path locally.
     pub uri: String,
+    /// What `uri` is the address of, in S3.
+    pub data_type: DataType,
     pub mode: InputMode,
     pub content_type: Option<String>,
     pub distribution: Distribution,
@@ -195,6 +199,18 @@ pub struct Channel {
     pub draw: ChannelDraw,
     /// The instance groups that get it; empty: all.
     pub groups: Vec<String>,
+}
+
+/// What the address of a channel in S3 names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DataType {
+    /// All objects whose keys begin so.
+    #[default]
+    Prefix,
+    /// A file that lists objects: `[{"prefix": "s3://bucket/images/"}, "cats/01.jpg"]`.
+    Manifest,
+    /// A file of JSON lines, each with the address of an object and its labels. It is refused.
+    AugmentedManifest,
 }
 
 /// How the `uri` of local data outside the checkout begins.
@@ -233,15 +249,42 @@ impl SharePlace {
             Self::Hyperparameter(name) | Self::Environment(name) => name,
         }
     }
+
+    /// Its key in the spec.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Hyperparameter(_) => "hyperparameter",
+            Self::Environment(_) => "environment",
+        }
+    }
+}
+
+/// A count of examples that the script is handed, in proportion to what is drawn of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowingCount {
+    pub place: SharePlace,
+    /// In the full run.
+    pub full: u64,
+    /// The channel's name; it is sampled.
+    pub channel: String,
+}
+
+impl fmt::Display for FollowingCount {
+    /// `{hyperparameter: num_training_samples, full: 50000, follows: train}`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (place, name) = (self.place.kind(), self.place.name());
+        write!(
+            f,
+            "{{{place}: {name}, full: {}, follows: {}}}",
+            self.full, self.channel
+        )
+    }
 }
 
 impl fmt::Display for ScriptShare {
     /// `{hyperparameter: max_train_samples, full: 120000}`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = match self.place {
-            SharePlace::Hyperparameter(_) => "hyperparameter",
-            SharePlace::Environment(_) => "environment",
-        };
+        let place = self.place.kind();
         let full = self.full.text().unwrap_or_else(|| "omit".to_owned());
         write!(f, "{{{place}: {}, full: {full}}}", self.place.name())
     }

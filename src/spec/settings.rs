@@ -73,6 +73,10 @@ impl TrainingSettings {
             "training.command".to_owned(),
             &training.local.command.join(" "),
         );
+        set(
+            "training.caches".to_owned(),
+            &training.local.caches.join(", "),
+        );
         for (name, value) in &training.hyperparameters {
             let field = format!("training.hyperparameters.{name}");
             set(field, if is_secret(name) { "***" } else { value });

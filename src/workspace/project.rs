@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::backend::project_paths::has_private_name;
 use crate::change::SpecPlace;
-use crate::cli::SpecArguments;
+use crate::cli::{DataArguments, SpecArguments};
 use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
@@ -33,6 +33,8 @@ pub(crate) struct Project {
     pub(crate) folder: PathBuf,
     /// The folders outside the checkout that data may lie in, links resolved: `--data-root`.
     pub(crate) data_roots: Vec<PathBuf>,
+    /// The folders that caches of canaries may lie in, links resolved: `--cache`.
+    pub(crate) caches: Vec<PathBuf>,
     /// The value of `--region`.
     pub(crate) region_flag: Option<String>,
     /// The commit's own spec, before policy was applied; `None` if no policy was.
@@ -106,6 +108,7 @@ impl Project {
             root,
             folder,
             data_roots: Vec::new(),
+            caches: Vec::new(),
             region_flag: None,
             own_spec: None,
             policy: ProjectPolicy::default(),
@@ -114,22 +117,15 @@ impl Project {
         })
     }
 
-    /// Lets data lie below these folders too. Only who starts the gate can: a spec cannot.
-    pub(crate) fn allow_data_in(&mut self, roots: &[PathBuf]) -> Result<(), AppError> {
-        for root in roots {
-            let real = root.canonicalize().map_err(|source| {
-                AppError::usage(format!("`--data-root {}` cannot be read", root.display()))
-                    .help("name a folder that data lie in")
-                    .caused_by(source)
-            })?;
-            if !real.is_dir() || real.parent().is_none() {
-                return Err(AppError::usage(format!(
-                    "`--data-root {}` is no folder of data",
-                    root.display()
-                ))
-                .help("name the folder that the data lie in, not the whole machine"));
-            }
+    /// Lets data, and caches, lie below these folders too. Only who starts the gate can: a spec cannot.
+    pub(crate) fn open_folders(&mut self, arguments: &DataArguments) -> Result<(), AppError> {
+        for root in &arguments.data_roots {
+            let real = opened(root, "--data-root", "data")?;
             self.data_roots.push(real);
+        }
+        for root in &arguments.caches {
+            let real = opened(root, "--cache", "caches")?;
+            self.caches.push(real);
         }
         Ok(())
     }
@@ -379,4 +375,23 @@ pub(crate) fn environment_region() -> Option<String> {
     std::env::var("AWS_REGION")
         .ok()
         .filter(|region| !region.is_empty())
+}
+
+/// A folder that a flag opens, all links resolved.
+fn opened(root: &Path, flag: &str, what: &str) -> Result<PathBuf, AppError> {
+    let real = root.canonicalize().map_err(|source| {
+        AppError::usage(format!("`{flag} {}` cannot be read", root.display()))
+            .help(format!("name a folder that {what} lie in"))
+            .caused_by(source)
+    })?;
+    if !real.is_dir() || real.parent().is_none() {
+        return Err(AppError::usage(format!(
+            "`{flag} {}` is no folder of {what}",
+            root.display()
+        ))
+        .help(format!(
+            "name the folder that the {what} lie in, not the whole machine"
+        )));
+    }
+    Ok(real)
 }

@@ -18,6 +18,7 @@ mod bad_data;
 mod bad_scripts;
 mod bad_specs;
 mod baseline;
+mod caches;
 mod cancellation;
 mod chain;
 mod change;

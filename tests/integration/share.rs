@@ -226,3 +226,70 @@ fn wrong_shares_are_said_at_their_line() {
         .complained("the key `channels` is missing")
         .complained("write `share` if the script draws its own share");
 }
+
+/// Algorithms that want to know how many examples there are get the number of those that were drawn.
+#[test]
+fn a_count_goes_with_what_is_drawn_of_a_channel() {
+    let project = Project::empty()
+        .data("data", 50)
+        .file("train.py", &GENERATOR.replace("print(", "print(len(os.listdir(os.environ['SM_CHANNEL_TRAIN'])), given.get('--samples'), file=open(os.environ['SAID'], 'a')); print("))
+        .file("canary-gate.yml", "");
+    let spec = format!(
+        "\
+version: 1
+backend: local
+jobs:
+  made:
+    training:
+      command: [python3, train.py]
+      environment: {{SAID: {}}}
+      channels: {{train: {{uri: data}}, whole: {{uri: data, sample: false}}}}
+    instance: local
+    share: {{hyperparameter: samples, full: 5000, follows: train}}
+    canary: {{design: fixed, fractions: [10%, 20%, 30%], replicates: 1, max_share: 10000%}}
+    budget: {{time: 10m}}
+",
+        project.path("said").display()
+    );
+    project.write("canary-gate.yml", &spec);
+    let report = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .ended_with(0)
+        .json();
+    let runs = report["jobs"][0]["measurements"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert!(runs.iter().all(|run| run.get("drawn_by_script").is_none()));
+    project.run(&["actuals", "--run", "--quiet"]).ended_with(0);
+    let said = project.read("said");
+    let said: Vec<(usize, f64)> = said
+        .lines()
+        .map(|line| {
+            let (files, samples) = line.split_once(' ').unwrap();
+            (files.parse().unwrap(), samples.parse().unwrap())
+        })
+        .collect();
+    let files: Vec<usize> = said.iter().map(|(files, _)| *files).collect();
+    assert_eq!(files, [5, 10, 15, 50]);
+    assert_eq!(said[3].1, 5000.0);
+    for ((_, samples), run) in said.iter().zip(&runs) {
+        let share = run["bytes"].as_f64().unwrap() / run["bytes_total"].as_f64().unwrap();
+        assert_eq!(*samples, (5000.0 * share).round());
+    }
+    for (follows, complaint) in [
+        ("full: 5000, follows: tran", "`tran` names no channel"),
+        ("full: 5000, follows: whole", "nothing is drawn of `whole`"),
+        (
+            "follows: train",
+            "what follows a channel is a number of examples",
+        ),
+    ] {
+        project.write(
+            "canary-gate.yml",
+            &spec.replace("full: 5000, follows: train", follows),
+        );
+        let words = project.run(&["validate"]).ended_with(2).words();
+        assert!(words.contains(complaint), "{words}");
+    }
+}

@@ -3,6 +3,7 @@
 //! Each host of a run is one process tree under a probe, in a copy of its source, with an environment built from
 //! nothing. A probe that loses its gate ends its tree, so a killed gate leaves nothing running.
 
+mod cache;
 mod clock;
 mod container;
 mod contents;
@@ -21,6 +22,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 
+use self::cache::Cache;
 use self::container::Container;
 use self::failure::HostEnding;
 use self::file_digest::{FileDigest, StopWhenDropped};
@@ -125,6 +127,9 @@ impl LocalBackend {
         for folder in ["home", "tmp"] {
             workspace::make_folder(&sandbox.path(folder))?;
         }
+        for cache in Cache::of_job(&self.paths, container.job)? {
+            cache.link_into(&sandbox.path("home"))?;
+        }
         for (name, content) in container.config_files() {
             workspace::write_file(&container.config_folder().join(name), &content)?;
         }
@@ -214,9 +219,11 @@ impl LocalBackend {
         let cancellation = watcher.cancellation;
         let started = Instant::now();
         let run_name = run_name(run);
+        let caches = Cache::of_job(&self.paths, job)?;
         let hosts = host_names(run.instance.total_count());
         let shards = shards(job, run, &hosts);
-        let (training, share) = (&job.training, run.share.as_ref());
+        let handed = run.handed(job);
+        let (training, share) = (&job.training, handed.as_ref());
         let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
         let environment = canary::environment(training, share);
         let mut commands = Vec::new();
@@ -255,6 +262,7 @@ impl LocalBackend {
                 environment: self.host_environment(&container, sandbox),
                 folder: code,
                 opt_ml: root,
+                read_only: caches.iter().map(|cache| cache.real.clone()).collect(),
                 probe_environment: self.probe_environment(),
                 step_metric: job.training.step_metric.as_ref(),
                 max_runtime: run.max_runtime,
@@ -340,8 +348,12 @@ impl LocalBackend {
 
 impl Backend for LocalBackend {
     fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
-        let job = LocalJob { backend: self, job };
-        Box::pin(async move { Ok(Box::new(job) as Box<dyn Session<'a> + 'a>) })
+        let opened = LocalJob { backend: self, job };
+        Box::pin(async move {
+            // Said before anything is run.
+            Cache::of_job(&self.paths, job)?;
+            Ok(Box::new(opened) as Box<dyn Session<'a> + 'a>)
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub(super) struct HostCommand<'a> {
     pub(super) folder: &'a Path,
     /// What appears as `/opt/ml` where a mount namespace is allowed.
     pub(super) opt_ml: &'a Path,
+    /// What it may read and not write.
+    pub(super) read_only: Vec<PathBuf>,
     pub(super) max_runtime: Option<Seconds>,
     /// What to look for in the output.
     pub(super) step_metric: Option<&'a StepMetric>,
@@ -271,6 +273,9 @@ fn command(host: &HostCommand<'_>, probes_end: OwnedFd) -> Command {
         .arg("--end-with-parent")
         .arg(std::process::id().to_string());
     command.arg("--opt-ml").arg(host.opt_ml);
+    for folder in &host.read_only {
+        command.arg("--read-only").arg(folder);
+    }
     if let Some(limit) = host.max_runtime {
         command.arg("--max-runtime").arg(format!("{}s", limit.0));
     }

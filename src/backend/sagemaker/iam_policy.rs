@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::{BackendKind, Channel, InputMode, Job, Spec};
+use crate::spec::{BackendKind, Channel, DataType, InputMode, Job, Spec};
 
 /// Every canary's name begins so.
 const CANARIES: &str = "training-job/cg-*";
@@ -136,6 +136,8 @@ impl PolicyScope<'_> {
         ];
         statements.extend(self.list_buckets(self.history()));
         statements.extend(self.read_data("CopyDataForFastFile", &["s3:GetObject"], is_copied));
+        let is_manifest = |channel: &Channel| channel.data_type == DataType::Manifest;
+        statements.extend(self.read_data("ReadManifests", &["s3:GetObject"], is_manifest));
         statements.extend(self.decrypt_data());
         statements.push(allow(
             "CanaryFolder",

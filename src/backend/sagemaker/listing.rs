@@ -11,8 +11,12 @@ use crate::aws::s3_error::{Request, User};
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, decoded, shown};
 use crate::backend::BackendError;
 use crate::canary::{Objects, ObjectsBuilder};
-use crate::spec::{Channel, InputMode};
+use crate::spec::{Channel, DataType, InputMode};
+use std::collections::BTreeSet;
+
 use crate::units::Bytes;
+
+use super::named_keys::{self, NamedKeys};
 
 /// S3 may give pages without keys, but not for ever.
 const MOST_EMPTY_PAGES: u32 = 1000;
@@ -36,6 +40,13 @@ pub async fn list(
 ) -> Result<ListedChannel, BackendError> {
     let field = format!("{field}.uri");
     let uri = S3Uri::read(&channel.uri, &field)?;
+    let (uri, named) = match channel.data_type {
+        DataType::Manifest => {
+            let manifest = NamedKeys::read(s3, &field, &uri).await?;
+            (manifest.prefix, Some(manifest.keys))
+        }
+        DataType::Prefix | DataType::AugmentedManifest => (uri, None),
+    };
     let permissions = format!(
         "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
         shown(&uri.bucket),
@@ -50,7 +61,7 @@ pub async fn list(
         region: region.as_deref(),
         user: User::TrainingJobs,
     };
-    let mut pages = Pages::of(&uri, &field, channel.mode);
+    let mut pages = Pages::of(&uri, &field, channel.mode, named);
     let mut token = None;
     loop {
         let page = s3
@@ -85,6 +96,8 @@ struct Pages<'a> {
     uri: &'a S3Uri,
     field: &'a str,
     mode: InputMode,
+    /// Below the uri, those of a manifest that were not listed yet; absent: all keys count.
+    named: Option<BTreeSet<String>>,
     objects: ObjectsBuilder,
     /// Of the first object, which all others must share; with its key, for whoever reads that one does not.
     kinship: Option<(Kinship, String)>,
@@ -94,11 +107,17 @@ struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    fn of(uri: &'a S3Uri, field: &'a str, mode: InputMode) -> Self {
+    fn of(
+        uri: &'a S3Uri,
+        field: &'a str,
+        mode: InputMode,
+        named: Option<BTreeSet<String>>,
+    ) -> Self {
         Self {
             uri,
             field,
             mode,
+            named,
             objects: ObjectsBuilder::default(),
             kinship: None,
             last_key: None,
@@ -157,7 +176,11 @@ impl<'a> Pages<'a> {
         };
         // What a console makes to show an empty folder is no data.
         let is_marker = key.ends_with('/') && bytes == 0;
-        if !is_marker {
+        let is_named = match &mut self.named {
+            Some(named) => named.remove(&key[self.uri.key.len()..]),
+            None => true,
+        };
+        if !is_marker && is_named {
             let base = self.base_of(&key)?;
             let tag = object.e_tag().unwrap_or_default();
             let name = &key[base..];
@@ -236,6 +259,9 @@ impl<'a> Pages<'a> {
 
     fn finish(self) -> Result<ListedChannel, BackendError> {
         let prefix = &self.uri.key;
+        if let Some(missing) = self.named.as_ref().filter(|missing| !missing.is_empty()) {
+            return Err(named_keys::missing(self.field, self.uri, missing));
+        }
         let Some((kinship, _)) = self.kinship else {
             return Err(BackendError::new(
                 format!("{}: there are no objects in {}", self.field, self.shown()),

@@ -28,6 +28,7 @@ mod logs;
 mod manifest;
 mod metrics;
 mod name;
+mod named_keys;
 mod notes;
 mod pace;
 mod placing;

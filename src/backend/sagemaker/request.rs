@@ -247,7 +247,8 @@ fn registry(job: &Job) -> Option<types::TrainingImageConfig> {
 /// A value that must stay text though it reads as JSON is written as the SDK would send it: `'"1.10"'`.
 fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
     let (training, run) = (&launch.job.training, launch.run);
-    let handed = canary::hyperparameters(training, run.share.as_ref(), run.work.as_ref());
+    let handed =
+        canary::hyperparameters(training, run.handed(launch.job).as_ref(), run.work.as_ref());
     let mut all: BTreeMap<String, String> = handed.into_iter().collect();
     let Some(script) = launch.script else {
         return all;
@@ -272,7 +273,7 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
 }
 
 fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendError> {
-    let of_job = canary::environment(&launch.job.training, launch.run.share.as_ref());
+    let of_job = canary::environment(&launch.job.training, launch.run.handed(launch.job).as_ref());
     // A script that knows the mark could speak for the probe.
     if let Some((name, _)) = of_job
         .iter()

@@ -6,7 +6,9 @@ use super::archive::{self, Packed};
 use super::placing::output;
 use super::session::JobSession;
 use crate::backend::BackendError;
-use crate::spec::{Channel, ChannelDraw, Compression, Distribution, InputMode, RecordWrapper};
+use crate::spec::{
+    Channel, ChannelDraw, Compression, DataType, Distribution, InputMode, RecordWrapper,
+};
 
 /// Where sources and the probe are kept, below a job's output, under their hash.
 pub(super) const SOURCES: &str = "cg-source/";
@@ -18,6 +20,7 @@ pub(super) fn whole_channel(name: &str, uri: String) -> Channel {
     Channel {
         name: name.to_owned(),
         uri,
+        data_type: DataType::default(),
         mode: InputMode::File,
         content_type: None,
         distribution: Distribution::FullyReplicated,

@@ -5,8 +5,8 @@ use super::{PolicyProblem, budget};
 use crate::metric::Metric;
 use crate::spec::ScriptShare;
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, Design, DriftPolicy, FileSystem, Job, LineKind, ProbePolicy,
-    SagemakerTraining, Spec, Training,
+    Budget, CanaryPolicy, Channel, Design, DriftPolicy, FileSystem, FollowingCount, Job, LineKind,
+    ProbePolicy, SagemakerTraining, Spec, Training,
 };
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
@@ -19,21 +19,25 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         instance,
         alternatives,
         share,
+        following,
         work,
         canary,
         budget,
         drift,
     } = head.clone();
     differences.paths(&base.paths, &paths);
-    if share != base.share {
-        let said = |share: &Option<ScriptShare>| {
+    if share != base.share || following != base.following {
+        let said = |share: &Option<ScriptShare>, following: &Option<FollowingCount>| {
             let written = share.as_ref().map(ToString::to_string);
-            written.unwrap_or_else(|| "none".to_owned())
+            let counted = || following.as_ref().map(ToString::to_string);
+            written
+                .or_else(counted)
+                .unwrap_or_else(|| "none".to_owned())
         };
         differences.say(format!(
             "This pull request changes how the data of a canary are drawn: `share` from {} to {}.",
-            said(&base.share),
-            said(&share),
+            said(&base.share, &base.following),
+            said(&share, &following),
         ));
     }
     say_other_draws(&base.training, &training, differences);
@@ -46,6 +50,7 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         instance,
         alternatives,
         share,
+        following,
         work,
         budget,
         canary: apply_to_canary(canary, &base.canary, differences),

@@ -2,7 +2,17 @@
 
 use super::reader::{List, mapping};
 use super::scalar::{Choice, Text, Words};
-use crate::spec::{Compression, Distribution, DrawOrder, DrawUnit, InputMode, RecordWrapper};
+use crate::spec::{
+    Compression, DataType, Distribution, DrawOrder, DrawUnit, InputMode, RecordWrapper,
+};
+
+impl Words for DataType {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("S3Prefix", Self::Prefix),
+        ("ManifestFile", Self::Manifest),
+        ("AugmentedManifestFile", Self::AugmentedManifest),
+    ];
+}
 
 impl Words for DrawUnit {
     const WORDS: &'static [(&'static str, Self)] = &[("folder", Self::Folder)];
@@ -19,6 +29,9 @@ mapping! {
         /// The place of the data: an `s3://bucket/prefix/`; locally a path. With `sample: false` also a file system of
         /// SageMaker's, `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
         required uri: Text,
+        /// What the `uri` is the address of, in SageMaker's words: `S3Prefix` of objects, or a `ManifestFile` that lists them, of whose
+        /// lines canaries get a share. Default: S3Prefix.
+        optional data_type: Choice<DataType>,
         /// The input mode: how objects reach the script. Default: File.
         optional mode: Choice<InputMode>,
         /// The MIME type that the script receives, for instance `text/csv`.

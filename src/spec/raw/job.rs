@@ -90,6 +90,9 @@ mapping! {
         /// The value in the full run: `1.0` for a share, a whole number for a count of examples, `omit` where the full run is
         /// handed nothing. Default: 1.0.
         optional full: AnyText,
+        /// A sampled channel: the script is handed a number of examples that goes with what is drawn of it, for algorithms that
+        /// want to know how many there are, such as `num_training_samples`.
+        optional follows: Text,
     }
 }
 

@@ -8,8 +8,8 @@ use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::rules::DataRule;
 use crate::spec::{
-    Channel, Compression, Distribution, FileSystem, InputMode, NotYetEffect, RecordWrapper,
-    SampledBy,
+    Channel, Compression, DataType, Distribution, FileSystem, InputMode, NotYetEffect,
+    RecordWrapper, SampledBy,
 };
 
 impl SpecReader<'_> {
@@ -120,6 +120,10 @@ impl SpecReader<'_> {
             );
         }
         self.check_packing(&raw, mode);
+        let data_type = raw.data_type.as_ref().map(|kind| kind.value.0);
+        if let Some(kind) = &raw.data_type {
+            self.check_data_type(kind, mode, FileSystem::of_uri(&uri.value.0).is_some());
+        }
         let sample = match &raw.sample {
             Some(written) => written.value,
             None => sampling != SampledBy::Script,
@@ -129,6 +133,7 @@ impl SpecReader<'_> {
         Some(Channel {
             name: name.value,
             uri: uri.value.0.clone(),
+            data_type: data_type.unwrap_or_default(),
             mode,
             content_type: raw.content_type.map(|text| text.value.0),
             distribution: raw
@@ -164,6 +169,34 @@ impl SpecReader<'_> {
                     "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are",
                 );
             }
+        }
+    }
+
+    /// What lists objects can be drawn from line by line, and what describes them too cannot.
+    fn check_data_type(
+        &mut self,
+        kind: &Located<raw::Choice<DataType>>,
+        mode: InputMode,
+        is_file_system: bool,
+    ) {
+        let problem = match kind.value.0 {
+            DataType::Prefix => None,
+            _ if self.rules().data == DataRule::Files || is_file_system => Some((
+                "a manifest lists objects in S3".to_owned(),
+                "remove `data_type`, and let `uri` name the folder of the data",
+            )),
+            DataType::AugmentedManifest => Some((
+                "an augmented manifest cannot be sampled: SageMaker streams it with attribute names, which a spec cannot say".to_owned(),
+                "name the objects' prefix as `uri` and their labels under `always`, or list the objects in a `ManifestFile`; or write `share` if the script can draw its own share",
+            )),
+            DataType::Manifest if mode == InputMode::FastFile => Some((
+                "FastFile reads whole folders, not manifests".to_owned(),
+                "write `mode: File`",
+            )),
+            DataType::Manifest => None,
+        };
+        if let Some((message, help)) = problem {
+            self.findings.wrong_with_help(&kind.at, message, help);
         }
     }
 

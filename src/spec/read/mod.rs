@@ -313,7 +313,11 @@ impl<'a> SpecReader<'a> {
         self.check_training_plan(&raw);
         let paths = raw.paths.map(|paths| self.globs(paths));
         let instances = self.instances(raw.instance, raw.alternatives);
-        let sampling = match (&raw.share, &raw.work) {
+        let (share, following) = match raw.share {
+            Some(share) if share.value.follows.is_some() => (None, Some(share)),
+            share => (share, None),
+        };
+        let sampling = match (&share, &raw.work) {
             (Some(_), _) => SampledBy::Script,
             (None, Some(_)) => SampledBy::GateIfAny,
             (None, None) => SampledBy::Gate,
@@ -321,9 +325,8 @@ impl<'a> SpecReader<'a> {
         let training = raw
             .training
             .and_then(|training| self.training(training, instances.as_ref(), sampling));
-        let share = raw
-            .share
-            .and_then(|share| self.share(share, training.as_ref()));
+        let share = share.and_then(|share| self.share(share, training.as_ref()));
+        let following = following.and_then(|share| self.following_count(share, training.as_ref()));
         let is_sampled = |training: &Training| training.channels.iter().any(|one| one.sample);
         let is_work_alone = raw.work.is_some()
             && sampling == SampledBy::GateIfAny
@@ -350,6 +353,7 @@ impl<'a> SpecReader<'a> {
             instance,
             alternatives,
             share,
+            following,
             work,
             canary: canary?,
             budget,

@@ -1,9 +1,9 @@
 //! Scripts that draw their own share of the data.
 
 use super::{SpecReader, limits};
-use crate::spec::problems::{At, Located, quoted};
+use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
-use crate::spec::{FullShare, ScriptShare, SharePlace, Training};
+use crate::spec::{FollowingCount, FullShare, ScriptShare, SharePlace, Training};
 
 /// The value of `full` with which the full run is handed nothing.
 const OMIT: &str = "omit";
@@ -25,6 +25,62 @@ impl SpecReader<'_> {
             self.check_full_value(&place, full?, training, &at);
         }
         Some(ScriptShare { place, full: full? })
+    }
+
+    /// A count that goes with what is drawn of a channel.
+    pub(super) fn following_count(
+        &mut self,
+        share: Located<raw::RawShare>,
+        training: Option<&Training>,
+    ) -> Option<FollowingCount> {
+        let at = share.at;
+        let raw = share.value;
+        let follows = raw.follows?;
+        let full = match (raw.full.as_ref(), self.full_share(raw.full.as_ref())?) {
+            (_, FullShare::Examples(examples)) => Some(examples),
+            (full, _) => {
+                self.findings.wrong_with_help(
+                    full.map_or(&at, |full| &full.at),
+                    "what follows a channel is a number of examples",
+                    "write the number of all examples as `full`, such as `full: 50000`",
+                );
+                None
+            }
+        };
+        let place = self.share_place(raw.hyperparameter, raw.environment, &at)?;
+        if let Some(training) = training {
+            let name = follows.value.0.as_str();
+            let mut channels = training.channels.iter();
+            match channels.find(|channel| channel.name == name) {
+                Some(channel) if channel.sample => {}
+                Some(_) => self.findings.wrong_with_help(
+                    &follows.at,
+                    format!(
+                        "nothing is drawn of {}: every canary gets all of it",
+                        quoted(name)
+                    ),
+                    "name a channel that is sampled",
+                ),
+                None => {
+                    let known = training
+                        .channels
+                        .iter()
+                        .map(|channel| channel.name.as_str());
+                    let help = match near_miss(name, known) {
+                        Some(near) => format!("did you mean {}?", quoted(near)),
+                        None => "name a channel that is sampled".to_owned(),
+                    };
+                    let message = format!("{} names no channel", quoted(name));
+                    self.findings.wrong_with_help(&follows.at, message, help);
+                }
+            }
+            self.check_full_value(&place, FullShare::Examples(full?), training, &at);
+        }
+        Some(FollowingCount {
+            place,
+            full: full?,
+            channel: follows.value.0,
+        })
     }
 
     fn share_place(
@@ -133,7 +189,7 @@ impl SpecReader<'_> {
                     "the script draws its share, and the channel {} is sampled too",
                     quoted(&channel.name)
                 ),
-                "remove `sample: true` from the channel, so that every canary gets all of it, or remove `share`",
+                "remove `sample: true` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`",
             );
         }
     }

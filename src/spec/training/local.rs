@@ -4,7 +4,7 @@ use super::{BackendEntry, RawTraining};
 use crate::spec::Traits;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
-use crate::spec::read::SpecReader;
+use crate::spec::read::{SpecReader, limits};
 use crate::spec::rules::{DataRule, GroupRule, MachineRule, ProbeRule, RecordingRule, Rules};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
@@ -29,6 +29,9 @@ mapping! {
     pub(in crate::spec) struct LocalKeys {
         /// Local jobs: the command that trains, for instance `[python3, train.py]`.
         optional command: List<AnyText>,
+        /// Local jobs: folders of the home folder that canaries may read, for instance `["~/.cache/huggingface/hub"]`. Who starts
+        /// the gate opens them by `--cache`.
+        optional caches: List<Text>,
     }
 }
 
@@ -37,6 +40,8 @@ mapping! {
 pub struct LocalTraining {
     /// Program and arguments; empty in a job of another backend.
     pub command: Vec<String>,
+    /// Paths below the home folder that canaries may read, without `~/`.
+    pub caches: Vec<String>,
 }
 
 /// What a local job must have, cannot have, or ignores.
@@ -72,9 +77,39 @@ fn place(field: &Option<Located<Text>>) -> Option<&At> {
 impl SpecReader<'_> {
     pub(super) fn local_training(&mut self, raw: LocalKeys) -> LocalTraining {
         let command = raw.command.and_then(|command| self.command(command));
+        let caches = raw.caches.map(|caches| self.caches(caches));
         LocalTraining {
             command: command.unwrap_or_default(),
+            caches: caches.unwrap_or_default(),
         }
+    }
+
+    fn caches(&mut self, caches: Located<List<Text>>) -> Vec<String> {
+        let at_most = limits::CHANNELS;
+        self.at_most_many(&caches.at, "caches", caches.value.0.len(), *at_most.end());
+        let caches = caches.value.0.into_iter();
+        caches
+            .map(|cache| {
+                let text = cache.value.0;
+                let below = text.strip_prefix("~/").unwrap_or_default();
+                let below = below.trim_end_matches('/');
+                let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+                if !below.split('/').all(is_plain) || below.chars().any(char::is_control) {
+                    self.findings.wrong_with_help(
+                        &cache.at,
+                        format!("{} is not a folder of the home folder", quoted(&text)),
+                        "write `~/` and the folder of the cache, such as `~/.cache/huggingface/hub`",
+                    );
+                } else if limits::holds_secrets(below) {
+                    self.findings.wrong_with_help(
+                        &cache.at,
+                        format!("{} holds secrets, which no canary gets", quoted(&text)),
+                        "name the folder that holds the models or the data alone",
+                    );
+                }
+                below.to_owned()
+            })
+            .collect()
     }
 
     pub(in crate::spec) fn command(

@@ -183,6 +183,9 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
             "write `source_dir` and `entry_point`, or choose `backend: local`",
         );
     }
+    if let Some(caches) = &raw.local.caches {
+        reader.no_effect(&caches.at);
+    }
     let needed = [
         (
             keys.image.is_none() && keys.algorithm.is_none() && keys.framework.is_none(),

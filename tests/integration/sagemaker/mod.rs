@@ -5,6 +5,7 @@ pub(crate) mod clean_up;
 mod credentials;
 mod gate;
 mod history;
+mod manifests;
 mod many;
 mod memory;
 mod preflight;

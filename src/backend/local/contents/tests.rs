@@ -63,6 +63,8 @@ impl Data {
             state: self.path(".canary-gate"),
             history: None,
             data_roots: Vec::new(),
+            caches: Vec::new(),
+            home: None,
         };
         LocalBackend::new(paths, PathBuf::new(), Vec::new(), SecretMask::default())
     }

@@ -25,12 +25,17 @@ pub(super) fn source(job: &DescribeTrainingJobOutput) -> Option<&str> {
     let is_archive = [".tar.gz", ".tgz", ".zip"]
         .iter()
         .any(|end| uri.ends_with(end));
-    (is_prefix(data) && !is_archive).then_some(uri)
+    (can_be_named(data) && data_type(data) == "S3Prefix" && !is_archive).then_some(uri)
 }
 
-fn is_prefix(data: &S3DataSource) -> bool {
-    let kind = data.s3_data_type().map_or("S3Prefix", |kind| kind.as_str());
-    kind == "S3Prefix" && data.s3_uri().is_some_and(|uri| uri.starts_with("s3://"))
+/// Whether a spec can name the data: a prefix, or a manifest.
+fn can_be_named(data: &S3DataSource) -> bool {
+    matches!(data_type(data), "S3Prefix" | "ManifestFile")
+        && data.s3_uri().is_some_and(|uri| uri.starts_with("s3://"))
+}
+
+fn data_type(data: &S3DataSource) -> &str {
+    data.s3_data_type().map_or("S3Prefix", |kind| kind.as_str())
 }
 
 pub(super) fn write(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
@@ -90,9 +95,14 @@ fn write_channel(page: &mut SpecPage, channel: &Channel, job_mode: Option<&str>)
     }
     page.line(4, &format!("{}:", yaml::text(name)));
     let uri = data.s3_uri().unwrap_or_default();
-    let kind = data.s3_data_type().map_or("S3Prefix", |kind| kind.as_str());
-    if is_prefix(data) {
+    let kind = data_type(data);
+    if can_be_named(data) {
         page.text(5, "uri", Some(uri));
+        page.text(
+            5,
+            "data_type",
+            Some(kind).filter(|kind| *kind != "S3Prefix"),
+        );
     } else {
         page.remark(
             5,

@@ -8,6 +8,7 @@ fn channel(uri: &str, mode: InputMode) -> Channel {
     Channel {
         name: "train".to_owned(),
         uri: uri.to_owned(),
+        data_type: crate::spec::DataType::default(),
         mode,
         content_type: None,
         distribution: Distribution::FullyReplicated,
@@ -212,7 +213,7 @@ fn page(keys: &[&str], token: Option<&str>) -> ListObjectsV2Output {
 /// What becomes of pages that no S3 would send.
 fn refused(pages: &[ListObjectsV2Output]) -> String {
     let uri = S3Uri::read("s3://b/t/", "f").unwrap();
-    let mut taken = Pages::of(&uri, "f", InputMode::File);
+    let mut taken = Pages::of(&uri, "f", InputMode::File, None);
     let error = pages.iter().find_map(|page| taken.take(page).err());
     error.expect("one of the pages is refused").what
 }

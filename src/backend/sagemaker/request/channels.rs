@@ -5,7 +5,8 @@ use aws_sdk_sagemaker::types;
 use super::{Launch, Script};
 use crate::backend::BackendError;
 use crate::spec::{
-    Channel, Compression, Distribution, FileSystem, FileSystemKind, InputMode, RecordWrapper,
+    Channel, Compression, DataType, Distribution, FileSystem, FileSystemKind, InputMode,
+    RecordWrapper,
 };
 
 /// What SageMaker takes.
@@ -42,6 +43,9 @@ impl<'a> Input<'a> {
                 // It is mounted, which SageMaker calls the mode of files.
                 mode: InputMode::File,
             },
+            _ if channel.data_type == DataType::Manifest => {
+                Self::of_manifest(channel, channel.uri.clone())
+            }
             _ => Self::of_prefix(channel, channel.uri.clone()),
         }
     }

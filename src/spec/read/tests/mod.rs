@@ -122,6 +122,7 @@ fn the_full_example_means_what_it_says() {
                 Channel {
                     name: "train".to_owned(),
                     uri: "s3://my-bucket/churn/train/".to_owned(),
+                    data_type: crate::spec::DataType::default(),
                     mode: InputMode::File,
                     content_type: Some("text/csv".to_owned()),
                     distribution: Distribution::FullyReplicated,
@@ -134,6 +135,7 @@ fn the_full_example_means_what_it_says() {
                 Channel {
                     name: "validation".to_owned(),
                     uri: "s3://my-bucket/churn/val/".to_owned(),
+                    data_type: crate::spec::DataType::default(),
                     mode: InputMode::File,
                     content_type: None,
                     distribution: Distribution::FullyReplicated,

@@ -1,0 +1,154 @@
+//! The manifest of a user's own channel: which objects of a prefix the full run reads. Canaries get a share of them.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_s3::Client;
+
+use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_uri::{S3Uri, shown};
+use crate::backend::BackendError;
+use crate::grammar::count;
+use crate::units::Bytes;
+
+/// A manifest is held in memory; this is some million keys.
+const LARGEST: Bytes = Bytes(256 * Bytes::MIB);
+
+const SHAPE: &str =
+    "write `[{\"prefix\": \"s3://bucket/images/\"}, \"cats/01.jpg\", \"cats/02.jpg\"]`";
+
+/// The keys that a manifest names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NamedKeys {
+    pub(super) prefix: S3Uri,
+    /// What follows the prefix; never empty.
+    pub(super) keys: BTreeSet<String>,
+}
+
+impl NamedKeys {
+    /// Reads a manifest from S3.
+    pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<Self, BackendError> {
+        let permissions = format!(
+            "s3:GetObject on arn:aws:s3:::{}/{}",
+            shown(&uri.bucket),
+            shown(&uri.key)
+        );
+        let region = s3.config().region().map(ToString::to_string);
+        let request = Request {
+            field,
+            place: uri,
+            doing: "read",
+            permissions: &permissions,
+            region: region.as_deref(),
+            user: User::TrainingJobs,
+        };
+        let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
+        let object = call.await.map_err(|error| request.refused(&error))?;
+        let size = object
+            .content_length()
+            .and_then(|size| u64::try_from(size).ok());
+        if size.is_none_or(|size| size > LARGEST.0) {
+            return Err(BackendError::new(
+                format!(
+                    "{field}: the manifest {} is larger than {LARGEST}",
+                    shown(&uri.to_string())
+                ),
+                "name a prefix in place of it, or split it into several channels",
+            ));
+        }
+        let content = object.body.collect().await.map_err(|_| {
+            BackendError::transient(
+                format!(
+                    "{field}: the manifest {} could not be read to its end",
+                    shown(&uri.to_string())
+                ),
+                "start the check again",
+            )
+        })?;
+        Self::parse(field, uri, &content.into_bytes())
+    }
+
+    fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<Self, BackendError> {
+        let wrong = |what: &str| {
+            BackendError::new(
+                format!("{field}: {} {what}", shown(&uri.to_string())),
+                SHAPE,
+            )
+        };
+        let Ok(entries) = serde_json::from_slice::<Vec<serde_json::Value>>(content) else {
+            return Err(wrong("is not a manifest, which is one JSON array"));
+        };
+        let mut entries = entries.into_iter();
+        let first = entries.next();
+        let prefix = first.as_ref().and_then(|head| head.get("prefix"));
+        let Some(prefix) = prefix.and_then(|prefix| prefix.as_str()) else {
+            return Err(wrong("does not begin with its prefix"));
+        };
+        let prefix = S3Uri::read(prefix, field)?;
+        let keys: Option<BTreeSet<String>> = entries
+            .map(|key| {
+                key.as_str()
+                    .filter(|key| !key.is_empty())
+                    .map(str::to_owned)
+            })
+            .collect();
+        match keys {
+            None => Err(wrong("names something that is not a key")),
+            Some(keys) if keys.is_empty() => Err(wrong("names no object")),
+            Some(keys) => Ok(Self { prefix, keys }),
+        }
+    }
+}
+
+/// The full run would fail on them.
+pub(super) fn missing(field: &str, prefix: &S3Uri, missing: &BTreeSet<String>) -> BackendError {
+    let first = missing.first().map_or("", String::as_str);
+    BackendError::new(
+        format!(
+            "{field}: the manifest names {} that {} not there, such as {}",
+            count(missing.len(), "object"),
+            if missing.len() == 1 { "is" } else { "are" },
+            shown(&format!("{prefix}{first}"))
+        ),
+        "write the manifest again, or put the objects back: a full run would fail on them",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(content: &str) -> Result<NamedKeys, String> {
+        let uri = S3Uri::read("s3://bucket/train.manifest", "uri").unwrap();
+        NamedKeys::parse("uri", &uri, content.as_bytes()).map_err(|error| error.what)
+    }
+
+    #[test]
+    fn keys_follow_the_prefix() {
+        let read =
+            parsed(r#"[{"prefix": "s3://images/a/"}, "x.jpg", "b/y.jpg", "x.jpg"]"#).unwrap();
+        assert_eq!(read.prefix.to_string(), "s3://images/a/");
+        assert_eq!(
+            read.keys.into_iter().collect::<Vec<_>>(),
+            ["b/y.jpg", "x.jpg"]
+        );
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_said() {
+        for (content, said) in [
+            ("{", "is not a manifest"),
+            (
+                "{\"source-ref\": \"s3://a/b\"}\n{\"source-ref\": \"s3://a/c\"}",
+                "is not a manifest",
+            ),
+            ("[\"x.jpg\"]", "does not begin with its prefix"),
+            ("[]", "does not begin with its prefix"),
+            (r#"[{"prefix": "s3://images/"}]"#, "names no object"),
+            (r#"[{"prefix": "s3://images/"}, 1]"#, "not a key"),
+            (r#"[{"prefix": "s3://images/"}, ""]"#, "not a key"),
+        ] {
+            let error = parsed(content).unwrap_err();
+            assert!(error.contains(said), "{content}: {error}");
+        }
+    }
+}
