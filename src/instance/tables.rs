@@ -127,9 +127,16 @@ impl InstanceRow {
             vcpus: self.vcpus,
             memory: gibibytes(self.memory_gib),
             gpus: self.gpus,
-            gpu_memory: (self.gpu_memory_gib_total > 0.0)
-                .then(|| gibibytes(self.gpu_memory_gib_total)),
+            gpu_memory: (self.gpus > 0).then(|| self.memory_of_each_gpu()),
         }
+    }
+}
+
+impl InstanceRow {
+    /// The GPUs of a machine are alike. In whole MiB, so that the same GPU has the same on all machines.
+    fn memory_of_each_gpu(&self) -> Bytes {
+        let Bytes(bytes) = gibibytes(self.gpu_memory_gib_total / f64::from(self.gpus));
+        Bytes((bytes + Bytes::MIB / 2) / Bytes::MIB * Bytes::MIB)
     }
 }
 
@@ -287,7 +294,11 @@ mod tests {
         let g5 = capacity(&kind("ml.g5.xlarge")).unwrap();
         assert_eq!((g5.vcpus, g5.gpus), (4, 1));
         assert_eq!(g5.memory, Bytes(16 * Bytes::GIB));
-        assert!(g5.gpu_memory.unwrap() > Bytes(22 * Bytes::GIB));
+        let gibibytes = 22 * Bytes::GIB..24 * Bytes::GIB;
+        assert!(gibibytes.contains(&g5.gpu_memory.unwrap().0));
+        // Four of the same GPU.
+        let larger = capacity(&kind("ml.g5.12xlarge")).unwrap();
+        assert_eq!((larger.gpus, larger.gpu_memory), (4, g5.gpu_memory));
 
         // A size that is not whole.
         let c4 = capacity(&kind("ml.c4.xlarge")).unwrap();

@@ -27,7 +27,10 @@ pub fn host_capacity() -> Capacity {
         vcpus: whole(cores()),
         memory: Bytes(limit.map_or(total, |limit| limit.min(total))),
         gpus: u32::try_from(gpus.len()).unwrap_or(u32::MAX),
-        gpu_memory: gpus.into_iter().reduce(|sum, memory| sum + memory),
+        gpu_memory: gpus
+            .first()
+            .filter(|first| gpus.iter().all(|other| other == *first))
+            .copied(),
     }
 }
 

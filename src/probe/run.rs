@@ -392,12 +392,9 @@ impl<'a> WatchedRun<'a> {
         }
         let wall_seconds = Seconds(wall.as_secs_f64());
         let cpu_seconds = self.cpu.total();
-        let (gpu_percent, gpu_memory_percent, gpu_note) = match gpu {
-            Some(GpuUsage { busy, memory, note }) => (busy, memory, note),
-            None => (None, None, None),
-        };
+        let gpu = gpu.unwrap_or_default();
         self.notes.extend(memory_note);
-        self.notes.extend(gpu_note);
+        self.notes.extend(gpu.note);
         if stuck > 0 {
             self.notes.push(format!(
                 "{stuck} processes of the command did not end when they were killed"
@@ -413,8 +410,10 @@ impl<'a> WatchedRun<'a> {
                 other_memory: Vec::new(),
                 memory_seen_from: None,
                 cpu_percent: self.cpu.utilization(cpu_seconds, wall_seconds),
-                gpu_percent,
-                gpu_memory_percent,
+                gpu_memory: gpu.peak,
+                other_gpu_memory: Vec::new(),
+                gpu_percent: gpu.busy,
+                gpu_memory_percent: gpu.memory,
                 io_wait_percent: self.io_wait.utilization(),
                 other_cpu_percent: self.other_work.cpu_percent(cpu_seconds),
                 cpu_pressure_percent: self.other_work.pressure_percent(),

@@ -246,7 +246,7 @@ pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
         .map(|(run, count)| {
             let runs = words::count(count, "canary run");
             let what = match &run.outcome {
-                Outcome::OutOfMemory { .. } => "ran out of memory".to_owned(),
+                Outcome::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
                 outcome => outcome.to_string(),
             };
             let first = words::share(run.data_share());
@@ -341,7 +341,10 @@ mod tests {
             named[0].0,
             "3 canary runs on ml.m5.2xlarge failed (exit code 1), the first with 1% of the data"
         );
-        report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory { last_line: None };
+        report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory {
+            of: crate::metric::MemoryOf::Machine,
+            last_line: None,
+        };
         assert_eq!(failures(&report.jobs[0]).len(), 2);
     }
 }
