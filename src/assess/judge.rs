@@ -102,6 +102,9 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
             notes.push(format!("{}: {reason}.", line.row.line.words()));
         }
     }
+    if main.lines.iter().any(is_of_cached_memory) {
+        notes.push(CACHED.to_owned());
+    }
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
         matches!(
@@ -318,6 +321,18 @@ fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
 /// Whether a written line asks for the memory of the machine.
 fn is_about_memory(line: &JudgedLine) -> bool {
     line.origin == LineOrigin::Written && line.row.line.metric().memory_of().is_some()
+}
+
+/// What the driver sees of a GPU is more than what is needed where an allocator keeps what it had once.
+const CACHED: &str = "GPU memory is what the GPU gave out, with what a caching allocator keeps for later: PyTorch gives such memory back before it fails, so the need may be less";
+
+/// Whether GPU memory is over its line, or may be, by its forecast and not since it ran out.
+fn is_of_cached_memory(line: &JudgedLine) -> bool {
+    let is_over = matches!(
+        line.row.verdict,
+        LineVerdict::Exceeded | LineVerdict::AtRisk
+    );
+    is_over && line.row.line == LineKind::Absolute(Metric::GpuMemory) && line.reason.is_none()
 }
 
 /// The memory of a machine that no table has, from a measurement in both bytes and percent.

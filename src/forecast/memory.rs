@@ -1,5 +1,6 @@
 //! Peak memory of the host and of its GPUs.
 
+use super::posterior::Prior;
 use super::runs::Runs;
 use super::{Doubt, KnownPeak, Law, Predictive, Quantity, Unknown, prior};
 use crate::instance::Offer;
@@ -12,6 +13,9 @@ const FULL_GPU: f64 = 90.0;
 
 /// A GPU's allocators take memory in blocks, and a context takes some more or less of it, whatever the data.
 const GPU_MEMORY_STEP: Bytes = Bytes(32 * Bytes::MIB);
+
+/// Readings of one GPU's memory differ by the rounding of its percentage at most.
+const SAME_GPU: f64 = 0.01;
 
 /// The forecast of a peak of memory.
 pub(super) struct MemoryForecast {
@@ -73,9 +77,9 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
                 MemoryOf::Machine => runs.memory_jitter(),
                 MemoryOf::Gpu => GPU_MEMORY_STEP.as_f64(),
             };
-            runs.growth_doubt(&bytes, &prior::MEMORY, jitter, peak_bytes(of))
+            runs.growth_doubt(&bytes, prior_of(of), jitter, peak_bytes(of))
         }
-        Err(_) => runs.growth_doubt(&percent, &prior::MEMORY, 0.0, peak_percent(of)),
+        Err(_) => runs.growth_doubt(&percent, prior_of(of), 0.0, peak_percent(of)),
     });
     let at_least = match &percent {
         Err(_) => highest_percent(runs, offer, of),
@@ -96,7 +100,11 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
 fn quantities(runs: &Runs, offer: &Offer, of: MemoryOf) -> (Quantity, Quantity, Option<Law>) {
     match extrapolate(runs, of, peak_bytes(of)) {
         Ok((bytes, law)) => {
-            let percent = match (of_each(offer, of), offer.members.len()) {
+            let each = match of {
+                MemoryOf::Machine => of_each(offer, of),
+                MemoryOf::Gpu => seen_of_each_gpu(runs, offer),
+            };
+            let percent = match (each, offer.members.len()) {
                 (None, 2..) => worst_percent(runs, of),
                 // GPUs that differ, or of a machine that no table has.
                 (None, _) if of == MemoryOf::Gpu => worst_percent(runs, of),
@@ -116,6 +124,21 @@ fn quantities(runs: &Runs, offer: &Offer, of: MemoryOf) -> (Quantity, Quantity, 
             Err(_) => (Err(no_bytes.clone()), Err(no_bytes), None),
         },
     }
+}
+
+/// What the driver gave as the memory of a GPU, else what the tables list; `None` where the GPUs that were fullest differ.
+fn seen_of_each_gpu(runs: &Runs, offer: &Offer) -> Option<Bytes> {
+    let totals = runs.entered().iter().filter_map(|run| {
+        let peak = run.usage.gpu_memory.as_ref()?;
+        let (bytes, percent) = (peak.bytes?, peak.percent?.0);
+        (percent > 0.0).then(|| bytes.as_f64() / percent * 100.0)
+    });
+    let totals: Vec<f64> = totals.filter(|total| total.is_finite()).collect();
+    let Some(least) = totals.iter().copied().reduce(f64::min) else {
+        return of_each(offer, MemoryOf::Gpu);
+    };
+    let is_alike = |total: &f64| *total <= least * (1.0 + SAME_GPU);
+    totals.iter().all(is_alike).then(|| Bytes::from_f64(least))
 }
 
 /// Of groups whose machines differ, bytes on the fullest host are no percentage of all; the host that is nearest to its own
@@ -170,11 +193,19 @@ fn extrapolate(
     of: MemoryOf,
     value: impl Fn(&Measurement) -> Option<f64>,
 ) -> Result<(Predictive, Law), Unknown> {
-    runs.extrapolate(of.words(), &prior::MEMORY, value)
+    runs.extrapolate(of.words(), prior_of(of), value)
 }
 
 pub(super) fn peak_bytes(of: MemoryOf) -> impl Fn(&Measurement) -> Option<f64> {
     move |run| Some(run.usage.peak(of)?.bytes?.as_f64())
+}
+
+/// The prior of the law of a peak.
+pub(super) fn prior_of(of: MemoryOf) -> &'static Prior {
+    match of {
+        MemoryOf::Machine => &prior::MEMORY,
+        MemoryOf::Gpu => &prior::GPU_MEMORY,
+    }
 }
 
 /// On the host that used the largest share of its memory.

@@ -5,7 +5,7 @@ use super::{DataLayout, ScaleOut, assume, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
-    Basis, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Quantity, Unknown, cost, memory, prior,
+    Basis, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Quantity, Unknown, cost, memory,
 };
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::choose_memory_source;
@@ -231,7 +231,7 @@ fn memory_bytes(
         choose_memory_source(&mut runs, of, FEWEST_RUNS);
         let chosen = Runs::choose(&runs);
         let points = chosen.measured(memory::peak_bytes(of)).ok()?;
-        let law = weigh(&points, of.words(), &prior::MEMORY, chosen.fewest).ok()?;
+        let law = weigh(&points, of.words(), memory::prior_of(of), chosen.fewest).ok()?;
         law.predict_at(to, 1.0)
     } else {
         return None;
