@@ -197,7 +197,12 @@ fn extrapolate(
 }
 
 pub(super) fn peak_bytes(of: MemoryOf) -> impl Fn(&Measurement) -> Option<f64> {
-    move |run| Some(run.usage.peak(of)?.bytes?.as_f64())
+    // An idle GPU may show nothing at all, and a law is one of ratios: the driver counts whole MiB.
+    let least = match of {
+        MemoryOf::Machine => 0.0,
+        MemoryOf::Gpu => Bytes(Bytes::MIB).as_f64(),
+    };
+    move |run| Some(run.usage.peak(of)?.bytes?.as_f64().max(least))
 }
 
 /// The prior of the law of a peak.

@@ -204,7 +204,8 @@ impl ReadyJob<'_> {
                 }
             }
             let lacks_probes = arrived.reports.len() < hosts.len();
-            if !lacks_probes && !(has_gpus && arrived.lacks_gpu()) {
+            let lacks_gpu = has_gpus && arrived.lacks_gpu();
+            if !(lacks_probes || lacks_gpu) {
                 break;
             }
             let Some((start, end)) = span else {

@@ -201,3 +201,11 @@ fn the_driver_knows_better_than_the_tables_what_a_gpu_has() {
     runs[2].usage.gpu_memory.as_mut().unwrap().percent = Some(Percent(40.0));
     assert!((40.0..60.0).contains(&percent(&runs)));
 }
+
+#[test]
+fn a_gpu_that_is_not_used_needs_next_to_nothing() {
+    let known = on_a_gpu(&held(&[(1.0, 0.0), (5.0, 0.0), (20.0, 0.0)]));
+    let percent = known[Metric::GpuMemory].as_ref().unwrap();
+    assert!(percent.median() < 0.1 && percent.chance_above(100.0) < 1e-3);
+    assert_eq!(known.gpu_memory.at_least, None);
+}
