@@ -5,7 +5,7 @@ pub mod newest_data;
 pub mod steps;
 pub mod table;
 
-pub use memory::{MemorySource, PeakMemory, choose_memory_source};
+pub use memory::{MemorySource, PeakMemory, choose_memory_source, choose_memory_sources};
 
 use std::fmt;
 
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, Price};
+use crate::metric::MemoryOf;
 use crate::spec::BackendKind;
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
 
@@ -236,7 +237,7 @@ impl Measurement {
     #[must_use]
     pub fn with_words(mut self, rewritten: impl Fn(&str) -> String) -> Self {
         match &mut self.outcome {
-            Outcome::Failed { last_line, .. } | Outcome::OutOfMemory { last_line } => {
+            Outcome::Failed { last_line, .. } | Outcome::OutOfMemory { last_line, .. } => {
                 *last_line = last_line.as_deref().map(&rewritten);
             }
             _ => {}
@@ -310,6 +311,9 @@ pub enum Outcome {
         last_line: Option<String>,
     },
     OutOfMemory {
+        /// Whose memory ran out; omitted if it was the machine's.
+        #[serde(default, skip_serializing_if = "MemoryOf::is_machine")]
+        of: MemoryOf,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_line: Option<String>,
     },
@@ -328,7 +332,13 @@ impl Outcome {
         match self {
             Self::Completed => "completed",
             Self::Failed { .. } => "failed",
-            Self::OutOfMemory { .. } => "out of memory",
+            Self::OutOfMemory {
+                of: MemoryOf::Machine,
+                ..
+            } => "out of memory",
+            Self::OutOfMemory {
+                of: MemoryOf::Gpu, ..
+            } => "out of GPU memory",
             Self::TimedOut => "timed out",
             Self::Stopped => "stopped",
             Self::NoCapacity => "no capacity",
@@ -339,7 +349,7 @@ impl Outcome {
     /// The last line of the output of a script that failed. Hostile text.
     pub fn last_line(&self) -> Option<&str> {
         match self {
-            Self::Failed { last_line, .. } | Self::OutOfMemory { last_line } => {
+            Self::Failed { last_line, .. } | Self::OutOfMemory { last_line, .. } => {
                 last_line.as_deref()
             }
             _ => None,
@@ -393,10 +403,17 @@ pub struct Usage {
     /// How long a run must be for its memory to be seen, if no source saw anything of this one because it is shorter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_seen_from: Option<Seconds>,
+    /// The peak of the fullest GPU, by the source that is trusted most; with what its allocators keep for later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<PeakMemory>,
+    /// The peak of the fullest GPU as further sources read it, by trust.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_gpu_memory: Vec<PeakMemory>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<Utilization>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_percent: Option<Utilization>,
+    /// The mean over all GPUs; their peak is `gpu_memory`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory_percent: Option<Utilization>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     if !measurements.iter().any(Measurement::is_completed) {
         return None;
     }
-    measurement::choose_memory_source(&mut measurements, FEWEST_RUNS);
+    measurement::choose_memory_sources(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = |runs: &[Measurement], instance: &InstanceConfiguration| {
         input.layout.by_heaviest_shard(runs, instance.total_count())

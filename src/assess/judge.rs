@@ -10,7 +10,7 @@ use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::grammar;
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, newest_data};
-use crate::metric::Metric;
+use crate::metric::{MemoryOf, Metric};
 use crate::plan::Ledger;
 use crate::report::{Delta, InstanceForecast, JobReport, Spend};
 use crate::spec::{LineKind, LineOrigin};
@@ -81,7 +81,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         })
         .collect();
     let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
-    let advice = extrapolated_rows::where_memory_fits(&measured, &main.lines, input);
+    let advice = MemoryOf::ALL
+        .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
     for line in &main.lines {
@@ -100,6 +101,9 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         {
             notes.push(format!("{}: {reason}.", line.row.line.words()));
         }
+    }
+    if main.lines.iter().any(is_of_cached_memory) {
+        notes.push(CACHED.to_owned());
     }
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
@@ -143,7 +147,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
-        advice: once_each(ways_out.chain(advice).collect()),
+        advice: once_each(ways_out.chain(advice.into_iter().flatten()).collect()),
         warnings: main.forecast.warnings,
         notes: once_each(notes),
         drift: None,
@@ -184,7 +188,7 @@ fn judge_configuration(
         .filter(|run| run.is_on(instance))
         .cloned()
         .collect();
-    let source = measurement::choose_memory_source(&mut measurements, FEWEST_RUNS);
+    let sources = measurement::choose_memory_sources(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = input
         .layout
@@ -197,11 +201,10 @@ fn judge_configuration(
         offer: &measured,
         measurements: by_shard.as_deref().unwrap_or(&measurements),
     });
-    if let Some(source) = source
-        && source.without > 0
-    {
+    for source in sources.iter().filter(|source| source.without > 0) {
         forecast.notes.push(format!(
-            "memory is forecast from canaries measured in one way ({}); that of {} is left out",
+            "{} is forecast from canaries measured in one way ({}); that of {} is left out",
+            source.of.words(),
             source.name,
             grammar::count(source.without, "other")
         ));
@@ -246,8 +249,10 @@ fn judge_configuration(
             verdict: row_verdict,
             not_measured: None,
             estimated_from: None,
-            memory_at_least: forecast.memory_at_least,
-            memory_is_lower_bound: row::memory_is_lower_bound(&forecast),
+            memory_at_least: forecast.memory.at_least,
+            memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Machine),
+            gpu_memory_at_least: forecast.gpu_memory.at_least,
+            gpu_memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Gpu),
             estimates: row::estimates(&forecast, certainty),
             phases: row::phases(&forecast, certainty),
             delta,
@@ -298,7 +303,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     if main.lines.iter().any(is_about_memory) {
         match &input.lacks_probe {
             Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
-            None if main.row.memory_is_lower_bound => {
+            None if main.row.memory_is_lower_bound || main.row.gpu_memory_is_lower_bound => {
                 reason.push_str("; canary.probe would measure it");
             }
             None => {}
@@ -315,7 +320,19 @@ fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
 
 /// Whether a written line asks for the memory of the machine.
 fn is_about_memory(line: &JudgedLine) -> bool {
-    line.origin == LineOrigin::Written && line.row.line.metric() == Metric::Memory
+    line.origin == LineOrigin::Written && line.row.line.metric().memory_of().is_some()
+}
+
+/// What the driver sees of a GPU is more than what is needed where an allocator keeps what it had once.
+const CACHED: &str = "GPU memory is what the GPU gave out, with what a caching allocator keeps for later: PyTorch gives such memory back before it fails, so the need may be less";
+
+/// Whether GPU memory is over its line, or may be, by its forecast and not since it ran out.
+fn is_of_cached_memory(line: &JudgedLine) -> bool {
+    let is_over = matches!(
+        line.row.verdict,
+        LineVerdict::Exceeded | LineVerdict::AtRisk
+    );
+    is_over && line.row.line == LineKind::Absolute(Metric::GpuMemory) && line.reason.is_none()
 }
 
 /// The memory of a machine that no table has, from a measurement in both bytes and percent.

@@ -2,7 +2,7 @@
 
 use crate::forecast::{self, Doubt, Estimate, Forecast, Laws};
 use crate::instance::{InstanceConfiguration, Offer};
-use crate::metric::Metric;
+use crate::metric::MemoryOf;
 use crate::report::{Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup};
 use crate::units::Fraction;
 use crate::verdict::Verdict;
@@ -17,6 +17,8 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         estimated_from: None,
         memory_at_least: None,
         memory_is_lower_bound: false,
+        gpu_memory_at_least: None,
+        gpu_memory_is_lower_bound: false,
         estimates: Estimates::default(),
         phases: PhaseEstimates::default(),
         delta: Delta::default(),
@@ -42,10 +44,10 @@ pub(crate) fn groups(offer: &Offer) -> Vec<PricedGroup> {
         .collect()
 }
 
-/// Whether the source of memory leaves open how far its peak was above what is known.
-pub(crate) fn memory_is_lower_bound(forecast: &Forecast) -> bool {
-    let doubt = forecast.doubt(Metric::Memory);
-    doubt.is_some_and(Doubt::is_of_source)
+/// Whether the source of a memory leaves open how far its peak was above what is known.
+pub(crate) fn memory_is_lower_bound(forecast: &Forecast, of: MemoryOf) -> bool {
+    let doubt = &forecast.peak(of).doubt;
+    doubt.as_ref().is_some_and(Doubt::is_of_source)
 }
 
 pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {

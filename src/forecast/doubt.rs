@@ -15,6 +15,8 @@ pub enum Doubt {
     TwoSizes,
     /// Its source looks so seldom that each canary may have had far more.
     LowerBound,
+    /// Its source has only averages over the run and the GPUs.
+    Average,
     /// Its source sees nothing of a run as short as every canary; the shortest that it sees.
     TooShortToSee { shortest: Seconds },
 }
@@ -22,7 +24,10 @@ pub enum Doubt {
 impl Doubt {
     /// Whether it is in the source of the figures: whatever is measured by it, there may have been more.
     pub fn is_of_source(&self) -> bool {
-        matches!(self, Self::LowerBound | Self::TooShortToSee { .. })
+        matches!(
+            self,
+            Self::LowerBound | Self::Average | Self::TooShortToSee { .. }
+        )
     }
 }
 
@@ -44,6 +49,9 @@ impl fmt::Display for Doubt {
             ),
             Self::LowerBound => f.write_str(
                 "was looked at only once a minute, so its peak may have been far higher",
+            ),
+            Self::Average => f.write_str(
+                "is known as an average over the run and its GPUs, so its peak may have been far higher",
             ),
             Self::TooShortToSee { shortest } => write!(
                 f,

@@ -1,109 +1,234 @@
 //! Peak memory of the host and of its GPUs.
 
+use super::posterior::Prior;
 use super::runs::Runs;
-use super::{Doubt, Law, Predictive, Quantity, Unknown, prior};
+use super::{Doubt, KnownPeak, Law, Predictive, Quantity, Unknown, prior};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, PeakMemory};
-use crate::units::{Bytes, Seconds};
+use crate::metric::MemoryOf;
+use crate::units::{Bytes, Percent, Seconds};
 
-/// The forecast of the host's peak memory.
+/// From this share of a GPU's memory on it is as good as full: the rest is the driver's, and too little for a block.
+const FULL_GPU: f64 = 90.0;
+
+/// A GPU's allocators take memory in blocks, and a context takes some more or less of it, whatever the data.
+const GPU_MEMORY_STEP: Bytes = Bytes(32 * Bytes::MIB);
+
+/// Readings of one GPU's memory differ by the rounding of its percentage at most.
+const SAME_GPU: f64 = 0.01;
+
+/// The forecast of a peak of memory.
 pub(super) struct MemoryForecast {
     pub(super) bytes: Quantity,
     pub(super) percent: Quantity,
     pub(super) law: Option<Law>,
+    pub(super) known: KnownPeak,
+}
+
+impl MemoryForecast {
+    fn unknown(why: &Unknown, known: KnownPeak) -> Self {
+        Self {
+            bytes: Err(why.clone()),
+            percent: Err(why.clone()),
+            law: None,
+            known,
+        }
+    }
 }
 
 /// Bytes by a law in the data; percent from the bytes and the machine, or by a law of their own if only percentages were
 /// measured, as in the seed library's table.
-pub(super) fn forecast(runs: &Runs, offer: &Offer) -> MemoryForecast {
-    if runs.out_of_memory() {
-        let settled =
-            || Unknown("a canary ran out of memory, and the full run will too".to_owned());
-        return MemoryForecast {
-            bytes: Err(settled()),
-            percent: Err(settled()),
-            law: None,
+pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForecast {
+    let known = KnownPeak {
+        is_measured: runs
+            .entered()
+            .iter()
+            .any(|run| run.usage.peak(of).is_some()),
+        ..KnownPeak::default()
+    };
+    if runs.out_of_memory(of) {
+        let settled = Unknown(format!(
+            "a canary ran out of {}, and the full run will too",
+            of.words()
+        ));
+        let known = KnownPeak {
+            ran_out: true,
+            ..known
         };
+        return MemoryForecast::unknown(&settled, known);
     }
-    match extrapolate(runs, peak_bytes) {
-        Ok((bytes, law)) => MemoryForecast {
-            percent: match (offer.memory_of_each(), offer.members.len()) {
-                (None, 2..) => worst_percent(runs),
-                (memory, _) => percent_of(&bytes, memory),
-            },
-            bytes: Ok(bytes),
-            law: Some(law),
-        },
-        Err(no_bytes) => match extrapolate(runs, peak_percent) {
-            Ok((percent, law)) => MemoryForecast {
-                bytes: Err(Unknown(
-                    "memory was measured in percent of the machine, not in bytes".to_owned(),
-                )),
-                percent: Ok(percent),
-                law: Some(law),
-            },
-            Err(_) => MemoryForecast {
-                bytes: Err(no_bytes.clone()),
-                percent: Err(no_bytes),
-                law: None,
-            },
+    // What is not seen may not be there either.
+    let may_be_unseen = of == MemoryOf::Machine || known.is_measured || offer.has_gpu();
+    let doubt_of_source = doubt_of_source(runs, of).filter(|_| may_be_unseen);
+    if of == MemoryOf::Gpu && !known.is_measured && doubt_of_source.is_none() {
+        return of_averages(runs);
+    }
+    if of == MemoryOf::Gpu && is_full_at_every_size(runs, offer) {
+        let all = Unknown(format!(
+            "every canary held {} or more of the GPU's memory, as a framework that takes all of it beforehand does at any size: let it take what it needs (`TF_FORCE_GPU_ALLOW_GROWTH=true`, `XLA_PYTHON_CLIENT_PREALLOCATE=false`)",
+            Percent(FULL_GPU)
+        ));
+        return MemoryForecast::unknown(&all, known);
+    }
+    let (bytes, percent, law) = quantities(runs, offer, of);
+    let doubt = doubt_of_source.or_else(|| match &bytes {
+        Ok(_) => {
+            let jitter = match of {
+                MemoryOf::Machine => runs.memory_jitter(),
+                MemoryOf::Gpu => GPU_MEMORY_STEP.as_f64(),
+            };
+            runs.growth_doubt(&bytes, prior_of(of), jitter, peak_bytes(of))
+        }
+        Err(_) => runs.growth_doubt(&percent, prior_of(of), 0.0, peak_percent(of)),
+    });
+    let at_least = match &percent {
+        Err(_) => highest_percent(runs, offer, of),
+        Ok(_) => None,
+    };
+    MemoryForecast {
+        bytes,
+        percent,
+        law,
+        known: KnownPeak {
+            doubt,
+            at_least,
+            ..known
         },
     }
+}
+
+fn quantities(runs: &Runs, offer: &Offer, of: MemoryOf) -> (Quantity, Quantity, Option<Law>) {
+    match extrapolate(runs, of, peak_bytes(of)) {
+        Ok((bytes, law)) => {
+            let each = match of {
+                MemoryOf::Machine => of_each(offer, of),
+                MemoryOf::Gpu => seen_of_each_gpu(runs, offer),
+            };
+            let percent = match (each, offer.members.len()) {
+                (None, 2..) => worst_percent(runs, of),
+                // GPUs that differ, or of a machine that no table has.
+                (None, _) if of == MemoryOf::Gpu => worst_percent(runs, of),
+                (memory, _) => percent_of(&bytes, memory, of),
+            };
+            (Ok(bytes), percent, Some(law))
+        }
+        Err(no_bytes) => match extrapolate(runs, of, peak_percent(of)) {
+            Ok((percent, law)) => {
+                let bytes = Unknown(format!(
+                    "{} was measured in percent of the {}, not in bytes",
+                    of.words(),
+                    of.owner()
+                ));
+                (Err(bytes), Ok(percent), Some(law))
+            }
+            Err(_) => (Err(no_bytes.clone()), Err(no_bytes), None),
+        },
+    }
+}
+
+/// What the driver gave as the memory of a GPU, else what the tables list; `None` where the GPUs that were fullest differ.
+fn seen_of_each_gpu(runs: &Runs, offer: &Offer) -> Option<Bytes> {
+    let totals = runs.entered().iter().filter_map(|run| {
+        let peak = run.usage.gpu_memory.as_ref()?;
+        let (bytes, percent) = (peak.bytes?, peak.percent?.0);
+        (percent > 0.0).then(|| bytes.as_f64() / percent * 100.0)
+    });
+    let totals: Vec<f64> = totals.filter(|total| total.is_finite()).collect();
+    let Some(least) = totals.iter().copied().reduce(f64::min) else {
+        return of_each(offer, MemoryOf::Gpu);
+    };
+    let is_alike = |total: &f64| *total <= least * (1.0 + SAME_GPU);
+    totals.iter().all(is_alike).then(|| Bytes::from_f64(least))
 }
 
 /// Of groups whose machines differ, bytes on the fullest host are no percentage of all; the host that is nearest to its own
 /// limit decides, and only what was measured in percent says which that is.
-fn worst_percent(runs: &Runs) -> Quantity {
-    let percent = extrapolate(runs, peak_percent).map(|(percent, _)| percent);
+fn worst_percent(runs: &Runs, of: MemoryOf) -> Quantity {
+    let percent = extrapolate(runs, of, peak_percent(of)).map(|(percent, _)| percent);
     percent.map_err(|_| {
-        Unknown(
-            "the machines of the groups differ in memory, and it was not measured in percent of each"
-                .to_owned(),
-        )
+        Unknown(match of {
+            MemoryOf::Machine => "the machines of the groups differ in memory, and it was not measured in percent of each",
+            MemoryOf::Gpu => "the memory of each GPU is not known, and it was not measured in percent of it",
+        }.to_owned())
     })
 }
 
-/// From the 99th percentile if every run has it, else from the mean: a short peak of memory counts.
-pub(super) fn forecast_gpu(runs: &Runs) -> Quantity {
+/// What older records and the seed library's table have of GPUs: a level, from the 99th percentile if every run has it, else from
+/// the mean. It says nothing of how the peak grows.
+fn of_averages(runs: &Runs) -> MemoryForecast {
     let usage = |run: &Measurement| run.usage.gpu_memory_percent.clone();
     let high = |run: &Measurement| usage(run).and_then(|usage| usage.p99);
     let all_high = runs.all_have(|run| usage(run).is_none() || high(run).is_some());
-    runs.utilization("GPU memory", |run| {
+    let percent = runs.utilization(MemoryOf::Gpu.words(), |run| {
         let percent = if all_high {
             high(run)
         } else {
             usage(run).map(|usage| usage.mean)
         };
         percent.map(|percent| percent.0)
-    })
+    });
+    let only_averages = "GPU memory was measured as an average, not as a peak in bytes";
+    MemoryForecast {
+        bytes: Err(match &percent {
+            Ok(_) => Unknown(only_averages.to_owned()),
+            Err(unknown) => unknown.clone(),
+        }),
+        known: KnownPeak {
+            doubt: percent.is_ok().then_some(Doubt::Average),
+            ..KnownPeak::default()
+        },
+        percent,
+        law: None,
+    }
+}
+
+/// Whether what was seen of the GPU says nothing of what is needed: it was full in all canaries, however small they are.
+fn is_full_at_every_size(runs: &Runs, offer: &Offer) -> bool {
+    let mut percents = percents(runs, offer, MemoryOf::Gpu).peekable();
+    percents.peek().is_some() && percents.all(|percent| percent >= FULL_GPU)
 }
 
 fn extrapolate(
     runs: &Runs,
+    of: MemoryOf,
     value: impl Fn(&Measurement) -> Option<f64>,
 ) -> Result<(Predictive, Law), Unknown> {
-    runs.extrapolate("memory", &prior::MEMORY, value)
+    runs.extrapolate(of.words(), prior_of(of), value)
 }
 
-pub(super) fn peak_bytes(run: &Measurement) -> Option<f64> {
-    Some(run.usage.memory.as_ref()?.bytes?.as_f64())
+pub(super) fn peak_bytes(of: MemoryOf) -> impl Fn(&Measurement) -> Option<f64> {
+    // An idle GPU may show nothing at all, and a law is one of ratios: the driver counts whole MiB.
+    let least = match of {
+        MemoryOf::Machine => 0.0,
+        MemoryOf::Gpu => Bytes(Bytes::MIB).as_f64(),
+    };
+    move |run| Some(run.usage.peak(of)?.bytes?.as_f64().max(least))
+}
+
+/// The prior of the law of a peak.
+pub(super) fn prior_of(of: MemoryOf) -> &'static Prior {
+    match of {
+        MemoryOf::Machine => &prior::MEMORY,
+        MemoryOf::Gpu => &prior::GPU_MEMORY,
+    }
 }
 
 /// On the host that used the largest share of its memory.
-pub(super) fn peak_percent(run: &Measurement) -> Option<f64> {
-    let usages = run.hosts.iter().map(|host| &host.usage);
-    let percents = usages.chain([&run.usage]).filter_map(|usage| {
-        let memory = usage.memory.as_ref()?;
-        memory.percent.map(|percent| percent.0)
-    });
-    percents.reduce(f64::max)
+pub(super) fn peak_percent(of: MemoryOf) -> impl Fn(&Measurement) -> Option<f64> {
+    move |run| {
+        let usages = run.hosts.iter().map(|host| &host.usage);
+        let percents = usages
+            .chain([&run.usage])
+            .filter_map(|usage| Some(usage.peak(of)?.percent?.0));
+        percents.reduce(f64::max)
+    }
 }
 
 /// The doubt that the source leaves: it looks seldom, or sees nothing of runs as short as these.
-pub(super) fn doubt_of_source(runs: &Runs) -> Option<Doubt> {
-    let mut memory = runs.entered().iter().map(|run| run.usage.memory.as_ref());
-    if memory.clone().any(|memory| memory.is_some()) {
-        let is_lower_bound = memory.all(|memory| memory.is_none_or(PeakMemory::is_lower_bound));
+fn doubt_of_source(runs: &Runs, of: MemoryOf) -> Option<Doubt> {
+    let mut peaks = runs.entered().iter().map(|run| run.usage.peak(of));
+    if peaks.clone().any(|peak| peak.is_some()) {
+        let is_lower_bound = peaks.all(|peak| peak.is_none_or(PeakMemory::is_lower_bound));
         return is_lower_bound.then_some(Doubt::LowerBound);
     }
     let shortest: Option<Vec<Seconds>> = runs
@@ -117,89 +242,39 @@ pub(super) fn doubt_of_source(runs: &Runs) -> Option<Doubt> {
     Some(Doubt::TooShortToSee { shortest })
 }
 
-/// The most memory that a run used, in percent of its machine.
-pub(super) fn highest_percent(runs: &Runs, offer: &Offer) -> Option<f64> {
-    let of_bytes = |run: &Measurement| {
-        let memory = offer.memory_of_each().filter(|memory| memory.0 > 0)?;
-        Some(peak_bytes(run)? / memory.as_f64() * 100.0)
-    };
-    let percents = runs.entered().iter();
-    percents
-        .filter_map(|run| peak_percent(run).or_else(|| of_bytes(run)))
-        .filter(|percent| percent.is_finite() && *percent >= 0.0)
-        .reduce(f64::max)
+/// The most that a run used, in percent of its machine or GPU.
+fn highest_percent(runs: &Runs, offer: &Offer, of: MemoryOf) -> Option<f64> {
+    percents(runs, offer, of).reduce(f64::max)
 }
 
-pub(super) fn percent_of(bytes: &Predictive, memory_of_each: Option<Bytes>) -> Quantity {
+/// What each run used, in percent of its machine or GPU.
+fn percents(runs: &Runs, offer: &Offer, of: MemoryOf) -> impl Iterator<Item = f64> {
+    let each = of_each(offer, of).filter(|memory| memory.0 > 0);
+    let percents = runs.entered().iter().filter_map(move |run| {
+        let of_bytes = || Some(peak_bytes(of)(run)? / each?.as_f64() * 100.0);
+        peak_percent(of)(run).or_else(of_bytes)
+    });
+    percents.filter(|percent| percent.is_finite() && *percent >= 0.0)
+}
+
+/// The memory of one machine or of one GPU, where it is the same on all.
+fn of_each(offer: &Offer, of: MemoryOf) -> Option<Bytes> {
+    match of {
+        MemoryOf::Machine => offer.memory_of_each(),
+        MemoryOf::Gpu => offer.memory_of_each_gpu(),
+    }
+}
+
+pub(super) fn percent_on(bytes: &Predictive, offer: &Offer, of: MemoryOf) -> Quantity {
+    percent_of(bytes, of_each(offer, of), of)
+}
+
+fn percent_of(bytes: &Predictive, memory_of_each: Option<Bytes>, of: MemoryOf) -> Quantity {
     match memory_of_each {
         Some(memory) if memory.0 > 0 => Ok(bytes.scaled(100.0 / memory.as_f64())),
-        _ => Err(Unknown("the machine's memory is not known".to_owned())),
+        _ => Err(Unknown(format!("the {}'s memory is not known", of.owner()))),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tests::run;
-    use super::super::{Basis, Forecast, forecast};
-    use super::*;
-    use crate::instance::InstanceConfiguration;
-    use crate::metric::Metric;
-    use crate::units::Percent;
-
-    /// Canaries of these percents of the data, each with what was seen of its memory and whether that is a lower bound.
-    fn runs(seen: &[(f64, Option<(f64, bool)>)]) -> Vec<Measurement> {
-        let canary = |(share, memory): &(f64, Option<(f64, bool)>)| {
-            let mut canary = run(*share, 10.0 * share);
-            canary.usage.memory = memory.map(|(percent, is_lower_bound)| PeakMemory {
-                bytes: None,
-                percent: Some(Percent(percent)),
-                source: "CloudWatch".to_owned(),
-                upper_bound: None,
-                is_lower_bound,
-            });
-            if memory.is_none() {
-                canary.usage.memory_seen_from = Some(Seconds(180.0));
-            }
-            canary
-        };
-        seen.iter().map(canary).collect()
-    }
-
-    fn of(runs: &[Measurement]) -> Forecast {
-        let instance: InstanceConfiguration = "ml.m5.xlarge".parse().unwrap();
-        forecast(&Basis {
-            offer: &Offer::unknown(&instance),
-            measurements: runs,
-        })
-    }
-
-    #[test]
-    fn a_source_that_looks_seldom_is_doubted_whatever_it_saw() {
-        let bound = |percent| Some((percent, true));
-        let all = [(1.0, bound(20.0)), (5.0, bound(21.0)), (10.0, bound(22.0))];
-        let known = of(&runs(&all));
-        assert!(known[Metric::Memory].is_ok());
-        assert_eq!(known.memory_doubt, Some(Doubt::LowerBound));
-        assert_eq!(known.memory_at_least, None);
-
-        let one = of(&runs(&[(1.0, None), (5.0, None), (10.0, bound(22.0))]));
-        assert!(one[Metric::Memory].is_err());
-        assert_eq!(one.memory_doubt, Some(Doubt::LowerBound));
-        assert_eq!(one.memory_at_least, Some(22.0));
-        assert!(
-            one.notes.contains(&format!("memory {}", Doubt::LowerBound)),
-            "{:?}",
-            one.notes
-        );
-    }
-
-    #[test]
-    fn memory_that_was_too_short_to_see_is_told_from_memory_that_did_not_come() {
-        let mut unseen = runs(&[(1.0, None), (5.0, None), (10.0, None)]);
-        let shortest = Seconds(180.0);
-        let doubt = of(&unseen).memory_doubt;
-        assert_eq!(doubt, Some(Doubt::TooShortToSee { shortest }));
-        unseen[2].usage.memory_seen_from = None;
-        assert_eq!(of(&unseen).memory_doubt, None);
-    }
-}
+mod tests;

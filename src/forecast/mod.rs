@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Usage, Utilization};
-use crate::metric::{Metric, PerMetric};
+use crate::metric::{MemoryOf, Metric, PerMetric};
 use crate::units::{Fraction, Seconds};
 use posterior::Prior;
 use runs::Runs;
@@ -93,12 +93,10 @@ pub struct Forecast {
     pub law: Laws,
     /// Why time, and with it cost, may be more than the interval says.
     pub time_doubt: Option<Doubt>,
-    /// The same of memory; also where it has no distribution, if that is its source's fault.
-    pub memory_doubt: Option<Doubt>,
-    /// In percent: the most memory that a canary used; absent where memory has a distribution, or none was measured.
-    pub memory_at_least: Option<f64>,
-    /// A canary ran out of memory on this configuration: the full run will too. Memory then has no distribution.
-    pub out_of_memory: bool,
+    /// Of the machine.
+    pub memory: KnownPeak,
+    /// Of the fullest GPU.
+    pub gpu_memory: KnownPeak,
     /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
     pub time_at_least: Option<f64>,
     /// What that much time costs over all machines, in US dollars.
@@ -111,6 +109,19 @@ pub struct Forecast {
     pub notes: Vec<String>,
 }
 
+/// What is known of a peak of memory beside its distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct KnownPeak {
+    /// Whether a source saw it in a canary that entered.
+    pub is_measured: bool,
+    /// Why it may be more than the interval says; also where it has no distribution, if that is its source's fault.
+    pub doubt: Option<Doubt>,
+    /// In percent: the most that a canary used; absent where there is a distribution, or nothing that says what is needed.
+    pub at_least: Option<f64>,
+    /// A canary ran out of it on this configuration: the full run will too. There is no distribution then.
+    pub ran_out: bool,
+}
+
 impl Forecast {
     /// A forecast that knows nothing, for one reason.
     pub fn unknown(reason: &Unknown) -> Self {
@@ -119,9 +130,8 @@ impl Forecast {
             phases: PhaseForecast::default(),
             law: Laws::default(),
             time_doubt: None,
-            memory_doubt: None,
-            memory_at_least: None,
-            out_of_memory: false,
+            memory: KnownPeak::default(),
+            gpu_memory: KnownPeak::default(),
             time_at_least: None,
             cost_at_least: None,
             largest_share: None,
@@ -134,8 +144,15 @@ impl Forecast {
     pub fn doubt(&self, metric: Metric) -> Option<&Doubt> {
         match metric {
             Metric::Time | Metric::Cost => self.time_doubt.as_ref(),
-            Metric::Memory | Metric::MemoryBytes => self.memory_doubt.as_ref(),
-            _ => None,
+            metric => self.peak(metric.memory_of()?).doubt.as_ref(),
+        }
+    }
+
+    /// What is known of a peak of memory beside its distribution.
+    pub fn peak(&self, of: MemoryOf) -> &KnownPeak {
+        match of {
+            MemoryOf::Machine => &self.memory,
+            MemoryOf::Gpu => &self.gpu_memory,
         }
     }
 
@@ -193,6 +210,8 @@ pub struct Laws {
     pub time: Option<Law>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Law>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<Law>,
 }
 
 /// A scaling law, `y = intercept + slope * shape(share)`, and how sure it is.
@@ -279,22 +298,13 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         )),
         (time, _) => time,
     };
-    let memory = memory::forecast(runs, basis.offer);
-    let memory_doubt = memory::doubt_of_source(runs).or_else(|| match &memory.bytes {
-        Ok(_) => {
-            let jitter = runs.memory_jitter();
-            runs.growth_doubt(&memory.bytes, &prior::MEMORY, jitter, memory::peak_bytes)
-        }
-        Err(_) => runs.growth_doubt(&memory.percent, &prior::MEMORY, 0.0, memory::peak_percent),
-    });
-    let memory_at_least = match &memory.percent {
-        Err(_) if !runs.out_of_memory() => memory::highest_percent(runs, basis.offer),
-        _ => None,
-    };
+    let memory = memory::forecast(runs, basis.offer, MemoryOf::Machine);
+    let gpu_memory = memory::forecast(runs, basis.offer, MemoryOf::Gpu);
     let step_time = runs.positive_level(Metric::StepTime.words(), |run| seconds(run.step_seconds));
     let law = Laws {
         time: time_law,
         memory: memory.law,
+        gpu_memory: gpu_memory.law,
     };
 
     let utilization = |metric: Metric, mean: fn(&Usage) -> &Option<Utilization>| {
@@ -310,7 +320,8 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         Metric::MemoryBytes => memory.bytes.clone(),
         Metric::CpuUtilization => utilization(metric, |usage| &usage.cpu_percent),
         Metric::GpuUtilization => utilization(metric, |usage| &usage.gpu_percent),
-        Metric::GpuMemory => memory::forecast_gpu(runs),
+        Metric::GpuMemory => gpu_memory.percent.clone(),
+        Metric::GpuMemoryBytes => gpu_memory.bytes.clone(),
         Metric::IoWait => utilization(metric, |usage| &usage.io_wait_percent),
         Metric::StepTime => step_time.clone(),
         Metric::CostPerStep => cost(basis, &step_time),
@@ -320,12 +331,19 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         quantities: PerMetric::of(quantity),
         phases,
         warnings: notes::warnings(runs, &law),
-        notes: notes::write(runs, &law, [("time", time_doubt), ("memory", memory_doubt)]),
+        notes: notes::write(
+            runs,
+            &law,
+            [
+                ("time", time_doubt),
+                (MemoryOf::Machine.words(), memory.known.doubt),
+                (MemoryOf::Gpu.words(), gpu_memory.known.doubt),
+            ],
+        ),
         law,
         time_doubt,
-        memory_doubt,
-        memory_at_least,
-        out_of_memory: runs.out_of_memory(),
+        memory: memory.known,
+        gpu_memory: gpu_memory.known,
         cost_at_least: cost_at_least(basis, time_at_least),
         time_at_least,
         largest_share: runs.largest_share(),

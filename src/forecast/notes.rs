@@ -2,7 +2,9 @@
 
 use super::runs::Runs;
 use super::{Doubt, Laws};
+use crate::grammar;
 use crate::measurement::Abscissa;
+use crate::metric::MemoryOf;
 use crate::units::Fraction;
 
 /// A script that takes the same time for so many times the data may not read them.
@@ -31,8 +33,12 @@ fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
 }
 
 /// Sentences, the doubts in the growth first.
-pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2]) -> Vec<String> {
-    let laws = [("time", &law.time), ("memory", &law.memory)];
+pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 3]) -> Vec<String> {
+    let laws = [
+        ("time", &law.time),
+        (MemoryOf::Machine.words(), &law.memory),
+        (MemoryOf::Gpu.words(), &law.gpu_memory),
+    ];
     let mut notes = Vec::new();
     for (subject, doubt) in doubts {
         if let Some(doubt) = doubt {
@@ -52,10 +58,10 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
             notes.push(format!("{subject} seems not to grow with the {abscissa}"));
         }
     }
-    let growing: Vec<&str> = laws
+    let growing: Vec<String> = laws
         .iter()
         .filter(|(_, law)| law.as_ref().is_some_and(|law| law.slope > 0.0))
-        .map(|(subject, _)| *subject)
+        .map(|(subject, _)| (*subject).to_owned())
         .collect();
     if let Some(share) = runs.largest_share()
         && share < 1.0
@@ -63,7 +69,7 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
     {
         notes.push(format!(
             "the forecast of {} assumes that growth continues beyond the largest canary, which {held} {} of the {abscissa}, much as within the canaries",
-            growing.join(" and "),
+            grammar::list(&growing),
             Fraction(share),
         ));
     }

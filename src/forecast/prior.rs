@@ -1,4 +1,4 @@
-//! The priors of time and memory.
+//! The priors of time, of memory, and of the memory of GPUs.
 //!
 //! The values were chosen on the first nine workloads of `tests/data/training-runs.csv`, in coarse steps, by how the intervals
 //! scored (Gneiting and Raftery, JASA 102, 2007, eq. 43) that several designs gave for the full runs: canaries of 1-3 %, of
@@ -59,4 +59,23 @@ pub(super) const MEMORY: Prior = Prior {
     exponent_drift: 0.13,
     least_growing: 0.75,
     cold_weight: 1.0,
+};
+
+/// That of a GPU is not calibrated: no workload with one has been measured. It is that of memory, but for two things that are known of
+/// training in batches. What a GPU holds (parameters, gradients, the optimizer's state, the activations of a batch) does not
+/// grow with the data, unless all of them are kept there; and there is no import whose peak a later phase overtakes.
+pub(super) const GPU_MEMORY: Prior = Prior {
+    laws: FamilyWeights {
+        linear: 0.33,
+        near_linear: 0.04,
+        power: 0.025,
+        linear_quadratic: 0.025,
+        saturation: 0.015,
+        plateau: 0.04,
+        hinge: 0.015,
+        constant: 0.5,
+        capped: 0.01,
+    },
+    least_growing: 0.35,
+    ..MEMORY
 };

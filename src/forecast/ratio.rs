@@ -34,6 +34,7 @@ use super::predictive::Spread;
 use super::runs::Runs;
 use super::{Estimate, Predictive, Unknown, memory, prior, seconds};
 use crate::measurement::{self, Measurement};
+use crate::metric::MemoryOf;
 use crate::units::Fraction;
 use models::WeighedRatio;
 use sides::{Axis, ComparedValue, Side};
@@ -110,11 +111,11 @@ pub fn compare_memory(
     let mut all: Vec<Measurement> = base.iter().chain(new).cloned().collect();
     // Both sides need it, so it is trusted only where every run has it; else most runs decide.
     let every = all.len();
-    measurement::choose_memory_source(&mut all, every);
+    measurement::choose_memory_source(&mut all, MemoryOf::Machine, every);
     let (base, new) = all.split_at(base.len());
     if [base, new]
         .into_iter()
-        .any(|side| Runs::choose(side).out_of_memory())
+        .any(|side| Runs::choose(side).out_of_memory(MemoryOf::Machine))
     {
         return Err(Unknown("a canary ran out of memory".to_owned()));
     }
@@ -123,17 +124,22 @@ pub fn compare_memory(
         prior: &prior::MEMORY,
         value,
     };
-    compare_by(base, new, by(memory::peak_bytes), SESSION_EFFECT_ON_MEMORY)
-        .or_else(|no_bytes| {
-            compare_by(
-                base,
-                new,
-                by(memory::peak_percent),
-                SESSION_EFFECT_ON_MEMORY,
-            )
-            .map_err(|_| no_bytes)
-        })
-        .map(|comparison| comparison.growth(base_percent))
+    compare_by(
+        base,
+        new,
+        by(|run| memory::peak_bytes(MemoryOf::Machine)(run)),
+        SESSION_EFFECT_ON_MEMORY,
+    )
+    .or_else(|no_bytes| {
+        compare_by(
+            base,
+            new,
+            by(|run| memory::peak_percent(MemoryOf::Machine)(run)),
+            SESSION_EFFECT_ON_MEMORY,
+        )
+        .map_err(|_| no_bytes)
+    })
+    .map(|comparison| comparison.growth(base_percent))
 }
 
 fn compare_by(
@@ -183,8 +189,8 @@ fn are_the_same(base: &Runs, new: &Runs) -> bool {
             run.bytes_total.map(|bytes| bytes.as_f64()),
             run.work_total,
             seconds(run.time()),
-            memory::peak_bytes(run),
-            memory::peak_percent(run),
+            memory::peak_bytes(MemoryOf::Machine)(run),
+            memory::peak_percent(MemoryOf::Machine)(run),
         ];
         Some((id, figures.map(|figure| figure.map(f64::to_bits))))
     };

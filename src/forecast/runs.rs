@@ -9,6 +9,7 @@ use super::posterior::LowerBound;
 use crate::grammar;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Usage, Utilization};
+use crate::metric::MemoryOf;
 use crate::units::{Bytes, Seconds};
 
 /// A process holds some more pages or fewer from run to run, whatever its data.
@@ -167,11 +168,12 @@ impl<'a> Runs<'a> {
         .collect()
     }
 
-    pub(super) fn out_of_memory(&self) -> bool {
+    /// Whether a run had too little of this memory.
+    pub(super) fn out_of_memory(&self, memory: MemoryOf) -> bool {
         self.left_out
             .iter()
             .flat_map(|(_, runs)| runs)
-            .any(|run| matches!(run.outcome, Outcome::OutOfMemory { .. }))
+            .any(|run| matches!(run.outcome, Outcome::OutOfMemory { of, .. } if of == memory))
     }
 
     /// The bytes of the whole data; `None` unless every run that entered has the same.
@@ -288,7 +290,13 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
     match run.outcome {
         Outcome::Completed => {}
         Outcome::Failed { .. } => return Some("failed"),
-        Outcome::OutOfMemory { .. } => return Some("ran out of memory"),
+        Outcome::OutOfMemory {
+            of: MemoryOf::Machine,
+            ..
+        } => return Some("ran out of memory"),
+        Outcome::OutOfMemory {
+            of: MemoryOf::Gpu, ..
+        } => return Some("ran out of GPU memory"),
         Outcome::TimedOut => return Some("timed out, and gave only a lower bound of the time"),
         Outcome::Stopped => return Some("stopped before the end"),
         Outcome::NoCapacity => return Some("found no capacity"),

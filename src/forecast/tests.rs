@@ -224,11 +224,12 @@ fn a_canary_out_of_memory_settles_memory_and_leaves_time() {
     runs.push(ended(
         run(5.0, 10.0),
         Outcome::OutOfMemory {
+            of: crate::metric::MemoryOf::Machine,
             last_line: Some("<script>".to_owned()),
         },
     ));
     let forecast = forecast_of(&runs);
-    assert!(forecast.out_of_memory);
+    assert!(forecast.memory.ran_out);
     assert!(forecast[Metric::Memory].is_err() && forecast[Metric::MemoryBytes].is_err());
     assert!(forecast[Metric::Time].is_ok());
     assert!(

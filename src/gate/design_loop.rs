@@ -373,7 +373,7 @@ impl DesignLoop<'_> {
         let mut lines = self.input.job.budget.lines.iter();
         let needs_memory = self.input.purpose == Purpose::Budget
             && lines.any(|line| {
-                line.kind.metric() == Metric::Memory
+                line.kind.metric().memory_of().is_some()
                     && line.origin == LineOrigin::Written
                     && line.level == Level::Fail
             });
@@ -482,7 +482,7 @@ impl DesignLoop<'_> {
 /// What the canaries so far say, however few they are.
 fn provisional(offer: &Offer, measurements: &[Measurement]) -> Forecast {
     let mut comparable = measurements.to_vec();
-    measurement::choose_memory_source(&mut comparable, FEWEST_RUNS);
+    measurement::choose_memory_sources(&mut comparable, FEWEST_RUNS);
     forecast::provisional(&Basis {
         offer,
         measurements: &comparable,

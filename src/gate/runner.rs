@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use futures_util::stream::{self, StreamExt};
 
-use crate::assess::first_error::{self, FailedCanary};
+use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier, Progress};
@@ -222,13 +222,14 @@ impl Batch<'_> {
         };
         let measurement = measurement.with_words(|words| self.secrets.mask(words));
         let log_tail = self.secrets.mask_lines(&log_tail);
-        let way_out = first_error::way_out(&FailedCanary {
+        let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
             job: self.job,
             run,
             outcome: &measurement.outcome,
             log_tail: &log_tail,
         });
         let measurement = Measurement {
+            outcome,
             way_out,
             ..measurement.within_limit(run.max_runtime)
         };

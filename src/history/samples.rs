@@ -98,6 +98,8 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         estimated_from: None,
         memory_at_least: None,
         memory_is_lower_bound: false,
+        gpu_memory_at_least: None,
+        gpu_memory_is_lower_bound: false,
         estimates: Estimates::from([(
             Metric::Time,
             Some(Estimate {

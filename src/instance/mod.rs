@@ -13,6 +13,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::MemoryOf;
 use crate::units::{Bytes, UsdPerHour};
 
 /// The name of one machine type: `ml.m5.2xlarge`, or `local` for the machine the gate runs on.
@@ -272,8 +273,18 @@ pub struct Capacity {
     pub memory: Bytes,
     /// 0 where there is none.
     pub gpus: u32,
-    /// Over all GPUs together; absent where there is none.
+    /// Of each GPU; absent where there is none, and where they differ.
     pub gpu_memory: Option<Bytes>,
+}
+
+impl Capacity {
+    /// Of one machine, or of one of its GPUs; `None` where there is none.
+    pub fn memory_of(&self, of: MemoryOf) -> Option<Bytes> {
+        match of {
+            MemoryOf::Machine => Some(self.memory).filter(|memory| memory.0 > 0),
+            MemoryOf::Gpu => self.gpu_memory,
+        }
+    }
 }
 
 /// How a price is known, best first.

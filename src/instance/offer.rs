@@ -101,6 +101,23 @@ impl Offer {
         others.all(|other| other == Some(first)).then_some(first)
     }
 
+    /// The memory of one GPU, where it is the same on all that the machines have.
+    pub fn memory_of_each_gpu(&self) -> Option<Bytes> {
+        let capacities = self.members.iter().map(|member| member.capacity.as_ref());
+        let known: Vec<&Capacity> = capacities.collect::<Option<_>>()?;
+        let mut with_gpus = known.into_iter().filter(|capacity| capacity.gpus > 0);
+        let first = with_gpus.next()?.gpu_memory?;
+        with_gpus
+            .all(|other| other.gpu_memory == Some(first))
+            .then_some(first)
+    }
+
+    /// Whether a machine is known to have a GPU.
+    pub fn has_gpu(&self) -> bool {
+        let mut members = self.members.iter();
+        members.any(|member| member.capacity.as_ref().is_some_and(|one| one.gpus > 0))
+    }
+
     /// Whether no machine has a GPU; false where a machine is not known.
     pub fn has_no_gpu(&self) -> bool {
         let mut members = self.members.iter();
@@ -259,5 +276,12 @@ mod tests {
         let alike = offer("a: 1x ml.m5.large + b: 2x ml.m5.large", &[]);
         assert_eq!(alike.memory_of_each(), Some(Bytes(8 * Bytes::GIB)));
         assert!(!Offer::unknown(&GROUPS.parse().unwrap()).has_no_gpu());
+        // Machines without a GPU do not count for the GPU's memory.
+        let gpu = tables::capacity(&"ml.p3.2xlarge".parse().unwrap()).unwrap();
+        assert_eq!(groups.memory_of_each_gpu(), gpu.gpu_memory);
+        assert!(groups.has_gpu());
+        let unlike = offer("a: 1x ml.g5.xlarge + b: 1x ml.p3.2xlarge", &[]);
+        assert!(unlike.has_gpu() && unlike.memory_of_each_gpu().is_none());
+        assert_eq!(offer("ml.m5.large", &[]).memory_of_each_gpu(), None);
     }
 }

@@ -43,6 +43,10 @@ pub fn price(kind: &InstanceType, region: &str) -> Option<Price> {
     found(prices()).or_else(|| found(estimates()))
 }
 
+/// GiB of one GPU as the driver has them (`nvidia-smi`, 15,360 and 11,441 MiB), where EC2 lists what is built in: error correction
+/// takes a part.
+const USABLE_GPU_MEMORY: [(&str, f64); 2] = [("T4", 15.0), ("K80", 11.173)];
+
 struct InstanceTable {
     /// In the order of the file.
     names: Vec<String>,
@@ -116,6 +120,8 @@ struct InstanceRow {
     vcpus: u32,
     memory_gib: f64,
     gpus: u32,
+    /// Empty where there is none.
+    gpu_model: String,
     /// 0 where there is none.
     gpu_memory_gib_total: f64,
     local_nvme_gb: Option<f64>,
@@ -127,9 +133,19 @@ impl InstanceRow {
             vcpus: self.vcpus,
             memory: gibibytes(self.memory_gib),
             gpus: self.gpus,
-            gpu_memory: (self.gpu_memory_gib_total > 0.0)
-                .then(|| gibibytes(self.gpu_memory_gib_total)),
+            gpu_memory: (self.gpus > 0).then(|| self.memory_of_each_gpu()),
         }
+    }
+}
+
+impl InstanceRow {
+    /// The GPUs of a machine are alike. In whole MiB, so that the same GPU has the same on all machines.
+    fn memory_of_each_gpu(&self) -> Bytes {
+        let listed = self.gpu_memory_gib_total / f64::from(self.gpus);
+        let mut usable = USABLE_GPU_MEMORY.into_iter();
+        let usable = usable.find(|(model, _)| *model == self.gpu_model);
+        let Bytes(bytes) = gibibytes(usable.map_or(listed, |(_, gibibytes)| gibibytes));
+        Bytes((bytes + Bytes::MIB / 2) / Bytes::MIB * Bytes::MIB)
     }
 }
 
@@ -287,7 +303,14 @@ mod tests {
         let g5 = capacity(&kind("ml.g5.xlarge")).unwrap();
         assert_eq!((g5.vcpus, g5.gpus), (4, 1));
         assert_eq!(g5.memory, Bytes(16 * Bytes::GIB));
-        assert!(g5.gpu_memory.unwrap() > Bytes(22 * Bytes::GIB));
+        let gibibytes = 22 * Bytes::GIB..24 * Bytes::GIB;
+        assert!(gibibytes.contains(&g5.gpu_memory.unwrap().0));
+        // Four of the same GPU.
+        let larger = capacity(&kind("ml.g5.12xlarge")).unwrap();
+        assert_eq!((larger.gpus, larger.gpu_memory), (4, g5.gpu_memory));
+
+        let g4dn = capacity(&kind("ml.g4dn.12xlarge")).unwrap();
+        assert_eq!(g4dn.gpu_memory, Some(Bytes(15 * Bytes::GIB)));
 
         // A size that is not whole.
         let c4 = capacity(&kind("ml.c4.xlarge")).unwrap();

@@ -1,18 +1,20 @@
-//! The peak of memory: its readings by several sources, and the one source by which the runs of a job are compared.
+//! The peak of a memory, of the machine or of its fullest GPU: its readings by several sources, and the one source by which the
+//! runs of a job are compared.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Measurement, Usage};
+use crate::metric::MemoryOf;
 use crate::units::{Bytes, Percent};
 
-/// The peak of memory that cannot be reclaimed.
+/// The peak of memory that cannot be reclaimed, or of what a GPU held.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakMemory {
     /// The peak in bytes; absent if the source has only a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// The peak in percent of the host's memory.
+    /// The peak in percent of the memory of the host, or of the GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<Percent>,
     /// The source of the figure, e.g. `cgroup v2 memory.stat`, `RSS of the process tree, PSS corrected`.
@@ -44,29 +46,61 @@ impl PeakMemory {
 }
 
 impl Usage {
-    /// Every reading of the peak, the most trusted one first.
-    pub fn memory_readings(&self) -> impl Iterator<Item = &PeakMemory> {
-        self.memory.iter().chain(&self.other_memory)
+    /// The peak by the source that is trusted most.
+    pub fn peak(&self, of: MemoryOf) -> Option<&PeakMemory> {
+        match of {
+            MemoryOf::Machine => self.memory.as_ref(),
+            MemoryOf::Gpu => self.gpu_memory.as_ref(),
+        }
     }
 
-    /// The same usage whose memory is what this source read, absent if it read nothing. No reading is lost.
-    fn by_source(&mut self, name: &str) {
-        let memory = self.memory.take();
-        let mut readings: Vec<PeakMemory> = memory
-            .into_iter()
-            .chain(std::mem::take(&mut self.other_memory))
+    /// Every reading of the peak, the most trusted one first.
+    pub fn memory_readings(&self, of: MemoryOf) -> impl Iterator<Item = &PeakMemory> {
+        let others = match of {
+            MemoryOf::Machine => &self.other_memory,
+            MemoryOf::Gpu => &self.other_gpu_memory,
+        };
+        self.peak(of).into_iter().chain(others)
+    }
+
+    /// With these readings of the peak, the most trusted one first.
+    #[must_use]
+    pub fn with_readings(
+        mut self,
+        of: MemoryOf,
+        mut readings: impl Iterator<Item = PeakMemory>,
+    ) -> Self {
+        let (most_trusted, others) = self.readings_mut(of);
+        *most_trusted = readings.next();
+        *others = readings.collect();
+        self
+    }
+
+    fn readings_mut(&mut self, of: MemoryOf) -> (&mut Option<PeakMemory>, &mut Vec<PeakMemory>) {
+        match of {
+            MemoryOf::Machine => (&mut self.memory, &mut self.other_memory),
+            MemoryOf::Gpu => (&mut self.gpu_memory, &mut self.other_gpu_memory),
+        }
+    }
+
+    /// The same usage whose peak is what this source read, absent if it read nothing. No reading is lost.
+    fn by_source(&mut self, of: MemoryOf, name: &str) {
+        let (most_trusted, others) = self.readings_mut(of);
+        let mut readings: Vec<PeakMemory> = (most_trusted.take().into_iter())
+            .chain(std::mem::take(others))
             .collect();
         let place = readings
             .iter()
             .position(|reading| reading.source_name() == name);
-        self.memory = place.map(|place| readings.remove(place));
-        self.other_memory = readings;
+        *most_trusted = place.map(|place| readings.remove(place));
+        *others = readings;
     }
 }
 
 /// The source that the runs of a job on one configuration are compared by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemorySource {
+    pub of: MemoryOf,
     pub name: String,
     /// How many runs have readings, but none of this source.
     pub without: usize,
@@ -90,10 +124,11 @@ struct SeenSource<'a> {
 /// later run. `None` if no completed run has a reading.
 pub fn choose_memory_source(
     measurements: &mut [Measurement],
+    of: MemoryOf,
     enough: usize,
 ) -> Option<MemorySource> {
     let name = {
-        let mut candidates = candidates(measurements);
+        let mut candidates = candidates(measurements, of);
         // The first of equals is that of the latest run.
         candidates.reverse();
         let most_trusted = |candidate: &&SeenSource| {
@@ -111,21 +146,27 @@ pub fn choose_memory_source(
     };
     let mut without = 0;
     for run in measurements {
-        let had_readings = run.usage.memory_readings().next().is_some();
-        run.usage.by_source(&name);
+        let had_readings = run.usage.memory_readings(of).next().is_some();
+        run.usage.by_source(of, &name);
         for host in &mut run.hosts {
-            host.usage.by_source(&name);
+            host.usage.by_source(of, &name);
         }
-        without += usize::from(had_readings && run.usage.memory.is_none());
+        without += usize::from(had_readings && run.usage.peak(of).is_none());
     }
-    Some(MemorySource { name, without })
+    Some(MemorySource { of, name, without })
+}
+
+/// [`choose_memory_source`] for the machine and for its GPUs; those that have one.
+pub fn choose_memory_sources(measurements: &mut [Measurement], enough: usize) -> Vec<MemorySource> {
+    let choose = |of| choose_memory_source(measurements, of, enough);
+    MemoryOf::ALL.into_iter().filter_map(choose).collect()
 }
 
 /// Every source of a completed run, in the order in which runs and their lists have them.
-fn candidates(measurements: &[Measurement]) -> Vec<SeenSource<'_>> {
+fn candidates(measurements: &[Measurement], of: MemoryOf) -> Vec<SeenSource<'_>> {
     let mut found: Vec<SeenSource<'_>> = Vec::new();
     for run in measurements.iter().filter(|run| run.is_completed()) {
-        for (place, reading) in run.usage.memory_readings().enumerate() {
+        for (place, reading) in run.usage.memory_readings(of).enumerate() {
             let name = reading.source_name();
             match found.iter().position(|candidate| candidate.name == name) {
                 Some(index) => {
@@ -177,7 +218,7 @@ mod tests {
     }
 
     fn chosen(mut runs: Vec<Measurement>) -> (Option<String>, Vec<Option<f64>>) {
-        let source = choose_memory_source(&mut runs, 3);
+        let source = choose_memory_source(&mut runs, MemoryOf::Machine, 3);
         let values = runs.iter().map(|run| {
             let memory = run.usage.memory.as_ref()?;
             Some(memory.percent?.0)
@@ -192,14 +233,38 @@ mod tests {
             run(&[("Debugger", 46.0), ("CloudWatch", 7.0)]),
             run(&[("probe", 42.0), ("Debugger", 47.0)]),
         ];
-        let source = choose_memory_source(&mut runs, 3).unwrap();
+        let source = choose_memory_source(&mut runs, MemoryOf::Machine, 3).unwrap();
         assert_eq!((source.name.as_str(), source.without), ("Debugger", 0));
         let sources = |run: &Measurement| -> Vec<String> {
-            let readings = run.usage.memory_readings();
+            let readings = run.usage.memory_readings(MemoryOf::Machine);
             readings.map(|reading| reading.source.clone()).collect()
         };
         assert_eq!(sources(&runs[0]), ["Debugger", "probe", "CloudWatch"]);
         assert_eq!(sources(&runs[1]), ["Debugger", "CloudWatch"]);
+    }
+
+    #[test]
+    fn the_gpu_has_a_source_of_its_own() {
+        let with_gpu = |sources: &[(&str, f64)]| {
+            let mut canary = run(&[("probe", 40.0), ("CloudWatch", 20.0)]);
+            let readings = sources.iter().map(|(name, value)| reading(name, *value));
+            canary.usage = canary.usage.with_readings(MemoryOf::Gpu, readings);
+            canary
+        };
+        let both = || with_gpu(&[("nvidia-smi", 50.0), ("CloudWatch", 30.0)]);
+        let mut runs = vec![both(), with_gpu(&[("CloudWatch", 31.0)]), both()];
+        let sources = choose_memory_sources(&mut runs, 3);
+        let names = sources
+            .iter()
+            .map(|source| (source.of, source.name.as_str()));
+        let expected = [(MemoryOf::Machine, "probe"), (MemoryOf::Gpu, "CloudWatch")];
+        assert_eq!(names.collect::<Vec<_>>(), expected);
+        let seen = |run: &Measurement| run.usage.peak(MemoryOf::Gpu)?.percent;
+        let seen: Vec<_> = runs.iter().map(seen).collect();
+        assert_eq!(
+            seen,
+            [30.0, 31.0, 30.0].map(|percent| Some(Percent(percent)))
+        );
     }
 
     #[test]

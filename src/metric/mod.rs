@@ -4,11 +4,13 @@
 //! the spec, judges a budget and lays out a report follows the rows; only the forecast itself knows each metric by name.
 
 mod line;
+mod memory_of;
 mod unit;
 
 use std::ops::{Index, IndexMut};
 
 pub use line::{LineForm, LineKind, LongForm};
+pub use memory_of::MemoryOf;
 pub use unit::{Amount, Unit, WrittenForm};
 
 use line::LineRow;
@@ -27,7 +29,10 @@ pub enum Metric {
     /// A mean over the whole instance, as the other utilizations.
     CpuUtilization,
     GpuUtilization,
+    /// Peak of the fullest GPU, as a share of its memory.
     GpuMemory,
+    /// The same in bytes.
+    GpuMemoryBytes,
     /// The share of time that the cores wait for input and output.
     IoWait,
     StepTime,
@@ -72,7 +77,7 @@ const TIME_INCREASE: LongForm = LongForm {
 
 impl Metric {
     /// In the order of a report's estimates and columns.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Time,
         Self::Cost,
         Self::Memory,
@@ -80,6 +85,7 @@ impl Metric {
         Self::CpuUtilization,
         Self::GpuUtilization,
         Self::GpuMemory,
+        Self::GpuMemoryBytes,
         Self::IoWait,
         Self::StepTime,
         Self::CostPerStep,
@@ -171,8 +177,16 @@ impl Metric {
                 line: Some(LineRow {
                     key: "gpu_memory",
                     form: LineForm::Share(SHARE),
-                    description: "The peak GPU memory of the full run, as a share of the machine's.",
+                    description: "The peak memory of the full run on its fullest GPU, as a share of the GPU's.",
                 }),
+                increase: None,
+            },
+            Self::GpuMemoryBytes => MetricRow {
+                key: "gpu_memory_bytes",
+                words: "peak GPU memory",
+                unit: Unit::Bytes,
+                title: None,
+                line: None,
                 increase: None,
             },
             Self::IoWait => MetricRow {
@@ -236,7 +250,35 @@ impl Metric {
 
     /// Whether a machine without a GPU has none of it.
     pub fn needs_gpu(self) -> bool {
-        matches!(self, Self::GpuUtilization | Self::GpuMemory)
+        matches!(
+            self,
+            Self::GpuUtilization | Self::GpuMemory | Self::GpuMemoryBytes
+        )
+    }
+
+    /// The share of a memory that the metric is.
+    pub fn share_of(of: MemoryOf) -> Self {
+        match of {
+            MemoryOf::Machine => Self::Memory,
+            MemoryOf::Gpu => Self::GpuMemory,
+        }
+    }
+
+    /// The peak of a memory in bytes.
+    pub fn bytes_of(of: MemoryOf) -> Self {
+        match of {
+            MemoryOf::Machine => Self::MemoryBytes,
+            MemoryOf::Gpu => Self::GpuMemoryBytes,
+        }
+    }
+
+    /// Whose peak of memory the metric is, as a share or in bytes; `None` of others.
+    pub fn memory_of(self) -> Option<MemoryOf> {
+        match self {
+            Self::Memory | Self::MemoryBytes => Some(MemoryOf::Machine),
+            Self::GpuMemory | Self::GpuMemoryBytes => Some(MemoryOf::Gpu),
+            _ => None,
+        }
     }
 }
 

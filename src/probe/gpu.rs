@@ -1,4 +1,4 @@
-//! GPU utilization and memory, as `nvidia-smi` prints them twice a second.
+//! GPU utilization and memory, as `nvidia-smi` prints them twice a second: means over all GPUs, and the peak of the fullest.
 //!
 //! One process samples the whole run, since starting `nvidia-smi` costs a second of a core on a large host. If it fails, the
 //! command runs on, and the figures are absent with the reason.
@@ -15,7 +15,8 @@ use nix::unistd::Pid;
 
 use super::error::shown;
 use super::shares::Shares;
-use crate::measurement::Utilization;
+use crate::measurement::{PeakMemory, Utilization};
+use crate::units::{Bytes, Percent};
 
 const QUERY: [&str; 4] = [
     "--query-gpu=index,utilization.gpu,memory.used,memory.total",
@@ -23,6 +24,7 @@ const QUERY: [&str; 4] = [
     "-lms",
     "500",
 ];
+const SOURCE: &str = "nvidia-smi";
 /// In bytes; `nvidia-smi` prints no longer lines.
 const LONGEST_LINE: u64 = 4096;
 /// How much of an unreadable line a note quotes.
@@ -33,7 +35,15 @@ const SHOWN_CHARACTERS: usize = 80;
 struct Reading {
     index: u32,
     busy_percent: Option<f64>,
-    memory_percent: Option<f64>,
+    memory: Option<Held>,
+}
+
+/// What a GPU holds, of its own processes and of others, caches of their allocators included.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Held {
+    bytes: Bytes,
+    /// Of the GPU.
+    percent: f64,
 }
 
 /// Reads `0, 87, 10240, 81920`.
@@ -50,14 +60,18 @@ fn parse_line(line: &str) -> Option<Reading> {
         (value.is_finite() && value >= 0.0).then_some(Some(value))
     };
     let (busy_percent, used, total) = (number()?, number()?, number()?);
-    let memory_percent = match (used, total) {
-        (Some(used), Some(total)) if total > 0.0 => Some(used / total * 100.0),
+    let memory = match (used, total) {
+        // What the driver keeps may be rounded above the whole.
+        (Some(used), Some(total)) if total > 0.0 => Some(Held {
+            bytes: Bytes::from_f64(used.min(total) * Bytes(Bytes::MIB).as_f64()),
+            percent: (used / total * 100.0).min(100.0),
+        }),
         _ => None,
     };
     fields.next().is_none().then_some(Reading {
         index,
         busy_percent,
-        memory_percent,
+        memory,
     })
 }
 
@@ -93,6 +107,8 @@ struct Readings {
     memory: Round,
     busy_shares: Shares,
     memory_shares: Shares,
+    /// Of the fullest GPU.
+    peak: Option<Held>,
     unreadable: Option<String>,
 }
 
@@ -106,6 +122,7 @@ impl Readings {
             memory: Round::default(),
             busy_shares: Shares::new(),
             memory_shares: Shares::new(),
+            peak: None,
             unreadable: None,
         }
     }
@@ -125,7 +142,12 @@ impl Readings {
         self.last_index = Some(reading.index);
         self.read += 1;
         self.busy.add(reading.busy_percent);
-        self.memory.add(reading.memory_percent);
+        self.memory.add(reading.memory.map(|held| held.percent));
+        if let Some(held) = reading.memory
+            && self.peak.is_none_or(|peak| held.percent > peak.percent)
+        {
+            self.peak = Some(held);
+        }
     }
 
     fn close_round(&mut self) {
@@ -144,12 +166,20 @@ impl Readings {
             Some(Utilization {
                 mean: shares.mean()?,
                 p99: shares.p99(),
-                source: "nvidia-smi".to_owned(),
+                source: SOURCE.to_owned(),
             })
         };
+        let peak = self.peak.map(|held| PeakMemory {
+            bytes: Some(held.bytes),
+            percent: Some(Percent(held.percent)),
+            source: SOURCE.to_owned(),
+            upper_bound: None,
+            is_lower_bound: false,
+        });
         let mut usage = GpuUsage {
             busy: utilization(&self.busy_shares),
             memory: utilization(&self.memory_shares),
+            peak,
             note: None,
         };
         if usage.busy.is_none() && usage.memory.is_none() {
@@ -165,10 +195,12 @@ impl Readings {
     }
 }
 
-/// The averages over all GPUs of the host.
+/// The averages over all GPUs of the host, and the peak of the fullest.
+#[derive(Default)]
 pub(super) struct GpuUsage {
     pub(super) busy: Option<Utilization>,
     pub(super) memory: Option<Utilization>,
+    pub(super) peak: Option<PeakMemory>,
     pub(super) note: Option<String>,
 }
 
@@ -247,7 +279,6 @@ fn read_lines(mut output: impl BufRead, readings: &Mutex<Readings>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Percent;
 
     fn usage_of(text: &[u8]) -> GpuUsage {
         let readings = Mutex::new(Readings::new());
@@ -263,6 +294,22 @@ mod tests {
         let memory = usage.memory.unwrap();
         assert_eq!((memory.mean, memory.p99), (Percent(37.5), None));
         assert_eq!(usage.note, None);
+    }
+
+    #[test]
+    fn the_peak_is_that_of_the_fullest_gpu_at_any_time() {
+        // The second GPU is smaller, and the round with its highest reading is cut.
+        let text =
+            b"0, 10, 9000, 80000\n1, 0, 100, 16000\n1, 0, 15000, 16000\n0, 9, 40000, 80000\n";
+        let peak = usage_of(text).peak.unwrap();
+        assert_eq!(peak.bytes, Some(Bytes(15_000 * Bytes::MIB)));
+        assert_eq!(peak.percent, Some(Percent(93.75)));
+        assert!(!peak.is_lower_bound);
+        // Never more than there is.
+        let over = usage_of(b"0, 10, 16384, 16380\n").peak.unwrap();
+        assert_eq!(over.bytes, Some(Bytes(16_380 * Bytes::MIB)));
+        assert_eq!(over.percent, Some(Percent(100.0)));
+        assert_eq!(usage_of(b"0, 10, [N/A], 16384\n").peak, None);
     }
 
     #[test]

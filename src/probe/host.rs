@@ -1,18 +1,21 @@
 //! The capacity of this host, in the units of the probe.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
 
 use crate::instance::Capacity;
 use crate::units::Bytes;
 
 use super::GpuSource;
 use super::cgroup::Controller;
+use super::command;
 use super::memory::HostMemory;
 use super::procfs::KernelFileReader;
-use super::run::{cores, gpu_program};
 
 const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 
@@ -27,7 +30,10 @@ pub fn host_capacity() -> Capacity {
         vcpus: whole(cores()),
         memory: Bytes(limit.map_or(total, |limit| limit.min(total))),
         gpus: u32::try_from(gpus.len()).unwrap_or(u32::MAX),
-        gpu_memory: gpus.into_iter().reduce(|sum, memory| sum + memory),
+        gpu_memory: gpus
+            .first()
+            .filter(|first| gpus.iter().all(|other| other == *first))
+            .copied(),
     }
 }
 
@@ -98,4 +104,25 @@ fn gpu_memories(program: &Path) -> Vec<Bytes> {
 )]
 fn whole(cores: f64) -> u32 {
     cores.ceil().max(1.0) as u32
+}
+
+/// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.
+pub(super) fn cores() -> f64 {
+    let usable = sched_getaffinity(Pid::from_raw(0)).map_or(0, |set| {
+        (0..CpuSet::count())
+            .filter(|cpu| set.is_set(*cpu).unwrap_or(false))
+            .count()
+    });
+    let usable = u32::try_from(usable.max(1)).map_or(1.0, f64::from);
+    Controller::of_this_process("cpu")
+        .and_then(|controller| controller.cpu_quota())
+        .map_or(usable, |quota| quota.min(usable))
+}
+
+pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
+    match source {
+        GpuSource::NvidiaSmiOnPath => command::locate_tool("nvidia-smi"),
+        GpuSource::Program(path) => Some(path.clone()),
+        GpuSource::None => None,
+    }
 }

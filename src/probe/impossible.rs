@@ -23,6 +23,7 @@ impl ProbeReport {
         ];
         let is_share = |percent: Percent| within(percent.0, 100.0);
         let memory = usage.memory.as_ref();
+        let peaks = [memory, usage.gpu_memory.as_ref()].into_iter().flatten();
         if !within(self.wall_seconds.0, LONGEST_RUN) {
             return Some("its time");
         }
@@ -36,7 +37,7 @@ impl ProbeReport {
             .into_iter()
             .flatten()
             .all(|share| is_share(share.mean) && share.p99.is_none_or(is_share))
-            || !memory.is_none_or(|memory| memory.percent.is_none_or(is_share))
+            || !peaks.filter_map(|peak| peak.percent).all(is_share)
         {
             return Some("a share beyond 0-100 %");
         }

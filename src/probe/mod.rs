@@ -23,6 +23,7 @@ mod memory;
 mod orphans;
 mod other_work;
 mod output;
+mod parent;
 mod privacy;
 mod procfs;
 mod resident;

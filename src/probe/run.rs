@@ -1,15 +1,15 @@
 //! One run: start, watch, end, report.
 
+mod report;
+
 use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::prctl;
-use nix::unistd::{Pid, getppid};
+use nix::unistd::Pid;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use super::cgroup::{Controller, OomKills, OwnCgroup};
@@ -17,22 +17,21 @@ use super::command;
 use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::gpu::{GpuSampler, GpuUsage};
+use super::host::{cores, gpu_program};
 use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
 use super::other_work::OtherWork;
 use super::output::{CommandEnvironment, Output};
+use super::parent::Parent;
 use super::procfs::KernelFileReader;
 use super::sandbox::{make_read_only, mount_opt_ml};
-use super::signals::{CaughtSignals, PARENT_SIGNAL};
+use super::signals::CaughtSignals;
 use super::tree::{Look, ProcessTree};
 use super::usage::{CpuTime, IoWait};
-use super::{CgroupUse, Ending, GpuSource, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION};
-use crate::measurement::{PeakMemory, Usage};
-use crate::units::{Bytes, Seconds};
+use super::{CgroupUse, Ending, OptMl, ProbeOptions, ProbeReport};
+use crate::units::Bytes;
 
 /// Two samples a second.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
-/// Less memory than this decides no budget.
-const SMALL: Bytes = Bytes(64 * Bytes::MIB);
 /// A sample that is later shows that the probe, or the machine, was halted.
 const LATE: Duration = Duration::from_millis(900);
 /// The interval between looks at memory that rises fast.
@@ -370,115 +369,8 @@ impl<'a> WatchedRun<'a> {
             },
         }
     }
-
-    fn report(
-        mut self,
-        ending: Ending,
-        wall: Duration,
-        survivors: usize,
-        stuck: usize,
-        gpu: Option<GpuUsage>,
-    ) -> ProbeReport {
-        // A last sample, for the resident sets of processes that have ended.
-        self.memory
-            .observe(&mut self.reader, self.started.elapsed(), &[]);
-        self.io_wait.observe(&mut self.reader);
-        let (mut memory, memory_note) = self.memory.peak(self.memory_total);
-        if let Some(halted) = self.halted
-            && might_have_been_far_higher(&memory)
-        {
-            memory.is_lower_bound = true;
-            self.notes.push(format!(
-                "memory was not looked at for {:.1} s, since something halted the probe: it was at least this",
-                halted.as_secs_f64()
-            ));
-        }
-        let wall_seconds = Seconds(wall.as_secs_f64());
-        let cpu_seconds = self.cpu.total();
-        let (gpu_percent, gpu_memory_percent, gpu_note) = match gpu {
-            Some(GpuUsage { busy, memory, note }) => (busy, memory, note),
-            None => (None, None, None),
-        };
-        self.notes.extend(memory_note);
-        self.notes.extend(gpu_note);
-        if stuck > 0 {
-            self.notes.push(format!(
-                "{stuck} processes of the command did not end when they were killed"
-            ));
-        }
-        ProbeReport {
-            schema_version: SCHEMA_VERSION,
-            ending,
-            wall_seconds,
-            cpu_seconds,
-            usage: Usage {
-                memory: Some(memory),
-                other_memory: Vec::new(),
-                memory_seen_from: None,
-                cpu_percent: self.cpu.utilization(cpu_seconds, wall_seconds),
-                gpu_percent,
-                gpu_memory_percent,
-                io_wait_percent: self.io_wait.utilization(),
-                other_cpu_percent: self.other_work.cpu_percent(cpu_seconds),
-                cpu_pressure_percent: self.other_work.pressure_percent(),
-            },
-            samples: self.samples,
-            opt_ml: self.opt_ml,
-            survivors_ended: u32::try_from(survivors.saturating_sub(stuck)).unwrap_or(u32::MAX),
-            memory_total: self.memory_total,
-            cores: self.cores,
-            notes: self.notes,
-        }
-    }
-}
-
-/// Whether what is known of memory between two samples leaves open that it was several times as high.
-fn might_have_been_far_higher(memory: &PeakMemory) -> bool {
-    let seen = memory.bytes.zip(memory.upper_bound);
-    seen.is_some_and(|(bytes, bound)| {
-        let open = bound.0.saturating_sub(bytes.0);
-        open > bytes.0 && open > SMALL.0
-    })
 }
 
 fn failed(action: &'static str) -> impl Fn(io::Error) -> ProbeError {
     move |source| ProbeError::Process { action, source }
-}
-
-/// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.
-pub(super) fn cores() -> f64 {
-    let usable = sched_getaffinity(Pid::from_raw(0)).map_or(0, |set| {
-        (0..CpuSet::count())
-            .filter(|cpu| set.is_set(*cpu).unwrap_or(false))
-            .count()
-    });
-    let usable = u32::try_from(usable.max(1)).map_or(1.0, f64::from);
-    Controller::of_this_process("cpu")
-        .and_then(|controller| controller.cpu_quota())
-        .map_or(usable, |quota| quota.min(usable))
-}
-
-pub(super) fn gpu_program(source: &GpuSource) -> Option<PathBuf> {
-    match source {
-        GpuSource::NvidiaSmiOnPath => command::locate_tool("nvidia-smi"),
-        GpuSource::Program(path) => Some(path.clone()),
-        GpuSource::None => None,
-    }
-}
-
-/// The process that started the probe.
-struct Parent(Pid);
-
-impl Parent {
-    /// From here on the probe is woken when the thread that started it ends. The parent may live on, as runtimes end idle
-    /// threads; [`Parent::is_gone`] checks.
-    fn watch(parent: i32) -> io::Result<Self> {
-        prctl::set_pdeathsig(PARENT_SIGNAL)?;
-        Ok(Self(Pid::from_raw(parent)))
-    }
-
-    /// Whether the parent has ended, also before the watch began: then this process has another parent.
-    fn is_gone(&self) -> bool {
-        getppid() != self.0
-    }
 }

@@ -4,7 +4,7 @@ use super::JobReport;
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, Utilization};
-use crate::metric::Metric;
+use crate::metric::{MemoryOf, Metric};
 use crate::units::{Percent, Seconds, Usd};
 
 /// Every canary run, in the order of the plan. With several jobs the first column names the job.
@@ -25,10 +25,10 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Grid {
                 data(run),
                 work(run),
                 run.training_seconds.map_or(String::new(), seconds),
-                memory(run),
+                peak(run, MemoryOf::Machine).unwrap_or_default(),
                 mean(usage.cpu_percent.as_ref()),
                 mean(usage.gpu_percent.as_ref()),
-                mean(usage.gpu_memory_percent.as_ref()),
+                peak(run, MemoryOf::Gpu).unwrap_or_else(|| mean(usage.gpu_memory_percent.as_ref())),
                 run.step_seconds.map_or(String::new(), |Seconds(time)| {
                     Quantity::StepTime.figure(time)
                 }),
@@ -113,19 +113,15 @@ fn work_levels(jobs: &[&JobReport]) -> Option<String> {
     Some(format!("work {levels} of {total}"))
 }
 
-fn memory(run: &Measurement) -> String {
-    match &run.usage.memory {
-        None => String::new(),
-        Some(memory) => {
-            let figure = match (memory.percent, memory.bytes) {
-                (Some(Percent(percent)), _) => Quantity::Percent.figure(percent),
-                (None, Some(bytes)) => bytes.to_string(),
-                (None, None) => return String::new(),
-            };
-            let at_least = if memory.is_lower_bound() { "≥ " } else { "" };
-            format!("{at_least}{figure}")
-        }
-    }
+fn peak(run: &Measurement, of: MemoryOf) -> Option<String> {
+    let memory = run.usage.peak(of)?;
+    let figure = match (memory.percent, memory.bytes) {
+        (Some(Percent(percent)), _) => Quantity::Percent.figure(percent),
+        (None, Some(bytes)) => bytes.to_string(),
+        (None, None) => return None,
+    };
+    let at_least = if memory.is_lower_bound() { "≥ " } else { "" };
+    Some(format!("{at_least}{figure}"))
 }
 
 fn mean(utilization: Option<&Utilization>) -> String {
@@ -249,7 +245,7 @@ pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
         .map(|(run, count)| {
             let runs = words::count(count, "canary run");
             let what = match &run.outcome {
-                Outcome::OutOfMemory { .. } => "ran out of memory".to_owned(),
+                Outcome::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
                 outcome => outcome.to_string(),
             };
             let first = words::share(run.data_share());
@@ -344,7 +340,10 @@ mod tests {
             named[0].0,
             "3 canary runs on ml.m5.2xlarge failed (exit code 1), the first with 1% of the data"
         );
-        report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory { last_line: None };
+        report.jobs[0].measurements[0].outcome = Outcome::OutOfMemory {
+            of: crate::metric::MemoryOf::Machine,
+            last_line: None,
+        };
         assert_eq!(failures(&report.jobs[0]).len(), 2);
     }
 }

@@ -9,7 +9,7 @@ use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::Estimate;
 use crate::instance::Price;
-use crate::metric::{LineKind, Metric};
+use crate::metric::{LineKind, MemoryOf, Metric};
 use crate::spec::{Bound, Level};
 use crate::units::Bytes;
 use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
@@ -52,11 +52,7 @@ impl Column {
         let unit = metric.unit();
         let at_least = at_least(metric, forecast);
         let Some(estimate) = forecast.estimates[metric] else {
-            let least = unit.figure(
-                forecast
-                    .memory_at_least
-                    .filter(|_| metric == Metric::Memory)?,
-            );
+            let least = unit.figure(highest_canary(metric, forecast)?);
             return Some(Figure::of(
                 format!("≥ {least}"),
                 Some("highest canary".to_owned()),
@@ -212,10 +208,12 @@ fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> 
 
 /// The numbers of a forecast that these columns do not show: `CPU 22% (20–24)`.
 pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> Vec<String> {
-    let memory = forecast.estimates[Metric::MemoryBytes].map(|estimate| {
+    let memory = MemoryOf::ALL.into_iter().filter_map(|of| {
+        let metric = Metric::bytes_of(of);
+        let estimate = forecast.estimates[metric]?;
         let [point, lower, upper] =
             [estimate.point, estimate.lower, estimate.upper].map(Bytes::from_f64);
-        format!("peak memory {point} ({lower}–{upper})")
+        Some(format!("{} {point} ({lower}–{upper})", metric.words()))
     });
     let columns = Column::all()
         .filter(|column| !shown.contains(column))
@@ -226,7 +224,7 @@ pub(super) fn unshown_figures(forecast: &InstanceForecast, shown: &[Column]) -> 
             let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
             Some(format!("{} {point}{interval}", column.title()))
         });
-    memory.into_iter().chain(columns).collect()
+    memory.chain(columns).collect()
 }
 
 fn row<'a>(
@@ -319,23 +317,36 @@ fn known_from_others(forecast: &InstanceForecast) -> Option<(String, String)> {
 
 /// What stands before a value that may be far higher.
 fn at_least(metric: Metric, forecast: &InstanceForecast) -> &'static str {
-    match metric == Metric::Memory && (forecast.memory_is_lower_bound || is_highest(forecast)) {
+    match is_lower_bound(metric, forecast) || highest_canary(metric, forecast).is_some() {
         true => "≥ ",
         false => "",
     }
 }
 
-/// Whether all that is known of memory is the most that a canary used.
-fn is_highest(forecast: &InstanceForecast) -> bool {
-    forecast.memory_at_least.is_some()
+/// The most memory that a canary used, where that is all that is known of it.
+fn highest_canary(metric: Metric, forecast: &InstanceForecast) -> Option<f64> {
+    match metric {
+        Metric::Memory => forecast.memory_at_least,
+        Metric::GpuMemory => forecast.gpu_memory_at_least,
+        _ => None,
+    }
+}
+
+fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> bool {
+    match metric {
+        Metric::Memory => forecast.memory_is_lower_bound,
+        Metric::GpuMemory => forecast.gpu_memory_is_lower_bound,
+        _ => false,
+    }
 }
 
 /// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
 fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
-    let is_lower_bound = row.line.metric() == Metric::Memory && forecast.memory_is_lower_bound;
-    let doubt = (row.verdict == LineVerdict::AtRisk).then(|| match is_lower_bound {
-        true => "a lower bound".to_owned(),
-        false => "growth in doubt".to_owned(),
+    let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
+        match is_lower_bound(row.line.metric(), forecast) {
+            true => "a lower bound".to_owned(),
+            false => "growth in doubt".to_owned(),
+        }
     });
     let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
     chance.or(doubt)
@@ -363,8 +374,8 @@ fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
 /// The point that a line's limit is held against, in the unit of the limit; of memory without one the most that a canary used.
 fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
     let estimate = match line {
-        LineKind::Absolute(Metric::Memory) if is_highest(forecast) => {
-            return forecast.memory_at_least;
+        LineKind::Absolute(metric) if let Some(highest) = highest_canary(metric, forecast) => {
+            return Some(highest);
         }
         LineKind::Absolute(metric) => forecast.estimates[metric],
         LineKind::Increase(Metric::Cost) => cost_change(forecast),

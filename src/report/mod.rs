@@ -223,6 +223,12 @@ pub struct InstanceForecast {
     /// Whether memory was seen so seldom, or not at all, that the true peak may be far higher; omitted if it was not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory_is_lower_bound: bool,
+    /// The same as `memory_at_least`, of the fullest GPU's memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_at_least: Option<f64>,
+    /// The same as `memory_is_lower_bound`, of the fullest GPU's memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gpu_memory_is_lower_bound: bool,
     #[serde(default)]
     pub estimates: Estimates,
     #[serde(default, skip_serializing_if = "PhaseEstimates::is_empty")]

@@ -126,6 +126,8 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         estimated_from: None,
         memory_at_least: None,
         memory_is_lower_bound: false,
+        gpu_memory_at_least: None,
+        gpu_memory_is_lower_bound: false,
         estimates,
         phases: Default::default(),
         delta: Delta::default(),
@@ -141,6 +143,8 @@ fn not_measured(configuration: &str, why: &str) -> InstanceForecast {
         estimated_from: None,
         memory_at_least: None,
         memory_is_lower_bound: false,
+        gpu_memory_at_least: None,
+        gpu_memory_is_lower_bound: false,
         ..forecast(configuration, Verdict::NotJudged, Estimates::default())
     }
 }
@@ -250,6 +254,7 @@ pub(super) fn churn() -> Report {
     judged.law = Laws {
         time: linear(41.0, 20_479.0),
         memory: linear(1.2e9, 2.1e10),
+        gpu_memory: None,
     };
     judged.phases = PhaseEstimates {
         startup: estimate(131.0, 110.0, 160.0),
@@ -647,6 +652,7 @@ pub(super) fn gpu() -> Report {
     run.notes = vec!["GPU memory is sampled; a shorter peak may be missed".to_owned()];
     let mut dead = canary("bert", groups, 0.01, 80.0, 99.0);
     dead.outcome = Outcome::OutOfMemory {
+        of: crate::metric::MemoryOf::Machine,
         last_line: Some("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB".to_owned()),
     };
     run.step_seconds = Some(Seconds(0.212_84));

@@ -45,7 +45,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::metric::{Amount, Metric};
+use crate::metric::{Amount, MemoryOf, Metric};
 use crate::units::{Fraction, Percent, Seconds, Usd, UsdPerHour};
 
 /// Whether an unknown outcome fails the check.
@@ -406,8 +406,13 @@ pub struct OverrideInForce {
 }
 
 impl BudgetLine {
-    /// The limit of the implicit line of memory, a share of the machine's.
+    /// The limit of the implicit lines of memory, a share of the machine's or of the GPU's.
     pub const ALL_MEMORY: Percent = Percent(100.0);
+
+    /// That no more of a memory is used than there is.
+    fn all_of(of: MemoryOf) -> Self {
+        Self::implicit(Metric::share_of(of), Self::ALL_MEMORY)
+    }
 
     /// A line that always holds, without being written.
     pub fn implicit(metric: Metric, limit: impl Into<Amount>) -> Self {
@@ -427,7 +432,7 @@ impl BudgetLine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOrigin {
     Written,
-    /// Memory within the machine, time within `training.max_runtime`.
+    /// Memory within the machine and its GPUs, time within `training.max_runtime`.
     Implicit,
 }
 
@@ -446,23 +451,21 @@ impl Budget {
     /// Where none is written: 95 % certain, a 90 % interval.
     pub const DEFAULT_CERTAINTY: Fraction = Fraction(0.95);
 
-    /// That memory fits the machine, and nothing else: what holds where there is no spec.
+    /// That memory fits the machine and its GPUs, and nothing else: what holds where there is no spec.
     pub fn unwritten() -> Self {
         Self {
-            lines: vec![BudgetLine::implicit(Metric::Memory, BudgetLine::ALL_MEMORY)],
+            lines: MemoryOf::ALL.map(BudgetLine::all_of).to_vec(),
             certainty: Self::DEFAULT_CERTAINTY,
             existing_breach: Level::Warn,
         }
     }
 
-    /// The share of a machine's memory that the strictest line of memory which can fail the check allows.
-    pub fn memory_allowed(&self) -> Fraction {
+    /// The share of a memory that its strictest line which can fail the check allows.
+    pub fn memory_allowed(&self, of: MemoryOf) -> Fraction {
         let percent = self
             .lines
             .iter()
-            .filter(|line| {
-                line.kind == LineKind::Absolute(Metric::Memory) && line.bound == Bound::Max
-            })
+            .filter(|line| line.kind == Metric::share_of(of).into() && line.bound == Bound::Max)
             .filter(|line| line.level == Level::Fail)
             .map(|line| line.limit.number)
             .fold(BudgetLine::ALL_MEMORY.0, f64::min);
@@ -480,13 +483,16 @@ impl Budget {
         self.written().find(|line| line.kind == kind)
     }
 
-    /// Puts the implicit lines behind the written ones: memory within the machine, and time within the full run's own
+    /// Puts the implicit lines behind the written ones: memory within the machine and its GPUs, and time within the full run's own
     /// `max_runtime`. One is left out where a written line is as tight and as strict.
     pub fn renew_implicit_lines(&mut self, max_runtime: Option<Seconds>) {
         self.lines.retain(|line| line.origin == LineOrigin::Written);
-        let memory = BudgetLine::implicit(Metric::Memory, BudgetLine::ALL_MEMORY);
         let time = max_runtime.map(|limit| BudgetLine::implicit(Metric::Time, limit));
-        for implicit in std::iter::once(memory).chain(time) {
+        for implicit in MemoryOf::ALL
+            .map(BudgetLine::all_of)
+            .into_iter()
+            .chain(time)
+        {
             let is_covered = self.lines.iter().any(|line| {
                 line.kind == implicit.kind
                     && line.bound == Bound::Max

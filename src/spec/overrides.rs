@@ -168,9 +168,12 @@ mod tests {
             "time: 2h",
             "budget: time, up_to: 8h, until: 2026-12-31, reason: agreed",
         );
-        assert_eq!(lines(&spec), ["time 2h", "memory 100%"]);
+        assert_eq!(lines(&spec), ["time 2h", "memory 100%", "gpu_memory 100%"]);
         spec.apply_overrides(day("2026-12-01"));
-        assert_eq!(lines(&spec), ["time 8h", "memory 100%", "time 4h"]);
+        assert_eq!(
+            lines(&spec),
+            ["time 8h", "memory 100%", "gpu_memory 100%", "time 4h"]
+        );
     }
 
     #[test]

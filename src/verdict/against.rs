@@ -80,13 +80,14 @@ fn chance_of_worse(bound: Bound, base: &Predictive, new: &Predictive) -> f64 {
 /// What a full run takes at least, by a canary that was ended or that used more.
 fn settled(kind: LineKind, forecast: &Forecast) -> Option<f64> {
     match kind {
-        LineKind::Absolute(Metric::Memory) => {
-            let all = forecast.out_of_memory.then_some(BudgetLine::ALL_MEMORY.0);
-            all.or(forecast.memory_at_least)
-        }
         LineKind::Absolute(Metric::Time) => forecast.time_at_least,
         LineKind::Absolute(Metric::Cost) => forecast.cost_at_least,
-        _ => None,
+        LineKind::Absolute(metric) => {
+            let known = forecast.peak(metric.memory_of()?);
+            let all = known.ran_out.then_some(BudgetLine::ALL_MEMORY.0);
+            all.or(known.at_least)
+        }
+        LineKind::Increase(_) => None,
     }
 }
 
@@ -389,7 +390,10 @@ mod tests {
     #[test]
     fn what_was_settled_by_a_canary_of_the_base_was_there_before() {
         let dead = Forecast {
-            out_of_memory: true,
+            memory: crate::forecast::KnownPeak {
+                ran_out: true,
+                ..Default::default()
+            },
             ..nothing_known()
         };
         let slow = Forecast {

@@ -3,6 +3,7 @@
 use super::CHANCE_ROUNDING;
 use crate::forecast::Predictive;
 use crate::instance::{Capacity, InstanceType, Price};
+use crate::metric::MemoryOf;
 use crate::units::{Bytes, Fraction};
 
 /// A listed machine.
@@ -14,49 +15,82 @@ pub struct Candidate {
     pub price: Option<Price>,
 }
 
+/// What has to fit into the memory of a machine, or of each of its GPUs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryNeed {
+    pub of: MemoryOf,
+    pub peak_bytes: Predictive,
+    /// The share of the memory that may be used.
+    pub allowed: Fraction,
+}
+
+impl MemoryNeed {
+    /// P(the peak is above what may be used); `None` where there is no such memory.
+    fn chance_over(&self, capacity: &Capacity) -> Option<f64> {
+        let memory = capacity.memory_of(self.of)?;
+        Some(
+            self.peak_bytes
+                .chance_above(memory.as_f64() * self.allowed.0),
+        )
+    }
+}
+
 /// A machine that is large enough.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     pub kind: InstanceType,
+    /// Of the first need.
     pub memory: Bytes,
-    /// P(peak memory is above what may be used of the machine's), at most 1 - certainty.
+    /// P(the peak of the first need is above what may be used), at most 1 - certainty.
     pub chance_over: f64,
 }
 
-/// Of the candidates on which `peak_bytes` stay below the `allowed` share of the machine's memory with `certainty`, the one with least memory; of
-/// equal ones that with fewest vCPUs, then the cheapest. It has `gpus` or more, and none where `gpus` is 0.
+/// Of the candidates that have enough for every need with `certainty`, the one with least memory of the first; of equal ones that
+/// with fewest GPUs, then with least memory, fewest vCPUs, then the cheapest. It has `gpus` or more, and none where `gpus` is 0.
 pub fn smallest_fit(
-    peak_bytes: &Predictive,
+    needs: &[MemoryNeed],
     certainty: Fraction,
     gpus: u32,
-    allowed: Fraction,
     candidates: impl IntoIterator<Item = Candidate>,
 ) -> Option<Fit> {
+    let (first, others) = needs.split_first()?;
     let usd_per_hour = |candidate: &Candidate| match &candidate.price {
         Some(price) => price.usd_per_hour.0,
         None => f64::INFINITY,
     };
+    let is_enough = |chance: f64| chance <= 1.0 - certainty.0 + CHANCE_ROUNDING;
     candidates
         .into_iter()
         .filter(|candidate| match gpus {
             0 => candidate.capacity.gpus == 0,
             gpus => candidate.capacity.gpus >= gpus,
         })
-        .map(|candidate| {
-            let chance_over =
-                peak_bytes.chance_above(candidate.capacity.memory.as_f64() * allowed.0);
-            (candidate, chance_over)
+        .filter(|candidate| {
+            let mut chances = others
+                .iter()
+                .map(|need| need.chance_over(&candidate.capacity));
+            chances.all(|chance| chance.is_some_and(is_enough))
         })
-        .filter(|(_, chance)| *chance <= 1.0 - certainty.0 + CHANCE_ROUNDING)
-        .min_by(|(a, _), (b, _)| {
-            (a.capacity.memory.cmp(&b.capacity.memory))
+        .filter_map(|candidate| {
+            let memory = candidate.capacity.memory_of(first.of)?;
+            let chance_over = first.chance_over(&candidate.capacity)?;
+            Some((candidate, memory, chance_over))
+        })
+        .filter(|(.., chance)| is_enough(*chance))
+        .min_by(|(a, memory_of_a, _), (b, memory_of_b, _)| {
+            let count = |candidate: &Candidate| {
+                (first.of == MemoryOf::Gpu).then_some(candidate.capacity.gpus)
+            };
+            (memory_of_a.cmp(memory_of_b))
+                .then(count(a).cmp(&count(b)))
+                .then(a.capacity.memory.cmp(&b.capacity.memory))
                 .then(a.capacity.vcpus.cmp(&b.capacity.vcpus))
                 .then(usd_per_hour(a).total_cmp(&usd_per_hour(b)))
                 .then(a.kind.cmp(&b.kind))
         })
-        .map(|(candidate, chance_over)| Fit {
+        .map(|(candidate, memory, chance_over)| Fit {
             kind: candidate.kind,
-            memory: candidate.capacity.memory,
+            memory,
             chance_over,
         })
 }
@@ -79,6 +113,14 @@ mod tests {
         }
     }
 
+    fn need(peak_bytes: Predictive, allowed: f64) -> MemoryNeed {
+        MemoryNeed {
+            of: MemoryOf::Machine,
+            peak_bytes,
+            allowed: Fraction(allowed),
+        }
+    }
+
     /// Peak memory about `gibibytes`, 2 % of noise.
     fn smallest(gibibytes: f64, gpus: u32) -> Option<String> {
         let list = [
@@ -91,8 +133,7 @@ mod tests {
             machine("ml.m5.4xlarge", 16, 64, 0, Some(0.9)),
         ];
         let peak = Predictive::log_student_t(gibibytes * Bytes(Bytes::GIB).as_f64(), 0.02, 1e9);
-        smallest_fit(&peak, Fraction(0.95), gpus, Fraction(1.0), list)
-            .map(|fit| fit.kind.to_string())
+        smallest_fit(&[need(peak, 1.0)], Fraction(0.95), gpus, list).map(|fit| fit.kind.to_string())
     }
 
     #[test]
@@ -115,8 +156,14 @@ mod tests {
     fn the_chance_is_that_of_the_machine_named() {
         let peak = Predictive::log_student_t(Bytes(60 * Bytes::GIB).as_f64(), 0.05, 1e9);
         let list = [machine("ml.m5.4xlarge", 16, 64, 0, None)];
-        let fit =
-            |certainty| smallest_fit(&peak, Fraction(certainty), 0, Fraction(1.0), list.clone());
+        let fit = |certainty| {
+            smallest_fit(
+                &[need(peak.clone(), 1.0)],
+                Fraction(certainty),
+                0,
+                list.clone(),
+            )
+        };
         // ln(64 / 60) / 0.05 = 1.291 standard deviations.
         let chance = fit(0.9).unwrap().chance_over;
         assert!((chance - 0.0984).abs() < 1e-4, "{chance}");
@@ -132,12 +179,48 @@ mod tests {
                 machine("ml.m5.4xlarge", 16, 64, 0, None),
                 machine("ml.m5.8xlarge", 32, 128, 0, None),
             ];
-            let fit = smallest_fit(&peak, Fraction(0.95), 0, Fraction(allowed), list)?;
+            let fit = smallest_fit(&[need(peak.clone(), allowed)], Fraction(0.95), 0, list)?;
             Some(fit.kind.to_string())
         };
         // 51.2 GiB are 1.19 standard deviations above the peak, and 54.4 are 4.22.
         assert_eq!(smallest(0.85).as_deref(), Some("ml.m5.4xlarge"));
         assert_eq!(smallest(0.8).as_deref(), Some("ml.m5.8xlarge"));
         assert_eq!(smallest(0.4), None);
+    }
+
+    #[test]
+    fn each_gpu_has_to_be_large_enough_and_so_has_the_machine() {
+        let with_gpus = |name: &str, gibibytes: u64, gpus: u32, of_each: u64| {
+            let mut machine = machine(name, 8, gibibytes, gpus, None);
+            machine.capacity.gpu_memory = Some(Bytes(of_each * Bytes::GIB));
+            machine
+        };
+        let list = [
+            // Together its GPUs have enough, and none has by itself.
+            with_gpus("ml.g4dn.12xlarge", 192, 4, 15),
+            with_gpus("ml.g6e.2xlarge", 64, 1, 44),
+            with_gpus("ml.g6e.8xlarge", 256, 1, 44),
+            with_gpus("ml.p4d.24xlarge", 1152, 8, 40),
+            machine("ml.m5.8xlarge", 32, 128, 0, None),
+        ];
+        let about = |gibibytes: f64| {
+            Predictive::log_student_t(gibibytes * Bytes(Bytes::GIB).as_f64(), 0.02, 1e9)
+        };
+        let gpu = |gibibytes: f64| MemoryNeed {
+            of: MemoryOf::Gpu,
+            ..need(about(gibibytes), 1.0)
+        };
+        let fit = |needs: &[MemoryNeed]| {
+            let fit = smallest_fit(needs, Fraction(0.95), 1, list.clone())?;
+            Some((fit.kind.to_string(), fit.memory.0 / Bytes::GIB))
+        };
+        let fits = |name: &str, memory| Some((name.to_owned(), memory));
+        assert_eq!(fit(&[gpu(30.0)]), fits("ml.p4d.24xlarge", 40));
+        assert_eq!(fit(&[gpu(41.0)]), fits("ml.g6e.2xlarge", 44));
+        assert_eq!(
+            fit(&[gpu(41.0), need(about(100.0), 1.0)]),
+            fits("ml.g6e.8xlarge", 44)
+        );
+        assert_eq!(fit(&[gpu(80.0)]), None);
     }
 }

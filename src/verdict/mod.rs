@@ -12,7 +12,7 @@ mod row;
 pub mod words;
 
 pub use against::{Against, ExistingBreach};
-pub use fitting::{Candidate, Fit, smallest_fit};
+pub use fitting::{Candidate, Fit, MemoryNeed, smallest_fit};
 pub use reason::reason;
 use recommendation::chance_below;
 pub use recommendation::{ClosestFit, Contender, LimitNeeded, Recommendation, recommend};
@@ -149,17 +149,27 @@ pub fn judge(
     against: Option<&Against>,
 ) -> Vec<JudgedLine> {
     let certainty = budget.certainty;
-    let judged = budget.lines.iter().map(|line| {
-        let mut judged = judge_line(line, certainty, forecast, offer, against);
-        let verdict = judged.row.verdict;
-        judged.row.existing_breach = against
-            .filter(|_| budget.existing_breach == Level::Warn)
-            .and_then(|against| {
-                against::existing_breach(line, verdict, certainty, forecast, offer, against)
-            });
-        judged
-    });
+    let lines = budget.lines.iter();
+    let judged = lines
+        .filter(|line| concerns(line, forecast, offer))
+        .map(|line| {
+            let mut judged = judge_line(line, certainty, forecast, offer, against);
+            let verdict = judged.row.verdict;
+            judged.row.existing_breach = against
+                .filter(|_| budget.existing_breach == Level::Warn)
+                .and_then(|against| {
+                    against::existing_breach(line, verdict, certainty, forecast, offer, against)
+                });
+            judged
+        });
     judged.collect()
+}
+
+/// Whether a line has anything to say: an implicit one of GPUs has not where there are none, nor where none is known of.
+fn concerns(line: &BudgetLine, forecast: &Forecast, offer: &Offer) -> bool {
+    let is_of_gpus = line.origin == LineOrigin::Implicit && line.kind.metric().needs_gpu();
+    let known = &forecast.gpu_memory;
+    !is_of_gpus || known.ran_out || offer.has_gpu() || (known.is_measured && !offer.has_no_gpu())
 }
 
 /// The lines as a report shows them: which of these decides is marked.
@@ -189,7 +199,8 @@ fn judge_line(
             .map(|predictive| Estimate::of(predictive, certainty)),
         ..JudgedLine::unknown(line)
     };
-    if line.kind.metric().needs_gpu() && offer.has_no_gpu() {
+    let ran_out = (line.kind.metric().memory_of()).is_some_and(|of| forecast.peak(of).ran_out);
+    if line.kind.metric().needs_gpu() && offer.has_no_gpu() && !ran_out {
         return judged.not_applicable("the machine has no GPU");
     }
     if let Some(settled) = settled_by_a_canary(line, forecast) {
@@ -228,28 +239,32 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<String>
     }
     let limit = line.limit.number;
     let (is_passed, settled) = match line.kind {
-        LineKind::Absolute(Metric::Memory) => {
-            if let Some(least) = forecast.memory_at_least
-                && limit < least
-            {
-                return Some(format!(
-                    "a canary already used {} of the memory",
-                    Percent(least)
-                ));
-            }
-            (forecast.out_of_memory, "a canary ran out of memory")
-        }
         LineKind::Absolute(Metric::Time) => (
             forecast.time_at_least.is_some_and(|least| limit <= least),
-            "a canary already ran longer",
+            "a canary already ran longer".to_owned(),
         ),
         LineKind::Absolute(Metric::Cost) => (
             forecast.cost_at_least.is_some_and(|least| limit <= least),
-            "a canary already ran long enough to cost more",
+            "a canary already ran long enough to cost more".to_owned(),
         ),
-        _ => return None,
+        LineKind::Absolute(metric) => {
+            let of = metric.memory_of()?;
+            let known = forecast.peak(of);
+            match known.at_least {
+                Some(least) if limit < least => (
+                    true,
+                    format!(
+                        "a canary already used {} of the {}",
+                        Percent(least),
+                        of.words()
+                    ),
+                ),
+                _ => (known.ran_out, format!("a canary ran out of {}", of.words())),
+            }
+        }
+        LineKind::Increase(_) => return None,
     };
-    is_passed.then(|| settled.to_owned())
+    is_passed.then_some(settled)
 }
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {

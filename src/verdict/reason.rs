@@ -3,7 +3,7 @@
 use super::{BudgetRow, JudgedLine, LineVerdict, words};
 use crate::forecast::{Estimate, Forecast};
 use crate::instance::InstanceConfiguration;
-use crate::metric::Metric;
+use crate::metric::{MemoryOf, Metric};
 use crate::spec::{Bound, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
@@ -113,9 +113,8 @@ fn finding(
     }
     let name = row.line.words();
     let limit = format!("{}{}", row.line.exact(row.limit), meaning(judged));
-    let at_least = (row.line == LineKind::Absolute(Metric::Memory))
-        .then_some(forecast.memory_at_least)
-        .flatten();
+    let of = memory_of(row.line);
+    let at_least = of.and_then(|of| forecast.peak(of).at_least);
     if row.verdict == LineVerdict::AtRisk
         && let Some(doubt) = &judged.reason
     {
@@ -195,6 +194,14 @@ fn value(row: &BudgetRow, point: f64, forecast: &Forecast) -> String {
     }
 }
 
+/// Whose peak of memory a line limits.
+fn memory_of(line: LineKind) -> Option<MemoryOf> {
+    match line {
+        LineKind::Absolute(metric) => metric.memory_of(),
+        LineKind::Increase(_) => None,
+    }
+}
+
 /// What is known of memory without a forecast.
 fn highest_canary(percent: f64) -> String {
     format!("at least {} (highest canary)", Percent(percent))
@@ -207,10 +214,8 @@ fn failure(
     instance: &InstanceConfiguration,
     certainty: Fraction,
 ) -> Option<String> {
-    if row.line != LineKind::Absolute(Metric::Memory) {
-        return None;
-    }
-    let memory = forecast[Metric::Memory].as_ref().ok()?;
+    let of = memory_of(row.line)?;
+    let memory = forecast[row.line.metric()].as_ref().ok()?;
     if memory.median() <= BudgetLine::ALL_MEMORY.0 {
         return None;
     }
@@ -220,6 +225,10 @@ fn failure(
         Some(kind) => kind.to_string(),
         None => instance.to_string(),
     };
+    let owner = match of {
+        MemoryOf::Machine => machine,
+        MemoryOf::Gpu => format!("a GPU of {machine}"),
+    };
     let chance = memory.chance_above(BudgetLine::ALL_MEMORY.0);
     let outcome = if chance >= certainty.0 {
         "this fails".to_owned()
@@ -227,7 +236,8 @@ fn failure(
         format!("this fails, {} likely", words::bare_chance(chance))
     };
     Some(format!(
-        "memory is forecast at {} ({}–{}) of {machine}: {outcome}",
+        "{} is forecast at {} ({}–{}) of {owner}: {outcome}",
+        of.words(),
         words::amount_beside(row.line, estimate.point, BudgetLine::ALL_MEMORY.0),
         Percent(estimate.lower).bare(),
         Percent(estimate.upper),
@@ -238,7 +248,11 @@ fn failure(
 fn meaning(judged: &JudgedLine) -> &'static str {
     match (judged.origin, judged.row.line) {
         (LineOrigin::Implicit, LineKind::Absolute(Metric::Time)) => ", the job's max_runtime",
-        (LineOrigin::Implicit, LineKind::Absolute(Metric::Memory)) => " of the machine",
+        (LineOrigin::Implicit, line) => match memory_of(line) {
+            Some(MemoryOf::Machine) => " of the machine",
+            Some(MemoryOf::Gpu) => " of the GPU",
+            None => "",
+        },
         _ => "",
     }
 }
@@ -488,7 +502,10 @@ mod tests {
     #[test]
     fn a_canary_out_of_memory_speaks_for_itself() {
         let forecast = Forecast {
-            out_of_memory: true,
+            memory: crate::forecast::KnownPeak {
+                ran_out: true,
+                ..Default::default()
+            },
             ..measured().with(Metric::Memory, Err(Unknown("settled".to_owned())))
         };
         let lines = judged(&forecast, &[at_most(Memory, 90.0), at_most(Cost, 50.0)]);

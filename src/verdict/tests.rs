@@ -1,7 +1,9 @@
+mod gpu;
+
 use std::fmt::Write;
 
 use super::*;
-use crate::forecast::{self, Basis, Unknown};
+use crate::forecast::{self, Basis, KnownPeak, Unknown};
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::measurement::Measurement;
 use crate::measurement::table::read_csv;
@@ -139,7 +141,10 @@ fn what_grows_faster_than_any_law_is_at_risk_at_best_and_stays_undecided() {
 #[test]
 fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line() {
     let doubted = |forecast: Forecast| Forecast {
-        memory_doubt: Some(Doubt::LowerBound),
+        memory: KnownPeak {
+            doubt: Some(Doubt::LowerBound),
+            ..Default::default()
+        },
         ..forecast
     };
     let at = |percent: f64| doubted(nothing_known().with(Metric::Memory, about(percent)));
@@ -162,7 +167,11 @@ fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line
 
     // Without a law the highest canary is what is known.
     let seen = |percent: f64| Forecast {
-        memory_at_least: Some(percent),
+        memory: KnownPeak {
+            at_least: Some(percent),
+            doubt: Some(Doubt::LowerBound),
+            ..Default::default()
+        },
         ..doubted(nothing_known())
     };
     assert_eq!(verdicts(&seen(75.0), &lines), [AtRisk, NotApplicable]);
@@ -176,9 +185,12 @@ fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line
         "a canary already used 94% of the memory, so the full run will pass 90%"
     );
     let unseen = Forecast {
-        memory_doubt: Some(Doubt::TooShortToSee {
-            shortest: crate::units::Seconds(180.0),
-        }),
+        memory: KnownPeak {
+            doubt: Some(Doubt::TooShortToSee {
+                shortest: crate::units::Seconds(180.0),
+            }),
+            ..Default::default()
+        },
         ..nothing_known()
     };
     assert_eq!(verdicts(&unseen, &lines), [AtRisk, NotApplicable]);
@@ -192,7 +204,10 @@ fn a_lower_bound_of_memory_is_never_within_and_asks_nothing_of_who_wrote_no_line
 #[test]
 fn memory_without_a_law_is_unknown_and_says_what_was_seen() {
     let seen = |percent: f64| Forecast {
-        memory_at_least: Some(percent),
+        memory: KnownPeak {
+            at_least: Some(percent),
+            ..Default::default()
+        },
         ..nothing_known()
     };
     let line = [at_most(Metric::Memory, 90.0)];
@@ -407,7 +422,10 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
 #[test]
 fn a_canary_out_of_memory_exceeds_every_memory_limit() {
     let forecast = Forecast {
-        out_of_memory: true,
+        memory: KnownPeak {
+            ran_out: true,
+            ..Default::default()
+        },
         ..nothing_known()
     };
     for line in [

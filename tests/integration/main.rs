@@ -34,6 +34,7 @@ mod github;
 mod github_api;
 mod github_comment;
 mod github_issue;
+mod gpu_memory;
 mod groups;
 mod history_command;
 mod history_s3;

@@ -91,4 +91,8 @@ fn gpus_are_asked_through_nvidia_smi() {
         report["usage"]["gpu_memory_percent"]["mean"], 50.0,
         "{report}"
     );
+    // The fullest GPU.
+    let peak = &report["usage"]["gpu_memory"];
+    assert_eq!(peak["percent"], 75.0, "{report}");
+    assert_eq!(peak["bytes"].as_u64(), Some(3000 << 20), "{report}");
 }

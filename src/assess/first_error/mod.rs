@@ -1,4 +1,5 @@
-//! The likeliest **first errors** of a canary, each with its way out: a table of one row a case.
+//! The likeliest **first errors** of a canary, each with its way out: a table of one row a case. One of them is a result and no
+//! mistake: the GPU's memory ran out.
 //!
 //! What a canary printed is hostile: of it only how it ended is looked at, lines are cut, and nothing is quoted but a short name
 //! of plain characters.
@@ -8,6 +9,7 @@ mod text;
 use self::text::{Errors, quoted};
 use crate::canary::CanaryRun;
 use crate::measurement::Outcome;
+use crate::metric::MemoryOf;
 use crate::spec::Job;
 
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
@@ -21,21 +23,44 @@ pub(crate) struct FailedCanary<'a> {
     pub(crate) log_tail: &'a [String],
 }
 
-/// The way out of the first case of the table that the failure is, as a sentence without a capital.
-pub(crate) fn way_out(canary: &FailedCanary<'_>) -> Option<String> {
-    let said = canary.outcome.last_line();
+/// What is known of a canary that ended.
+pub(crate) struct Explained {
+    pub(crate) outcome: Outcome,
+    /// The way out of the first case of the table that its failure is, as a sentence without a capital.
+    pub(crate) way_out: Option<String>,
+}
+
+/// Looks for the error in what the canary printed. A backend sees that it failed, or that memory ran out; that it was the GPU's
+/// only its errors say.
+pub(crate) fn explain(canary: &FailedCanary<'_>) -> Explained {
+    let outcome = canary.outcome.clone();
     let exit_code = match canary.outcome {
         Outcome::Failed { exit_code, .. } => *exit_code,
         Outcome::OutOfMemory { .. } => None,
-        _ => return None,
+        _ => {
+            return Explained {
+                outcome,
+                way_out: None,
+            };
+        }
     };
+    let last_line = outcome.last_line();
     let failure = FirstError {
         job: canary.job,
         run: canary.run,
         exit_code,
-        errors: Errors::of(said, canary.log_tail),
+        errors: Errors::of(last_line, canary.log_tail),
     };
-    TABLE.iter().find_map(|row| row(&failure))
+    Explained {
+        way_out: TABLE.iter().find_map(|row| row(&failure)),
+        outcome: match failure.errors.are_about_gpu_memory() {
+            true => Outcome::OutOfMemory {
+                of: MemoryOf::Gpu,
+                last_line: last_line.map(str::to_owned),
+            },
+            false => outcome,
+        },
+    }
 }
 
 /// What a row looks at.

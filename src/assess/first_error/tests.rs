@@ -100,6 +100,10 @@ impl Case<'_> {
     }
 
     fn with_reason(&self, log: &str, last_line: Option<&str>) -> Option<String> {
+        self.explained(log, last_line).way_out
+    }
+
+    fn explained(&self, log: &str, last_line: Option<&str>) -> Explained {
         let text = match self.spec.as_str() {
             "" => LOCAL,
             written => written,
@@ -134,7 +138,7 @@ impl Case<'_> {
             max_runtime: None,
         };
         let log_tail = log.lines().map(|line| format!("{}{line}", self.printed_by));
-        way_out(&FailedCanary {
+        explain(&FailedCanary {
             job,
             run: &run,
             outcome: &Outcome::Failed {
@@ -297,6 +301,17 @@ fn memory_of_the_gpu_is_not_that_of_the_machine() {
     for log in [CUDA, CUDA_ASYNC, TENSORFLOW, JAX] {
         let said = EXITED.of(log).unwrap_or_else(|| panic!("{log}"));
         assert!(said.starts_with("the memory of the GPU ran out, not that of the machine"));
+        let last_line = log.lines().last();
+        let outcome = EXITED.explained(log, last_line).outcome;
+        assert_eq!(outcome.words(), "out of GPU memory", "{log}");
+        assert_eq!(outcome.last_line(), last_line);
+    }
+    for log in [
+        TENSORFLOW_CPU,
+        "warning: CUDA out of memory, the batch is halved\nKeyError: 'age'",
+    ] {
+        let outcome = EXITED.explained(log, log.lines().last()).outcome;
+        assert_eq!(outcome.words(), "failed", "{log}");
     }
     assert_eq!(EXITED.of(TENSORFLOW_CPU), None);
 }

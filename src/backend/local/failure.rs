@@ -1,6 +1,7 @@
 //! How a host's process ended, in the words of a measurement. A failure of the training code is another outcome than a failure of the gate.
 
 use crate::measurement::Outcome;
+use crate::metric::MemoryOf;
 use crate::probe::Ending;
 
 /// SageMaker takes this much of `output/failure` for its FailureReason.
@@ -41,9 +42,15 @@ pub(super) fn outcome(host: &HostEnding<'_>) -> Outcome {
         Ending::Exited { code: 0 } => Outcome::Completed,
         Ending::TimedOut => Outcome::TimedOut,
         Ending::Stopped { .. } => Outcome::Stopped,
-        Ending::OutOfMemory | Ending::MemoryLimit => Outcome::OutOfMemory { last_line: said },
+        Ending::OutOfMemory | Ending::MemoryLimit => Outcome::OutOfMemory {
+            of: MemoryOf::Machine,
+            last_line: said,
+        },
         Ending::Exited { .. } | Ending::Signaled { .. } if ran_out && host.machine_was_full => {
-            Outcome::OutOfMemory { last_line: said }
+            Outcome::OutOfMemory {
+                of: MemoryOf::Machine,
+                last_line: said,
+            }
         }
         Ending::Exited { code } => Outcome::Failed {
             exit_code: Some(*code),

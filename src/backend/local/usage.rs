@@ -23,6 +23,10 @@ pub(super) fn of_machine(results: &[HostResult]) -> Usage {
             memory: sum_of_memory(several),
             other_memory: Vec::new(),
             memory_seen_from: None,
+            gpu_memory: (several.iter())
+                .filter_map(|usage| usage.gpu_memory.clone())
+                .max_by_key(|peak| peak.bytes),
+            other_gpu_memory: Vec::new(),
             cpu_percent: sum_of_shares(several.iter().map(|usage| usage.cpu_percent.as_ref())),
             // GPUs and the disk are seen whole by every host.
             gpu_percent: several.iter().find_map(|usage| usage.gpu_percent.clone()),

@@ -62,6 +62,14 @@ struct Arrived {
     metrics_refused: Option<CallError>,
 }
 
+impl Arrived {
+    /// Whether a probe found no `nvidia-smi` in its container.
+    fn lacks_gpu(&self) -> bool {
+        let mut reports = self.reports.values();
+        reports.any(|report| report.usage.gpu_memory.is_none())
+    }
+}
+
 impl ReadyJob<'_> {
     /// What the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
     pub(super) async fn collect(
@@ -73,9 +81,10 @@ impl ReadyJob<'_> {
     ) -> Collected {
         let name = found.name.to_string();
         let hosts = host_names(run.instance.total_count());
-        let arrived = self.wait(&name, &hosts, description, watcher).await;
-        let (step_seconds, why_no_steps) = self.step_time(&name, &hosts).await;
         let capacity = run.instance.single_type().and_then(tables::capacity);
+        let has_gpus = capacity.as_ref().is_some_and(|capacity| capacity.gpus > 0);
+        let arrived = (self.wait(&name, &hosts, has_gpus, description, watcher)).await;
+        let (step_seconds, why_no_steps) = self.step_time(&name, &hosts).await;
         let from_cloudwatch = capacity
             .as_ref()
             .map(|capacity| cloudwatch::read(&arrived.answers, capacity, &hosts));
@@ -158,11 +167,13 @@ impl ReadyJob<'_> {
         }
     }
 
-    /// Waits for the probe's lines, and without them for CloudWatch's points, until all are there or none will come.
+    /// Waits for the probe's lines, and without them, or without their word on the GPUs there are, for CloudWatch's points, until all
+    /// are there or none will come.
     async fn wait(
         &self,
         name: &str,
         hosts: &[String],
+        has_gpus: bool,
         description: &JobDescription,
         watcher: &Watcher<'_>,
     ) -> Arrived {
@@ -192,7 +203,9 @@ impl ReadyJob<'_> {
                     Err(error) => arrived.log_refused = Some(error),
                 }
             }
-            if arrived.reports.len() == hosts.len() {
+            let lacks_probes = arrived.reports.len() < hosts.len();
+            let lacks_gpu = has_gpus && arrived.lacks_gpu();
+            if !(lacks_probes || lacks_gpu) {
                 break;
             }
             let Some((start, end)) = span else {
@@ -205,8 +218,10 @@ impl ReadyJob<'_> {
                     Err(error) => arrived.metrics_refused = Some(error),
                 }
             }
-            let waits_for_probe =
-                mark.is_some() && arrived.log_refused.is_none() && arrived.no_probe.is_none();
+            let waits_for_probe = lacks_probes
+                && mark.is_some()
+                && arrived.log_refused.is_none()
+                && arrived.no_probe.is_none();
             let waits_for_points = arrived.metrics_refused.is_none()
                 && !cloudwatch::is_complete(&arrived.answers, hosts, start, end);
             if !waits_for_points && !waits_for_probe {

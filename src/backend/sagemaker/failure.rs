@@ -4,6 +4,7 @@
 //! and counts only for whether memory ran out.
 
 use crate::measurement::Outcome;
+use crate::metric::MemoryOf;
 
 /// What runtimes say when memory ran out; compared without regard to case.
 const MEMORY_WORDS: [&str; 7] = [
@@ -88,6 +89,7 @@ impl FailureClass {
 pub(super) fn outcome(class: &FailureClass) -> Option<Outcome> {
     match class {
         FailureClass::OutOfMemory { last_line } => Some(Outcome::OutOfMemory {
+            of: MemoryOf::Machine,
             last_line: last_line.clone(),
         }),
         FailureClass::UserCode {

@@ -53,6 +53,7 @@ impl ReadyJob<'_> {
         // The kernel's own word is better than what SageMaker makes of an exit code.
         if collected.ran_out_of_memory && matches!(outcome, Outcome::Failed { .. }) {
             outcome = Outcome::OutOfMemory {
+                of: crate::metric::MemoryOf::Machine,
                 last_line: outcome.last_line().map(str::to_owned),
             };
         }

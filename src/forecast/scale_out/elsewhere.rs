@@ -5,11 +5,11 @@ use super::{DataLayout, ScaleOut, assume, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
-    Basis, Doubt, FEWEST_RUNS, Forecast, Predictive, Quantity, Unknown, cost, memory, prior,
+    Basis, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Quantity, Unknown, cost, memory,
 };
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::choose_memory_source;
-use crate::metric::Metric;
+use crate::metric::{MemoryOf, Metric};
 
 /// A configuration that was measured, and its forecast.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,8 @@ pub struct Elsewhere {
     pub forecast: Forecast,
     /// The configuration whose canaries the memory comes from.
     pub memory_from: Option<InstanceConfiguration>,
+    /// The same of the GPUs' memory.
+    pub gpu_memory_from: Option<InstanceConfiguration>,
     /// The source of the time.
     pub scale_out: Option<ScaleOut>,
     /// Cautions, as sentences.
@@ -45,13 +47,23 @@ pub struct Elsewhere {
 impl Elsewhere {
     /// The source of its numbers, in a sentence without its full stop; `None` if nothing is known.
     pub fn source(&self) -> Option<String> {
-        let memory = self.memory_from.as_ref().map(|instance| {
-            if self.forecast.out_of_memory {
-                format!("memory runs out, as it did in a canary on {instance}, which has no less")
-            } else {
-                format!("memory is that of the canaries on {instance}, assumed to be the same here")
-            }
+        let peaks = [
+            (MemoryOf::Machine, &self.memory_from, "here"),
+            (MemoryOf::Gpu, &self.gpu_memory_from, "on each GPU here"),
+        ];
+        let peaks = peaks.into_iter().filter_map(|(of, from, here)| {
+            let (name, instance) = (of.words(), from.as_ref()?);
+            Some(match self.forecast.peak(of).ran_out {
+                true => format!(
+                    "{name} runs out, as it did in a canary on {instance}, which has no less"
+                ),
+                false => format!(
+                    "{name} is that of the canaries on {instance}, assumed to be the same {here}"
+                ),
+            })
         });
+        let peaks: Vec<String> = peaks.collect();
+        let memory = (!peaks.is_empty()).then(|| peaks.join("; "));
         let time = self.scale_out.as_ref().map(|scale_out| {
             let how = if scale_out.is_measured() {
                 "measured on other counts"
@@ -82,11 +94,8 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
     ));
     let unknown = || Err(not_measured.clone());
     let mut notes = Vec::new();
-    let ran_out = ran_out_of_memory(wanted, measured, layout, &mut notes);
-    let memory = measured
-        .iter()
-        .filter(|source| ran_out.is_none() && !source.forecast.out_of_memory)
-        .find_map(|source| Some((source, memory_bytes(wanted, source, layout)?)));
+    let [memory, gpu_memory] =
+        MemoryOf::ALL.map(|of| PeakElsewhere::of(of, wanted, measured, layout, &mut notes));
     let scale_out = time_on_another_count(wanted, measured, layout);
     if let (Some(scale_out), Some(_)) = (&scale_out, wanted.offer.configuration.single_type()) {
         notes.push(scale_out.note());
@@ -96,69 +105,113 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
         Some(scale_out) => Ok(scale_out.seconds.clone()),
         None => unknown(),
     };
-    let percent = match &memory {
-        Some((_, bytes)) => memory::percent_of(bytes, wanted.offer.memory_of_each()),
+    let percent = |peak: &PeakElsewhere| match &peak.bytes {
+        Some(bytes) => memory::percent_on(bytes, wanted.offer, peak.of),
         None => unknown(),
     };
-    let bytes = match &memory {
-        Some((_, bytes)) => Ok(bytes.clone()),
-        None => unknown(),
-    };
+    let bytes = |peak: &PeakElsewhere| peak.bytes.clone().map_or_else(unknown, Ok);
     let forecast = Forecast::unknown(&not_measured)
         .with(Metric::Cost, cost(wanted, &time))
         .with(Metric::Time, time)
-        .with(Metric::Memory, percent)
-        .with(Metric::MemoryBytes, bytes);
-    // A doubt in the growth goes with the job to every machine.
-    let doubt =
-        |of: fn(&Forecast) -> Option<Doubt>| measured.iter().find_map(|source| of(source.forecast));
+        .with(Metric::Memory, percent(&memory))
+        .with(Metric::MemoryBytes, bytes(&memory))
+        .with(Metric::GpuMemory, percent(&gpu_memory))
+        .with(Metric::GpuMemoryBytes, bytes(&gpu_memory));
     Elsewhere {
         forecast: Forecast {
-            out_of_memory: ran_out.is_some(),
-            time_doubt: doubt(|forecast| forecast.time_doubt),
-            memory_doubt: memory
-                .as_ref()
-                .and_then(|_| doubt(|forecast| forecast.memory_doubt)),
+            // A doubt in the growth goes with the job to every machine.
+            time_doubt: (measured.iter()).find_map(|source| source.forecast.time_doubt),
+            memory: memory.known,
+            gpu_memory: gpu_memory.known,
             ..forecast
         },
-        memory_from: memory
-            .map(|(source, _)| source.instance().clone())
-            .or(ran_out),
+        memory_from: memory.from,
+        gpu_memory_from: gpu_memory.from,
         scale_out,
         notes,
+    }
+}
+
+/// A peak of memory on a configuration without a canary of its own.
+struct PeakElsewhere {
+    of: MemoryOf,
+    /// On the fullest machine or GPU.
+    bytes: Option<Predictive>,
+    known: KnownPeak,
+    from: Option<InstanceConfiguration>,
+}
+
+impl PeakElsewhere {
+    fn of(
+        of: MemoryOf,
+        wanted: &Basis,
+        measured: &[Measured],
+        layout: &DataLayout,
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let ran_out = ran_out_of_memory(of, wanted, measured, layout, notes);
+        let (source, bytes) = measured
+            .iter()
+            .filter(|source| ran_out.is_none() && !source.forecast.peak(of).ran_out)
+            .find_map(|source| Some((source, memory_bytes(of, wanted, source, layout)?)))
+            .unzip();
+        let doubts = || {
+            measured
+                .iter()
+                .find_map(|source| source.forecast.peak(of).doubt)
+        };
+        Self {
+            of,
+            known: KnownPeak {
+                ran_out: ran_out.is_some(),
+                is_measured: bytes.is_some(),
+                doubt: bytes.as_ref().and_then(|_| doubts()),
+                ..KnownPeak::default()
+            },
+            bytes,
+            from: source.map(|source| source.instance().clone()).or(ran_out),
+        }
     }
 }
 
 /// The configuration with at least as much memory on which a canary with at most as much data ran out of memory. If it had less
 /// memory, a note that only a lower bound is known.
 fn ran_out_of_memory(
+    of: MemoryOf,
     wanted: &Basis,
     measured: &[Measured],
     layout: &DataLayout,
     notes: &mut Vec<String>,
 ) -> Option<InstanceConfiguration> {
     let held = |instance: &InstanceConfiguration| layout.held_share(instance.total_count());
-    let memory = wanted.offer.capacity()?.memory;
+    let memory = wanted.offer.capacity()?.memory_of(of)?;
     wanted.offer.configuration.single_type()?;
     let failed = measured.iter().filter(|source| {
-        source.forecast.out_of_memory
+        source.forecast.peak(of).ran_out
             && held(source.instance()) <= held(&wanted.offer.configuration)
     });
-    let failed = failed.filter_map(|source| Some((source.instance(), source.capacity()?.memory)));
+    let failed =
+        failed.filter_map(|source| Some((source.instance(), source.capacity()?.memory_of(of)?)));
     let (instance, bound) = failed.max_by_key(|(_, bound)| *bound)?;
     if memory <= bound {
         return Some(instance.clone());
     }
     notes.push(format!(
-        "a canary ran out of memory on {instance}, so the full run needs more than {bound}; whether {memory} is enough is \
-         not known"
+        "a canary ran out of {} on {instance}, so the full run needs more than {bound}; whether {memory} is enough is \
+         not known",
+        of.words()
     ));
     None
 }
 
-/// Peak bytes on the fullest machine of `wanted`, by the canaries on `source`.
-fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Option<Predictive> {
-    wanted.offer.capacity()?;
+/// Peak bytes on the fullest machine or GPU of `wanted`, by the canaries on `source`.
+fn memory_bytes(
+    of: MemoryOf,
+    wanted: &Basis,
+    source: &Measured,
+    layout: &DataLayout,
+) -> Option<Predictive> {
+    wanted.offer.capacity()?.memory_of(of)?;
     wanted.offer.configuration.single_type()?;
     source.instance().single_type()?;
     let (from, to) = (
@@ -166,7 +219,7 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
         layout.held_share(wanted.offer.configuration.total_count()),
     );
     let per_host = if from == to {
-        peak_bytes(source)?
+        peak_bytes(source, of)?
     } else if from == 1.0 {
         // The law of one machine with all of the data gives its need with a part.
         let mut runs: Vec<_> = wanted
@@ -175,10 +228,10 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
             .filter(|run| run.is_on(source.instance()))
             .cloned()
             .collect();
-        choose_memory_source(&mut runs, FEWEST_RUNS);
+        choose_memory_source(&mut runs, of, FEWEST_RUNS);
         let chosen = Runs::choose(&runs);
-        let points = chosen.measured(memory::peak_bytes).ok()?;
-        let law = weigh(&points, "memory", &prior::MEMORY, chosen.fewest).ok()?;
+        let points = chosen.measured(memory::peak_bytes(of)).ok()?;
+        let law = weigh(&points, of.words(), memory::prior_of(of), chosen.fewest).ok()?;
         law.predict_at(to, 1.0)
     } else {
         return None;
@@ -186,17 +239,16 @@ fn memory_bytes(wanted: &Basis, source: &Measured, layout: &DataLayout) -> Optio
     Some(per_host.scaled(processes(&wanted.offer.configuration) / processes(source.instance())))
 }
 
-/// Peak bytes of the full run on the fullest machine of a measured configuration: measured in bytes, or in percent of a
-/// machine that is known.
-pub fn peak_bytes(source: &Measured) -> Option<Predictive> {
-    match (&source.forecast[Metric::MemoryBytes], source.capacity()) {
-        (Ok(bytes), _) => Some(bytes.clone()),
-        (Err(_), Some(capacity)) if capacity.memory.0 > 0 => {
-            let percent = source.forecast[Metric::Memory].as_ref().ok()?;
-            Some(percent.scaled(capacity.memory.as_f64() / 100.0))
-        }
-        (Err(_), _) => None,
+/// Peak bytes of the full run on the fullest machine or GPU of a measured configuration: measured in bytes, or in percent of
+/// one that is known. `None` of averages.
+pub fn peak_bytes(source: &Measured, of: MemoryOf) -> Option<Predictive> {
+    let forecast = source.forecast;
+    if let Ok(bytes) = &forecast[Metric::bytes_of(of)] {
+        return Some(bytes.clone());
     }
+    let memory = source.capacity()?.memory_of(of)?;
+    let percent = forecast[Metric::share_of(of)].as_ref().ok()?;
+    (forecast.peak(of).is_measured).then(|| percent.scaled(memory.as_f64() / 100.0))
 }
 
 /// The number of hosts that share one machine: local hosts are processes of it, and their memory adds up.

@@ -386,17 +386,20 @@ fn processes_of_one_machine_add_up() {
 #[test]
 fn what_ran_out_of_memory_runs_out_on_no_more_and_says_nothing_of_more() {
     let mut runs = with_memory("1x ml.m5.xlarge", 1.0);
-    runs[3].outcome = Outcome::OutOfMemory { last_line: None };
+    runs[3].outcome = Outcome::OutOfMemory {
+        of: crate::metric::MemoryOf::Machine,
+        last_line: None,
+    };
     let layout = DataLayout::default();
     let same = elsewhere_from(&runs, "1x ml.c5.xlarge", 20_000_000, &layout);
-    assert!(same.forecast.out_of_memory && same.notes.is_empty());
+    assert!(same.forecast.memory.ran_out && same.notes.is_empty());
     let larger = elsewhere_from(&runs, "1x ml.r5.xlarge", 40_000_000, &layout);
-    assert!(!larger.forecast.out_of_memory && larger.forecast[Metric::MemoryBytes].is_err());
+    assert!(!larger.forecast.memory.ran_out && larger.forecast[Metric::MemoryBytes].is_err());
     assert_eq!(larger.source(), None);
     assert_eq!(larger.notes.len(), 1);
     // With a part of the data it may be enough, and how much it needs is not known.
     let part = elsewhere_from(&runs, "8x ml.m5.xlarge", 20_000_000, &layout::sharded(&[]));
-    assert!(!part.forecast.out_of_memory && part.forecast[Metric::MemoryBytes].is_err());
+    assert!(!part.forecast.memory.ran_out && part.forecast[Metric::MemoryBytes].is_err());
 }
 
 /// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and Box-Muller: the same noise on every machine.

@@ -68,11 +68,12 @@ fn percentages(usage: &Usage) -> Vec<(String, Percent)> {
         ("other_cpu_percent", &usage.other_cpu_percent),
         ("cpu_pressure_percent", &usage.cpu_pressure_percent),
     ];
-    let memory = usage.memory.as_ref().and_then(|memory| memory.percent);
-    let mut all: Vec<(String, Percent)> = memory
-        .map(|percent| ("memory.percent".to_owned(), percent))
-        .into_iter()
-        .collect();
+    let peaks = [("memory", &usage.memory), ("gpu_memory", &usage.gpu_memory)];
+    let peaks = peaks.into_iter().filter_map(|(name, peak)| {
+        let percent = peak.as_ref()?.percent?;
+        Some((format!("{name}.percent"), percent))
+    });
+    let mut all: Vec<(String, Percent)> = peaks.collect();
     for (name, level) in levels {
         let Some(level) = level else { continue };
         all.push((format!("{name}.mean"), level.mean));

@@ -169,6 +169,8 @@ fn read_row<'a>(row: &mut Cells<'a>) -> Option<RunRow<'a>> {
                 is_lower_bound: false,
             }),
             other_memory: Vec::new(),
+            gpu_memory: None,
+            other_gpu_memory: Vec::new(),
             memory_seen_from: None,
             cpu_percent,
             gpu_percent,
@@ -398,7 +400,10 @@ Completed,318,ml.m5.24xlarge,s3://bucket/manifests/the_manifest_0.manifest,canar
     fn the_table_is_written_with_the_names_and_the_minus_one_of_the_library() {
         let mut run = read_csv(PUBLISHED).unwrap().measurements.remove(0);
         run.job = "churn, \"new\"".to_owned();
-        run.outcome = Outcome::OutOfMemory { last_line: None };
+        run.outcome = Outcome::OutOfMemory {
+            of: crate::metric::MemoryOf::Machine,
+            last_line: None,
+        };
         run.bytes = Some(Bytes(3));
         run.bytes_total = Some(Bytes(200));
         run.usage.cpu_percent = Some(Utilization {

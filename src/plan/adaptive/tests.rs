@@ -322,7 +322,10 @@ fn a_run_that_failed_ends_the_design() {
             exit_code: None,
             last_line: None,
         },
-        Outcome::OutOfMemory { last_line: None },
+        Outcome::OutOfMemory {
+            of: crate::metric::MemoryOf::Machine,
+            last_line: None,
+        },
         Outcome::Stopped,
         Outcome::NoCapacity,
     ] {

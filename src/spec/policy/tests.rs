@@ -67,7 +67,12 @@ fn a_raise_is_named_with_both_values_and_does_not_count() {
     );
     assert_eq!(
         lines(&applied(&head, &base).spec),
-        ["cost 50 USD", "memory 90%", "time 24h (implicit)"]
+        [
+            "cost 50 USD",
+            "memory 90%",
+            "gpu_memory 100% (implicit)",
+            "time 24h (implicit)"
+        ]
     );
 }
 
@@ -320,6 +325,7 @@ fn the_implicit_limit_of_time_is_the_heads_and_never_widens_a_written_one() {
         [
             "cost 1 USD",
             "memory 100% (implicit)",
+            "gpu_memory 100% (implicit)",
             "time 48h (implicit)"
         ]
     );
@@ -330,12 +336,24 @@ fn the_implicit_limit_of_time_is_the_heads_and_never_widens_a_written_one() {
         ]
     );
     let written = applied(&with("48h", "time: 10h"), &with("12h", "time: 10h"));
-    assert_eq!(lines(&written.spec), ["time 10h", "memory 100% (implicit)"]);
+    assert_eq!(
+        lines(&written.spec),
+        [
+            "time 10h",
+            "memory 100% (implicit)",
+            "gpu_memory 100% (implicit)"
+        ]
+    );
     assert!(written.job_notes.is_empty());
     let shorter = applied(&with("2h", "time: 10h"), &with("12h", "time: 10h"));
     assert_eq!(
         lines(&shorter.spec),
-        ["time 10h", "memory 100% (implicit)", "time 2h (implicit)"]
+        [
+            "time 10h",
+            "memory 100% (implicit)",
+            "gpu_memory 100% (implicit)",
+            "time 2h (implicit)"
+        ]
     );
 }
 

@@ -4,6 +4,7 @@ mod adoption;
 pub(crate) mod clean_up;
 mod credentials;
 mod gate;
+mod gpu_memory;
 mod history;
 mod manifests;
 mod many;

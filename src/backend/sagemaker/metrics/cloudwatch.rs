@@ -1,7 +1,7 @@
 //! CloudWatch: one series for each host and metric, a point a minute.
 //!
 //! A minute's point hides what happens within it, and a run of a few minutes has as few points. Memory is therefore a
-//! lower bound, and what does not come is absent.
+//! lower bound, and what does not come is absent. GPUs are counted together, so what the fullest of several held is at least their mean.
 
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricDataResult, MetricStat};
 use aws_smithy_types::DateTime;
@@ -9,7 +9,7 @@ use aws_smithy_types::DateTime;
 use super::{peak_memory, utilization};
 use crate::instance::Capacity;
 use crate::measurement::{PeakMemory, Usage};
-use crate::units::Seconds;
+use crate::units::{Bytes, Seconds};
 
 /// What one GetMetricData call takes.
 pub(in crate::backend) const MOST_QUERIES: usize = 500;
@@ -29,23 +29,30 @@ enum Series {
     Memory,
     Gpu,
     GpuMemory,
+    GpuMemoryPeak,
 }
 
 impl Series {
-    const ALL: [Self; 4] = [Self::Cpu, Self::Memory, Self::Gpu, Self::GpuMemory];
+    const ALL: [Self; 5] = [
+        Self::Cpu,
+        Self::Memory,
+        Self::Gpu,
+        Self::GpuMemory,
+        Self::GpuMemoryPeak,
+    ];
 
     fn metric(self) -> &'static str {
         match self {
             Self::Cpu => "CPUUtilization",
             Self::Memory => "MemoryUtilization",
             Self::Gpu => "GPUUtilization",
-            Self::GpuMemory => "GPUMemoryUtilization",
+            Self::GpuMemory | Self::GpuMemoryPeak => "GPUMemoryUtilization",
         }
     }
 
     fn statistic(self) -> &'static str {
         match self {
-            Self::Memory => "Maximum",
+            Self::Memory | Self::GpuMemoryPeak => "Maximum",
             Self::Cpu | Self::Gpu | Self::GpuMemory => "Average",
         }
     }
@@ -55,7 +62,7 @@ impl Series {
         match self {
             Self::Cpu => capacity.vcpus,
             Self::Memory => 1,
-            Self::Gpu | Self::GpuMemory => capacity.gpus,
+            Self::Gpu | Self::GpuMemory | Self::GpuMemoryPeak => capacity.gpus,
         }
     }
 
@@ -66,6 +73,7 @@ impl Series {
             Self::Memory => "memory",
             Self::Gpu => "gpu",
             Self::GpuMemory => "gpu_memory",
+            Self::GpuMemoryPeak => "gpu_memory_peak",
         };
         format!("{name}_{host}")
     }
@@ -158,14 +166,16 @@ pub(in crate::backend) fn read(
                 }
                 points
             };
-            let memory = shares(Series::Memory).into_iter().reduce(f64::max);
+            let mut peak = |series, memory: Option<Bytes>| {
+                let percent = shares(series).into_iter().reduce(f64::max)?;
+                Some(PeakMemory {
+                    is_lower_bound: true,
+                    ..peak_memory(percent, memory?, MEMORY_SOURCE)?
+                })
+            };
             Usage {
-                memory: memory.and_then(|percent| {
-                    Some(PeakMemory {
-                        is_lower_bound: true,
-                        ..peak_memory(percent, capacity.memory, MEMORY_SOURCE)?
-                    })
-                }),
+                memory: peak(Series::Memory, Some(capacity.memory)),
+                gpu_memory: peak(Series::GpuMemoryPeak, capacity.gpu_memory),
                 cpu_percent: utilization(&shares(Series::Cpu), MEAN_SOURCE),
                 gpu_percent: utilization(&shares(Series::Gpu), MEAN_SOURCE),
                 gpu_memory_percent: utilization(&shares(Series::GpuMemory), MEAN_SOURCE),
@@ -209,14 +219,14 @@ pub(in crate::backend) fn is_complete(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Bytes, Percent};
+    use crate::units::Percent;
 
     fn capacity() -> Capacity {
         Capacity {
             vcpus: 4,
             memory: Bytes(16 << 30),
             gpus: 2,
-            gpu_memory: Some(Bytes(32 << 30)),
+            gpu_memory: Some(Bytes(16 << 30)),
         }
     }
 
@@ -234,13 +244,13 @@ mod tests {
     #[test]
     fn each_host_has_its_own_series() {
         let queries = queries("cg-churn-0123-0", &hosts(200));
-        assert_eq!(queries.len(), 800);
+        assert_eq!(queries.len(), 1000);
         let mut calls = queries.chunks(MOST_QUERIES);
         assert_eq!(calls.next().unwrap().len(), 500);
         let ids: std::collections::HashSet<_> = queries.iter().map(|query| query.id()).collect();
-        assert_eq!(ids.len(), 800);
+        assert_eq!(ids.len(), 1000);
 
-        let statistic = queries[5].metric_stat().unwrap();
+        let statistic = queries[6].metric_stat().unwrap();
         let metric = statistic.metric().unwrap();
         assert_eq!(metric.namespace(), Some("/aws/sagemaker/TrainingJobs"));
         assert_eq!(metric.metric_name(), Some("MemoryUtilization"));
@@ -290,7 +300,10 @@ mod tests {
         let cpu = first.cpu_percent.as_ref().unwrap();
         assert_eq!((cpu.mean, cpu.p99), (Percent(50.0), None));
         assert_eq!(first.gpu_percent.as_ref().unwrap().mean, Percent(50.0));
-        assert_eq!(first.gpu_memory_percent, None);
+        assert_eq!(
+            (&first.gpu_memory_percent, &first.gpu_memory),
+            (&None, &None)
+        );
         let memory = first.memory.as_ref().unwrap();
         assert_eq!(memory.bytes, Some(Bytes(8 << 30)));
         assert!(memory.is_lower_bound);
@@ -299,6 +312,25 @@ mod tests {
             read.usages[1].cpu_percent.as_ref().unwrap().mean,
             Percent(25.0)
         );
+    }
+
+    #[test]
+    fn the_fullest_gpu_held_at_least_the_mean_of_all() {
+        let answers = [
+            answer("gpu_memory_0", &[40.0, 60.0]),
+            answer("gpu_memory_peak_0", &[50.0, 120.0]),
+        ];
+        let read = read(&answers, &capacity(), &hosts(1));
+        let usage = &read.usages[0];
+        let peak = usage.gpu_memory.as_ref().unwrap();
+        assert_eq!(peak.percent, Some(Percent(60.0)));
+        assert_eq!(
+            peak.bytes,
+            Some(Bytes::from_f64(0.6 * Bytes(16 << 30).as_f64()))
+        );
+        assert!(peak.is_lower_bound);
+        let mean = usage.gpu_memory_percent.as_ref().unwrap();
+        assert_eq!(mean.mean, Percent(25.0));
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(in crate::backend) mod probe;
 pub(in crate::backend) mod program;
 
 use crate::measurement::{HostUsage, PeakMemory, Usage, Utilization};
+use crate::metric::MemoryOf;
 use crate::units::{Bytes, Percent};
 
 /// Fewer points have no 99th percentile: it would be the highest of them.
@@ -21,8 +22,8 @@ pub(in crate::backend) struct Sources {
 
 impl Sources {
     /// In order of trust where it comes to memory: Debugger looks more than a hundred times as often as CloudWatch.
-    fn of_memory(&self) -> [Option<&PeakMemory>; 3] {
-        [&self.probe, &self.debugger, &self.cloudwatch].map(|usage| usage.memory.as_ref())
+    fn peaks(&self, of: MemoryOf) -> [Option<&PeakMemory>; 3] {
+        [&self.probe, &self.debugger, &self.cloudwatch].map(|usage| usage.peak(of))
     }
 
     /// Each value from the source that is trusted most among those that have it, and all readings of memory.
@@ -31,24 +32,18 @@ impl Sources {
         let share = |of: fn(&Usage) -> &Option<Utilization>| {
             trusted.into_iter().find_map(|usage| of(usage).clone())
         };
-        Usage {
+        let shares = Usage {
             cpu_percent: share(|usage| &usage.cpu_percent),
             gpu_percent: share(|usage| &usage.gpu_percent),
             gpu_memory_percent: share(|usage| &usage.gpu_memory_percent),
             io_wait_percent: share(|usage| &usage.io_wait_percent),
             other_cpu_percent: share(|usage| &usage.other_cpu_percent),
             cpu_pressure_percent: share(|usage| &usage.cpu_pressure_percent),
-            ..with_readings(self.of_memory().into_iter().flatten().cloned())
-        }
-    }
-}
-
-/// The readings of memory, the most trusted one first.
-fn with_readings(mut readings: impl Iterator<Item = PeakMemory>) -> Usage {
-    Usage {
-        memory: readings.next(),
-        other_memory: readings.collect(),
-        ..Usage::default()
+            ..Usage::default()
+        };
+        MemoryOf::ALL.into_iter().fold(shares, |usage, of| {
+            usage.with_readings(of, self.peaks(of).into_iter().flatten().cloned())
+        })
     }
 }
 
@@ -96,32 +91,24 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
         cpu_pressure_percent: share("CPU pressure", |usage| &usage.cpu_pressure_percent),
         ..Usage::default()
     };
-    let readings: Vec<PeakMemory> = (0..Sources::default().of_memory().len())
-        .filter_map(|source| {
-            let known: Vec<&PeakMemory> = hosts
-                .iter()
-                .filter_map(|host| host.sources.of_memory()[source])
-                .collect();
-            let most = known.iter().max_by(|one, other| {
-                let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
-                percent(one)
-                    .total_cmp(&percent(other))
-                    .then(one.bytes.cmp(&other.bytes))
-            })?;
-            note(&format!("memory by {}", most.source), known.len());
-            Some((*most).clone())
-        })
-        .collect();
-    let Usage {
-        memory,
-        other_memory,
-        ..
-    } = with_readings(readings.into_iter());
-    let usage = Usage {
-        memory,
-        other_memory,
-        ..shares
+    let mut highest = |of: MemoryOf, source: usize| {
+        let known: Vec<&PeakMemory> = hosts
+            .iter()
+            .filter_map(|host| host.sources.peaks(of)[source])
+            .collect();
+        let most = known.iter().max_by(|one, other| {
+            let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
+            percent(one)
+                .total_cmp(&percent(other))
+                .then(one.bytes.cmp(&other.bytes))
+        })?;
+        note(&format!("{} by {}", of.words(), most.source), known.len());
+        Some((*most).clone())
     };
+    let sources = 0..Sources::default().peaks(MemoryOf::Machine).len();
+    let usage = MemoryOf::ALL.into_iter().fold(shares, |usage, of| {
+        usage.with_readings(of, sources.clone().filter_map(|source| highest(of, source)))
+    });
     (usage, notes)
 }
 

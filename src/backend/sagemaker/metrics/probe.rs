@@ -169,6 +169,7 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
         })
     };
     let usage = &report.usage;
+    let gpu_memory = usage.gpu_memory.as_ref();
     Usage {
         memory: usage.memory.as_ref().map(|memory| PeakMemory {
             source: source(&memory.source),
@@ -178,6 +179,11 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
             ..memory.clone()
         }),
         other_memory: Vec::new(),
+        gpu_memory: gpu_memory.map(|memory| PeakMemory {
+            source: source(&memory.source),
+            ..memory.clone()
+        }),
+        other_gpu_memory: Vec::new(),
         memory_seen_from: None,
         cpu_percent: share(&usage.cpu_percent),
         gpu_percent: share(&usage.gpu_percent),

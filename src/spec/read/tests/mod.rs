@@ -246,6 +246,14 @@ fn the_full_example_means_what_it_says() {
                 None,
                 Written
             ),
+            (
+                "gpu_memory",
+                Max,
+                Percent(100.0).into(),
+                Fail,
+                None,
+                Implicit
+            ),
         ]
     );
     assert_eq!(
@@ -330,11 +338,11 @@ fn a_short_local_spec_gets_the_defaults() {
         .collect();
     assert_eq!(
         lines,
-        [(
-            LineKind::Absolute(Metric::Memory),
+        [Metric::Memory, Metric::GpuMemory].map(|metric| (
+            LineKind::Absolute(metric),
             100.0,
             LineOrigin::Implicit
-        )]
+        ))
     );
 }
 
@@ -350,10 +358,14 @@ fn implicit_lines_give_way_to_tighter_ones_only() {
     };
     let written = |metric: Metric, limit| (metric.into(), limit, LineOrigin::Written);
     let implicit = |metric: Metric, limit| (metric.into(), limit, LineOrigin::Implicit);
-    use crate::metric::Metric::{Memory, Time};
+    use crate::metric::Metric::{GpuMemory, Memory, Time};
     assert_eq!(
         origins("{time: 8h, memory: 90%}"),
-        [written(Time, 28_800.0), written(Memory, 90.0)]
+        [
+            written(Time, 28_800.0),
+            written(Memory, 90.0),
+            implicit(GpuMemory, 100.0)
+        ]
     );
     assert_eq!(
         origins("{time: 13h, memory: {max: 90%, level: warn}}"),
@@ -361,6 +373,7 @@ fn implicit_lines_give_way_to_tighter_ones_only() {
             written(Time, 46_800.0),
             written(Memory, 90.0),
             implicit(Memory, 100.0),
+            implicit(GpuMemory, 100.0),
             implicit(Time, 43_200.0),
         ]
     );

@@ -1,0 +1,40 @@
+//! The memories that may run out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whose memory.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryOf {
+    #[default]
+    Machine,
+    /// The fullest GPU.
+    Gpu,
+}
+
+impl MemoryOf {
+    pub const ALL: [Self; 2] = [Self::Machine, Self::Gpu];
+
+    pub fn is_machine(&self) -> bool {
+        *self == Self::Machine
+    }
+
+    /// The name for a reader.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Machine => "memory",
+            Self::Gpu => "GPU memory",
+        }
+    }
+
+    /// Whose memory a percentage is of.
+    pub fn owner(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Gpu => "GPU",
+        }
+    }
+}
