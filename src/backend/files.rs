@@ -68,7 +68,7 @@ pub(super) fn list_channel(
     }
     Ok(ChannelData {
         name: channel.name.clone(),
-        sampled: channel.sample,
+        sampled: channel.sample.is_drawn(),
         objects: objects.finish(),
     })
 }

@@ -25,7 +25,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
-use crate::spec::{Distribution, InputMode, Job, ProbePolicy, SharePlace};
+use crate::spec::{ChannelSample, Distribution, InputMode, Job, ProbePolicy, SharePlace};
 
 /// How many hex digits of a canary key a training job's name holds.
 const SHORT: usize = 16;
@@ -84,7 +84,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
             Distribution::FullyReplicated => "FullyReplicated",
             Distribution::ShardedByS3Key => "ShardedByS3Key",
         }));
-        hash.text(Some(if channel.sample { "sampled" } else { "whole" }));
+        hash.text(Some(match channel.sample {
+            ChannelSample::Whole => "whole",
+            ChannelSample::Objects => "sampled",
+        }));
         hash.list(&channel.groups);
     }
     hash.number(training.sagemaker.volume.0);

@@ -243,11 +243,9 @@ pub fn plan_within(
         })
         .collect();
     let hosts = u64::from(job.instance.total_count());
-    let is_sharded = job
-        .training
-        .channels
-        .iter()
-        .any(|channel| channel.sample && channel.distribution == Distribution::ShardedByS3Key);
+    let is_sharded = job.training.channels.iter().any(|channel| {
+        channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key
+    });
     if let Some(objects) = runs.fewest_objects()
         && is_sharded
         && objects < hosts

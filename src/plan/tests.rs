@@ -7,8 +7,8 @@ use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, Design, DriftPolicy, InputMode, Level, LocalTraining,
-    ProbePolicy, Training, Work,
+    Budget, CanaryPolicy, Channel, ChannelSample, Design, DriftPolicy, InputMode, Level,
+    LocalTraining, ProbePolicy, Training, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
 
@@ -454,7 +454,7 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
         let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
         plan.notes
     };
-    let sharded = [channel(true, ShardedByS3Key)];
+    let sharded = [channel(ChannelSample::Objects, ShardedByS3Key)];
     assert_eq!(
         notes("3x local", &sharded),
         [
@@ -464,8 +464,8 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
     assert_eq!(notes("2x local", &sharded), Vec::<String>::new());
     // All of a channel that is not sampled comes in every canary.
     let whole = [
-        channel(true, FullyReplicated),
-        channel(false, ShardedByS3Key),
+        channel(ChannelSample::Objects, FullyReplicated),
+        channel(ChannelSample::Whole, ShardedByS3Key),
     ];
     assert_eq!(notes("3x local", &whole), Vec::<String>::new());
 }

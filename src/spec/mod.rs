@@ -172,10 +172,25 @@ pub struct Channel {
     pub mode: InputMode,
     pub content_type: Option<String>,
     pub distribution: Distribution,
-    /// False: whole in every canary.
-    pub sample: bool,
+    pub sample: ChannelSample,
     /// The instance groups that get it; empty: all.
     pub groups: Vec<String>,
+}
+
+/// What a canary gets of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelSample {
+    /// All of it.
+    Whole,
+    /// A draw of its objects.
+    Objects,
+}
+
+impl ChannelSample {
+    /// Whether a canary gets a share.
+    pub fn is_drawn(self) -> bool {
+        self != Self::Whole
+    }
 }
 
 /// How the `uri` of local data outside the checkout begins.

@@ -102,7 +102,10 @@ impl RecordedRuns {
             .unwrap_or(ASSUMED_OBJECTS)
             .clamp(1, MOST_OBJECTS);
         let channels = &job.training.channels;
-        let sampled = channels.iter().filter(|channel| channel.sample).count() as u64;
+        let sampled = channels
+            .iter()
+            .filter(|channel| channel.sample.is_drawn())
+            .count() as u64;
         let bytes = size.bytes.unwrap_or(Bytes(objects * sampled));
         let mut shares = equal_shares(bytes, objects * sampled);
         Dataset {
@@ -110,8 +113,12 @@ impl RecordedRuns {
                 .iter()
                 .map(|channel| ChannelData {
                     name: channel.name.clone(),
-                    sampled: channel.sample,
-                    objects: (0..if channel.sample { objects } else { 0 })
+                    sampled: channel.sample.is_drawn(),
+                    objects: (0..if channel.sample.is_drawn() {
+                        objects
+                    } else {
+                        0
+                    })
                         .zip(shares.by_ref())
                         .map(|(index, bytes)| DataObject {
                             key: format!("recorded-{index:06}"),

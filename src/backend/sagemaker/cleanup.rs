@@ -171,5 +171,5 @@ fn say_left(name: &JobName) {
 
 /// Whether canaries get copies of a channel's objects.
 fn is_staged(channel: &Channel) -> bool {
-    channel.sample && channel.mode == InputMode::FastFile
+    channel.sample.is_drawn() && channel.mode == InputMode::FastFile
 }

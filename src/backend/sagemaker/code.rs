@@ -16,7 +16,7 @@ use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source};
-use crate::spec::{Channel, Distribution, InputMode, Job, ProbePolicy};
+use crate::spec::{Channel, ChannelSample, Distribution, InputMode, Job, ProbePolicy};
 
 /// SageMaker's limit.
 const MOST_CHANNELS: usize = 20;
@@ -108,7 +108,7 @@ impl JobSession<'_> {
                 mode: InputMode::File,
                 content_type: None,
                 distribution: Distribution::FullyReplicated,
-                sample: false,
+                sample: ChannelSample::Whole,
                 groups: Vec::new(),
             }),
             command,

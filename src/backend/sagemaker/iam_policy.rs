@@ -450,7 +450,7 @@ impl PolicyScope<'_> {
 
 /// Whether canaries read copies that the gate makes.
 fn is_copied(channel: &Channel) -> bool {
-    channel.sample && channel.mode == InputMode::FastFile
+    channel.sample.is_drawn() && channel.mode == InputMode::FastFile
 }
 
 /// Of actions that know no resources.

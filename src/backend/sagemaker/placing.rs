@@ -27,7 +27,7 @@ impl ReadyJob<'_> {
         let channels = self.job.training.channels.iter();
         let mut inputs: Vec<Input<'_>> = channels
             .zip(&run.channels)
-            .map(|(channel, _)| match channel.sample {
+            .map(|(channel, _)| match channel.sample.is_drawn() {
                 false => Input::whole(channel),
                 true if self.is_staged(channel) => {
                     let stage = StagedSample::of(&output, &name.to_string());
@@ -54,7 +54,7 @@ impl ReadyJob<'_> {
         name: &JobName,
     ) -> Result<Vec<Input<'_>>, BackendError> {
         for (channel, data) in self.job.training.channels.iter().zip(&run.channels) {
-            if channel.sample {
+            if channel.sample.is_drawn() {
                 self.place_sample(channel, &data.objects, name).await?;
             }
         }

@@ -55,7 +55,7 @@ impl<'a> JobSession<'a> {
             };
             channels.push(ChannelData {
                 name: channel.name.clone(),
-                sampled: channel.sample,
+                sampled: channel.sample.is_drawn(),
                 objects,
             });
         }

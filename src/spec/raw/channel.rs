@@ -1,7 +1,7 @@
 //! One input channel as written.
 
 use super::reader::{List, mapping};
-use super::scalar::{Choice, Text};
+use super::scalar::{Choice, Text, WrittenSample};
 use crate::spec::{Distribution, InputMode};
 
 mapping! {
@@ -18,7 +18,7 @@ mapping! {
         optional distribution: Choice<Distribution>,
         /// Whether canaries take a sample of the channel; if not, every canary reads all of it, as where the job has `share`.
         /// Default: true.
-        optional sample: bool,
+        optional sample: WrittenSample,
         /// The instance groups that get the channel. Default: all.
         optional groups: List<Text>,
     }

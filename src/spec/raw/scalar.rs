@@ -9,7 +9,7 @@ use super::reader::{FromNode, wrong_kind};
 use crate::metric::{Amount, Unit, WrittenForm};
 use crate::spec::problems::{At, Findings, either, near_miss, quoted, write_one_of};
 use crate::spec::yaml::{Node, Value};
-use crate::spec::{Distribution, InputMode, Level, OnInconclusive};
+use crate::spec::{ChannelSample, Distribution, InputMode, Level, OnInconclusive};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
 
 /// Implements [`JsonSchema`] for a scalar: written out where it is used, without a name of its own.
@@ -158,6 +158,23 @@ impl FromNode for bool {
         }
     }
 }
+
+/// What canaries get of a channel.
+#[derive(Debug)]
+pub(in crate::spec) struct WrittenSample(pub(in crate::spec) ChannelSample);
+
+impl FromNode for WrittenSample {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        bool::from_node(node, at, findings).map(|is_sampled| {
+            Self(match is_sampled {
+                true => ChannelSample::Objects,
+                false => ChannelSample::Whole,
+            })
+        })
+    }
+}
+
+inline_schema!(WrittenSample, "Sample", { "type": "boolean" });
 
 /// Whole numbers from 0.
 impl FromNode for u64 {

@@ -7,7 +7,9 @@ use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::rules::DataRule;
-use crate::spec::{Channel, Distribution, FileSystem, InputMode, NotYetEffect, SampledBy};
+use crate::spec::{
+    Channel, ChannelSample, Distribution, FileSystem, InputMode, NotYetEffect, SampledBy,
+};
 
 impl SpecReader<'_> {
     pub(in crate::spec) fn channels(
@@ -30,7 +32,7 @@ impl SpecReader<'_> {
             .collect();
         if sampling == SampledBy::Gate
             && !channels.is_empty()
-            && channels.iter().all(|channel| !channel.sample)
+            && channels.iter().all(|channel| !channel.sample.is_drawn())
         {
             let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
             let help = if channels.iter().all(in_file_system) {
@@ -125,8 +127,9 @@ impl SpecReader<'_> {
                 .distribution
                 .map_or(Distribution::FullyReplicated, |choice| choice.value.0),
             sample: match raw.sample {
-                Some(written) => written.value,
-                None => sampling == SampledBy::Gate,
+                Some(written) => written.value.0,
+                None if sampling == SampledBy::Gate => ChannelSample::Objects,
+                None => ChannelSample::Whole,
             },
             groups: groups.into_iter().map(|group| group.value.0).collect(),
         })
@@ -147,7 +150,11 @@ impl SpecReader<'_> {
                 "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`",
             );
         }
-        if raw.sample.as_ref().is_none_or(|sample| sample.value) {
+        if raw
+            .sample
+            .as_ref()
+            .is_none_or(|sample| sample.value.0.is_drawn())
+        {
             self.findings.wrong_with_help(
                 raw.sample.as_ref().map_or(&uri.at, |sample| &sample.at),
                 "a canary cannot take a share of a file system's files",

@@ -90,7 +90,11 @@ impl SpecReader<'_> {
 
     /// Two draws, one by the gate and one by the script, would give neither share.
     fn refuse_sampled_channels(&mut self, training: &Training, at: &At) {
-        for channel in training.channels.iter().filter(|channel| channel.sample) {
+        for channel in training
+            .channels
+            .iter()
+            .filter(|channel| channel.sample.is_drawn())
+        {
             self.findings.wrong_with_help(
                 at,
                 format!(

@@ -1,6 +1,6 @@
 use super::*;
 use crate::backend::sagemaker::fake_s3::{FakeS3, Refusal};
-use crate::spec::Distribution;
+use crate::spec::{ChannelSample, Distribution};
 
 const FIELD: &str = "jobs.churn.training.channels.train";
 
@@ -11,7 +11,7 @@ fn channel(uri: &str, mode: InputMode) -> Channel {
         mode,
         content_type: None,
         distribution: Distribution::FullyReplicated,
-        sample: true,
+        sample: ChannelSample::Objects,
         groups: Vec::new(),
     }
 }

@@ -124,7 +124,7 @@ fn the_full_example_means_what_it_says() {
                     mode: InputMode::File,
                     content_type: Some("text/csv".to_owned()),
                     distribution: Distribution::FullyReplicated,
-                    sample: true,
+                    sample: ChannelSample::Objects,
                     groups: Vec::new(),
                 },
                 Channel {
@@ -133,7 +133,7 @@ fn the_full_example_means_what_it_says() {
                     mode: InputMode::File,
                     content_type: None,
                     distribution: Distribution::FullyReplicated,
-                    sample: false,
+                    sample: ChannelSample::Whole,
                     groups: Vec::new(),
                 },
             ],
@@ -498,5 +498,5 @@ fn a_channel_may_lie_in_a_file_system() {
     let channel = &spec.jobs[0].training.channels[1];
     let file_system = FileSystem::of_uri(&channel.uri).unwrap().unwrap();
     assert_eq!(file_system.directory, "/fsx/val");
-    assert!(!channel.sample);
+    assert!(!channel.sample.is_drawn());
 }
