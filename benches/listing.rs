@@ -170,6 +170,7 @@ fn list() {
     step(&format!("{} objects listed", objects.len()));
     let dataset = Dataset {
         channels: vec![ChannelData {
+            rows: None,
             name: channel.name.clone(),
             sampled: true,
             objects,

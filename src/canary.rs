@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceConfiguration;
+use crate::rows::RowBlocks;
 use crate::spec::{FullShare, ScriptShare, SharePlace, Work};
 use crate::units::{Bytes, Fraction, Seconds};
 
@@ -35,11 +36,30 @@ pub struct ChannelData {
     /// False: whole in every canary.
     pub sampled: bool,
     pub objects: Objects,
+    /// Where canaries get rows of the objects: the blocks of all of them, or of a canary's draw. `objects` is the whole listing
+    /// then.
+    pub rows: Option<RowBlocks>,
 }
 
 impl ChannelData {
+    /// Where rows are drawn, of about all rows that are.
     pub fn bytes(&self) -> Bytes {
-        self.objects.bytes()
+        match &self.rows {
+            Some(rows) => rows.bytes(),
+            None => self.objects.bytes(),
+        }
+    }
+
+    /// What a draw counts: objects, or blocks of rows.
+    pub fn len(&self) -> usize {
+        match &self.rows {
+            Some(rows) => rows.len(),
+            None => self.objects.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -54,9 +74,18 @@ impl Dataset {
         self.channels.iter().filter(|channel| channel.sampled)
     }
 
-    /// N of the design: the object count of the smallest sampled channel; `None` if no channel is sampled.
+    /// N of the design: the count of objects, or of blocks of rows, of the smallest sampled channel; `None` if no channel is sampled.
     pub fn objects_total(&self) -> Option<usize> {
-        self.sampled().map(|channel| channel.objects.len()).min()
+        self.sampled().map(ChannelData::len).min()
+    }
+
+    /// What N counts, for a sentence.
+    pub fn noun(&self) -> &'static str {
+        let smallest = self.sampled().min_by_key(|channel| channel.len());
+        match smallest.and_then(|channel| channel.rows.as_ref()) {
+            Some(_) => "block",
+            None => "object",
+        }
     }
 
     /// The bytes of all sampled channels: the data size of a full run.
@@ -193,6 +222,16 @@ impl CanaryRun {
         } else {
             self.objects as f64 / self.objects_total.max(1) as f64
         }
+    }
+
+    /// The bytes of its sampled channels where the rows that were drawn really have so many.
+    pub fn bytes_with_rows(&self, drawn: Bytes) -> Bytes {
+        let of_channel = |channel: &ChannelData| match &channel.rows {
+            Some(rows) if !rows.is_all() => Bytes(0),
+            _ => channel.bytes(),
+        };
+        let sampled = self.channels.iter().filter(|channel| channel.sampled);
+        sampled.map(of_channel).chain([drawn]).sum()
     }
 
     /// A short name for progress lines and logs: `3% #2`, with a work level `3% #2, num_round 5`, where another share of the data

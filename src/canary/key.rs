@@ -87,6 +87,7 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         hash.text(Some(match channel.sample {
             ChannelSample::Whole => "whole",
             ChannelSample::Objects => "sampled",
+            ChannelSample::Rows => "rows",
         }));
         hash.list(&channel.groups);
     }
@@ -135,7 +136,16 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
     hash.text(Some(&run.instance.to_string()));
     for channel in &run.channels {
         hash.text(Some(&channel.name));
-        if channel.sampled {
+        if let Some(rows) = &channel.rows {
+            // What changes where blocks are cut, or what is copied of one, changes this number.
+            hash.text(Some("rows 1"));
+            for file in 0..rows.files().len() {
+                hash.number(rows.block_size(file).0);
+            }
+            for place in rows.places() {
+                hash.number(u64::from(place.file) << 32 | u64::from(place.block));
+            }
+        } else if channel.sampled {
             hash.list(channel.objects.iter().map(|object| object.key));
         }
     }
@@ -378,6 +388,7 @@ jobs:
             bytes: Bytes(1),
         };
         let channel = |name: &str, sampled: bool, keys: &[&str]| ChannelData {
+            rows: None,
             name: name.to_owned(),
             sampled,
             objects: keys.iter().map(object).collect(),

@@ -26,7 +26,7 @@ pub(super) fn runs(
     };
     let noun = match &job.share {
         Some(_) => "example",
-        None => "object",
+        None => dataset.noun(),
     };
     match &job.canary.design {
         Design::Fixed {
@@ -138,11 +138,11 @@ fn levels(job: &Job) -> Vec<Option<WorkLevel>> {
 fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     let smallest = dataset
         .sampled()
-        .min_by_key(|channel| channel.objects.len())
+        .min_by_key(|channel| channel.len())
         .ok_or_else(|| PlanError::NothingSampled {
             job: job.name.clone(),
         })?;
-    match smallest.objects.len() {
+    match smallest.len() {
         0 | 1 => Err(PlanError::OneObject {
             job: job.name.clone(),
             channel: smallest.name.clone(),
@@ -166,7 +166,7 @@ fn sizes(
     }
     if sizes.len() < fractions.len() {
         notes.push(format!(
-            "{} of {} fractions would draw as many objects as a smaller one and are left out.",
+            "{} of {} fractions would draw as many {noun}s as a smaller one and are left out.",
             fractions.len() - sizes.len(),
             fractions.len(),
         ));

@@ -58,6 +58,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
 
 fn channel(name: &str, sampled: bool, objects: usize) -> ChannelData {
     ChannelData {
+        rows: None,
         name: name.to_owned(),
         sampled,
         objects: (0..objects)

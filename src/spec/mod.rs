@@ -184,6 +184,8 @@ pub enum ChannelSample {
     Whole,
     /// A draw of its objects.
     Objects,
+    /// A draw of the rows of its one object, or of each of a few.
+    Rows,
 }
 
 impl ChannelSample {

@@ -127,6 +127,7 @@ impl Case<'_> {
             work: None,
             replicate: 0,
             channels: vec![ChannelData {
+                rows: None,
                 name: "train".to_owned(),
                 sampled: true,
                 objects: objects.select([1]),

@@ -114,6 +114,7 @@ impl RecordedRuns {
                 .map(|channel| ChannelData {
                     name: channel.name.clone(),
                     sampled: channel.sample.is_drawn(),
+                    rows: None,
                     objects: (0..if channel.sample.is_drawn() {
                         objects
                     } else {

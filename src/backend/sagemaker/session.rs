@@ -56,6 +56,7 @@ impl<'a> JobSession<'a> {
             channels.push(ChannelData {
                 name: channel.name.clone(),
                 sampled: channel.sample.is_drawn(),
+                rows: None,
                 objects,
             });
         }

@@ -221,6 +221,7 @@ jobs:
         };
         let spec = crate::spec::read(source, &[]).unwrap();
         let channel = |name: &str, sampled| ChannelData {
+            rows: None,
             name: name.to_owned(),
             sampled,
             objects: Objects::from_iter([DataObject {

@@ -17,7 +17,8 @@ mapping! {
         /// The way in which objects are divided among several machines. Default: FullyReplicated.
         optional distribution: Choice<Distribution>,
         /// Whether canaries take a sample of the channel; if not, every canary reads all of it, as where the job has `share`.
-        /// Default: true.
+        /// With `rows` they take a sample of the rows of its object, or of each of a few: CSV, TSV, JSON lines, text, Parquet by
+        /// row groups, tar by members; the names of the objects say which. Default: true.
         optional sample: WrittenSample,
         /// The instance groups that get the channel. Default: all.
         optional groups: List<Text>,

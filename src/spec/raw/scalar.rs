@@ -165,16 +165,28 @@ pub(in crate::spec) struct WrittenSample(pub(in crate::spec) ChannelSample);
 
 impl FromNode for WrittenSample {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        bool::from_node(node, at, findings).map(|is_sampled| {
-            Self(match is_sampled {
-                true => ChannelSample::Objects,
-                false => ChannelSample::Whole,
-            })
-        })
+        const WORDS: [&str; 3] = ["true", "false", "rows"];
+        let sample = match &node.value {
+            Value::Bool(true) => ChannelSample::Objects,
+            Value::Bool(false) => ChannelSample::Whole,
+            Value::Text(text) if text == "rows" => ChannelSample::Rows,
+            Value::Text(text) => {
+                let message = format!("{}, where {} is needed", quoted(text), either(&WORDS));
+                let near = near_miss(text, WORDS);
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                findings.push(at, message, help);
+                return None;
+            }
+            _ => {
+                wrong_kind(node, &either(&WORDS), at, findings);
+                return None;
+            }
+        };
+        Some(Self(sample))
     }
 }
 
-inline_schema!(WrittenSample, "Sample", { "type": "boolean" });
+inline_schema!(WrittenSample, "Sample", { "enum": [true, false, "rows"] });
 
 /// Whole numbers from 0.
 impl FromNode for u64 {

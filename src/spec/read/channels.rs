@@ -117,6 +117,7 @@ impl SpecReader<'_> {
                 limits::CONTENT_TYPE,
             );
         }
+        self.check_rows(&raw);
         let groups = raw.groups.map(|groups| groups.value.0).unwrap_or_default();
         Some(Channel {
             name: name.value,
@@ -133,6 +134,25 @@ impl SpecReader<'_> {
             },
             groups: groups.into_iter().map(|group| group.value.0).collect(),
         })
+    }
+
+    /// A canary's rows are a file of its own, which no machine gets a part of.
+    fn check_rows(&mut self, raw: &raw::RawChannel) {
+        let is_rows = raw
+            .sample
+            .as_ref()
+            .is_some_and(|sample| sample.value.0 == ChannelSample::Rows);
+        let sharded = raw.distribution.as_ref();
+        if let Some(sharded) =
+            sharded.filter(|choice| choice.value.0 == Distribution::ShardedByS3Key)
+            && is_rows
+        {
+            self.findings.wrong_with_help(
+                &sharded.at,
+                "`ShardedByS3Key` divides whole objects among machines, and `sample: rows` is for one object or a few",
+                "remove `distribution`, or split the data into objects and write `sample: true`",
+            );
+        }
     }
 
     /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.
