@@ -363,6 +363,8 @@ fn rows_that_are_none_end_with_their_count() {
     );
 }
 
+mod figures;
+
 mod parquet_files {
     use std::io::Write;
     use std::sync::Arc;

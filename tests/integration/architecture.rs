@@ -60,7 +60,7 @@ const HOMES: [(&str, &[&str]); 19] = [
     ("handlebars", &["report/markdown.rs"]),
     ("http", &["github/client.rs"]),
     ("http_body_util", &["github/client.rs"]),
-    ("parquet", &["rows/footer.rs", "rows/tests.rs"]),
+    ("parquet", &["rows/footer.rs", "rows/tests"]),
     ("reqwest", &["github/client.rs"]),
     ("sha1", &["github/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),

@@ -185,3 +185,69 @@ fn rows_are_no_share_of_machines() {
         .ended_with(2)
         .complained("did you mean `rows`?");
 }
+
+/// What Python's own reader makes of a file, a row a line; `None` where there is no Python, or not that module.
+fn python(module: &str, program: &str, file: &std::path::Path) -> Option<Vec<String>> {
+    let python = |arguments: &[&std::ffi::OsStr]| {
+        std::process::Command::new("python3")
+            .args(arguments)
+            .output()
+            .ok()
+    };
+    let import = format!("import {module}");
+    let has = python(&["-c".as_ref(), import.as_ref()]);
+    if !has.is_some_and(|output| output.status.success()) {
+        println!("skipped: python3 has no {module} here");
+        return None;
+    }
+    let output = python(&["-c".as_ref(), program.as_ref(), file.as_ref()]).unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn pythons_reader_finds_every_drawn_row_in_the_whole_file() {
+    const PROGRAM: &str =
+        "import csv, sys\nfor row in csv.reader(open(sys.argv[1], newline='')): print(ascii(row))";
+    let project = with_file("data.csv", &hard_csv(3000));
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    let Some(all) = python("csv", PROGRAM, &project.path("data/data.csv")) else {
+        return;
+    };
+    let all: HashSet<String> = all.into_iter().collect();
+    for sample in fs::read_dir(project.path("seen")).unwrap() {
+        let rows = python("csv", PROGRAM, &sample.unwrap().path()).unwrap();
+        let unique: HashSet<String> = rows.iter().cloned().collect();
+        assert_eq!(unique.len(), rows.len());
+        assert!(rows.len() > 20 && unique.is_subset(&all));
+    }
+}
+
+#[test]
+fn pyarrow_reads_every_drawn_row_group() {
+    const WRITE: &str = "import pyarrow, pyarrow.parquet, sys\n\
+        table = pyarrow.table({'id': [i * 7919 % 50021 for i in range(50000)], 'text': [str(i) * 5 for i in range(50000)]})\n\
+        pyarrow.parquet.write_table(table, sys.argv[1], row_group_size=200, write_page_index=True)\n";
+    const READ: &str = "import pyarrow.parquet, sys\nfor row in pyarrow.parquet.read_table(sys.argv[1]).to_pylist(): print(row)";
+    let project = with_file("data.parquet", b"");
+    let file = project.path("data/data.parquet");
+    let Some(_) = python("pyarrow.parquet", WRITE, &file) else {
+        return;
+    };
+    project
+        .run(&["plan", "--all"])
+        .ended_with(0)
+        .reported("of 250 blocks");
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    let all: HashSet<String> = python("pyarrow.parquet", READ, &file)
+        .unwrap()
+        .into_iter()
+        .collect();
+    for sample in fs::read_dir(project.path("seen")).unwrap() {
+        let rows = python("pyarrow.parquet", READ, &sample.unwrap().path()).unwrap();
+        let unique: HashSet<String> = rows.iter().cloned().collect();
+        assert_eq!(unique.len(), rows.len());
+        assert!(rows.len() % 200 == 0 && !rows.is_empty() && unique.is_subset(&all));
+    }
+}

@@ -14,6 +14,8 @@ use crate::canary::{Objects, ObjectsBuilder};
 use crate::spec::{Channel, InputMode};
 use crate::units::Bytes;
 
+/// So many `ETags` are kept; more objects are never read in part.
+const MOST_TAGS: usize = 256;
 /// S3 may give pages without keys, but not for ever.
 const MOST_EMPTY_PAGES: u32 = 1000;
 
@@ -23,6 +25,8 @@ pub struct ListedChannel {
     /// The folder that all keys share: whole keys are this and the object's own, one after the other.
     pub base: S3Uri,
     pub objects: Objects,
+    /// The `ETag` of each of the first objects, empty where the store gives none.
+    pub tags: Vec<String>,
 }
 
 /// Lists a channel on S3, page by page; holds one page and the keys in their compact form.
@@ -86,6 +90,7 @@ struct Pages<'a> {
     field: &'a str,
     mode: InputMode,
     objects: ObjectsBuilder,
+    tags: Vec<String>,
     /// Of the first object, which all others must share; with its key, for whoever reads that one does not.
     kinship: Option<(Kinship, String)>,
     last_key: Option<String>,
@@ -100,6 +105,7 @@ impl<'a> Pages<'a> {
             field,
             mode,
             objects: ObjectsBuilder::default(),
+            tags: Vec::new(),
             kinship: None,
             last_key: None,
             token: None,
@@ -161,6 +167,9 @@ impl<'a> Pages<'a> {
             let base = self.base_of(&key)?;
             let tag = object.e_tag().unwrap_or_default();
             let name = &key[base..];
+            if self.tags.len() < MOST_TAGS {
+                self.tags.push(tag.to_owned());
+            }
             let pushed = match tag {
                 "" => self.objects.push(name, Bytes(bytes)),
                 tag => self.objects.push_tagged(name, Bytes(bytes), tag),
@@ -253,6 +262,7 @@ impl<'a> Pages<'a> {
                 key: base,
             },
             objects: self.objects.finish(),
+            tags: self.tags,
         })
     }
 

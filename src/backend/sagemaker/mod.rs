@@ -40,6 +40,7 @@ mod ready_job;
 mod request;
 mod result;
 mod retries;
+mod row_objects;
 mod session;
 mod staging;
 mod sweep;

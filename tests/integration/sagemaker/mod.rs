@@ -8,6 +8,7 @@ mod history;
 mod many;
 mod memory;
 mod preflight;
+mod rows;
 mod scripts;
 mod troubles;
 
