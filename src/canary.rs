@@ -5,7 +5,7 @@ mod key;
 mod objects;
 mod settings;
 
-pub use draw::{DrawProblem, partners};
+pub use draw::{ChannelListing, DrawProblem, partners};
 pub use key::{
     CodeFile, Key, canary_key, code_key, data_key, listing_digest, machine_key, on_machine,
     without_probe,
@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceConfiguration;
+use crate::rows::RowBlocks;
 use crate::spec::{DrawRule, FollowingCount, FullShare, Job, ScriptShare, SharePlace, Work};
 use crate::units::{Bytes, Fraction, Seconds, count_as_float};
 
@@ -42,6 +43,9 @@ pub struct ChannelData {
     pub objects: Objects,
     /// Of `objects`, those that every canary gets.
     pub always: Objects,
+    /// Where canaries get rows of the objects: the blocks of all of them, or of a canary's draw. `objects` is the whole listing
+    /// then.
+    pub rows: Option<RowBlocks>,
 }
 
 impl ChannelData {
@@ -52,6 +56,7 @@ impl ChannelData {
             sampled,
             rule: DrawRule::default(),
             always: objects.select([]),
+            rows: None,
             objects,
         }
     }
@@ -62,19 +67,23 @@ impl ChannelData {
         Self {
             always: self.always.in_both(&objects),
             objects,
-            name: self.name.clone(),
-            sampled: self.sampled,
-            rule: self.rule.clone(),
+            ..self.clone()
         }
     }
 
-    /// What counts as its size: what every canary gets is no part of a share.
+    /// What counts as its size: what every canary gets is no part of a share. Where rows are drawn, of about all rows that are.
     pub fn bytes(&self) -> Bytes {
-        Bytes(self.objects.bytes().0 - self.always.bytes().0)
+        match &self.rows {
+            Some(rows) => rows.bytes(),
+            None => Bytes(self.objects.bytes().0 - self.always.bytes().0),
+        }
     }
 
     /// The share of the whole listing that is drawn, by bytes; by objects if all are empty.
     fn drawn_share(&self) -> f64 {
+        if let Some(rows) = &self.rows {
+            return rows.bytes().as_f64() / rows.whole().bytes().as_f64().max(1.0);
+        }
         let whole = self.objects.whole();
         let bytes = whole.bytes().as_f64() - self.always.bytes().as_f64();
         if bytes > 0.0 {
@@ -85,9 +94,12 @@ impl ChannelData {
         }
     }
 
-    /// The number of its objects that are drawn, or in a run were.
+    /// The number of its objects, or of its blocks of rows, that are drawn, or in a run were.
     pub fn drawn(&self) -> usize {
-        self.objects.len() - self.always.len()
+        match &self.rows {
+            Some(rows) => rows.len(),
+            None => self.objects.len() - self.always.len(),
+        }
     }
 
     /// Whether its own objects say how many a canary has.
@@ -107,11 +119,20 @@ impl Dataset {
         self.channels.iter().filter(|channel| channel.sampled)
     }
 
-    /// The channel whose objects are counted: the smallest of those that are drawn by themselves; `None` if there is none.
+    /// The channel whose objects, or blocks of rows, are counted: the smallest of those that are drawn by themselves; `None` if there
+    /// is none.
     pub fn smallest(&self) -> Option<&ChannelData> {
         let channels = self.channels.iter();
         let drawn = channels.filter(|channel| channel.draws_by_itself());
         drawn.min_by_key(|channel| channel.drawn())
+    }
+
+    /// What N counts, for a sentence.
+    pub fn noun(&self) -> &'static str {
+        match self.smallest().and_then(|channel| channel.rows.as_ref()) {
+            Some(_) => "block",
+            None => "object",
+        }
     }
 
     /// N of the design: the object count of the smallest sampled channel; `None` if no channel is sampled.
@@ -300,6 +321,16 @@ impl CanaryRun {
         } else {
             self.objects as f64 / self.objects_total.max(1) as f64
         }
+    }
+
+    /// The bytes of its sampled channels where the rows that were drawn really have so many.
+    pub fn bytes_with_rows(&self, drawn: Bytes) -> Bytes {
+        let of_channel = |channel: &ChannelData| match &channel.rows {
+            Some(rows) if !rows.is_all() => Bytes(0),
+            _ => channel.bytes(),
+        };
+        let sampled = self.channels.iter().filter(|channel| channel.sampled);
+        sampled.map(of_channel).chain([drawn]).sum()
     }
 
     /// A short name for progress lines and logs: `3% #2`, with a work level `3% #2, num_round 5`, where another share of the data

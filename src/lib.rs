@@ -23,6 +23,8 @@ pub mod secret;
 
 pub mod units;
 
+pub mod rows;
+
 pub mod metric;
 
 pub mod instance;

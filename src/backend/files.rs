@@ -38,13 +38,18 @@ pub(super) fn channel_path(
     })
 }
 
+/// Where the spec names a channel.
+pub(super) fn field(job: &Job, channel: &Channel) -> String {
+    format!("jobs.{}.training.channels.{}", job.name, channel.name)
+}
+
 /// The objects of one channel, sorted by key; a path to a file is one object.
 pub(super) fn list_channel(
     paths: &ProjectPaths,
     job: &Job,
     channel: &Channel,
 ) -> Result<Objects, BackendError> {
-    let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
+    let field = field(job, channel);
     if channel.mode == InputMode::Pipe {
         return Err(BackendError::new(
             format!("{field}.mode: the local backend does not serve Pipe mode yet"),

@@ -5,6 +5,7 @@ mod files;
 pub mod local;
 pub mod project_paths;
 pub mod replay;
+mod rows;
 pub mod sagemaker;
 mod source;
 

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::{ChannelData, Dataset, Objects};
 use crate::change::PathGlobs;
-use crate::spec::{Channel, DrawRule, Job};
+use crate::rows::RowBlocks;
+use crate::spec::{Channel, ChannelSample, DrawRule, Job};
 
 /// Why the objects of a channel cannot be drawn as the spec says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,16 +48,31 @@ impl DrawProblem {
     }
 }
 
+/// What was listed of a channel.
+#[derive(Debug)]
+pub struct ChannelListing {
+    pub objects: Objects,
+    /// The blocks of its files, where rows are drawn.
+    pub rows: Option<RowBlocks>,
+}
+
+impl From<Objects> for ChannelListing {
+    fn from(objects: Objects) -> Self {
+        let rows = None;
+        Self { objects, rows }
+    }
+}
+
 impl Dataset {
-    /// The listed objects of a job's channels, in the order of the spec.
+    /// What was listed of a job's channels, in the order of the spec.
     ///
     /// # Errors
     ///
     /// Where `always` matches nothing or everything, and where `draw_with` finds no partner.
-    pub fn of_listing(job: &Job, listed: Vec<Objects>) -> Result<Self, DrawProblem> {
+    pub fn of_listing(job: &Job, listed: Vec<ChannelListing>) -> Result<Self, DrawProblem> {
         let channels = job.training.channels.iter().zip(listed);
         let mut channels: Vec<ChannelData> = channels
-            .map(|(channel, objects)| listed_channel(job, channel, objects))
+            .map(|(channel, listed)| listed_channel(job, channel, listed))
             .collect::<Result<_, _>>()?;
         for index in 0..channels.len() {
             let DrawRule::With(leader) = &channels[index].rule else {
@@ -85,10 +101,14 @@ impl Dataset {
 fn listed_channel(
     job: &Job,
     channel: &Channel,
-    objects: Objects,
+    listed: ChannelListing,
 ) -> Result<ChannelData, DrawProblem> {
-    let data = ChannelData::new(&channel.name, channel.sample, objects);
-    if !channel.sample {
+    let ChannelListing { objects, rows } = listed;
+    let data = ChannelData {
+        rows,
+        ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
+    };
+    if channel.sample != ChannelSample::Objects {
         return Ok(data);
     }
     for pattern in channel

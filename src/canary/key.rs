@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
 use crate::spec::{
-    Compression, DataType, Distribution, InputMode, Job, ProbePolicy, RecordWrapper,
+    ChannelSample, Compression, DataType, Distribution, InputMode, Job, ProbePolicy, RecordWrapper,
     SagemakerTraining, SharePlace,
 };
 
@@ -94,7 +94,11 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
             Distribution::FullyReplicated => "FullyReplicated",
             Distribution::ShardedByS3Key => "ShardedByS3Key",
         }));
-        hash.text(Some(if channel.sample { "sampled" } else { "whole" }));
+        hash.text(Some(match channel.sample {
+            ChannelSample::Whole => "whole",
+            ChannelSample::Objects => "sampled",
+            ChannelSample::Rows => "rows",
+        }));
         if !channel.draw.is_default() {
             // No channel's name has a space.
             hash.text(Some(&format!("drawn {}", channel.draw)));
@@ -178,7 +182,16 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
     hash.text(Some(&run.instance.to_string()));
     for channel in &run.channels {
         hash.text(Some(&channel.name));
-        if channel.sampled {
+        if let Some(rows) = &channel.rows {
+            // What changes where blocks are cut, or what is copied of one, changes this number.
+            hash.text(Some("rows 1"));
+            for file in 0..rows.files().len() {
+                hash.number(rows.block_size(file).0);
+            }
+            for place in rows.places() {
+                hash.number(u64::from(place.file) << 32 | u64::from(place.block));
+            }
+        } else if channel.sampled {
             hash.list(channel.objects.iter().map(|object| object.key));
         }
     }

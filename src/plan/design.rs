@@ -42,7 +42,7 @@ pub(super) fn runs(
     }
     let noun = match &job.share {
         Some(_) => "example",
-        None => "object",
+        None => dataset.noun(),
     };
     match &job.canary.design {
         Design::Fixed {
@@ -281,7 +281,7 @@ fn sizes(
     }
     if sizes.len() < fractions.len() {
         notes.push(format!(
-            "{} of {} fractions would draw as many objects as a smaller one and are left out.",
+            "{} of {} fractions would draw as many {noun}s as a smaller one and are left out.",
             fractions.len() - sizes.len(),
             fractions.len(),
         ));

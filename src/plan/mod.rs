@@ -246,12 +246,19 @@ pub fn plan_within(
             alternative.within(&mut ledger, offer_of)
         })
         .collect();
+    for channel in dataset.sampled() {
+        let files = channel.rows.iter().flat_map(|rows| rows.files());
+        let cautions = files.flat_map(|file| {
+            let of_file =
+                move |caution| format!("Channel {}, {}: {caution}.", channel.name, file.key);
+            file.cautions.iter().map(of_file)
+        });
+        notes.extend(cautions);
+    }
     let hosts = u64::from(job.instance.total_count());
-    let is_sharded = job
-        .training
-        .channels
-        .iter()
-        .any(|channel| channel.sample && channel.distribution == Distribution::ShardedByS3Key);
+    let is_sharded = job.training.channels.iter().any(|channel| {
+        channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key
+    });
     if let Some(objects) = runs.fewest_objects()
         && is_sharded
         && objects < hosts

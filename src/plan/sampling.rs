@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::canary::{self, ChannelData, Dataset, Objects};
+use crate::rows::{BlockPlace, RowBlocks};
 use crate::spec::{DrawOrder, DrawRule, DrawUnit};
 use crate::units::{Fraction, count_as_float};
 
@@ -56,6 +57,12 @@ pub(super) fn draw(
             .max(1)
             .min(have);
         let ranks = SampleOrder::of(seed, replicate, objects, &channel.name);
+        if let Some(rows) = &channel.rows {
+            return Some(ChannelData {
+                rows: Some(ranks.draw_rows(rows, want)),
+                ..channel.clone()
+            });
+        }
         let pool = channel.objects.without(&channel.always);
         let chosen = match by {
             DrawUnit::Channel => first_of(&ranks, order, &pool, want),
@@ -174,6 +181,40 @@ impl SampleOrder {
 
     pub(super) fn rank(&self, key: &str) -> [u8; 32] {
         self.0.clone().chain_update(key).finalize().into()
+    }
+
+    /// Draws `want` of these blocks: of each file in proportion, and of each one at least while there are enough.
+    pub(super) fn draw_rows(&self, from: &RowBlocks, want: usize) -> RowBlocks {
+        let mut ranked: Vec<(f64, [u8; 8], BlockPlace)> = Vec::with_capacity(from.len());
+        for (file, count) in (0_u32..).zip(from.counts()) {
+            let key = &from.files()[file as usize].key;
+            let of_file = self.0.clone().chain_update(key).chain_update("#");
+            let mut blocks: Vec<([u8; 8], u32)> = (0..count)
+                .map(|block| {
+                    let rank = of_file.clone().chain_update(block.to_be_bytes()).finalize();
+                    let mut first = [0; 8];
+                    first.copy_from_slice(&rank[..8]);
+                    (first, block)
+                })
+                .collect();
+            blocks.sort_unstable();
+            let places = blocks
+                .into_iter()
+                .enumerate()
+                .map(|(place, (rank, block))| {
+                    let share = count_as_float(place) / f64::from(count);
+                    (share, rank, BlockPlace { file, block })
+                });
+            ranked.extend(places);
+        }
+        ranked.sort_unstable_by(|one, other| {
+            one.0
+                .total_cmp(&other.0)
+                .then(one.1.cmp(&other.1))
+                .then(one.2.cmp(&other.2))
+        });
+        let drawn = ranked.into_iter().take(want).map(|(_, _, place)| place);
+        from.draw(drawn.collect())
     }
 
     /// Draws `want` of `from`.

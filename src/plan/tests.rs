@@ -7,8 +7,9 @@ use crate::instance::InstanceType;
 use crate::instance::{Offer, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, ChannelDraw, Compression, Design, DrawOrder, DrawRule, DrawUnit,
-    DriftPolicy, InputMode, Level, LocalTraining, ProbePolicy, RecordWrapper, Training, Work,
+    Budget, CanaryPolicy, Channel, ChannelDraw, ChannelSample, Compression, Design, DrawOrder,
+    DrawRule, DrawUnit, DriftPolicy, InputMode, Level, LocalTraining, ProbePolicy, RecordWrapper,
+    Training, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
 
@@ -22,7 +23,7 @@ fn sampled_channel() -> Channel {
         distribution: Distribution::FullyReplicated,
         compression: Compression::None,
         record_wrapper: RecordWrapper::None,
-        sample: true,
+        sample: ChannelSample::Objects,
         draw: crate::spec::ChannelDraw::default(),
         groups: Vec::new(),
     }
@@ -473,7 +474,7 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
         let plan = plan(&job, &dataset(100), &free, Alternatives::Measure).unwrap();
         plan.notes
     };
-    let sharded = [channel(true, ShardedByS3Key)];
+    let sharded = [channel(ChannelSample::Objects, ShardedByS3Key)];
     assert_eq!(
         notes("3x local", &sharded),
         [
@@ -483,8 +484,8 @@ fn fewer_objects_of_a_sharded_channel_than_machines_are_noted() {
     assert_eq!(notes("2x local", &sharded), Vec::<String>::new());
     // All of a channel that is not sampled comes in every canary.
     let whole = [
-        channel(true, FullyReplicated),
-        channel(false, ShardedByS3Key),
+        channel(ChannelSample::Objects, FullyReplicated),
+        channel(ChannelSample::Whole, ShardedByS3Key),
     ];
     assert_eq!(notes("3x local", &whole), Vec::<String>::new());
 }
@@ -637,7 +638,8 @@ fn a_follower_has_the_stems_of_its_leader_and_what_every_canary_gets() {
     };
     job.training.channels[0].draw.always = vec!["labels.csv".to_owned()];
     job.training.channels.push(masks);
-    let data = Dataset::of_listing(&job, vec![of(&images), of(&names("png"))]).unwrap();
+    let data =
+        Dataset::of_listing(&job, vec![of(&images).into(), of(&names("png")).into()]).unwrap();
     assert_eq!(data.objects_total(), Some(40));
     assert_eq!(data.bytes_total(), Bytes(800));
     let drawn = sampling::draw(&data, 4, 40, 1, 0);
@@ -656,7 +658,7 @@ fn a_follower_has_the_stems_of_its_leader_and_what_every_canary_gets() {
     assert_eq!((run.bytes, run.bytes_total), (Bytes(80), Bytes(800)));
 
     let others = of(&["x.png".to_owned()]);
-    let alone = Dataset::of_listing(&job, vec![of(&images), others]);
+    let alone = Dataset::of_listing(&job, vec![of(&images).into(), others.into()]);
     assert!(matches!(alone, Err(DrawProblem::NoPartners { .. })));
 }
 

@@ -4,10 +4,11 @@ use std::fmt;
 
 use super::escape::for_terminal;
 use super::plan_totals::ExpectedSpend;
-use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
+use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
 use crate::plan::{self, LadderSize, Plan, PlannedAlternative, PlannedRuns};
+use crate::rows::{READ_THROUGH, RowBlocks, RowFormat};
 use crate::spec::Traits;
 use crate::units::{Bytes, Fraction};
 
@@ -32,6 +33,7 @@ impl fmt::Display for PlannedJob<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.heading())?;
         let total = self.dataset.objects_total().unwrap_or(0);
+        let noun = self.dataset.noun();
         for size in sizes(&self.plan.runs) {
             if let Some(share) = &self.affected.job.share {
                 let handed = HandedShare::of_canary(share, size.objects).to_string();
@@ -59,11 +61,12 @@ impl fmt::Display for PlannedJob<'_> {
             };
             writeln!(
                 f,
-                "  {fraction:>5}  {objects} of {total} objects{drawn}{bytes}{runs}"
+                "  {fraction:>5}  {objects} of {total} {noun}s{drawn}{bytes}{runs}"
             )?;
         }
         let facts = [
             ("work levels", self.work_levels()),
+            ("rows", self.rows()),
             ("full run", self.full_run()),
             ("worst case", Some(self.worst_case())),
             ("share", Some(self.share())),
@@ -114,6 +117,14 @@ impl PlannedJob<'_> {
             .collect();
         let name = printable(&work.hyperparameter);
         Some(format!("{name} {}, in turn", levels.join(", ")))
+    }
+
+    /// What is read and copied of channels whose rows are drawn.
+    fn rows(&self) -> Option<String> {
+        let channels = self.dataset.sampled();
+        let said = channels.filter_map(|channel| Some(of_rows(channel, channel.rows.as_ref()?)));
+        let said: Vec<String> = said.collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 
     fn full_run(&self) -> Option<String> {
@@ -190,6 +201,39 @@ impl PlannedJob<'_> {
     clippy::cast_precision_loss,
     reason = "object counts are far below 2^53"
 )]
+/// `train: a canary reads its blocks of data.csv (CSV, blocks of 2.0 MiB) and gets a copy of them under the same name`
+fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
+    let (name, files) = (printable(&channel.name), rows.files());
+    let what = match files {
+        [only] => printable(&only.key),
+        several => format!("each of {} files", several.len()),
+    };
+    let mut formats: Vec<String> = Vec::new();
+    for (place, file) in files.iter().enumerate() {
+        let about = match file.format() {
+            RowFormat::Parquet => {
+                format!("Parquet, row groups of about {}", rows.block_size(place))
+            }
+            format => format!("{format}, blocks of {}", rows.block_size(place)),
+        };
+        if !formats.contains(&about) && formats.len() < 3 {
+            formats.push(about);
+        }
+    }
+    let through = files.iter().any(|file| file.is_read_through());
+    let read = match through {
+        true => format!(
+            "; files up to {} are read from the beginning, of larger ones only the blocks",
+            Bytes(READ_THROUGH)
+        ),
+        false => String::new(),
+    };
+    format!(
+        "{name}: a canary reads its blocks of {what} ({}) and gets a copy of them under the same name{read}",
+        formats.join("; ")
+    )
+}
+
 fn share_of_objects(objects: u64, total: usize) -> f64 {
     objects as f64 / total.max(1) as f64
 }

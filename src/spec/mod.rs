@@ -161,7 +161,9 @@ impl Job {
     /// Whether canaries hold all of the data, and differ in their work alone.
     pub fn differs_in_work_alone(&self) -> bool {
         let mut channels = self.training.channels.iter();
-        self.work.is_some() && self.share.is_none() && !channels.any(|channel| channel.sample)
+        self.work.is_some()
+            && self.share.is_none()
+            && !channels.any(|channel| channel.sample.is_drawn())
     }
 }
 
@@ -193,8 +195,7 @@ pub struct Channel {
     pub distribution: Distribution,
     pub compression: Compression,
     pub record_wrapper: RecordWrapper,
-    /// False: whole in every canary.
-    pub sample: bool,
+    pub sample: ChannelSample,
     /// Which of its objects a canary gets, where it is sampled.
     pub draw: ChannelDraw,
     /// The instance groups that get it; empty: all.
@@ -213,6 +214,24 @@ pub enum DataType {
     AugmentedManifest,
 }
 
+/// What a canary gets of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelSample {
+    /// All of it.
+    Whole,
+    /// A draw of its objects.
+    Objects,
+    /// A draw of the rows of its one object, or of each of a few.
+    Rows,
+}
+
+impl ChannelSample {
+    /// Whether a canary gets a share.
+    pub fn is_drawn(self) -> bool {
+        self != Self::Whole
+    }
+}
+
 /// How the `uri` of local data outside the checkout begins.
 pub const ON_THIS_MACHINE: &str = "file://";
 
@@ -225,6 +244,16 @@ pub(in crate::spec) enum SampledBy {
     GateIfAny,
     /// By the share that it is handed.
     Script,
+}
+
+impl SampledBy {
+    /// What a canary gets of a channel that does not say.
+    fn default_sample(self) -> ChannelSample {
+        match self {
+            Self::Gate | Self::GateIfAny => ChannelSample::Objects,
+            Self::Script => ChannelSample::Whole,
+        }
+    }
 }
 
 /// The script is handed its share of the data, and draws it itself.

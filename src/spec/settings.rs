@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Compression, Distribution, InputMode, Job, RecordWrapper};
+use super::{ChannelSample, Compression, Distribution, InputMode, Job, RecordWrapper};
 
 /// Of a value, in characters; what is longer is cut.
 const VALUE_LIMIT: usize = 200;
@@ -97,8 +97,12 @@ impl TrainingSettings {
                     InputMode::Pipe => "Pipe",
                 },
             );
-            if channel.sample && !channel.draw.is_default() {
-                set(field("draw"), &channel.draw.to_string());
+            match channel.sample {
+                ChannelSample::Rows => set(field("sample"), "rows"),
+                ChannelSample::Objects if !channel.draw.is_default() => {
+                    set(field("draw"), &channel.draw.to_string());
+                }
+                ChannelSample::Objects | ChannelSample::Whole => {}
             }
             set(
                 field("distribution"),

@@ -55,6 +55,7 @@ mod readme;
 mod recommendation;
 mod replay;
 mod reuse;
+mod rows;
 mod sagemaker;
 mod scale_out_bench;
 mod secrets;

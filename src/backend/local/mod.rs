@@ -11,6 +11,7 @@ mod failure;
 mod file_digest;
 mod linked_file;
 mod process;
+mod row_files;
 mod usage;
 mod workspace;
 
@@ -34,12 +35,13 @@ use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, Cancellation, ListedData,
     Planned, Ready, Session, Watcher, files, source,
 };
-use crate::canary::{self, CanaryRun, ChannelData, Dataset, Key};
+use crate::canary::{self, CanaryRun, ChannelData, ChannelListing, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::measurement::{Measurement, Outcome, Phases, Usage, steps};
 use crate::probe::{self, OptMl, ProbeReport};
+use crate::rows::Copied;
 use crate::secret::{CutAt, SecretMask};
-use crate::spec::{BackendKind, Distribution, Job};
+use crate::spec::{BackendKind, Channel, ChannelSample, Distribution, Job};
 use crate::units::Seconds;
 
 /// What is read of `output/failure`; SageMaker takes 1,024 characters of it.
@@ -48,6 +50,15 @@ const FAILURE_BYTES: u64 = 8192;
 const FULL_MACHINE: f64 = 0.5;
 /// Lines of each stream that go to the job log when a canary fails.
 const LOG_LINES: usize = 20;
+
+/// What one host's folders hold.
+struct LaidOut {
+    /// How long the data took.
+    took: Seconds,
+    linked: Vec<LinkedFile>,
+    /// Of channels whose rows are drawn.
+    rows: Copied,
+}
 
 /// Runs canaries as child processes.
 #[derive(Debug)]
@@ -89,6 +100,20 @@ impl LocalBackend {
         }
     }
 
+    /// What lies in a channel, and its blocks where rows are drawn.
+    fn list_channel(&self, job: &Job, channel: &Channel) -> Result<ChannelListing, BackendError> {
+        let objects = files::list_channel(&self.paths, job, channel)?;
+        let rows = match channel.sample {
+            ChannelSample::Whole | ChannelSample::Objects => None,
+            ChannelSample::Rows => {
+                let path = files::channel_path(&self.paths, job, channel)?;
+                let field = files::field(job, channel);
+                Some(row_files::blocks(&self.paths, &field, &path, &objects)?)
+            }
+        };
+        Ok(ChannelListing { objects, rows })
+    }
+
     /// What this machine has.
     fn host(&self) -> &Capacity {
         self.capacity.get_or_init(probe::host_capacity)
@@ -111,14 +136,13 @@ impl LocalBackend {
         Ok(self.workspace.get_or_init(|| workspace))
     }
 
-    /// Prepares the folders of one host: source, data, config files. Returns how long the data took, and which files are
-    /// linked.
+    /// Prepares the folders of one host: source, data, config files.
     fn lay_out(
         &self,
         container: &Container<'_>,
         shard: &[ChannelData],
         sandbox: &Sandbox,
-    ) -> Result<(Seconds, Vec<LinkedFile>), BackendError> {
+    ) -> Result<LaidOut, BackendError> {
         let source = source::find(&self.paths, container.job)?;
         workspace::copy_source(&source.folder, &source.files, container.code)?;
         for folder in container.folders() {
@@ -135,8 +159,17 @@ impl LocalBackend {
         }
         let placing = Instant::now();
         let mut linked = Vec::new();
+        let mut rows = Copied::default();
         for (channel, data) in container.job.training.channels.iter().zip(shard) {
             let from = files::channel_path(&self.paths, container.job, channel)?;
+            if let Some(drawn) = data.rows.as_ref().filter(|rows| !rows.is_all()) {
+                let field = files::field(container.job, channel);
+                let folder = container.channel_folder(&channel.name);
+                let copied = row_files::copy(&self.paths, &field, &from, drawn, &folder)?;
+                rows.bytes = rows.bytes + copied.bytes;
+                rows.left += copied.left;
+                continue;
+            }
             linked.extend(workspace::place_objects(
                 &self.paths,
                 &from,
@@ -144,7 +177,11 @@ impl LocalBackend {
                 &container.channel_folder(&channel.name),
             )?);
         }
-        Ok((Seconds(placing.elapsed().as_secs_f64()), linked))
+        Ok(LaidOut {
+            took: Seconds(placing.elapsed().as_secs_f64()),
+            linked,
+            rows,
+        })
     }
 
     /// What the probe has of the caller's environment: where its tools and their libraries are. Nothing of the spec's.
@@ -230,6 +267,7 @@ impl LocalBackend {
         let mut sandboxes = Vec::new();
         let mut placing = Seconds(0.0);
         let mut linked = Vec::new();
+        let mut rows = Copied::default();
         let roots: Vec<(PathBuf, PathBuf)> = hosts
             .iter()
             .map(|host| {
@@ -253,9 +291,11 @@ impl LocalBackend {
                 code,
                 capacity: self.host(),
             };
-            let (took, links) = self.lay_out(&container, shard, sandbox)?;
-            placing = placing + took;
-            linked.extend(links);
+            let laid_out = self.lay_out(&container, shard, sandbox)?;
+            placing = placing + laid_out.took;
+            linked.extend(laid_out.linked);
+            // The same on every host.
+            rows = laid_out.rows;
             commands.push(HostCommand {
                 program: &self.program,
                 command: Self::command(&container),
@@ -282,6 +322,7 @@ impl LocalBackend {
         }
         let outcome = failure::worst(outcomes);
         let mut notes = notes(&outcome, &results);
+        notes.extend(crate::backend::rows::note_of_left(rows.left));
         let step_seconds = match step_time(job, &results) {
             Some(Ok(seconds)) => Some(seconds),
             // A run that broke off may have had no step.
@@ -317,6 +358,7 @@ impl LocalBackend {
                 hosts: usage::of_each_host(&hosts, &shards, &results),
                 step_seconds,
                 ended_at: Some(jiff::Timestamp::now()),
+                bytes: (run.share.is_none()).then(|| run.bytes_with_rows(rows.bytes)),
                 notes,
                 ..Measurement::of_run(run, BackendKind::Local, outcome)
             },
@@ -375,7 +417,7 @@ impl<'a> Session<'a> for LocalJob<'a> {
         Box::pin(async move {
             let channels = job.training.channels.iter();
             let listed = channels
-                .map(|channel| files::list_channel(&backend.paths, job, channel))
+                .map(|channel| backend.list_channel(job, channel))
                 .collect::<Result<_, _>>()?;
             Ok(ListedData {
                 dataset: Dataset::of_listing(job, listed)?,

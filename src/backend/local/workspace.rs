@@ -239,7 +239,7 @@ pub(super) fn copy_source(from: &Path, files: &[PathBuf], to: &Path) -> Result<(
     Ok(())
 }
 
-fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
+pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> BackendError {
     let help = match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             "free some space; canaries run in folders beside the spec, in `.canary-gate`"

@@ -102,20 +102,24 @@ impl RecordedRuns {
             .unwrap_or(ASSUMED_OBJECTS)
             .clamp(1, MOST_OBJECTS);
         let channels = &job.training.channels;
-        let sampled = channels.iter().filter(|channel| channel.sample).count() as u64;
+        let sampled = channels
+            .iter()
+            .filter(|channel| channel.sample.is_drawn())
+            .count() as u64;
         let bytes = size.bytes.unwrap_or(Bytes(objects * sampled));
         let mut shares = equal_shares(bytes, objects * sampled);
         Dataset {
             channels: channels
                 .iter()
                 .map(|channel| {
-                    let count = if channel.sample { objects } else { 0 };
+                    let is_drawn = channel.sample.is_drawn();
+                    let count = if is_drawn { objects } else { 0 };
                     let recorded = (0..count).zip(shares.by_ref());
                     let objects = recorded.map(|(index, bytes)| DataObject {
                         key: format!("recorded-{index:06}"),
                         bytes,
                     });
-                    ChannelData::new(&channel.name, channel.sample, objects.collect())
+                    ChannelData::new(&channel.name, is_drawn, objects.collect())
                 })
                 .collect(),
         }

@@ -11,7 +11,7 @@ use super::staging::{self, StagedSample};
 use super::sweep::Sweep;
 use crate::aws::call::{Call, CallError};
 use crate::backend::{BackendError, Cancellation, Watcher};
-use crate::spec::{Channel, InputMode};
+use crate::spec::{Channel, ChannelSample, InputMode};
 
 /// From the signal to the end of the gate.
 const TIME_TO_STOP: Duration = Duration::from_secs(5);
@@ -153,6 +153,11 @@ impl ReadyJob<'_> {
         if job.training.channels.iter().any(is_staged) {
             places.push(StagedSample::of(&output, &name.to_string()).folder());
         }
+        for place in &places {
+            self.uploads
+                .abort_below(&self.backend.aws().s3, place)
+                .await;
+        }
         for place in places {
             if let Err(error) = staging::remove(&self.backend.aws().s3, &place).await {
                 tracing::warn!("{}; {}", error.what, error.help);
@@ -171,5 +176,6 @@ fn say_left(name: &JobName) {
 
 /// Whether canaries get copies of a channel's objects.
 fn is_staged(channel: &Channel) -> bool {
-    channel.sample && channel.mode == InputMode::FastFile
+    channel.sample == ChannelSample::Rows
+        || channel.sample.is_drawn() && channel.mode == InputMode::FastFile
 }

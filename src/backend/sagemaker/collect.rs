@@ -386,7 +386,7 @@ fn host_names(count: u32) -> Vec<String> {
 fn host_bytes(job: &Job, run: &CanaryRun, hosts: usize) -> Vec<Bytes> {
     let mut bytes = vec![Bytes(0); hosts];
     for (channel, data) in job.training.channels.iter().zip(&run.channels) {
-        if !channel.sample {
+        if !channel.sample.is_drawn() {
             continue;
         }
         match channel.distribution {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::{BackendKind, Channel, DataType, InputMode, Job, Spec};
+use crate::spec::{BackendKind, Channel, ChannelSample, DataType, InputMode, Job, Spec};
 
 /// Every canary's name begins so.
 const CANARIES: &str = "training-job/cg-*";
@@ -138,12 +138,14 @@ impl PolicyScope<'_> {
         statements.extend(self.read_data("CopyDataForFastFile", &["s3:GetObject"], is_copied));
         let is_manifest = |channel: &Channel| channel.data_type == DataType::Manifest;
         statements.extend(self.read_data("ReadManifests", &["s3:GetObject"], is_manifest));
+        statements.extend(self.read_data("ReadRows", &["s3:GetObject"], has_rows));
         statements.extend(self.decrypt_data());
-        statements.push(allow(
-            "CanaryFolder",
-            &["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
-            self.outputs(),
-        ));
+        let mut in_folder = vec!["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
+        let channels = self.spec.jobs.iter().flat_map(|job| &job.training.channels);
+        if channels.into_iter().any(has_rows) {
+            in_folder.push("s3:AbortMultipartUpload");
+        }
+        statements.push(allow("CanaryFolder", &in_folder, self.outputs()));
         statements.extend(self.read_and_add_records());
         statements.extend(self.kms_keys());
         statements.extend([
@@ -383,7 +385,9 @@ impl PolicyScope<'_> {
     /// The keys of data that are encrypted, which a spec does not name: any, but through S3 and for these data alone.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html#encryption-context>
     fn decrypt_data(&self) -> Option<Value> {
-        let copied = self.channels().filter(|channel| is_copied(channel));
+        let copied = self
+            .channels()
+            .filter(|channel| is_copied(channel) || has_rows(channel));
         let places: BTreeSet<String> = copied
             .filter_map(|channel| PolicyPlace::of(&channel.uri))
             .flat_map(|PolicyPlace { bucket, prefix }| {
@@ -452,7 +456,12 @@ impl PolicyScope<'_> {
 
 /// Whether canaries read copies that the gate makes.
 fn is_copied(channel: &Channel) -> bool {
-    channel.sample && channel.mode == InputMode::FastFile
+    channel.sample == ChannelSample::Objects && channel.mode == InputMode::FastFile
+}
+
+/// Whether canaries read rows that the gate copies.
+fn has_rows(channel: &Channel) -> bool {
+    channel.sample == ChannelSample::Rows
 }
 
 /// Of actions that know no resources.

@@ -18,6 +18,8 @@ use crate::units::Bytes;
 
 use super::named_keys::{self, NamedKeys};
 
+/// So many `ETags` are kept; more objects are never read in part.
+const MOST_TAGS: usize = 256;
 /// S3 may give pages without keys, but not for ever.
 const MOST_EMPTY_PAGES: u32 = 1000;
 
@@ -27,6 +29,8 @@ pub struct ListedChannel {
     /// The folder that all keys share: whole keys are this and the object's own, one after the other.
     pub base: S3Uri,
     pub objects: Objects,
+    /// The `ETag` of each of the first objects, empty where the store gives none.
+    pub tags: Vec<String>,
 }
 
 /// Lists a channel on S3, page by page; holds one page and the keys in their compact form.
@@ -99,6 +103,7 @@ struct Pages<'a> {
     /// Below the uri, those of a manifest that were not listed yet; absent: all keys count.
     named: Option<BTreeSet<String>>,
     objects: ObjectsBuilder,
+    tags: Vec<String>,
     /// Of the first object, which all others must share; with its key, for whoever reads that one does not.
     kinship: Option<(Kinship, String)>,
     last_key: Option<String>,
@@ -119,6 +124,7 @@ impl<'a> Pages<'a> {
             mode,
             named,
             objects: ObjectsBuilder::default(),
+            tags: Vec::new(),
             kinship: None,
             last_key: None,
             token: None,
@@ -184,6 +190,9 @@ impl<'a> Pages<'a> {
             let base = self.base_of(&key)?;
             let tag = object.e_tag().unwrap_or_default();
             let name = &key[base..];
+            if self.tags.len() < MOST_TAGS {
+                self.tags.push(tag.to_owned());
+            }
             let pushed = match tag {
                 "" => self.objects.push(name, Bytes(bytes)),
                 tag => self.objects.push_tagged(name, Bytes(bytes), tag),
@@ -279,6 +288,7 @@ impl<'a> Pages<'a> {
                 key: base,
             },
             objects: self.objects.finish(),
+            tags: self.tags,
         })
     }
 

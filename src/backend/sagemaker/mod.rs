@@ -41,6 +41,7 @@ mod ready_job;
 mod request;
 mod result;
 mod retries;
+mod row_objects;
 mod session;
 mod source_channel;
 mod staging;

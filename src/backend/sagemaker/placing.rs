@@ -4,10 +4,12 @@ use super::manifest;
 use super::name::JobName;
 use super::ready_job::ReadyJob;
 use super::request::Input;
+use super::row_objects::RowCopy;
 use super::staging::{self, Existing, StagedSample};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
-use crate::canary::{CanaryRun, Objects};
+use crate::canary::{CanaryRun, ChannelData, Objects};
+use crate::rows::RowBlocks;
 use crate::spec::{Channel, InputMode, Job};
 
 /// Where canaries of a job write, a folder.
@@ -27,9 +29,9 @@ impl ReadyJob<'_> {
         let channels = self.job.training.channels.iter();
         let mut inputs: Vec<Input<'_>> = channels
             .zip(&run.channels)
-            .map(|(channel, _)| match channel.sample {
+            .map(|(channel, data)| match channel.sample.is_drawn() {
                 false => Input::whole(channel),
-                true if self.is_staged(channel) => {
+                true if drawn_rows(data).is_some() || self.is_staged(channel) => {
                     let stage = StagedSample::of(&output, &name.to_string());
                     Input::of_prefix(channel, stage.channel(&channel.name).to_string())
                 }
@@ -54,12 +56,40 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
     ) -> Result<Vec<Input<'_>>, BackendError> {
+        // An attempt before it may have ended half-way.
+        self.placed_rows.borrow_mut().remove(&name.to_string());
         for (channel, data) in self.job.training.channels.iter().zip(&run.channels) {
-            if channel.sample {
+            if let Some(rows) = drawn_rows(data) {
+                self.place_rows(channel, rows, name).await?;
+            } else if channel.sample.is_drawn() {
                 self.place_sample(channel, &data.objects, name).await?;
             }
         }
         self.inputs(run, name)
+    }
+
+    /// The drawn rows, as objects under a prefix of their own.
+    async fn place_rows(
+        &self,
+        channel: &Channel,
+        drawn: &RowBlocks,
+        name: &JobName,
+    ) -> Result<(), BackendError> {
+        let job = self.job;
+        let copy = RowCopy {
+            s3: &self.backend.aws().s3,
+            field: &format!("jobs.{}.training.channels.{}", job.name, channel.name),
+            base: &self.base(channel)?,
+        };
+        let stage = StagedSample::of(&output(job)?, &name.to_string());
+        let key = job.training.sagemaker.output_kms_key.as_deref();
+        let folder = stage.channel(&channel.name);
+        let copied = copy.place(drawn, &folder, key, &self.uploads).await?;
+        let mut placed = self.placed_rows.borrow_mut();
+        let of_job = placed.entry(name.to_string()).or_default();
+        of_job.bytes = of_job.bytes + copied.bytes;
+        of_job.left += copied.left;
+        Ok(())
     }
 
     /// A sample as a manifest, or for FastFile, which reads none, as copies under a prefix of their own.
@@ -98,6 +128,11 @@ impl ReadyJob<'_> {
         let json = "application/json";
         staging::upload(&s3, &field, &place, content, json, Existing::Replace, key).await
     }
+}
+
+/// The rows that a run gets of a channel; `None` where it gets whole objects, or all.
+fn drawn_rows(data: &ChannelData) -> Option<&RowBlocks> {
+    data.rows.as_ref().filter(|rows| !rows.is_all())
 }
 
 /// Where the manifest of a canary's sample lies.

@@ -76,7 +76,7 @@ impl JobSession<'_> {
     fn too_large_to_copy(&self, dataset: &Dataset) -> BTreeSet<String> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
         let too_large: BTreeSet<String> = channels
-            .filter(|(_, channel)| channel.sample && channel.mode == InputMode::FastFile)
+            .filter(|(_, channel)| channel.sample.is_drawn() && channel.mode == InputMode::FastFile)
             .filter(|(data, _)| {
                 data.objects
                     .sizes()

@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::SagemakerBackend;
 use super::notes::Notes;
 use super::prepared::PreparedJob;
+use super::row_objects::OpenUploads;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
+use crate::rows::Copied;
 use crate::spec::{Channel, Job};
 
 /// A job whose source is in S3 and whose quota is known.
@@ -19,6 +21,9 @@ pub(super) struct ReadyJob<'a> {
     /// The folder that the keys of a channel are relative to, by channel.
     bases: BTreeMap<String, S3Uri>,
     pub(super) notes: Notes,
+    /// Bytes of the rows that this process placed for a training job, and how many blocks were passed over.
+    pub(super) placed_rows: RefCell<BTreeMap<String, Copied>>,
+    pub(super) uploads: OpenUploads,
     /// Training jobs that are waited for at this moment.
     pub(super) watched: RefCell<BTreeSet<String>>,
 }
@@ -37,6 +42,8 @@ impl<'a> ReadyJob<'a> {
             prepared,
             bases,
             notes,
+            placed_rows: RefCell::default(),
+            uploads: OpenUploads::default(),
             watched: RefCell::default(),
         }
     }

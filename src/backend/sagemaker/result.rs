@@ -7,7 +7,7 @@ use super::failure::{self, FailureClass};
 use super::find::Found;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
-use crate::backend::{BackendError, CanaryResult, Watcher};
+use crate::backend::{BackendError, CanaryResult, Watcher, rows};
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::probe::MARK_VARIABLE;
@@ -66,16 +66,22 @@ impl ReadyJob<'_> {
             }
             _ => Vec::new(),
         };
+        let mut measurement = measurement(
+            run,
+            found,
+            &description,
+            outcome,
+            collected,
+            retries,
+            jiff::Timestamp::now(),
+        );
+        // Of a job that another process started nobody knows but what was asked for, which is about as much.
+        if let Some(placed) = self.placed_rows.borrow().get(&found.name.to_string()) {
+            measurement.bytes = Some(run.bytes_with_rows(placed.bytes));
+            measurement.notes.extend(rows::note_of_left(placed.left));
+        }
         Ok(CanaryResult {
-            measurement: measurement(
-                run,
-                found,
-                &description,
-                outcome,
-                collected,
-                retries,
-                jiff::Timestamp::now(),
-            ),
+            measurement,
             log_tail,
         })
     }

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
+use super::row_objects::RowCopy;
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
-use crate::canary::{Dataset, Objects};
+use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
 use crate::plan::NotMeasured;
-use crate::spec::{FileSystem, Job};
+use crate::rows::{READ_THROUGH, RowBlocks};
+use crate::spec::{ChannelSample, FileSystem, Job};
+use crate::units::{Bytes, Usd};
 use futures_util::future::LocalBoxFuture;
 
 /// A job whose access was checked.
@@ -46,20 +49,31 @@ impl<'a> JobSession<'a> {
         if let Some(kind) = job.instance.single_type() {
             request::image(job, kind, &aws.region)?;
         }
-        let mut listed_objects = Vec::with_capacity(job.training.channels.len());
+        let mut listed_channels = Vec::with_capacity(job.training.channels.len());
         for channel in &job.training.channels {
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
+            let mut rows = None;
             let objects = if FileSystem::of_uri(&channel.uri).is_some() {
                 Objects::default()
             } else {
                 let listed = listing::list(&aws.s3, &field, channel).await?;
+                if channel.sample == ChannelSample::Rows {
+                    let copy = RowCopy {
+                        s3: &aws.s3,
+                        field: &field,
+                        base: &listed.base,
+                    };
+                    let blocks = copy.blocks(&listed.objects, &listed.tags).await?;
+                    self.note(said_of_copies(&channel.name, &blocks));
+                    rows = Some(blocks);
+                }
                 self.bases.insert(channel.name.clone(), listed.base);
                 listed.objects
             };
-            listed_objects.push(objects);
+            listed_channels.push(ChannelListing { objects, rows });
         }
         Ok(ListedData {
-            dataset: Dataset::of_listing(job, listed_objects)?,
+            dataset: Dataset::of_listing(job, listed_channels)?,
             knows_bytes: true,
         })
     }
@@ -102,4 +116,34 @@ impl<'a> Session<'a> for JobSession<'a> {
             Ok(Box::new(ready) as Box<dyn Ready + 'a>)
         })
     }
+}
+
+/// What a hundredth of the data takes to copy: bytes read and written, and requests, which S3 bills.
+fn said_of_copies(channel: &str, blocks: &RowBlocks) -> String {
+    /// For 1,000 requests of S3 Standard in us-east-1, 2026: <https://aws.amazon.com/s3/pricing/>.
+    const GETS: f64 = 0.0004;
+    const PUTS: f64 = 0.005;
+    const PART: u64 = 8 * Bytes::MIB;
+    const PIECE: u64 = Bytes::MIB;
+    let (mut read, mut gets) = (0, 1);
+    for (place, file) in blocks.files().iter().enumerate() {
+        let drawn = file.row_bytes().0.div_ceil(100);
+        // All of a small file, at worst.
+        let (of_file, at_once) = match file.is_read_through() {
+            true => (file.bytes.0.min(READ_THROUGH), PIECE),
+            false => (drawn, blocks.block_size(place).0.clamp(1, 4 * PIECE)),
+        };
+        read += of_file;
+        gets += of_file.div_ceil(at_once);
+    }
+    let written = blocks.bytes().0.div_ceil(100);
+    let puts = written.div_ceil(PART) + 2 * blocks.files().len() as u64;
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+    let dollars = (gets as f64 * GETS + puts as f64 * PUTS) / 1000.0;
+    format!(
+        "channel {channel}: canaries get a copy of their rows below the job's output, which is removed with them; 1 % of the data reads about {} in {gets} requests and writes {}, for about {} of S3's requests",
+        Bytes(read),
+        Bytes(written),
+        Usd(dollars)
+    )
 }

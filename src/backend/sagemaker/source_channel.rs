@@ -7,7 +7,8 @@ use super::placing::output;
 use super::session::JobSession;
 use crate::backend::BackendError;
 use crate::spec::{
-    Channel, ChannelDraw, Compression, DataType, Distribution, InputMode, RecordWrapper,
+    Channel, ChannelDraw, ChannelSample, Compression, DataType, Distribution, InputMode,
+    RecordWrapper,
 };
 
 /// Where sources and the probe are kept, below a job's output, under their hash.
@@ -26,7 +27,7 @@ pub(super) fn whole_channel(name: &str, uri: String) -> Channel {
         distribution: Distribution::FullyReplicated,
         compression: Compression::None,
         record_wrapper: RecordWrapper::None,
-        sample: false,
+        sample: ChannelSample::Whole,
         draw: ChannelDraw::default(),
         groups: Vec::new(),
     }

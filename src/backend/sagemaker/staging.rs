@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{
     Delete, EncodingType, ObjectIdentifier, ServerSideEncryption, TaggingDirective,
@@ -403,26 +404,39 @@ pub(super) async fn upload(
         .config_override(patient())
         .send()
         .await;
-    put.map(|_| ()).map_err(|error| {
-        let region = s3.config().region().map(ToString::to_string);
-        let request = Request {
-            field,
-            place: to,
-            doing: "write",
-            permissions: &format!(
-                "s3:PutObject on {}{}",
-                shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),
-                kms_permission(kms_key)
-            ),
-            region: region.as_deref(),
-            user: User::TrainingJobs,
-        };
-        request.refused(&error).into()
-    })
+    put.map(|_| ())
+        .map_err(|error| write_refused(s3, field, to, kms_key, &error))
+}
+
+/// Why an object could not be written.
+pub(super) fn write_refused<E>(
+    s3: &Client,
+    field: &str,
+    to: &S3Uri,
+    kms_key: Option<&str>,
+    error: &SdkError<E>,
+) -> BackendError
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    let region = s3.config().region().map(ToString::to_string);
+    let request = Request {
+        field,
+        place: to,
+        doing: "write",
+        permissions: &format!(
+            "s3:PutObject on {}{}",
+            shown(&format!("arn:aws:s3:::{}/{}", to.bucket, to.key)),
+            kms_permission(kms_key)
+        ),
+        region: region.as_deref(),
+        user: User::TrainingJobs,
+    };
+    request.refused(error).into()
 }
 
 /// The client's own limit is for short answers.
-fn patient() -> aws_sdk_s3::config::Builder {
+pub(super) fn patient() -> aws_sdk_s3::config::Builder {
     let limits = TimeoutConfig::builder()
         .operation_attempt_timeout(LONGEST_TRANSFER)
         .operation_timeout(LONGEST_TRANSFER);

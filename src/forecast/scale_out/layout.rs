@@ -29,7 +29,7 @@ impl DataLayout {
             job.training
                 .channels
                 .iter()
-                .filter(|channel| channel.sample)
+                .filter(|channel| channel.sample.is_drawn())
         };
         // Only shards need every size, and there may be millions.
         let is_sharded =

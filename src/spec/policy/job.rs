@@ -5,8 +5,8 @@ use super::{PolicyProblem, budget};
 use crate::metric::Metric;
 use crate::spec::ScriptShare;
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, Design, DriftPolicy, FileSystem, FollowingCount, Job, LineKind,
-    ProbePolicy, SagemakerTraining, Spec, Training,
+    Budget, CanaryPolicy, Channel, ChannelSample, Design, DriftPolicy, FileSystem, FollowingCount,
+    Job, LineKind, ProbePolicy, SagemakerTraining, Spec, Training,
 };
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
@@ -62,8 +62,9 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
 /// What canaries get of a channel is the head's, and can make them smaller.
 fn say_other_draws(base: &Training, head: &Training, differences: &mut Differences) {
     let said = |channel: &Channel| match channel.sample {
-        true => channel.draw.to_string(),
-        false => "whole".to_owned(),
+        ChannelSample::Objects => channel.draw.to_string(),
+        ChannelSample::Rows => "rows".to_owned(),
+        ChannelSample::Whole => "whole".to_owned(),
     };
     for channel in &head.channels {
         let mut known = base.channels.iter();

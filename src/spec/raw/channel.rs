@@ -1,7 +1,7 @@
 //! One input channel as written.
 
 use super::reader::{List, mapping};
-use super::scalar::{Choice, Text, Words};
+use super::scalar::{Choice, Text, Words, WrittenSample};
 use crate::spec::{
     Compression, DataType, Distribution, DrawOrder, DrawUnit, InputMode, RecordWrapper,
 };
@@ -43,8 +43,10 @@ mapping! {
         /// SageMaker: what SageMaker puts around each object, for algorithms that read RecordIO; mode Pipe only. Default: None.
         optional record_wrapper: Choice<RecordWrapper>,
         /// Whether canaries take a sample of the channel; if not, every canary reads all of it, as where the job has `share`.
-        /// Where the job has `work`, all channels may be so. Default: true.
-        optional sample: bool,
+        /// Where the job has `work`, all channels may be so. With `rows` they take a sample of the rows of its object, or of each of
+        /// a few: CSV, TSV, JSON lines, text, Parquet by row groups, tar by members; the names of the objects say which.
+        /// Default: true.
+        optional sample: WrittenSample,
         /// The patterns of files that every canary gets whole, beside the drawn ones, for instance `[labels.csv, "*.json"]`; over
         /// paths below the channel.
         optional always: List<Text>,

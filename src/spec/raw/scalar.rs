@@ -9,7 +9,7 @@ use super::reader::{FromNode, wrong_kind};
 use crate::metric::{Amount, Unit, WrittenForm};
 use crate::spec::problems::{At, Findings, either, near_miss, quoted, write_one_of};
 use crate::spec::yaml::{Node, Value};
-use crate::spec::{Distribution, InputMode, Level, OnInconclusive};
+use crate::spec::{ChannelSample, Distribution, InputMode, Level, OnInconclusive};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
 
 /// Implements [`JsonSchema`] for a scalar: written out where it is used, without a name of its own.
@@ -158,6 +158,35 @@ impl FromNode for bool {
         }
     }
 }
+
+/// What canaries get of a channel.
+#[derive(Debug)]
+pub(in crate::spec) struct WrittenSample(pub(in crate::spec) ChannelSample);
+
+impl FromNode for WrittenSample {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        const WORDS: [&str; 3] = ["true", "false", "rows"];
+        let sample = match &node.value {
+            Value::Bool(true) => ChannelSample::Objects,
+            Value::Bool(false) => ChannelSample::Whole,
+            Value::Text(text) if text == "rows" => ChannelSample::Rows,
+            Value::Text(text) => {
+                let message = format!("{}, where {} is needed", quoted(text), either(&WORDS));
+                let near = near_miss(text, WORDS);
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                findings.push(at, message, help);
+                return None;
+            }
+            _ => {
+                wrong_kind(node, &either(&WORDS), at, findings);
+                return None;
+            }
+        };
+        Some(Self(sample))
+    }
+}
+
+inline_schema!(WrittenSample, "Sample", { "enum": [true, false, "rows"] });
 
 /// Whole numbers from 0.
 impl FromNode for u64 {

@@ -8,8 +8,8 @@ use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::rules::DataRule;
 use crate::spec::{
-    Channel, Compression, DataType, Distribution, FileSystem, InputMode, NotYetEffect,
-    RecordWrapper, SampledBy,
+    Channel, ChannelSample, Compression, DataType, Distribution, FileSystem, InputMode,
+    NotYetEffect, RecordWrapper, SampledBy,
 };
 
 impl SpecReader<'_> {
@@ -34,7 +34,7 @@ impl SpecReader<'_> {
             .collect();
         if sampling == SampledBy::Gate
             && !channels.is_empty()
-            && channels.iter().all(|channel| !channel.sample)
+            && channels.iter().all(|channel| !channel.sample.is_drawn())
         {
             let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
             let help = if channels.iter().all(in_file_system) {
@@ -125,9 +125,10 @@ impl SpecReader<'_> {
             self.check_data_type(kind, mode, FileSystem::of_uri(&uri.value.0).is_some());
         }
         let sample = match &raw.sample {
-            Some(written) => written.value,
-            None => sampling != SampledBy::Script,
+            Some(written) => written.value.0,
+            None => sampling.default_sample(),
         };
+        self.check_rows(&raw);
         let draw = self.draw(raw.always, raw.draw_with, raw.by, raw.order, sample);
         let groups = raw.groups.map(|groups| groups.value.0).unwrap_or_default();
         Some(Channel {
@@ -200,6 +201,25 @@ impl SpecReader<'_> {
         }
     }
 
+    /// A canary's rows are a file of its own, which no machine gets a part of.
+    fn check_rows(&mut self, raw: &raw::RawChannel) {
+        let is_rows = raw
+            .sample
+            .as_ref()
+            .is_some_and(|sample| sample.value.0 == ChannelSample::Rows);
+        let sharded = raw.distribution.as_ref();
+        if let Some(sharded) =
+            sharded.filter(|choice| choice.value.0 == Distribution::ShardedByS3Key)
+            && is_rows
+        {
+            self.findings.wrong_with_help(
+                &sharded.at,
+                "`ShardedByS3Key` divides whole objects among machines, and `sample: rows` is for one object or a few",
+                "remove `distribution`, or split the data into objects and write `sample: true`",
+            );
+        }
+    }
+
     /// A directory of a file system: whole in every canary, mounted on every machine, and reached through a VPC.
     fn file_system(
         &mut self,
@@ -215,7 +235,11 @@ impl SpecReader<'_> {
                 "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`",
             );
         }
-        if raw.sample.as_ref().is_none_or(|sample| sample.value) {
+        if raw
+            .sample
+            .as_ref()
+            .is_none_or(|sample| sample.value.0.is_drawn())
+        {
             self.findings.wrong_with_help(
                 raw.sample.as_ref().map_or(&uri.at, |sample| &sample.at),
                 "a canary cannot take a share of a file system's files",

@@ -3,7 +3,7 @@
 use super::SpecReader;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, RawChannel};
-use crate::spec::{ChannelDraw, DrawOrder, DrawRule, DrawUnit, SampledBy};
+use crate::spec::{ChannelDraw, ChannelSample, DrawOrder, DrawRule, DrawUnit, SampledBy};
 
 impl SpecReader<'_> {
     pub(super) fn draw(
@@ -12,19 +12,26 @@ impl SpecReader<'_> {
         with: Option<Located<raw::Text>>,
         by: Option<Located<raw::Choice<DrawUnit>>>,
         order: Option<Located<raw::Choice<DrawOrder>>>,
-        is_sampled: bool,
+        sample: ChannelSample,
     ) -> ChannelDraw {
         let by_at = by.as_ref().map(|by| &by.at);
         let order_at = order.as_ref().map(|order| &order.at);
-        if !is_sampled {
+        let unused = match sample {
+            ChannelSample::Objects => None,
+            ChannelSample::Whole => Some((
+                "nothing is drawn of this channel: every canary gets all of it",
+                "remove the key, or `sample: false`",
+            )),
+            ChannelSample::Rows => Some((
+                "rows of each file are drawn, not files",
+                "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`",
+            )),
+        };
+        if let Some((message, help)) = unused {
             let always_at = always.as_ref().map(|always| &always.at);
             let with_at = with.as_ref().map(|with| &with.at);
             for at in [always_at, with_at, by_at, order_at].into_iter().flatten() {
-                self.findings.wrong_with_help(
-                    at,
-                    "nothing is drawn of this channel: every canary gets all of it",
-                    "remove the key, or `sample: false`",
-                );
+                self.findings.wrong_with_help(at, message, help);
             }
         }
         if with.is_some() {
@@ -94,18 +101,22 @@ impl SpecReader<'_> {
                 continue;
             };
             let other = &other.value.value;
-            let is_sampled = match &other.sample {
-                Some(written) => written.value,
-                None => sampling != SampledBy::Script,
-            };
+            let sample = other.sample.as_ref();
+            let sample = sample.map_or(sampling.default_sample(), |written| written.value.0);
             let problem = if name == entry.name.value {
                 Some("the channel cannot be drawn with itself")
             } else if other.draw_with.is_some() {
                 Some("that channel is itself drawn with another one")
-            } else if !is_sampled {
-                Some("nothing is drawn of that channel: every canary gets all of it")
             } else {
-                None
+                match sample {
+                    ChannelSample::Objects => None,
+                    ChannelSample::Whole => {
+                        Some("nothing is drawn of that channel: every canary gets all of it")
+                    }
+                    ChannelSample::Rows => {
+                        Some("rows of each file of that channel are drawn, not files")
+                    }
+                }
             };
             if let Some(problem) = problem {
                 let help = "name a channel that is sampled by itself, such as `draw_with: images`";

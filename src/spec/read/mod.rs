@@ -327,7 +327,8 @@ impl<'a> SpecReader<'a> {
             .and_then(|training| self.training(training, instances.as_ref(), sampling));
         let share = share.and_then(|share| self.share(share, training.as_ref()));
         let following = following.and_then(|share| self.following_count(share, training.as_ref()));
-        let is_sampled = |training: &Training| training.channels.iter().any(|one| one.sample);
+        let is_sampled =
+            |training: &Training| training.channels.iter().any(|one| one.sample.is_drawn());
         let is_work_alone = raw.work.is_some()
             && sampling == SampledBy::GateIfAny
             && training.as_ref().is_some_and(|one| !is_sampled(one));

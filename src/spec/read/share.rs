@@ -52,7 +52,7 @@ impl SpecReader<'_> {
             let name = follows.value.0.as_str();
             let mut channels = training.channels.iter();
             match channels.find(|channel| channel.name == name) {
-                Some(channel) if channel.sample => {}
+                Some(channel) if channel.sample.is_drawn() => {}
                 Some(_) => self.findings.wrong_with_help(
                     &follows.at,
                     format!(
@@ -182,7 +182,11 @@ impl SpecReader<'_> {
 
     /// Two draws, one by the gate and one by the script, would give neither share.
     fn refuse_sampled_channels(&mut self, training: &Training, at: &At) {
-        for channel in training.channels.iter().filter(|channel| channel.sample) {
+        for channel in training
+            .channels
+            .iter()
+            .filter(|channel| channel.sample.is_drawn())
+        {
             self.findings.wrong_with_help(
                 at,
                 format!(

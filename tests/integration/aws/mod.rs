@@ -162,6 +162,11 @@ impl FakeAws {
         listed.into_iter().map(|(key, _)| key).collect()
     }
 
+    /// How many multipart uploads were begun and neither completed nor aborted.
+    pub(crate) fn open_uploads(&self) -> usize {
+        self.core.s3.open_uploads()
+    }
+
     // Scripts.
 
     /// What becomes of each job that is created from now on.

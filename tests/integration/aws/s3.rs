@@ -30,6 +30,8 @@ pub(super) struct Store {
 pub(super) struct Bucket {
     pub(super) region: String,
     pub(super) objects: BTreeMap<String, Stored>,
+    /// Multipart uploads under way: the key, and the parts by number.
+    pub(super) uploads: BTreeMap<String, (String, BTreeMap<i32, Bytes>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -67,6 +69,7 @@ impl Store {
         let bucket = Bucket {
             region: region.to_owned(),
             objects: BTreeMap::new(),
+            uploads: BTreeMap::new(),
         };
         self.buckets
             .lock()
@@ -103,6 +106,12 @@ impl Store {
             .filter(|(key, _)| key.starts_with(prefix))
             .map(|(key, stored)| (key.clone(), super::size(stored.content.len())))
             .collect()
+    }
+
+    /// How many multipart uploads are under way.
+    pub(super) fn open_uploads(&self) -> usize {
+        let buckets = self.buckets.lock().unwrap();
+        buckets.values().map(|bucket| bucket.uploads.len()).sum()
     }
 
     pub(super) fn page_size(&self) -> usize {

@@ -1,5 +1,6 @@
 //! S3 on the wire: the operations of `s3s` on the objects in memory.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,11 +10,13 @@ use axum::body::Bytes;
 use axum::http::HeaderMap;
 use s3s::checksum::ChecksumHasher;
 use s3s::dto::{
-    Checksum, CommonPrefix, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource,
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, Checksum, CommonPrefix,
+    CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CopyObjectInput, CopyObjectOutput,
+    CopyObjectResult, CopySource, CreateMultipartUploadInput, CreateMultipartUploadOutput,
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
     ETag, ETagCondition, EncodingType, GetObjectInput, GetObjectOutput, HeadObjectInput,
     HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output, Object, PutObjectInput,
-    PutObjectOutput, StreamingBlob, Timestamp,
+    PutObjectOutput, StreamingBlob, Timestamp, UploadPartInput, UploadPartOutput,
 };
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
@@ -52,6 +55,7 @@ operations! {
 
     get_object(self, request: GetObjectInput) -> GetObjectOutput {
         let stored = self.0.stored(&request.input.bucket, &request.input.key)?;
+        condition(Some(&stored), request.input.if_match.as_ref(), request.input.if_none_match.as_ref())?;
         let whole = super::size(stored.content.len());
         let asked = request.input.checksum_mode.is_some() && request.input.range.is_none();
         let checksum = if asked { stored.checksum.clone() } else { Checksum::default() };
@@ -119,6 +123,63 @@ operations! {
             Ok(())
         })?;
         Ok(PutObjectOutput { e_tag: Some(ETag::Strong(etag)), ..Default::default() })
+    }
+
+    create_multipart_upload(self, request: CreateMultipartUploadInput) -> CreateMultipartUploadOutput {
+        let CreateMultipartUploadInput { bucket, key, .. } = request.input;
+        let id = self.0.with(&bucket, |bucket| {
+            let id = format!("upload-{}", bucket.uploads.len());
+            bucket.uploads.insert(id.clone(), (key.clone(), BTreeMap::new()));
+            Ok(id)
+        })?;
+        Ok(CreateMultipartUploadOutput {
+            bucket: Some(bucket),
+            key: Some(key),
+            upload_id: Some(id),
+            ..Default::default()
+        })
+    }
+
+    upload_part(self, request: UploadPartInput) -> UploadPartOutput {
+        let input = request.input;
+        let mut body = Body::from(input.body.ok_or_else(|| s3_error!(IncompleteBody))?);
+        let content = body
+            .store_all_limited(usize::MAX)
+            .await
+            .map_err(|error| s3_error!(BadDigest, "{error}"))?;
+        let etag = Stored::new(content.clone(), None).etag;
+        self.0.with(&input.bucket, |bucket| {
+            let (_, parts) = bucket.uploads.get_mut(&input.upload_id).ok_or_else(|| s3_error!(NoSuchUpload))?;
+            parts.insert(input.part_number, content);
+            Ok(())
+        })?;
+        Ok(UploadPartOutput { e_tag: Some(ETag::Strong(etag)), ..Default::default() })
+    }
+
+    complete_multipart_upload(self, request: CompleteMultipartUploadInput) -> CompleteMultipartUploadOutput {
+        let input = request.input;
+        let named = input.multipart_upload.and_then(|upload| upload.parts).unwrap_or_default();
+        self.0.with(&input.bucket, |bucket| {
+            let (key, parts) = bucket.uploads.remove(&input.upload_id).ok_or_else(|| s3_error!(NoSuchUpload))?;
+            // All but the last have 5 MiB.
+            let small = parts.values().rev().skip(1).any(|part| part.len() < 5 << 20);
+            let numbers: Vec<Option<i32>> = named.iter().map(|part| part.part_number).collect();
+            if small || numbers != parts.keys().map(|number| Some(*number)).collect::<Vec<_>>() {
+                return Err(s3_error!(InvalidPart));
+            }
+            let content: Vec<u8> = parts.into_values().flatten().collect();
+            bucket.objects.insert(key, Stored::new(content.into(), None));
+            Ok(())
+        })?;
+        Ok(CompleteMultipartUploadOutput::default())
+    }
+
+    abort_multipart_upload(self, request: AbortMultipartUploadInput) -> AbortMultipartUploadOutput {
+        let input = request.input;
+        self.0.with(&input.bucket, |bucket| {
+            bucket.uploads.remove(&input.upload_id);
+            Ok(AbortMultipartUploadOutput::default())
+        })
     }
 
     copy_object(self, request: CopyObjectInput) -> CopyObjectOutput {

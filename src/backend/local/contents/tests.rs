@@ -72,7 +72,7 @@ impl Data {
     fn list(&self) -> Dataset {
         let (job, backend) = (self.job(), self.backend());
         let listed = job.training.channels.iter();
-        let listed = listed.map(|channel| files::list_channel(&backend.paths, &job, channel));
+        let listed = listed.map(|channel| backend.list_channel(&job, channel));
         Dataset::of_listing(&job, listed.collect::<Result<_, _>>().unwrap()).unwrap()
     }
 

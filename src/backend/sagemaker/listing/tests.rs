@@ -1,6 +1,6 @@
 use super::*;
 use crate::backend::sagemaker::fake_s3::{FakeS3, Refusal};
-use crate::spec::{Compression, Distribution, RecordWrapper};
+use crate::spec::{ChannelSample, Compression, Distribution, RecordWrapper};
 
 const FIELD: &str = "jobs.churn.training.channels.train";
 
@@ -14,7 +14,7 @@ fn channel(uri: &str, mode: InputMode) -> Channel {
         distribution: Distribution::FullyReplicated,
         compression: Compression::None,
         record_wrapper: RecordWrapper::None,
-        sample: true,
+        sample: ChannelSample::Objects,
         draw: crate::spec::ChannelDraw::default(),
         groups: Vec::new(),
     }

@@ -128,7 +128,7 @@ fn the_full_example_means_what_it_says() {
                     distribution: Distribution::FullyReplicated,
                     compression: Compression::None,
                     record_wrapper: RecordWrapper::None,
-                    sample: true,
+                    sample: ChannelSample::Objects,
                     draw: crate::spec::ChannelDraw::default(),
                     groups: Vec::new(),
                 },
@@ -141,7 +141,7 @@ fn the_full_example_means_what_it_says() {
                     distribution: Distribution::FullyReplicated,
                     compression: Compression::None,
                     record_wrapper: RecordWrapper::None,
-                    sample: false,
+                    sample: ChannelSample::Whole,
                     draw: crate::spec::ChannelDraw::default(),
                     groups: Vec::new(),
                 },
@@ -522,5 +522,5 @@ fn a_channel_may_lie_in_a_file_system() {
     let channel = &spec.jobs[0].training.channels[1];
     let file_system = FileSystem::of_uri(&channel.uri).unwrap().unwrap();
     assert_eq!(file_system.directory, "/fsx/val");
-    assert!(!channel.sample);
+    assert!(!channel.sample.is_drawn());
 }

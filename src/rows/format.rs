@@ -1,0 +1,88 @@
+//! The formats whose rows can be drawn; a file's name says which it has.
+
+use std::fmt;
+
+use super::problem::RowsProblem;
+
+/// A format whose rows can be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowFormat {
+    Csv,
+    Lines,
+    Parquet,
+    Tar,
+}
+
+const BY_EXTENSION: [(&str, RowFormat); 8] = [
+    (".csv", RowFormat::Csv),
+    (".tsv", RowFormat::Csv),
+    (".jsonl", RowFormat::Lines),
+    (".ndjson", RowFormat::Lines),
+    (".json-lines", RowFormat::Lines),
+    (".txt", RowFormat::Lines),
+    (".parquet", RowFormat::Parquet),
+    (".tar", RowFormat::Tar),
+];
+
+const COMPRESSED: [&str; 8] = [".gz", ".tgz", ".zst", ".bz2", ".xz", ".lz4", ".zip", ".7z"];
+
+/// How compressed and encrypted content begins.
+const COMPRESSED_MAGIC: [(&[u8], &str); 7] = [
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"PK\x03\x04", "zip"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+];
+
+impl RowFormat {
+    /// By the end of a name.
+    pub fn of_name(name: &str) -> Result<Self, RowsProblem> {
+        let lower = name.to_ascii_lowercase();
+        if let Some(end) = COMPRESSED.iter().find(|end| lower.ends_with(**end)) {
+            return Err(RowsProblem::Compressed(end.trim_start_matches('.').into()));
+        }
+        let found = BY_EXTENSION.iter().find(|(end, _)| lower.ends_with(end));
+        found.map(|(_, format)| *format).ok_or(RowsProblem::NotRows)
+    }
+
+    /// Fails where a file that its name calls plain is not.
+    pub(super) fn check_plain(beginning: &[u8]) -> Result<(), RowsProblem> {
+        for (magic, name) in COMPRESSED_MAGIC {
+            if beginning.starts_with(magic) {
+                return Err(RowsProblem::Compressed(name.into()));
+            }
+        }
+        for magic in [b"\xff\xfe", b"\xfe\xff"] {
+            if beginning.starts_with(magic) {
+                return Err(RowsProblem::Utf16);
+            }
+        }
+        if beginning.starts_with(b"Salted__") || beginning.starts_with(b"age-encryption.org") {
+            return Err(RowsProblem::Encrypted);
+        }
+        Ok(())
+    }
+
+    /// What its blocks are.
+    pub fn blocks(self) -> &'static str {
+        match self {
+            Self::Csv | Self::Lines => "blocks of rows",
+            Self::Parquet => "row groups",
+            Self::Tar => "blocks of members",
+        }
+    }
+}
+
+impl fmt::Display for RowFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Csv => "CSV",
+            Self::Lines => "lines",
+            Self::Parquet => "Parquet",
+            Self::Tar => "tar",
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! Why the rows of a file cannot be drawn, and what to do.
+
+use super::LONGEST_ROW;
+use crate::units::Bytes;
+
+/// Why the rows of a file cannot be drawn; each follows the file's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RowsProblem {
+    #[error(
+        "no format with rows ends so: .csv, .tsv, .jsonl, .ndjson, .json-lines, .txt, .parquet and .tar do"
+    )]
+    NotRows,
+    #[error("it is compressed ({0}), so no row can be found without reading all before it")]
+    Compressed(String),
+    #[error("it is encrypted, so its rows cannot be read")]
+    Encrypted,
+    #[error("it is UTF-16, in which no line end is found by its byte")]
+    Utf16,
+    #[error("it has no rows")]
+    Empty,
+    #[error("a row is longer than {}", Bytes(LONGEST_ROW))]
+    LongRow,
+    #[error(
+        "{left} of the first {tried} blocks have rows without the {fields} fields of its header, or quotes that do not close"
+    )]
+    Ragged {
+        left: usize,
+        tried: usize,
+        fields: usize,
+    },
+    #[error("it is not Parquet: {0}")]
+    NotParquet(String),
+    #[error("it has one row")]
+    OneRow,
+    #[error("it has one row group, and a row group is the least that can be drawn")]
+    OneRowGroup,
+    #[error("it is not a tar archive: {0}")]
+    NotTar(&'static str),
+    #[error("it has changed since it was listed")]
+    Changed,
+}
+
+impl RowsProblem {
+    pub fn help(&self) -> &'static str {
+        const SHARE: &str = "let the script draw its own share with the job's key `share`";
+        match self {
+            Self::NotRows => {
+                "rename it, or put it into a channel of its own with `sample: false`; for other formats let the script draw its own share with the job's key `share`"
+            }
+            Self::Compressed(_) => {
+                "store it uncompressed, or as Parquet, whose compression is inside; or let the script draw its own share with the job's key `share`"
+            }
+            Self::Encrypted => SHARE,
+            Self::Utf16 => {
+                "store it as UTF-8, or let the script draw its own share with the job's key `share`"
+            }
+            Self::Empty | Self::OneRow => {
+                "put the data there, or give it a channel of its own with `sample: false`"
+            }
+            Self::LongRow => {
+                "end rows with line ends, or store the data as Parquet; or let the script draw its own share with the job's key `share`"
+            }
+            Self::Ragged { .. } => {
+                "give every row the fields of the header, and quote fields that hold the delimiter, a quote or a line end; or let the script draw its own share with the job's key `share`"
+            }
+            Self::NotParquet(_) => "store it as Parquet again, or name it for what it is",
+            Self::OneRowGroup => {
+                "write it with smaller row groups, as `pyarrow.parquet.write_table(table, path, row_group_size=100_000)` does, 100 or more of them; or let the script draw its own share with the job's key `share`"
+            }
+            Self::NotTar(_) => "store it as a tar archive again, or name it for what it is",
+            Self::Changed => "keep the data unchanged while canaries run, and run the gate again",
+        }
+    }
+}
+
+/// Why a file could not be read, written, or understood.
+#[derive(Debug, PartialEq, Eq)]
+pub enum CopyError<E> {
+    /// Of the source or the sink.
+    Io(E),
+    Rows(RowsProblem),
+}
+
+impl<E> From<RowsProblem> for CopyError<E> {
+    fn from(problem: RowsProblem) -> Self {
+        Self::Rows(problem)
+    }
+}

@@ -1,0 +1,519 @@
+use std::ops::Range;
+
+use futures_util::FutureExt;
+use proptest::prelude::*;
+
+use super::*;
+
+/// A file in memory, with what was read of it.
+struct Memory {
+    bytes: Vec<u8>,
+    read: u64,
+    requests: usize,
+}
+
+impl Memory {
+    fn of(bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.to_vec(),
+            read: 0,
+            requests: 0,
+        }
+    }
+}
+
+impl RangeSource for Memory {
+    type Error = String;
+
+    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>, String> {
+        let range = usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap();
+        self.read += range.len() as u64;
+        self.requests += 1;
+        let bytes = self.bytes.get(range.clone());
+        bytes
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| format!("{range:?} is outside"))
+    }
+}
+
+impl RowSink for Vec<u8> {
+    type Error = String;
+
+    async fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), String> {
+        self.append(&mut bytes);
+        Ok(())
+    }
+}
+
+fn inspected(name: &str, bytes: &[u8]) -> Result<RowFile, RowsProblem> {
+    let mut source = Memory::of(bytes);
+    let size = Bytes(bytes.len() as u64);
+    let found = inspect(name, size, "1".to_owned(), &mut source);
+    found.now_or_never().unwrap().map_err(|error| match error {
+        CopyError::Rows(problem) => problem,
+        CopyError::Io(error) => panic!("{error}"),
+    })
+}
+
+/// What these blocks of a file become, and what was read for it.
+fn copied(
+    blocks: &RowBlocks,
+    bytes: &[u8],
+    drawn: &[u32],
+) -> (Result<Copied, RowsProblem>, Vec<u8>, Memory) {
+    let mut source = Memory::of(bytes);
+    let mut sink = Vec::new();
+    let copied = copy_rows(blocks, 0, drawn, &mut source, &mut sink).now_or_never();
+    let copied = copied.unwrap().map_err(|error| match error {
+        CopyError::Rows(problem) => problem,
+        CopyError::Io(error) => panic!("{error}"),
+    });
+    (copied, sink, source)
+}
+
+/// A CSV file's rows after the header.
+fn records(text: &[u8]) -> Vec<Vec<String>> {
+    let mut reader = ::csv::ReaderBuilder::new()
+        .has_headers(true)
+        .from_reader(text);
+    let rows = reader.records().map(|row| row.expect("equal fields"));
+    rows.map(|row| row.iter().map(str::to_owned).collect())
+        .collect()
+}
+
+fn csv_of(rows: impl IntoIterator<Item = (String, String)>) -> Vec<u8> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record(["id", "text"]).unwrap();
+    for (id, text) in rows {
+        writer.write_record([id, text]).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+/// Rows whose text is full of what makes CSV hard, more than is read through.
+fn large_csv() -> Vec<u8> {
+    let texts = [
+        "plain",
+        "with, comma",
+        "two\nlines",
+        "said \"so\", and\nthen\n",
+        "",
+        "1,2\n3,4\n5,6",
+        "\"",
+        "\n\n\n",
+    ];
+    let rows = (0_u32..).map(|id| {
+        let text = texts[(id % 8) as usize];
+        (id.to_string(), text.repeat((id % 61) as usize))
+    });
+    let mut bytes = 0;
+    let wanted = usize::try_from(READ_THROUGH).unwrap() + 1_000_000;
+    csv_of(rows.take_while(|(id, text)| {
+        bytes += id.len() + text.len() + 2;
+        bytes < wanted
+    }))
+}
+
+#[test]
+fn blocks_of_a_large_csv_are_disjoint_and_whole() {
+    let file = large_csv();
+    let layout = inspected("a.csv", &file).unwrap();
+    assert!(layout.bytes.0 > READ_THROUGH);
+    let blocks = RowBlocks::of(vec![layout]);
+    assert_eq!(blocks.block_size(0), Bytes(64 << 10));
+    let all = records(&file);
+    let whole: std::collections::HashSet<&Vec<String>> = all.iter().collect();
+    let mut seen = std::collections::HashSet::new();
+    let drawn: Vec<u32> = (0..blocks.counts()[0]).step_by(10).collect();
+    let (result, sample, source) = copied(&blocks, &file, &drawn);
+    let result = result.unwrap();
+    assert_eq!(result.left, 0);
+    for row in records(&sample) {
+        assert!(whole.contains(&row), "no row of the file: {row:?}");
+        assert!(seen.insert(row[0].clone()), "twice: {row:?}");
+    }
+    let share = result.bytes.as_f64() / file.len() as f64;
+    assert!((0.095..0.105).contains(&share), "{share}");
+    assert!(source.read < result.bytes.0 * 110 / 100, "{}", source.read);
+}
+
+proptest! {
+    #[test]
+    fn the_blocks_of_a_small_csv_are_its_rows_parted(
+        texts in prop::collection::vec("[a,\"\n\r ]{0,12}", 1..60),
+        parts in 1_u32..5,
+    ) {
+        let rows = texts.into_iter().enumerate();
+        let file = csv_of(rows.map(|(id, text)| (id.to_string(), text)));
+        let blocks = RowBlocks::of(vec![inspected("a.csv", &file).unwrap()]);
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        for part in 0..parts {
+            let drawn: Vec<u32> = (0..blocks.counts()[0]).filter(|one| one % parts == part).collect();
+            let (result, sample, _) = copied(&blocks, &file, &drawn);
+            bytes += result.unwrap().bytes.0;
+            found.extend(records(&sample));
+        }
+        found.sort();
+        let mut all = records(&file);
+        all.sort();
+        prop_assert_eq!(found, all);
+        prop_assert_eq!(bytes, blocks.bytes().0);
+    }
+
+    #[test]
+    fn lines_are_parted_wherever_the_cuts_fall(
+        lines in prop::collection::vec("[a-c]{0,9}", 1..60),
+        block in 1_u64..40,
+        ends in any::<bool>(),
+    ) {
+        let mut file = lines.join("\n").into_bytes();
+        if ends || file.is_empty() {
+            file.push(b'\n');
+        }
+        let count = u32::try_from((file.len() as u64).div_ceil(block)).unwrap();
+        let mut found = Vec::new();
+        for drawn in 0..count {
+            let draw = lines::TextDraw {
+                dialect: csv::Dialect::LINES,
+                header: 0,
+                row: 1,
+                block,
+                blocks: count,
+                drawn: &[drawn],
+            };
+            let mut source = Memory::of(&file);
+            let mut sink = Vec::new();
+            let mut window = window::Window::over(&mut source, file.len() as u64);
+            let mut out = output::RowOutput::new(&mut sink);
+            let copied = draw.read_blocks(&mut window, &mut out).now_or_never().unwrap();
+            prop_assert_eq!(copied.unwrap().left, 0);
+            out.flush().now_or_never().unwrap().unwrap();
+            found.append(&mut sink);
+        }
+        prop_assert_eq!(found, file);
+    }
+
+    #[test]
+    fn whatever_a_file_holds_it_is_read_or_refused(
+        content in prop::collection::vec(any::<u8>(), 0..2000),
+        name in prop::sample::select(vec!["a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.tar"]),
+    ) {
+        if let Ok(file) = inspected(name, &content) {
+            let blocks = RowBlocks::of(vec![file]);
+            let drawn: Vec<u32> = (0..blocks.counts()[0]).collect();
+            let _ = copied(&blocks, &content, &drawn);
+        }
+    }
+}
+
+fn tar_of(members: &[(&str, usize)]) -> Vec<u8> {
+    let mut builder = ::tar::Builder::new(Vec::new());
+    for (name, size) in members {
+        let mut header = ::tar::Header::new_gnu();
+        header.set_size(*size as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        builder
+            .append_data(&mut header, name, vec![b'x'; *size].as_slice())
+            .unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+fn names_of(archive: &[u8]) -> Vec<String> {
+    let mut archive = ::tar::Archive::new(archive);
+    let entries = archive.entries().unwrap();
+    entries
+        .map(|entry| entry.unwrap().path().unwrap().display().to_string())
+        .collect()
+}
+
+#[test]
+fn members_of_one_stem_stay_together() {
+    let deep = "d".repeat(90);
+    let names: Vec<String> = (0..200)
+        .flat_map(|sample| {
+            let folder = if sample % 7 == 0 { deep.as_str() } else { "" };
+            ["cls", "jpg", "meta.json"].map(|end| format!("{folder}/long/{sample:06}.{end}"))
+        })
+        .map(|name| name.trim_start_matches('/').to_owned())
+        .collect();
+    let sized = names.iter().enumerate();
+    let members: Vec<(&str, usize)> = sized
+        .map(|(place, name)| (name.as_str(), place * 37 % 5000))
+        .collect();
+    let file = tar_of(&members);
+    let blocks = RowBlocks::of(vec![inspected("shard-000.tar", &file).unwrap()]);
+    let mut found = Vec::new();
+    for part in 0..3 {
+        let drawn: Vec<u32> = (0..blocks.counts()[0])
+            .filter(|one| one % 3 == part)
+            .collect();
+        let (result, sample, _) = copied(&blocks, &file, &drawn);
+        result.unwrap();
+        let part = names_of(&sample);
+        for triple in part.chunks(3) {
+            let stem = |name: &String| name.rsplit_once('/').unwrap().1[..6].to_owned();
+            assert!(triple.iter().all(|name| stem(name) == stem(&triple[0])));
+            assert_eq!(triple.len(), 3);
+        }
+        found.extend(part);
+    }
+    found.sort();
+    let mut names = names;
+    names.sort();
+    assert_eq!(found, names);
+}
+
+#[test]
+fn a_small_file_is_drawn_row_by_row() {
+    let file = csv_of((0..100).map(|id| (id.to_string(), "some text".to_owned())));
+    let blocks = RowBlocks::of(vec![inspected("a.csv", &file).unwrap()]);
+    assert!((90..=110).contains(&blocks.len()), "{}", blocks.len());
+    let (result, sample, _) = copied(&blocks, &file, &[3, 50]);
+    assert_eq!(result.unwrap().left, 0);
+    let rows = records(&sample).len();
+    assert!((1..=4).contains(&rows), "{rows}");
+}
+
+#[test]
+fn the_last_row_may_lack_its_line_end_wherever_it_stands() {
+    let (result, sample, _) = {
+        let file = b"id,text\n1,a\n2,b\n3,c";
+        let blocks = RowBlocks::of(vec![inspected("a.csv", file).unwrap()]);
+        copied(&blocks, file, &(0..blocks.counts()[0]).collect::<Vec<_>>())
+    };
+    assert_eq!(result.unwrap().bytes, Bytes(11));
+    assert_eq!(sample, b"id,text\n1,a\n2,b\n3,c");
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_with_its_reason() {
+    let text = |name, content: &[u8]| inspected(name, content).unwrap_err().to_string();
+    insta::assert_snapshot!(
+        [
+            text("a.npy", b"x"),
+            text("a.csv.gz", b"x"),
+            text("a.csv", b"\x1f\x8b123"),
+            text("a.jsonl", b"Salted__123"),
+            text("a.csv", b"\xff\xfea\0"),
+            text("a.csv", b""),
+            text("a.csv", b"id,text\n"),
+            text("a.csv", &vec![b'x'; 20_000_000]),
+            text("a.jsonl", &vec![b'x'; 20_000_000]),
+            text("a.parquet", b"PAR1 and nothing more"),
+            text("a.parquet", b"PAR1\xff\xff\xff\x7fPAR1"),
+            text("a.parquet", b"PAR1\x02\0\0\0\x02\0\0\0PAR1"),
+            text("a.parquet", b"PARE\x02\0\0\0\x02\0\0\0PARE"),
+            text("a.tar", &[b'x'; 2000]),
+        ]
+        .join("\n"),
+        @r"
+    no format with rows ends so: .csv, .tsv, .jsonl, .ndjson, .json-lines, .txt, .parquet and .tar do
+    it is compressed (gz), so no row can be found without reading all before it
+    it is compressed (gzip), so no row can be found without reading all before it
+    it is encrypted, so its rows cannot be read
+    it is UTF-16, in which no line end is found by its byte
+    it has no rows
+    it has no rows
+    a row is longer than 8.00 MiB
+    a row is longer than 8.00 MiB
+    it is not Parquet: it does not end with `PAR1`
+    it is not Parquet: its footer is longer than the file
+    it is not Parquet: its footer cannot be read
+    it is encrypted, so its rows cannot be read
+    it is not a tar archive: no header is where one should be
+    "
+    );
+}
+
+#[test]
+fn the_delimiter_and_the_quotes_are_those_of_the_first_rows() {
+    let header_of = |name, content: &[u8]| match inspected(name, content).unwrap().layout {
+        RowLayout::Records {
+            header, dialect, ..
+        } => (header, format!("{dialect:?}")),
+        other => panic!("{other:?}"),
+    };
+    let semicolons = header_of("a.csv", b"a;b;c\n1,5;2;3\n");
+    assert!(semicolons.1.contains("fields: [3, 3]"), "{semicolons:?}");
+    // Not one of them is closed.
+    let tabs = header_of("a.tsv", b"a\tb\n\"said\tx\nnever closed\ty\n");
+    assert!(tabs.1.contains("Literal"), "{tabs:?}");
+    let stray = header_of("a.csv", b"a,b\n5\" pipe,y\n\"x\ny\",z\n");
+    assert!(stray.1.contains("Lenient"), "{stray:?}");
+    let in_header = header_of("a.csv", b"\"a\nb\",c\n1,2\n");
+    assert_eq!(in_header.0, 8);
+}
+
+#[test]
+fn rows_that_are_none_end_with_their_count() {
+    let mut file = b"id,text\n1,a\n".to_vec();
+    while file.len() as u64 <= READ_THROUGH + 1000 {
+        file.extend_from_slice(b"1,2,3\n");
+    }
+    let blocks = RowBlocks::of(vec![inspected("a.csv", &file).unwrap()]);
+    let drawn: Vec<u32> = (1..30).collect();
+    let (result, _, _) = copied(&blocks, &file, &drawn);
+    // The second row fits the header and the first may not.
+    assert!(
+        matches!(result, Err(RowsProblem::Ragged { fields: 2, .. })),
+        "{result:?}"
+    );
+}
+
+mod figures;
+
+mod parquet_files {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use ::parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+    use ::parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+    use ::parquet::file::properties::WriterProperties;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::types::Type;
+
+    use super::*;
+
+    /// A column of numbers and one of texts, in row groups of these many rows.
+    pub(super) fn parquet_of(groups: &[usize], id: impl Fn(i64) -> i64) -> Vec<u8> {
+        fn column(
+            name: &str,
+            kind: PhysicalType,
+        ) -> ::parquet::schema::types::PrimitiveTypeBuilder<'_> {
+            Type::primitive_type_builder(name, kind).with_repetition(Repetition::REQUIRED)
+        }
+        let text =
+            column("text", PhysicalType::BYTE_ARRAY).with_logical_type(Some(LogicalType::String));
+        let fields = vec![
+            Arc::new(column("id", PhysicalType::INT64).build().unwrap()),
+            Arc::new(text.build().unwrap()),
+        ];
+        let schema = Type::group_type_builder("rows")
+            .with_fields(fields)
+            .build()
+            .unwrap();
+        let properties = WriterProperties::builder()
+            .set_bloom_filter_enabled(true)
+            .build();
+        let mut file = Vec::new();
+        let mut writer =
+            SerializedFileWriter::new(&mut file, Arc::new(schema), Arc::new(properties)).unwrap();
+        let mut next = 0;
+        for rows in groups {
+            let ids: Vec<i64> = (0..*rows as i64).map(|row| next + row).collect();
+            next += *rows as i64;
+            let mut group = writer.next_row_group().unwrap();
+            let mut columns = group.next_column().unwrap().unwrap();
+            let numbers: Vec<i64> = ids.iter().map(|one| id(*one)).collect();
+            columns
+                .typed::<Int64Type>()
+                .write_batch(&numbers, None, None)
+                .unwrap();
+            columns.close().unwrap();
+            let mut columns = group.next_column().unwrap().unwrap();
+            let texts: Vec<ByteArray> = ids
+                .iter()
+                .map(|id| ByteArray::from(format!("row {}", id % 100).as_str()))
+                .collect();
+            columns
+                .typed::<ByteArrayType>()
+                .write_batch(&texts, None, None)
+                .unwrap();
+            columns.close().unwrap();
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+        file
+    }
+
+    fn rows_of(file: &[u8]) -> Vec<String> {
+        let mut on_disk = tempfile::tempfile().unwrap();
+        on_disk.write_all(file).unwrap();
+        let reader = SerializedFileReader::new(on_disk).unwrap();
+        let rows = reader.get_row_iter(None).unwrap();
+        rows.map(|row| row.unwrap().to_string()).collect()
+    }
+
+    #[test]
+    fn row_groups_are_parted_and_read_as_before() {
+        let file = parquet_of(&[100, 50, 200, 1, 70], |id| id * 7919 % 421);
+        let blocks = RowBlocks::of(vec![inspected("a.parquet", &file).unwrap()]);
+        assert_eq!(blocks.len(), 5);
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        for drawn in [&[1, 4][..], &[0, 2], &[3]] {
+            let (result, sample, _) = copied(&blocks, &file, drawn);
+            bytes += result.unwrap().bytes.0;
+            found.extend(rows_of(&sample));
+        }
+        assert_eq!(bytes, blocks.bytes().0);
+        found.sort();
+        let mut all = rows_of(&file);
+        all.sort();
+        assert_eq!(found, all);
+    }
+
+    #[test]
+    fn a_draw_reads_its_row_groups_and_the_footer() {
+        let file = parquet_of(&[20_000; 20], |id| id * 7919 % 100_003);
+        let blocks = RowBlocks::of(vec![inspected("a.parquet", &file).unwrap()]);
+        let (result, _, source) = copied(&blocks, &file, &[3, 11]);
+        let read = source.read - (64 << 10);
+        assert_eq!(read, result.unwrap().bytes.0);
+    }
+
+    #[test]
+    fn sorted_and_uneven_row_groups_give_a_caution() {
+        let cautions = |file: &[u8]| inspected("a.parquet", file).unwrap().cautions;
+        let mixed = |id: i64| id * 7919 % 421;
+        assert_eq!(
+            cautions(&parquet_of(&[100; 5], mixed)),
+            Vec::<String>::new()
+        );
+        let sorted = cautions(&parquet_of(&[100; 5], |id| id));
+        assert!(
+            sorted[0].starts_with("its rows are sorted by `id`:"),
+            "{sorted:?}"
+        );
+        let falling = cautions(&parquet_of(&[100; 5], |id| -id));
+        assert!(
+            falling[0].starts_with("its rows are sorted by `id`:"),
+            "{falling:?}"
+        );
+        let uneven = cautions(&parquet_of(&[100, 20_000, 100], mixed));
+        assert!(
+            uneven[0].starts_with("its row groups are uneven, from "),
+            "{uneven:?}"
+        );
+    }
+
+    #[test]
+    fn another_file_of_the_same_size_is_noticed() {
+        let file = parquet_of(&[100, 50, 200], |id| id * 7919 % 421);
+        let blocks = RowBlocks::of(vec![inspected("a.parquet", &file).unwrap()]);
+        let mut other = parquet_of(&[100, 200, 50], |id| id * 7919 % 421);
+        other.resize(file.len(), 0);
+        let (result, _, _) = copied(&blocks, &other, &[1]);
+        assert!(result.is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_footer_is_read_or_refused(
+            place in 0_usize..3000,
+            byte in any::<u8>(),
+        ) {
+            let mut file = parquet_of(&[100, 50], |id| id);
+            let end = file.len() - 1 - place % file.len();
+            file[end] = byte;
+            if let Ok(layout) = inspected("a.parquet", &file) {
+                let blocks = RowBlocks::of(vec![layout]);
+                let _ = copied(&blocks, &file, &[0]);
+            }
+        }
+    }
+}
