@@ -37,7 +37,7 @@ pub struct Measurement {
     /// The backend that ran it; absent if the table that it was read from does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendKind>,
-    /// The share of the data that was asked for.
+    /// The share of the data that was asked for; of the work where runs differ in their work alone.
     pub fraction: Fraction,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<u64>,

@@ -229,17 +229,17 @@ fn draw_notes(dataset: &Dataset, notes: &mut Vec<String>) {
                 let Some(leader) = channels.find(|leader| leader.name == *name) else {
                     continue;
                 };
-                let lack = |one: &ChannelData, other: &ChannelData| {
-                    one.objects.len() - canary::partners(&other.objects, &one.objects).len()
-                };
                 for (one, other) in [(leader, channel), (channel, leader)] {
-                    let alone = lack(one, other);
+                    // What every canary gets needs no partner.
+                    let drawn = one.objects.without(&one.always);
+                    let alone = drawn.len() - canary::partners(&other.objects, &drawn).len();
                     if alone > 0 {
                         notes.push(format!(
-                            "{} of the {} of channel {} have no partner of the same stem in channel {}.",
+                            "{} of the {} of channel {} {} no partner of the same stem in channel {}.",
                             alone,
-                            count(one.objects.len(), "file"),
+                            count(drawn.len(), "file"),
                             one.name,
+                            if alone == 1 { "has" } else { "have" },
                             other.name,
                         ));
                     }

@@ -222,6 +222,10 @@ fn what_makes_no_sense_is_said_at_its_line() {
             "{uri: data, always: [/labels.csv]}",
             "`/labels.csv` is not below the channel",
         ),
+        (
+            "{uri: data, always: [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u]}",
+            "21 patterns; a channel has at most 20",
+        ),
         ("{uri: data, by: class}", "folder"),
         ("{uri: data, order: first}", "random"),
     ] {
@@ -270,7 +274,7 @@ fn patterns_and_partners_that_the_data_do_not_have_are_said_by_their_field() {
             "8 of the 9 files of channel train have no partner of the same stem in channel masks",
         )
         .reported(
-            "1 of the 2 files of channel masks have no partner of the same stem in channel train",
+            "1 of the 2 files of channel masks has no partner of the same stem in channel train",
         );
 }
 

@@ -5,6 +5,9 @@ use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, RawChannel};
 use crate::spec::{ChannelDraw, ChannelSample, DrawOrder, DrawRule, DrawUnit, SampledBy};
 
+/// Each is held against every file of the channel, of which there may be millions.
+const MOST_PATTERNS_OF_A_CHANNEL: usize = 20;
+
 impl SpecReader<'_> {
     pub(super) fn draw(
         &mut self,
@@ -63,6 +66,15 @@ impl SpecReader<'_> {
                     "write the path from the channel's folder, such as `labels.csv`",
                 );
             }
+        }
+        let count = always.value.0.len();
+        if count > MOST_PATTERNS_OF_A_CHANNEL {
+            self.findings.wrong_with_help(
+                &always.at,
+                format!("{count} patterns; a channel has at most {MOST_PATTERNS_OF_A_CHANNEL}"),
+                "let a pattern stand for several files: `\"*.json\"`; or put them into a channel of their own with `sample: false`",
+            );
+            return Vec::new();
         }
         if self.is_empty(&always) {
             self.findings

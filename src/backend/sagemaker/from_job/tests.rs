@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::instance::InstanceConfiguration;
-use crate::spec::{self, Distribution, InputMode, Spec, SpecSource};
+use crate::spec::{self, DataType, Distribution, InputMode, Spec, SpecSource};
 
 const FIXTURES: [(&str, &str); 13] = [
     (
@@ -208,6 +208,20 @@ async fn a_job_of_a_script_is_read_whole() {
         "2x ml.m5.xlarge".parse::<InstanceConfiguration>().unwrap()
     );
     assert!(!text.contains("hunter2"), "secrets stay where they are");
+}
+
+#[tokio::test]
+async fn a_manifest_is_written_as_one() {
+    let job = RICH.replacen(
+        r#""S3DataType": "S3Prefix", "S3Uri": "s3://bucket/train/""#,
+        r#""S3DataType": "ManifestFile", "S3Uri": "s3://bucket/train.manifest""#,
+        1,
+    );
+    assert_ne!(job, RICH);
+    let spec = read(&text_of(&job).await);
+    let channel = &spec.jobs[0].training.channels[0];
+    assert_eq!(channel.uri, "s3://bucket/train.manifest");
+    assert_eq!(channel.data_type, DataType::Manifest);
 }
 
 /// What changes the training is kept, and what a spec cannot say is said in a remark.
