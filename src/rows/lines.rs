@@ -39,7 +39,7 @@ impl TextDraw<'_> {
         S: RangeSource,
         K: RowSink<Error = S::Error>,
     {
-        let dialect = self.dialect.from_known_place();
+        let dialect = self.dialect.at_known_place();
         let Some(last) = self.drawn.last() else {
             return Ok(Copied::default());
         };
