@@ -143,3 +143,20 @@ fn slow_an_upload_that_fails_is_aborted() {
     assert_eq!(aws.open_uploads(), 0);
     assert!(aws.jobs().is_empty());
 }
+
+#[test]
+fn an_upload_that_a_killed_gate_left_is_swept() {
+    let (project, aws) = project(10, FIXED);
+    aws.leave_upload(
+        "canaries",
+        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
+    );
+    gate(&project, &aws, &["sweep", "--dry-run"])
+        .ended_with(0)
+        .reported("out/cg-stage/cg-churn-0123456789abcdef-0/");
+    assert_eq!(aws.open_uploads(), 1);
+    gate(&project, &aws, &["sweep"])
+        .ended_with(0)
+        .reported("removed");
+    assert_eq!(aws.open_uploads(), 0);
+}
