@@ -98,6 +98,10 @@ async fn mean_row<S: RangeSource>(
         if let Some(mean) = (at as u64).checked_div(rows) {
             return Ok(mean.max(1));
         }
+        if window.is_at_end() && bytes.len() as u64 <= LONGEST_ROW {
+            // A quote that does not close.
+            return Ok((bytes.len() as u64).max(1));
+        }
         read_on(window).await?;
     }
 }

@@ -289,6 +289,20 @@ fn the_last_row_may_lack_its_line_end_wherever_it_stands() {
 }
 
 #[test]
+fn a_quote_that_does_not_close_ends_with_the_file() {
+    for file in [
+        &b"id,text\n1,a\n2,\"never\nclosed\n"[..],
+        b"id,text\n1,\"never\n",
+    ] {
+        let blocks = RowBlocks::of(vec![inspected("a.csv", file).unwrap()]);
+        let all: Vec<u32> = (0..blocks.counts()[0]).collect();
+        let (result, sample, _) = copied(&blocks, file, &all);
+        assert_eq!(result.unwrap().bytes, blocks.bytes());
+        assert_eq!(sample, file);
+    }
+}
+
+#[test]
 fn what_cannot_be_drawn_is_refused_with_its_reason() {
     let text = |name, content: &[u8]| inspected(name, content).unwrap_err().to_string();
     insta::assert_snapshot!(

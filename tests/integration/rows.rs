@@ -127,6 +127,34 @@ fn lines_are_drawn_whole() {
 }
 
 #[test]
+fn every_file_of_a_folder_gives_its_share() {
+    let project = with_file("one.csv", &hard_csv(2000));
+    fs::write(project.path("data/two.csv"), hard_csv(200)).unwrap();
+    fs::write(project.path("data/_SUCCESS"), "").unwrap();
+    let spec = project.read("canary-gate.yml");
+    let spec = spec.replace("data/one.csv", "data");
+    project.write(
+        "canary-gate.yml",
+        &spec.replace("[1%, 2%, 3%]", "[10%, 20%, 30%]"),
+    );
+    let script = project.read("train.sh");
+    let both = script.replace("/one.csv ", "/two.csv ");
+    project.write(
+        "train.sh",
+        &format!("ls \"$SM_CHANNEL_TRAIN\" | grep -q _ && exit 1\n{script}{both}"),
+    );
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    let mut counts: Vec<usize> = seen(&project)
+        .iter()
+        .map(|sample| records(sample).len())
+        .collect();
+    counts.sort_unstable();
+    assert_eq!(counts.len(), 12);
+    assert!(counts[0] > 10 && counts[5] < 90, "{counts:?}");
+    assert!(counts[6] > 150 && counts[11] < 700, "{counts:?}");
+}
+
+#[test]
 fn what_has_no_rows_is_refused_with_the_way_out() {
     let refused = |name: &str, content: &[u8], why: &str, way_out: &str| {
         with_file(name, content)

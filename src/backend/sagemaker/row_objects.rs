@@ -160,6 +160,9 @@ impl RowCopy<'_> {
         rows::check_names(self.field, objects)?;
         let mut files = Vec::with_capacity(objects.len());
         for (place, object) in objects.iter().enumerate() {
+            if rows::is_beside_data(&object.key) {
+                continue;
+            }
             let tag = tags.get(place).cloned().unwrap_or_default();
             let mut source = self.source(&object.key, &tag);
             let looked = inspect(&object.key, object.bytes, tag, &mut source).await;
