@@ -7,6 +7,12 @@ use crate::rows::{CopyError, RowBlocks, RowFile, RowFormat, RowsProblem};
 /// More objects are sampled as they are.
 const MOST_FILES: usize = 200;
 
+/// What Spark and others put beside their data, `_SUCCESS` for one. No canary gets it.
+pub(super) fn is_beside_data(key: &str) -> bool {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    name.starts_with('_') || name.starts_with('.')
+}
+
 /// Fails where there are so many objects that nobody draws rows of each, or where one's name says that it has none.
 ///
 /// `field` is where the spec names the channel.
@@ -20,7 +26,7 @@ pub(super) fn check_names(field: &str, objects: &Objects) -> Result<(), BackendE
             "write `sample: true`: canaries draw whole objects then",
         ));
     }
-    for object in objects.iter() {
+    for object in objects.iter().filter(|object| !is_beside_data(&object.key)) {
         RowFormat::of_name(&object.key).map_err(|problem| refused(field, &object.key, &problem))?;
     }
     Ok(())

@@ -197,10 +197,6 @@ impl PlannedJob<'_> {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "object counts are far below 2^53"
-)]
 /// `train: a canary reads its blocks of data.csv (CSV, blocks of 2.0 MiB) and gets a copy of them under the same name`
 fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
     let (name, files) = (printable(&channel.name), rows.files());
@@ -234,6 +230,10 @@ fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
     )
 }
 
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "object counts are far below 2^53"
+)]
 fn share_of_objects(objects: u64, total: usize) -> f64 {
     objects as f64 / total.max(1) as f64
 }

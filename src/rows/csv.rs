@@ -133,7 +133,7 @@ impl Dialect {
     }
 
     /// The same where it is known what stands in quotes: a stray quote is a character.
-    pub(super) fn from_known_place(self) -> Self {
+    pub(super) fn at_known_place(self) -> Self {
         match self.quotes {
             Quotes::Strict => Self {
                 quotes: Quotes::Lenient,

@@ -69,7 +69,7 @@ async fn inspect_csv<S: RangeSource>(
     if header == window.size() {
         return Err(RowsProblem::Empty.into());
     }
-    let row = mean_row(window, dialect.from_known_place(), header).await?;
+    let row = mean_row(window, dialect.at_known_place(), header).await?;
     Ok(RowLayout::Records {
         header,
         dialect,
@@ -95,8 +95,12 @@ async fn mean_row<S: RangeSource>(
                 RecordEnd::GoesOn | RecordEnd::Malformed => break,
             }
         }
-        if rows > 0 {
-            return Ok((at as u64 / rows).max(1));
+        if let Some(mean) = (at as u64).checked_div(rows) {
+            return Ok(mean.max(1));
+        }
+        if window.is_at_end() && bytes.len() as u64 <= LONGEST_ROW {
+            // A quote that does not close.
+            return Ok((bytes.len() as u64).max(1));
         }
         read_on(window).await?;
     }

@@ -39,7 +39,7 @@ impl TextDraw<'_> {
         S: RangeSource,
         K: RowSink<Error = S::Error>,
     {
-        let dialect = self.dialect.from_known_place();
+        let dialect = self.dialect.at_known_place();
         let Some(last) = self.drawn.last() else {
             return Ok(Copied::default());
         };
@@ -60,9 +60,17 @@ impl TextDraw<'_> {
                     at = next;
                 }
                 RecordEnd::GoesOn | RecordEnd::Malformed => {
-                    // At the end of the file it is a quote that does not close.
-                    if window.end() - at > LONGEST_ROW || window.is_at_end() {
+                    if window.end() - at > LONGEST_ROW {
                         return Err(RowsProblem::LongRow.into());
+                    }
+                    if window.is_at_end() {
+                        // A quote that does not close: readers take the rest for a field.
+                        let block = u32::try_from((at - self.header) / self.block);
+                        if block.is_ok_and(|block| self.drawn.binary_search(&block).is_ok()) {
+                            copied.bytes = copied.bytes + Bytes(window.end() - at);
+                            out.rows(window.slice(at..window.end())).await?;
+                        }
+                        break;
                     }
                     window.forget_before(at);
                     window.extend(PIECE).await?;

@@ -132,7 +132,7 @@ fn blocks_of_a_large_csv_are_disjoint_and_whole() {
         assert!(whole.contains(&row), "no row of the file: {row:?}");
         assert!(seen.insert(row[0].clone()), "twice: {row:?}");
     }
-    let share = result.bytes.as_f64() / file.len() as f64;
+    let share = result.bytes.as_f64() / Bytes(file.len() as u64).as_f64();
     assert!((0.095..0.105).contains(&share), "{share}");
     assert!(source.read < result.bytes.0 * 110 / 100, "{}", source.read);
 }
@@ -286,6 +286,20 @@ fn the_last_row_may_lack_its_line_end_wherever_it_stands() {
     };
     assert_eq!(result.unwrap().bytes, Bytes(11));
     assert_eq!(sample, b"id,text\n1,a\n2,b\n3,c");
+}
+
+#[test]
+fn a_quote_that_does_not_close_ends_with_the_file() {
+    for file in [
+        &b"id,text\n1,a\n2,\"never\nclosed\n"[..],
+        b"id,text\n1,\"never\n",
+    ] {
+        let blocks = RowBlocks::of(vec![inspected("a.csv", file).unwrap()]);
+        let all: Vec<u32> = (0..blocks.counts()[0]).collect();
+        let (result, sample, _) = copied(&blocks, file, &all);
+        assert_eq!(result.unwrap().bytes, blocks.bytes());
+        assert_eq!(sample, file);
+    }
 }
 
 #[test]

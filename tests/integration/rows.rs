@@ -89,6 +89,7 @@ fn canaries_get_whole_rows_of_one_csv_under_its_name() {
     sizes.sort_unstable();
     assert_eq!(measured, sizes);
     for (size, share) in sizes.iter().zip([0.01, 0.01, 0.02, 0.02, 0.03, 0.03]) {
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand bytes")]
         let drawn = *size as f64 / total as f64;
         assert!((drawn / share - 1.0).abs() < 0.25, "{drawn} of {share}");
     }
@@ -123,6 +124,34 @@ fn lines_are_drawn_whole() {
         }
         assert!((25..250).contains(&ids.len()), "{}", ids.len());
     }
+}
+
+#[test]
+fn every_file_of_a_folder_gives_its_share() {
+    let project = with_file("one.csv", &hard_csv(2000));
+    fs::write(project.path("data/two.csv"), hard_csv(200)).unwrap();
+    fs::write(project.path("data/_SUCCESS"), "").unwrap();
+    let spec = project.read("canary-gate.yml");
+    let spec = spec.replace("data/one.csv", "data");
+    project.write(
+        "canary-gate.yml",
+        &spec.replace("[1%, 2%, 3%]", "[10%, 20%, 30%]"),
+    );
+    let script = project.read("train.sh");
+    let both = script.replace("/one.csv ", "/two.csv ");
+    project.write(
+        "train.sh",
+        &format!("ls \"$SM_CHANNEL_TRAIN\" | grep -q _ && exit 1\n{script}{both}"),
+    );
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    let mut counts: Vec<usize> = seen(&project)
+        .iter()
+        .map(|sample| records(sample).len())
+        .collect();
+    counts.sort_unstable();
+    assert_eq!(counts.len(), 12);
+    assert!(counts[0] > 10 && counts[5] < 90, "{counts:?}");
+    assert!(counts[6] > 150 && counts[11] < 700, "{counts:?}");
 }
 
 #[test]
@@ -189,7 +218,8 @@ fn rows_are_no_share_of_machines() {
 /// What Python's own reader makes of a file, a row a line; `None` where there is no Python, or not that module.
 fn python(module: &str, program: &str, file: &std::path::Path) -> Option<Vec<String>> {
     let python = |arguments: &[&std::ffi::OsStr]| {
-        std::process::Command::new("python3")
+        let program = std::env::var("TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        std::process::Command::new(program)
             .args(arguments)
             .output()
             .ok()
@@ -248,6 +278,6 @@ fn pyarrow_reads_every_drawn_row_group() {
         let rows = python("pyarrow.parquet", READ, &sample.unwrap().path()).unwrap();
         let unique: HashSet<String> = rows.iter().cloned().collect();
         assert_eq!(unique.len(), rows.len());
-        assert!(rows.len() % 200 == 0 && !rows.is_empty() && unique.is_subset(&all));
+        assert!(rows.len().is_multiple_of(200) && !rows.is_empty() && unique.is_subset(&all));
     }
 }

@@ -107,7 +107,10 @@ pub(super) fn blocks(
             .expect("a file on a disk is not waited for")
             .map_err(|error| rows::explained(field, &key, error, |error| unreadable(&path, error)))
     };
-    let files = objects.iter().map(|object| look(object.key));
+    let of_data = objects
+        .iter()
+        .filter(|object| !rows::is_beside_data(&object.key));
+    let files = of_data.map(|object| look(object.key));
     rows::blocks_of(field, files.collect::<Result<_, _>>()?)
 }
 

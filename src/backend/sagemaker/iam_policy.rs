@@ -139,6 +139,7 @@ impl PolicyScope<'_> {
         let is_manifest = |channel: &Channel| channel.data_type == DataType::Manifest;
         statements.extend(self.read_data("ReadManifests", &["s3:GetObject"], is_manifest));
         statements.extend(self.read_data("ReadRows", &["s3:GetObject"], has_rows));
+        statements.extend(self.find_uploads());
         statements.extend(self.decrypt_data());
         let mut in_folder = vec!["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
         let channels = self.spec.jobs.iter().flat_map(|job| &job.training.channels);
@@ -184,6 +185,22 @@ impl PolicyScope<'_> {
         let mut statements = self.list_buckets(self.history());
         statements.extend(self.read_and_add_records());
         statements
+    }
+
+    /// Large draws of rows are put in parts, and those of a gate that was killed are looked for.
+    fn find_uploads(&self) -> Option<Value> {
+        let with_rows = self
+            .spec
+            .jobs
+            .iter()
+            .filter(|job| job.training.channels.iter().any(has_rows));
+        let buckets: BTreeSet<String> = with_rows
+            .filter_map(|job| PolicyPlace::folder(job.training.sagemaker.output.as_deref()?))
+            .map(|(bucket, _)| format!("arn:{}:s3:::{bucket}", self.partition()))
+            .collect();
+        let buckets: Vec<String> = buckets.into_iter().collect();
+        (!buckets.is_empty())
+            .then(|| allow("FindUploads", &["s3:ListBucketMultipartUploads"], buckets))
     }
 
     /// Records are never removed.

@@ -13,7 +13,7 @@ use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
 use crate::canary::{CodeFile, Dataset, Objects, code_key, data_key, listing_digest};
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::spec::{Channel, InputMode, Job};
+use crate::spec::{Channel, ChannelSample, InputMode, Job};
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
 const SERVICE: &str = "sagemaker";
@@ -84,7 +84,12 @@ impl JobSession<'_> {
             })
             .map(|(_, channel)| channel.name.clone())
             .collect();
-        for channel in &too_large {
+        // Rows are put there by the gate itself.
+        let copied = |name: &&String| {
+            let mut channels = self.job.training.channels.iter();
+            channels.any(|one| one.name == **name && one.sample == ChannelSample::Objects)
+        };
+        for channel in too_large.iter().filter(copied) {
             self.note(format!(
                     "channel {channel} has objects larger than {}, which S3 does not copy, so canaries read it in File mode and start more slowly than the full run",
                     staging::LARGEST_COPY

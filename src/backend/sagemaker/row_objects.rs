@@ -9,6 +9,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, ServerSideEncryption};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesOrdered, FuturesUnordered, StreamExt};
+use jiff::Timestamp;
 
 use super::staging::{self, Existing, patient};
 use crate::aws::s3_error::{Request, User};
@@ -45,21 +46,99 @@ impl OpenUploads {
                 .collect()
         };
         for (id, place) in open {
-            let aborted = s3
-                .abort_multipart_upload()
-                .bucket(&place.bucket)
-                .key(&place.key)
-                .upload_id(&id)
-                .send()
-                .await;
-            match aborted {
-                Ok(_) => drop(self.0.borrow_mut().remove(&id)),
-                Err(_) => tracing::warn!(
-                    "an unfinished upload to {} could not be aborted, and S3 bills its parts; the role needs s3:AbortMultipartUpload, and a lifecycle rule `AbortIncompleteMultipartUpload` of the bucket removes them",
-                    shown(&place.to_string())
+            let upload = UnfinishedUpload {
+                place,
+                id,
+                begun: None,
+            };
+            match upload.abort(s3).await {
+                Ok(()) => drop(self.0.borrow_mut().remove(&upload.id)),
+                Err(error) => tracing::warn!(
+                    "{}; S3 bills its parts until `canary-gate sweep` has aborted it; {}",
+                    error.what,
+                    error.help
                 ),
             }
         }
+    }
+}
+
+/// An upload that somebody began and did not end.
+pub(super) struct UnfinishedUpload {
+    pub(super) place: S3Uri,
+    id: String,
+    pub(super) begun: Option<Timestamp>,
+}
+
+/// The first uploads in a folder that were begun and not ended, whoever began them.
+pub(super) async fn unfinished(
+    s3: &Client,
+    folder: &S3Uri,
+) -> Result<Vec<UnfinishedUpload>, BackendError> {
+    let region = s3.config().region().map(ToString::to_string);
+    let permissions = format!(
+        "s3:ListBucketMultipartUploads on arn:aws:s3:::{}",
+        shown(&folder.bucket)
+    );
+    let request = Request {
+        field: "output",
+        place: folder,
+        doing: "list unfinished uploads in",
+        permissions: &permissions,
+        region: region.as_deref(),
+        user: User::TrainingJobs,
+    };
+    let listed = s3
+        .list_multipart_uploads()
+        .bucket(&folder.bucket)
+        .prefix(&folder.key)
+        .send()
+        .await
+        .map_err(|error| request.refused(&error))?;
+    let uploads = listed.uploads().iter().filter_map(|upload| {
+        let key = upload.key().filter(|key| key.starts_with(&folder.key))?;
+        Some(UnfinishedUpload {
+            place: S3Uri {
+                bucket: folder.bucket.clone(),
+                key: key.to_owned(),
+            },
+            id: upload.upload_id()?.to_owned(),
+            begun: upload
+                .initiated()
+                .and_then(|time| Timestamp::from_second(time.secs()).ok()),
+        })
+    });
+    Ok(uploads.collect())
+}
+
+impl UnfinishedUpload {
+    pub(super) async fn abort(&self, s3: &Client) -> Result<(), BackendError> {
+        let aborted = s3
+            .abort_multipart_upload()
+            .bucket(&self.place.bucket)
+            .key(&self.place.key)
+            .upload_id(&self.id)
+            .send()
+            .await;
+        let region = s3.config().region().map(ToString::to_string);
+        let permissions = format!(
+            "s3:AbortMultipartUpload on {}",
+            shown(&format!(
+                "arn:aws:s3:::{}/{}",
+                self.place.bucket, self.place.key
+            ))
+        );
+        let request = Request {
+            field: "output",
+            place: &self.place,
+            doing: "abort the upload to",
+            permissions: &permissions,
+            region: region.as_deref(),
+            user: User::TrainingJobs,
+        };
+        aborted
+            .map(|_| ())
+            .map_err(|error| request.refused(&error).into())
     }
 }
 
@@ -81,6 +160,9 @@ impl RowCopy<'_> {
         rows::check_names(self.field, objects)?;
         let mut files = Vec::with_capacity(objects.len());
         for (place, object) in objects.iter().enumerate() {
+            if rows::is_beside_data(&object.key) {
+                continue;
+            }
             let tag = tags.get(place).cloned().unwrap_or_default();
             let mut source = self.source(&object.key, &tag);
             let looked = inspect(&object.key, object.bytes, tag, &mut source).await;

@@ -7,12 +7,13 @@ use super::SagemakerBackend;
 use super::adoption;
 use super::name::JobName;
 use super::placing::output;
+use super::row_objects::{self, UnfinishedUpload};
 use super::staging::{self, StagedSample};
 use super::tags::{EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
-use crate::spec::Job;
+use crate::spec::{ChannelSample, Job};
 use crate::units::Seconds;
 
 /// What lies in S3 for longer without a training job waits for none.
@@ -70,6 +71,14 @@ impl SagemakerBackend {
         let mut left = Vec::new();
         for job in jobs {
             let output = output(job)?;
+            let mut channels = job.training.channels.iter();
+            if channels.any(|channel| channel.sample == ChannelSample::Rows) {
+                for place in self.left_uploads(&output.below(staging::STAGES)).await? {
+                    if !left.contains(&place) {
+                        left.push(place);
+                    }
+                }
+            }
             for folder in [output.below(staging::STAGES), output] {
                 for place in staging::folders(&self.aws().s3, &folder).await? {
                     if !left.contains(&place) && self.is_of_the_past(&folder, &place).await? {
@@ -79,6 +88,31 @@ impl SagemakerBackend {
             }
         }
         Ok(left)
+    }
+
+    /// The folders of canaries whose upload was begun long ago and not ended.
+    async fn left_uploads(&self, stages: &S3Uri) -> Result<Vec<S3Uri>, BackendError> {
+        let uploads = row_objects::unfinished(&self.aws().s3, stages).await?;
+        let is_old = |upload: &UnfinishedUpload| {
+            let age = upload
+                .begun
+                .map(|begun| adoption::age(begun, Timestamp::now()));
+            age.is_some_and(|age| age > LONGEST_STAGING)
+        };
+        let folder = |upload: UnfinishedUpload| {
+            let (name, _) = upload
+                .place
+                .key
+                .strip_prefix(&stages.key)?
+                .split_once('/')?;
+            JobName::parse(name)?;
+            Some(stages.below(&format!("{name}/")))
+        };
+        Ok(uploads
+            .into_iter()
+            .filter(is_old)
+            .filter_map(folder)
+            .collect())
     }
 
     /// Below the outputs of `jobs`: where canaries of these names may have left something.
@@ -130,7 +164,14 @@ impl SagemakerBackend {
 
     /// Removes all objects below a place.
     pub async fn remove(&self, place: &S3Uri) -> Result<(), BackendError> {
-        staging::remove(&self.aws().s3, place).await
+        let s3 = &self.aws().s3;
+        // Only rows are put in parts; where the uploads may not be listed, nobody's were.
+        if let Ok(uploads) = row_objects::unfinished(s3, place).await {
+            for upload in uploads {
+                upload.abort(s3).await?;
+            }
+        }
+        staging::remove(s3, place).await
     }
 
     /// The running jobs of all gates.

@@ -26,7 +26,8 @@ operations! {
     "service-quotas" => ListServiceQuotas;
     "sts" => GetCallerIdentity;
     "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects,
-        CreateMultipartUpload, UploadPart, CompleteMultipartUpload, AbortMultipartUpload;
+        CreateMultipartUpload, UploadPart, CompleteMultipartUpload, AbortMultipartUpload,
+        ListMultipartUploads;
 }
 
 impl Operation {
@@ -53,6 +54,7 @@ impl Operation {
             ("POST", false) if has("uploadId") => Some(Self::CompleteMultipartUpload),
             ("PUT", false) if has("uploadId") => Some(Self::UploadPart),
             ("DELETE", false) if has("uploadId") => Some(Self::AbortMultipartUpload),
+            ("GET", true) if has("uploads") => Some(Self::ListMultipartUploads),
             ("GET", false) => Some(Self::GetObject),
             ("HEAD", false) => Some(Self::HeadObject),
             ("PUT", false) if headers.contains_key("x-amz-copy-source") => Some(Self::CopyObject),
@@ -85,6 +87,7 @@ impl Operation {
         match self {
             Self::ListObjectsV2 => "s3:ListBucket".to_owned(),
             Self::HeadObject => "s3:GetObject".to_owned(),
+            Self::ListMultipartUploads => "s3:ListBucketMultipartUploads".to_owned(),
             Self::CopyObject
             | Self::CreateMultipartUpload
             | Self::UploadPart

@@ -108,6 +108,14 @@ impl Store {
             .collect()
     }
 
+    /// Begins an upload that nobody ends; it counts as begun two days ago.
+    pub(super) fn leave_upload(&self, bucket: &str, key: &str) {
+        let mut buckets = self.buckets.lock().unwrap();
+        let bucket = buckets.get_mut(bucket).expect("a bucket that was made");
+        let upload = (key.to_owned(), BTreeMap::new());
+        bucket.uploads.insert("left".to_owned(), upload);
+    }
+
     /// How many multipart uploads are under way.
     pub(super) fn open_uploads(&self) -> usize {
         let buckets = self.buckets.lock().unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -15,8 +15,9 @@ use s3s::dto::{
     CopyObjectResult, CopySource, CreateMultipartUploadInput, CreateMultipartUploadOutput,
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
     ETag, ETagCondition, EncodingType, GetObjectInput, GetObjectOutput, HeadObjectInput,
-    HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output, Object, PutObjectInput,
-    PutObjectOutput, StreamingBlob, Timestamp, UploadPartInput, UploadPartOutput,
+    HeadObjectOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectsV2Input,
+    ListObjectsV2Output, MultipartUpload, Object, PutObjectInput, PutObjectOutput, StreamingBlob,
+    Timestamp, UploadPartInput, UploadPartOutput,
 };
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
@@ -172,6 +173,20 @@ operations! {
             Ok(())
         })?;
         Ok(CompleteMultipartUploadOutput::default())
+    }
+
+    list_multipart_uploads(self, request: ListMultipartUploadsInput) -> ListMultipartUploadsOutput {
+        let prefix = request.input.prefix.unwrap_or_default();
+        self.0.with(&request.input.bucket, |bucket| {
+            let open = bucket.uploads.iter().filter(|(_, (key, _))| key.starts_with(&prefix));
+            let uploads = open.map(|(id, (key, _))| MultipartUpload {
+                key: Some(key.clone()),
+                upload_id: Some(id.clone()),
+                initiated: Some(Timestamp::from(SystemTime::now() - Duration::from_hours(48))),
+                ..Default::default()
+            });
+            Ok(ListMultipartUploadsOutput { uploads: Some(uploads.collect()), ..Default::default() })
+        })
     }
 
     abort_multipart_upload(self, request: AbortMultipartUploadInput) -> AbortMultipartUploadOutput {

@@ -143,3 +143,35 @@ fn slow_an_upload_that_fails_is_aborted() {
     assert_eq!(aws.open_uploads(), 0);
     assert!(aws.jobs().is_empty());
 }
+
+#[test]
+fn an_upload_that_a_killed_gate_left_is_swept() {
+    let (project, aws) = project(10, FIXED);
+    aws.leave_upload(
+        "canaries",
+        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
+    );
+    gate(&project, &aws, &["sweep", "--dry-run"])
+        .ended_with(0)
+        .reported("out/cg-stage/cg-churn-0123456789abcdef-0/");
+    assert_eq!(aws.open_uploads(), 1);
+    gate(&project, &aws, &["sweep"])
+        .ended_with(0)
+        .reported("removed");
+    assert_eq!(aws.open_uploads(), 0);
+}
+
+/// `cargo nextest run --run-ignored only figures_of_rows_in_s3 --no-capture`
+#[test]
+#[ignore = "a figure, not a test"]
+fn figures_of_rows_in_s3() {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let large = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 30%], replicates: 1, max_runtime: 30m}";
+    let (project, aws) = project(7_000_000, large);
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    println!(
+        "largest resident set of the gate: {} MiB",
+        usage.max_rss() / 1024
+    );
+}
