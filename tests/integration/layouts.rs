@@ -78,6 +78,18 @@ fn csv_parts() {
 
 #[test]
 #[ignore = "needs Python packages; scripts/layouts installs them"]
+fn one_csv() {
+    is_sampled_finely("one-csv");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
+fn one_parquet() {
+    is_sampled_finely("one-parquet");
+}
+
+#[test]
+#[ignore = "needs Python packages; scripts/layouts installs them"]
 fn images_by_class() {
     is_sampled_finely("images-by-class");
 }
