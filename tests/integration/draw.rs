@@ -241,8 +241,8 @@ fn patterns_and_partners_that_the_data_do_not_have_are_said_by_their_field() {
     let few = |project: Project| files(project, "data", (0..9).map(|index| format!("{index}.csv")));
     for (channel, said, help) in [
         (
-            "{uri: data, always: [lables.csv]}",
-            "jobs.look.training.channels.train.always: `lables.csv` matches no file of the channel",
+            "{uri: data, always: [annotations.csv]}",
+            "jobs.look.training.channels.train.always: `annotations.csv` matches no file of the channel",
             "correct the pattern",
         ),
         (
