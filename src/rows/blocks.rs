@@ -12,7 +12,9 @@ const BLOCKS: u64 = 10_000;
 /// part of a row that is read in vain is small.
 const SMALLEST_BLOCK: u64 = 64 * Bytes::KIB;
 /// Memory holds a few.
-const LARGEST_BLOCK: u64 = 4 * Bytes::MIB;
+const LARGEST_BLOCK: u64 = Bytes::MIB;
+/// More blocks would take more memory than larger ones do.
+const MOST_BLOCKS: u64 = 1_000_000;
 /// Samples of an archive per block: about one sample is read in vain.
 const SAMPLES: u64 = 16;
 
@@ -168,5 +170,9 @@ fn block_size(file: &RowFile, total: u64) -> u64 {
         RowLayout::Parquet { .. } => return 1,
     };
     let smallest = if is_small { 1 } else { SMALLEST_BLOCK };
-    wanted.clamp(smallest, LARGEST_BLOCK).max(row).max(1)
+    wanted
+        .clamp(smallest, LARGEST_BLOCK)
+        .max(row)
+        .max(total / MOST_BLOCKS)
+        .max(1)
 }

@@ -26,7 +26,7 @@ const USUAL_FOOTER: u64 = 64 * Bytes::KIB;
 /// Longer footers are not read: memory holds one, and its parsed form.
 const LARGEST_FOOTER: u64 = 32 * Bytes::MIB;
 /// Read at once.
-const PIECE: u64 = 4 * Bytes::MIB;
+const PIECE: u64 = 2 * Bytes::MIB;
 /// A row group that is so many times another is uneven.
 const UNEVEN: u64 = 4;
 /// Fewer row groups say nothing of their order.

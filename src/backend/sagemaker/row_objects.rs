@@ -24,7 +24,7 @@ const READS: usize = 4;
 /// Parts that are put at a time.
 const PUTS: usize = 2;
 /// The first parts of an upload; S3 takes 10,000 of 5 MiB or more, so later ones are larger.
-const PART: u64 = 8 * Bytes::MIB;
+pub(super) const PART: u64 = 5 * Bytes::MIB;
 const PARTS_OF_A_SIZE: usize = 2000;
 /// The object has another `ETag` by now.
 const IS_ANOTHER: &str = "PreconditionFailed";
@@ -473,15 +473,22 @@ impl<'a> S3Upload<'a> {
 impl RowSink for S3Upload<'_> {
     type Error = BackendError;
 
-    async fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), BackendError> {
-        match self.waiting.is_empty() {
-            true => self.waiting = bytes,
-            false => self.waiting.append(&mut bytes),
-        }
-        while self.waiting.len() > self.part_bytes() {
-            let rest = self.waiting.split_off(self.part_bytes());
-            let part = std::mem::replace(&mut self.waiting, rest);
-            self.put_part(part).await?;
+    async fn write(&mut self, bytes: Vec<u8>) -> Result<(), BackendError> {
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let room = self.part_bytes().saturating_sub(self.waiting.len());
+            if room == 0 {
+                let part = std::mem::take(&mut self.waiting);
+                self.put_part(part).await?;
+                continue;
+            }
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            // No more than a part: what is not used of a larger one is held while it is put.
+            if self.waiting.capacity() < self.waiting.len() + now.len() {
+                self.waiting.reserve_exact(room);
+            }
+            self.waiting.extend_from_slice(now);
+            rest = later;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
-use super::row_objects::RowCopy;
+use super::row_objects::{PART, RowCopy};
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
@@ -123,7 +123,6 @@ fn said_of_copies(channel: &str, blocks: &RowBlocks) -> String {
     /// For 1,000 requests of S3 Standard in us-east-1, 2026: <https://aws.amazon.com/s3/pricing/>.
     const GETS: f64 = 0.0004;
     const PUTS: f64 = 0.005;
-    const PART: u64 = 8 * Bytes::MIB;
     const PIECE: u64 = Bytes::MIB;
     let (mut read, mut gets) = (0, 1);
     for (place, file) in blocks.files().iter().enumerate() {
@@ -131,7 +130,7 @@ fn said_of_copies(channel: &str, blocks: &RowBlocks) -> String {
         // All of a small file, at worst.
         let (of_file, at_once) = match file.is_read_through() {
             true => (file.bytes.0.min(READ_THROUGH), PIECE),
-            false => (drawn, blocks.block_size(place).0.clamp(1, 4 * PIECE)),
+            false => (drawn, blocks.block_size(place).0.clamp(1, 2 * PIECE)),
         };
         read += of_file;
         gets += of_file.div_ceil(at_once);

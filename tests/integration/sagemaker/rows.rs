@@ -165,13 +165,21 @@ fn an_upload_that_a_killed_gate_left_is_swept() {
 #[test]
 #[ignore = "a figure, not a test"]
 fn figures_of_rows_in_s3() {
-    use nix::sys::resource::{UsageWho, getrusage};
     let large = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 30%], replicates: 1, max_runtime: 30m}";
     let (project, aws) = project(7_000_000, large);
-    gate(&project, &aws, &["run", "--all"]).ended_with(0);
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
-    println!(
-        "largest resident set of the gate: {} MiB",
-        usage.max_rss() / 1024
-    );
+    let mut command = project.gate(&["run", "--all", "--quiet"]);
+    aws.reach(&mut command);
+    command
+        .env("CANARY_GATE_PACE", "0")
+        .stdout(std::process::Stdio::null());
+    let mut gate = command.spawn().unwrap();
+    let status = format!("/proc/{}/status", gate.id());
+    let mut peak = String::new();
+    while gate.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmHWM"));
+        peak = line.map_or(peak, str::to_owned);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    println!("largest resident set of the gate: {peak}");
 }
