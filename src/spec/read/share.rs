@@ -193,7 +193,7 @@ impl SpecReader<'_> {
                     "the script draws its share, and the channel {} is sampled too",
                     quoted(&channel.name)
                 ),
-                "remove `sample: true` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`",
+                "remove `sample` from the channel, so that every canary gets all of it; or remove `share`; or, where the script is to know how many examples it has, write `full: N, follows: CHANNEL`",
             );
         }
     }
