@@ -2,6 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::canary::Objects;
+use crate::grammar;
 use crate::rows::{CopyError, RowBlocks, RowFile, RowFormat, RowsProblem};
 
 /// More objects are sampled as they are.
@@ -83,7 +84,8 @@ pub(super) fn check_drawn(field: &str, bytes: u64) -> Result<(), BackendError> {
 pub(super) fn note_of_left(left: usize) -> Option<String> {
     (left > 0).then(|| {
         format!(
-            "{left} drawn blocks have rows without the header's fields or with stray quotes; others took their place"
+            "{} left, whose rows are longer than a block, lack fields of the header or have stray quotes; others took their place",
+            grammar::count(left, "drawn block") + if left == 1 { " was" } else { " were" }
         )
     })
 }

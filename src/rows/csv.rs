@@ -63,6 +63,17 @@ pub(super) enum BlockRows {
     Left,
 }
 
+/// The end of the blank lines at the beginning: readers pass over them.
+fn blank_lines(bytes: &[u8]) -> usize {
+    let is_blank = |byte: &&u8| matches!(byte, b'\n' | b'\r');
+    bytes.iter().take_while(is_blank).count()
+}
+
+/// Whether nothing stands there but blank lines.
+pub(super) fn is_blank(bytes: &[u8]) -> bool {
+    blank_lines(bytes) == bytes.len()
+}
+
 impl Dialect {
     /// Each line is a row.
     pub(super) const LINES: Self = Self {
@@ -71,12 +82,15 @@ impl Dialect {
         fields: [1; 2],
     };
 
-    /// By the beginning of a file, with the end of the header. `is_end`: it is the whole file. `None`: the header goes on.
+    /// By the beginning of a file, with the end of the header; blank lines before it belong to it. `is_end`: it is the whole file.
+    /// `None`: the header goes on, or a quote of the first row has not closed, without which nobody knows what quotes mean.
     pub(super) fn of_beginning(
         bytes: &[u8],
         is_end: bool,
         prefers_tabs: bool,
     ) -> Option<(Self, usize)> {
+        let blank = blank_lines(bytes);
+        let bytes = &bytes[blank..];
         let header_by = |delimiter: Option<u8>, quotes| {
             let dialect = Self {
                 delimiter,
@@ -100,6 +114,23 @@ impl Dialect {
                     .filter(|one| fields(*one) > 1),
             }
         };
+        let goes_on = |record| record == RecordEnd::GoesOn && !is_end;
+        let strict = Self {
+            delimiter: delimiter(Quotes::Strict),
+            quotes: Quotes::Strict,
+            fields: [1; 2],
+        };
+        match strict.record(bytes, RecordState::FieldStart, is_end) {
+            RecordEnd::Ends { next, .. } => {
+                let rest = &bytes[next..];
+                let is_quoted = rest.contains(&b'"');
+                if is_quoted && goes_on(strict.record(rest, RecordState::FieldStart, is_end)) {
+                    return None;
+                }
+            }
+            header if bytes.contains(&b'"') && goes_on(header) => return None,
+            RecordEnd::GoesOn | RecordEnd::Malformed => {}
+        }
         let all = [Quotes::Strict, Quotes::Lenient, Quotes::Literal].into_iter();
         let possible = all.filter_map(|quotes| {
             let delimiter = delimiter(quotes);
@@ -119,7 +150,8 @@ impl Dialect {
         });
         let possible: Vec<_> = possible.collect();
         let fits = |(dialect, header): &&(Self, usize)| dialect.fits_all(&bytes[*header..], is_end);
-        possible.iter().find(fits).or(possible.first()).copied()
+        let found = possible.iter().find(fits).or(possible.first());
+        found.map(|(dialect, header)| (*dialect, blank + header))
     }
 
     /// The fields of the header.

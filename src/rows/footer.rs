@@ -41,12 +41,12 @@ pub(super) async fn inspect_parquet<S: RangeSource>(
     cautions: &mut Vec<String>,
 ) -> Result<RowLayout, CopyError<S::Error>> {
     let metadata = read_footer(size, source).await?;
+    if metadata.row_groups().iter().all(is_empty) {
+        return Err(RowsProblem::Empty.into());
+    }
     let groups: Vec<u64> = (metadata.row_groups().iter())
         .map(|group| chunks(group, size).map(|chunks| total(&chunks)))
         .collect::<Result<_, RowsProblem>>()?;
-    if groups.is_empty() || metadata.file_metadata().num_rows() == 0 {
-        return Err(RowsProblem::Empty.into());
-    }
     if groups.iter().sum::<u64>() > size {
         let what = "its row groups share their bytes".to_owned();
         return Err(RowsProblem::NotParquet(what).into());
@@ -101,8 +101,16 @@ async fn read_footer<S: RangeSource>(
     ParquetMetaDataReader::decode_metadata(footer).map_err(|_| not("its footer cannot be read"))
 }
 
-/// Where each column chunk of a row group lies. Fails where they lie nowhere in the file.
+/// Writers leave row groups without rows, whose chunks lie nowhere.
+fn is_empty(group: &RowGroupMetaData) -> bool {
+    group.num_rows() == 0
+}
+
+/// Where each column chunk of a row group lies; of one without rows, none. Fails where they lie nowhere in the file.
 fn chunks(group: &RowGroupMetaData, size: u64) -> Result<Vec<Range<u64>>, RowsProblem> {
+    if is_empty(group) {
+        return Ok(Vec::new());
+    }
     let chunk = |column: &ColumnChunkMetaData| {
         let wrong = || {
             let name = column.column_path().string();
@@ -156,7 +164,9 @@ where
         if groups.get(index) != Some(&total(&chunks)) {
             return Err(RowsProblem::Changed.into());
         }
-        copies.push((group, chunks));
+        if !is_empty(group) {
+            copies.push((group, chunks));
+        }
     }
     let pieces = copies.iter().flat_map(|(_, chunks)| pieces(chunks));
     source.expect(pieces.collect());
@@ -285,7 +295,8 @@ fn footer(of_file: &FileMetaData, groups: Vec<RowGroupMetaData>) -> ParquetResul
 fn uneven(groups: &[u64]) -> Option<String> {
     // The last one is what was left.
     let (_, but_last) = groups.split_last()?;
-    let (least, most) = (but_last.iter().min()?, but_last.iter().max()?);
+    let with_rows = || but_last.iter().filter(|bytes| **bytes > 0);
+    let (least, most) = (with_rows().min()?, with_rows().max()?);
     (*most > least.saturating_mul(UNEVEN)).then(|| {
         format!(
             "its row groups are uneven, from {} to {}, so a draw of few of them is far from the share asked for",

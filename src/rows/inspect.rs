@@ -1,6 +1,6 @@
 //! What a file is: its format by its name, its layout by a first look.
 
-use super::csv::{Dialect, RecordEnd, RecordState};
+use super::csv::{self, Dialect, RecordEnd, RecordState};
 use super::footer::inspect_parquet;
 use super::format::RowFormat;
 use super::members::inspect_tar;
@@ -38,7 +38,7 @@ pub async fn inspect<S: RangeSource>(
                 RowFormat::Lines => RowLayout::Lines {
                     row: mean_row(&mut window, Dialect::LINES, 0).await?,
                 },
-                RowFormat::Tar => inspect_tar(&mut window).await?,
+                RowFormat::Tar => inspect_tar(&mut window, &mut cautions).await?,
                 RowFormat::Parquet => unreachable!("read by its footer"),
             }
         }
@@ -57,6 +57,9 @@ async fn inspect_csv<S: RangeSource>(
     tabs: bool,
 ) -> Result<RowLayout, CopyError<S::Error>> {
     let (dialect, header) = loop {
+        if window.is_at_end() && csv::is_blank(window.bytes()) {
+            return Err(RowsProblem::Empty.into());
+        }
         let may_end = window.is_at_end() || window.bytes().contains(&b'\n');
         let found =
             may_end.then(|| Dialect::of_beginning(window.bytes(), window.is_at_end(), tabs));

@@ -46,6 +46,7 @@ enum TarRecord {
 
 pub(super) async fn inspect_tar<S: RangeSource>(
     window: &mut Window<'_, S>,
+    cautions: &mut Vec<String>,
 ) -> Result<RowLayout, CopyError<S::Error>> {
     const FIRST: u64 = 20;
     let (mut at, mut samples, mut last) = (0, 0, None);
@@ -65,6 +66,10 @@ pub(super) async fn inspect_tar<S: RangeSource>(
             }
             None => break,
         }
+    }
+    let end = window.size().saturating_sub(RECORD)..window.size();
+    if window.read_apart(end).await?.iter().any(|byte| *byte != 0) {
+        cautions.push("it does not end as archives do, so it may have been cut".to_owned());
     }
     Ok(RowLayout::Tar {
         sample: at / samples,

@@ -137,6 +137,37 @@ fn blocks_of_a_large_csv_are_disjoint_and_whole() {
     assert!(source.read < result.bytes.0 * 110 / 100, "{}", source.read);
 }
 
+/// A cell of so many lines, each of which looks like two fields.
+fn log_of(lines: usize) -> String {
+    (0..lines).map(|line| format!("{line},done\n")).collect()
+}
+
+#[test]
+fn quotes_are_understood_where_the_first_cell_is_longer_than_a_first_look() {
+    for columns in ["id,log\n", "log\n", "\"a\nheader\",log\n"] {
+        let mut file = columns.as_bytes().to_vec();
+        let id = if columns == "log\n" { "" } else { "7," };
+        for lines in [20_000, 3, 5, 12_000, 1] {
+            file.extend(format!("{id}\"{}\"\n", log_of(lines)).bytes());
+        }
+        let blocks = RowBlocks::of(vec![inspected("a.csv", &file).unwrap()]);
+        let all: Vec<u32> = (0..blocks.counts()[0]).collect();
+        let rows: usize = (all.iter())
+            .map(|block| records(&copied(&blocks, &file, &[*block]).1).len())
+            .sum();
+        assert_eq!(rows, 5, "{columns:?}");
+    }
+}
+
+#[test]
+fn blank_lines_before_the_header_are_no_header() {
+    let file = b"\n\r\nid,x\n1,a\n2,b\n3,c\n";
+    let blocks = RowBlocks::of(vec![inspected("a.csv", file).unwrap()]);
+    let (_, sample, _) = copied(&blocks, file, &[0, 1]);
+    assert!(sample.starts_with(b"\n\r\nid,x\n1,a\n"), "{sample:?}");
+    assert_eq!(inspected("a.csv", b"\n\n").unwrap_err(), RowsProblem::Empty);
+}
+
 proptest! {
     #[test]
     fn the_blocks_of_a_small_csv_are_its_rows_parted(
@@ -219,6 +250,18 @@ fn tar_of(members: &[(&str, usize)]) -> Vec<u8> {
             .unwrap();
     }
     builder.into_inner().unwrap()
+}
+
+#[test]
+fn an_archive_that_was_cut_is_cautioned_of() {
+    let file = tar_of(&[("1.jpg", 900), ("2.jpg", 900), ("3.jpg", 5000)]);
+    let cautions = |file: &[u8]| inspected("a.tar", file).unwrap().cautions;
+    assert_eq!(cautions(&file), Vec::<String>::new());
+    let cut = &file[..file.len() - 4000];
+    assert_eq!(
+        cautions(cut),
+        ["it does not end as archives do, so it may have been cut"]
+    );
 }
 
 fn names_of(archive: &[u8]) -> Vec<String> {
@@ -503,6 +546,21 @@ mod parquet_files {
             uneven[0].starts_with("its row groups are uneven, from "),
             "{uneven:?}"
         );
+    }
+
+    #[test]
+    fn row_groups_without_rows_are_passed_over() {
+        let file = parquet_of(&[100, 0, 50, 0], |id| id * 7919 % 421);
+        let layout = inspected("a.parquet", &file).unwrap();
+        assert_eq!(layout.cautions, Vec::<String>::new());
+        let blocks = RowBlocks::of(vec![layout]);
+        let (result, sample, _) = copied(&blocks, &file, &[0, 1, 2]);
+        assert_eq!(result.unwrap().bytes, blocks.bytes());
+        assert_eq!(rows_of(&sample).len(), 150);
+        for nothing in [&[][..], &[0], &[0, 0]] {
+            let problem = inspected("a.parquet", &parquet_of(nothing, |id| id));
+            assert_eq!(problem.unwrap_err(), RowsProblem::Empty);
+        }
     }
 
     #[test]
