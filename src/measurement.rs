@@ -1,12 +1,15 @@
 //! A **measurement**: what one canary run gave. Versioned JSON, one line each, append-only; a missing metric is absent.
 
+pub mod levels;
 mod memory;
 pub mod newest_data;
 pub mod steps;
 pub mod table;
+mod thinned;
 
 pub use memory::{MemorySource, PeakMemory, choose_memory_source, choose_memory_sources};
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -14,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, Price};
-use crate::metric::MemoryOf;
+use crate::metric::{MemoryOf, MetricName};
 use crate::spec::BackendKind;
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
 
@@ -89,6 +92,9 @@ pub struct Measurement {
     /// The median time of a training step, without the first; absent if the spec has no `step_metric` or no line matched it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_seconds: Option<Seconds>,
+    /// The level of each metric that a budget line names; omitted if there is none. One that was printed too seldom is absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<MetricName, levels::PrintedLevel>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// The cost of this run; absent without a price.
@@ -169,6 +175,7 @@ impl Measurement {
             usage: Usage::default(),
             hosts: Vec::new(),
             step_seconds: None,
+            metrics: BTreeMap::new(),
             price: None,
             cost: None,
             training_job: None,

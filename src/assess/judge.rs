@@ -254,6 +254,7 @@ fn judge_configuration(
             gpu_memory_at_least: forecast.gpu_memory.at_least,
             gpu_memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Gpu),
             estimates: row::estimates(&forecast, certainty),
+            metrics: row::levels(&lines),
             phases: row::phases(&forecast, certainty),
             delta,
             law: forecast.law.clone(),
@@ -320,7 +321,7 @@ fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
 
 /// Whether a written line asks for the memory of the machine.
 fn is_about_memory(line: &JudgedLine) -> bool {
-    line.origin == LineOrigin::Written && line.row.line.metric().memory_of().is_some()
+    line.origin == LineOrigin::Written && line.row.line.memory_of().is_some()
 }
 
 /// What the driver sees of a GPU is more than what is needed where an allocator keeps what it had once.

@@ -1,11 +1,13 @@
 //! A forecast as a row of the report.
 
+use std::collections::BTreeMap;
+
 use crate::forecast::{self, Doubt, Estimate, Forecast, Laws};
 use crate::instance::{InstanceConfiguration, Offer};
-use crate::metric::MemoryOf;
+use crate::metric::{LineKind, MemoryOf, MetricName};
 use crate::report::{Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup};
 use crate::units::Fraction;
-use crate::verdict::Verdict;
+use crate::verdict::{JudgedLine, Verdict};
 
 /// The row of a configuration without a forecast.
 pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
@@ -20,6 +22,7 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         gpu_memory_at_least: None,
         gpu_memory_is_lower_bound: false,
         estimates: Estimates::default(),
+        metrics: BTreeMap::new(),
         phases: PhaseEstimates::default(),
         delta: Delta::default(),
         law: Laws::default(),
@@ -55,6 +58,15 @@ pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {
         let predictive = forecast[metric].as_ref().ok()?;
         Some(Estimate::of(predictive, certainty))
     })
+}
+
+/// Of what the script prints, as a line is held against it.
+pub(crate) fn levels(lines: &[JudgedLine]) -> BTreeMap<MetricName, Estimate> {
+    let level = |line: &JudgedLine| match line.row.line {
+        LineKind::Named(name) => Some((name, line.estimate?)),
+        LineKind::Absolute(_) | LineKind::Increase(_) => None,
+    };
+    lines.iter().filter_map(level).collect()
 }
 
 pub(crate) fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {

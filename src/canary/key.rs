@@ -2,7 +2,7 @@
 //!
 //! | key | what counts |
 //! |---|---|
-//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, training plan, registry credentials, tags and KMS keys; `share` and `work`; `canary.seed` and `canary.probe` |
+//! | code | path and git blob id of every file that the job's `paths` match, or that lies in its `source_dir` and that `!` does not leave out; of the spec `training` without role, output, max_runtime, spot, checkpoints, retries, training plan, registry credentials, tags and KMS keys; `share` and `work`; the names under `budget.metrics`; `canary.seed` and `canary.probe` |
 //! | data | channel by channel the digest of its listing, see below |
 //! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
 //!
@@ -14,7 +14,7 @@
 //! | a recording | keys and sizes as recorded, and the channel's address |
 //!
 //! Without git the code is unknown and no canary is reused, except on SageMaker, where the packed source replaces it. Prices,
-//! budgets and limits do not count: they change what a canary means, not what it does. Modification times do not count either,
+//! limits and the rest of budgets do not count: they change what a canary means, not what it does. Modification times do not count either,
 //! since a checkout sets them.
 //!
 //! **Stability.** A SageMaker training job is named by its canary key, and a history is searched by all three. A change of what
@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
 use crate::spec::{
-    ChannelSample, Compression, DataType, Distribution, InputMode, Job, ProbePolicy, RecordWrapper,
-    SagemakerTraining, SharePlace,
+    ChannelSample, Compression, DataType, Distribution, InputMode, Job, PrintedMetric, ProbePolicy,
+    RecordWrapper, SagemakerTraining, SharePlace,
 };
 
 /// How many hex digits of a canary key a training job's name holds.
@@ -142,6 +142,12 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
     if let Some(following) = &job.following {
         hash.text(Some("a count that follows"));
         hash.text(Some(&following.to_string()));
+    }
+    // An earlier run was not asked for what a budget line names since.
+    let judged = job.judged_metrics();
+    if !judged.is_empty() {
+        hash.text(Some("metrics of the budget"));
+        hash.list(judged.iter().map(PrintedMetric::name));
     }
     hash.number(job.canary.seed);
     match &job.canary.probe {
@@ -408,6 +414,21 @@ jobs:
         assert_ne!(key_of(SPEC, &[("code/a.py", "1"), ("code/b.py", "3")]), key);
         assert_ne!(key_of(SPEC, &[("code/a.py", "1"), ("code/c.py", "2")]), key);
         assert_ne!(key_of(SPEC, &files[..1]), key);
+    }
+
+    /// An earlier run was not asked for it.
+    #[test]
+    fn a_line_about_what_the_script_prints_changes_the_code_key_and_its_limit_does_not() {
+        let files = [("code/a.py", "1")];
+        let metrics = "      metrics: {rate: '(.*) tok/s'}\n      output:";
+        let spec = SPEC.replacen("      output:", metrics, 1);
+        let with = |min: u32| {
+            let line = format!("{{metrics: {{rate: {{min: {min}}}}}, time: 2h");
+            assert!(spec.contains("{time: 2h"));
+            key_of(&spec.replacen("{time: 2h", &line, 1), &files)
+        };
+        assert_ne!(with(1), key_of(&spec, &files));
+        assert_eq!(with(1), with(2));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod other_work;
 mod points;
 mod posterior;
 mod predictive;
+mod printed;
 mod prior;
 pub mod ratio;
 mod runs;
@@ -37,7 +38,9 @@ pub use law::Shape;
 use points::Fewest;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
+pub use printed::LevelForecast;
 
+use std::collections::BTreeMap;
 use std::ops::Index;
 
 use schemars::JsonSchema;
@@ -45,7 +48,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Usage, Utilization};
-use crate::metric::{MemoryOf, Metric, PerMetric};
+use crate::metric::{MemoryOf, Metric, MetricName, PerMetric};
+use crate::spec::Bound;
 use crate::units::{Fraction, Seconds};
 use posterior::Prior;
 use runs::Runs;
@@ -89,6 +93,8 @@ pub struct Unknown(pub String);
 pub struct Forecast {
     /// In the unit of the metric; `Err` where nothing was measured, and of what needs a price without one.
     pub quantities: PerMetric<Quantity>,
+    /// Of what the script prints, where a run has it.
+    pub levels: BTreeMap<MetricName, LevelForecast>,
     pub phases: PhaseForecast,
     pub law: Laws,
     /// Why time, and with it cost, may be more than the interval says.
@@ -127,6 +133,7 @@ impl Forecast {
     pub fn unknown(reason: &Unknown) -> Self {
         Self {
             quantities: PerMetric::of(|_| Err(reason.clone())),
+            levels: BTreeMap::new(),
             phases: PhaseForecast::default(),
             law: Laws::default(),
             time_doubt: None,
@@ -177,6 +184,19 @@ impl Forecast {
         let growth = (seen - law.intercept).max(UNSEEN_GROWTH * seen);
         let times = (law.intercept + growth / share.powi(3)) / law.at(1.0);
         Some(times.max(1.0))
+    }
+
+    /// The level of what the script prints, as a limit of that side is held against it.
+    pub fn level(&self, name: MetricName, bound: Bound) -> Quantity {
+        match (self.levels.get(&name), &self[Metric::Time]) {
+            (Some(level), _) => match bound {
+                Bound::Max => level.highest.clone(),
+                Bound::Min => level.lowest.clone(),
+            },
+            // Nothing completed, and that is said once.
+            (None, Err(unknown)) if self.largest_share.is_none() => Err(unknown.clone()),
+            (None, _) => Err(Unknown(format!("no {name} was measured"))),
+        }
     }
 
     /// The same with another distribution of one metric.
@@ -329,6 +349,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
 
     Forecast {
         quantities: PerMetric::of(quantity),
+        levels: printed::levels(runs),
         phases,
         warnings: notes::warnings(runs, &law),
         notes: notes::write(

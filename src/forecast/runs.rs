@@ -10,6 +10,7 @@ use crate::grammar;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Usage, Utilization};
 use crate::metric::MemoryOf;
+use crate::metric::MetricName;
 use crate::units::{Bytes, Seconds};
 
 /// A process holds some more pages or fewer from run to run, whatever its data.
@@ -147,6 +148,13 @@ impl<'a> Runs<'a> {
     /// Whether every run that entered has the value.
     pub(super) fn all_have(&self, has: impl Fn(&Measurement) -> bool) -> bool {
         self.entered.iter().all(|run| has(run))
+    }
+
+    /// Of what the scripts of those that entered printed.
+    pub(super) fn metric_names(&self) -> impl Iterator<Item = MetricName> {
+        self.entered
+            .iter()
+            .flat_map(|run| run.metrics.keys().copied())
     }
 
     /// The levels whose only figure is a 99th percentile.

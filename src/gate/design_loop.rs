@@ -373,7 +373,7 @@ impl DesignLoop<'_> {
         let mut lines = self.input.job.budget.lines.iter();
         let needs_memory = self.input.purpose == Purpose::Budget
             && lines.any(|line| {
-                line.kind.metric().memory_of().is_some()
+                line.kind.memory_of().is_some()
                     && line.origin == LineOrigin::Written
                     && line.level == Level::Fail
             });
@@ -400,8 +400,8 @@ impl DesignLoop<'_> {
             // A source that looks seldom leaves a doubt that more canaries do not end.
             let is_open_for_ever = |line: &JudgedLine| match line.row.verdict {
                 LineVerdict::Unknown => !is_bounded,
-                LineVerdict::AtRisk => forecast
-                    .doubt(line.row.line.metric())
+                LineVerdict::AtRisk => (line.row.line.metric())
+                    .and_then(|metric| forecast.doubt(metric))
                     .is_some_and(Doubt::is_of_source),
                 _ => false,
             };
@@ -502,7 +502,7 @@ fn is_within_if_cubic(forecast: &Forecast, lines: &[&JudgedLine]) -> bool {
         return false;
     };
     let is_of_time =
-        |line: &&&JudgedLine| matches!(line.row.line.metric(), Metric::Time | Metric::Cost);
+        |line: &&&JudgedLine| matches!(line.row.line.metric(), Some(Metric::Time | Metric::Cost));
     lines.iter().filter(is_of_time).all(|line| {
         let point = line.estimate.map(|estimate| estimate.point);
         point.is_some_and(|point| point * times <= line.row.limit)

@@ -1,5 +1,6 @@
 //! For tests: records, a folder, and what happens in them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -100,6 +101,7 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         memory_is_lower_bound: false,
         gpu_memory_at_least: None,
         gpu_memory_is_lower_bound: false,
+        metrics: BTreeMap::new(),
         estimates: Estimates::from([(
             Metric::Time,
             Some(Estimate {

@@ -1,33 +1,65 @@
-//! The time of a training step, from the output of the training script.
+//! What the training script prints of itself: the time of a training step, and the levels that budget lines name.
 //!
-//! Takes a stream in chunks of any size, and returns the median of the numbers that the spec's step metric captures. Memory
+//! Takes a stream in chunks of any size, and returns what the spec's metrics capture. Memory
 //! is bounded whatever the script prints: only the first [`LINE_BYTES`] of a line are read, and at most [`KEPT`] numbers are
 //! kept, evenly spread over the run.
 
-use crate::spec::StepMetric;
+use super::levels::LevelValues;
+use super::thinned::{self, Thinned};
+use crate::spec::PrintedMetric;
 use crate::units::Seconds;
 
 /// The most bytes that are read of a line. Log lines are shorter; a carriage return, as of a progress bar, ends a line too.
 pub const LINE_BYTES: usize = 16 * 1024;
 
-/// The most numbers kept for the median; beyond that only every second, fourth, ... number of the run is kept.
-pub const KEPT: usize = 10_000;
+/// What is looked for in the output.
+#[derive(Debug, Clone, Default)]
+pub struct Sought<'a> {
+    /// The seconds of a step.
+    pub step: Option<&'a PrintedMetric>,
+    /// Those of budget lines.
+    pub levels: &'a [PrintedMetric],
+}
+
+impl Sought<'_> {
+    pub fn is_nothing(&self) -> bool {
+        self.step.is_none() && self.levels.is_empty()
+    }
+}
+
+/// What one stream printed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Printed {
+    pub steps: StepTimes,
+    /// In the order of [`Sought::levels`]; empty where nothing was read.
+    pub levels: Vec<LevelValues>,
+}
+
+/// The levels of both streams of each host, for [`of_run`](super::levels::of_run).
+pub fn levels_of<'a>(hosts: &[&'a [Printed; 2]]) -> Vec<[&'a [LevelValues]; 2]> {
+    let of_host = |[stdout, stderr]: &'a [Printed; 2]| [&stdout.levels[..], &stderr.levels[..]];
+    hosts.iter().copied().map(of_host).collect()
+}
 
 /// Reads one stream.
 #[derive(Debug, Clone)]
-pub struct StepReader<'a> {
-    metric: &'a StepMetric,
+pub struct OutputReader<'a> {
+    sought: Sought<'a>,
     /// The start of the current line.
     line: Vec<u8>,
-    times: StepTimes,
+    printed: Printed,
 }
 
-impl<'a> StepReader<'a> {
-    pub fn new(metric: &'a StepMetric) -> Self {
+impl<'a> OutputReader<'a> {
+    pub fn new(sought: Sought<'a>) -> Self {
+        let levels = vec![LevelValues::default(); sought.levels.len()];
         Self {
-            metric,
+            sought,
             line: Vec::new(),
-            times: StepTimes::default(),
+            printed: Printed {
+                levels,
+                ..Printed::default()
+            },
         }
     }
 
@@ -44,10 +76,10 @@ impl<'a> StepReader<'a> {
         }
     }
 
-    /// Reads the last line, which may lack its end, and returns the step times.
-    pub fn finish(mut self) -> StepTimes {
+    /// Reads the last line, which may lack its end, and returns what was found.
+    pub fn finish(mut self) -> Printed {
         self.end_line();
-        self.times
+        self.printed
     }
 
     fn extend(&mut self, part: &[u8]) {
@@ -56,11 +88,23 @@ impl<'a> StepReader<'a> {
     }
 
     fn end_line(&mut self) {
-        if let Some(captured) = self.metric.captured(&String::from_utf8_lossy(&self.line)) {
-            self.times.add(captured);
+        let line = String::from_utf8_lossy(&self.line);
+        if let Some(captured) = self.sought.step.and_then(|step| step.captured(&line)) {
+            self.printed.steps.add(captured);
         }
+        for (metric, values) in self.sought.levels.iter().zip(&mut self.printed.levels) {
+            if let Some(captured) = metric.captured(&line) {
+                values.add(number(captured));
+            }
+        }
+        drop(line);
         self.line.clear();
     }
+}
+
+/// A captured number; a trailing full stop is ignored.
+fn number(captured: &str) -> Option<f64> {
+    captured.trim().trim_end_matches('.').parse().ok()
 }
 
 /// The step times of one stream.
@@ -70,55 +114,30 @@ pub struct StepTimes {
     matches: u64,
     /// The time of the first step in seconds, which includes compilation and cold caches.
     first: Option<f64>,
-    /// The time of every `2^halvings`-th step after the first, in seconds and in order.
-    kept: Vec<f64>,
-    halvings: u32,
-    /// How many usable numbers followed the first.
-    later: u64,
+    /// In seconds.
+    later: Thinned,
 }
 
 impl StepTimes {
-    /// Adds a captured text; only a finite number above 0 is the time of a step. A trailing full stop is ignored.
+    /// Adds a captured text; only a finite number above 0 is the time of a step.
     fn add(&mut self, captured: &str) {
         self.matches += 1;
-        let number = captured.trim().trim_end_matches('.').parse::<f64>();
-        let Some(seconds) = number
-            .ok()
-            .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+        let Some(seconds) =
+            number(captured).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
         else {
             return;
         };
-        if self.first.is_none() {
-            self.first = Some(seconds);
-            return;
+        match self.first {
+            None => self.first = Some(seconds),
+            Some(_) => self.later.add(seconds),
         }
-        if self.later.is_multiple_of(1 << self.halvings) {
-            if self.kept.len() == KEPT {
-                let mut index = 0_usize;
-                self.kept.retain(|_| {
-                    index += 1;
-                    index % 2 == 1
-                });
-                self.halvings += 1;
-            }
-            // `KEPT` is even, so this number stays.
-            self.kept.push(seconds);
-        }
-        self.later += 1;
     }
 
     /// The median over all steps except the first, or the first if it is the only one; `None` without a number above 0.
     pub fn median(&self) -> Option<Seconds> {
-        let mut sorted = self.kept.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        let median = match sorted.len() {
-            0 => self.first?,
-            odd if odd % 2 == 1 => sorted[middle],
-            // Halved first, so that the sum stays finite.
-            _ => sorted[middle - 1] / 2.0 + sorted[middle] / 2.0,
-        };
-        Some(Seconds(median))
+        thinned::median(self.later.kept())
+            .or(self.first)
+            .map(Seconds)
     }
 
     /// How many lines matched the metric, with or without a usable number.
@@ -131,11 +150,13 @@ impl StepTimes {
 ///
 /// A script may log to either stream or to both, so a host's stream with more matches counts. Hosts wait for each other at
 /// every step, so the slowest host counts.
-pub fn of_run(metric: &StepMetric, hosts: &[&[StepTimes; 2]]) -> Result<Seconds, String> {
+pub fn of_run(metric: &PrintedMetric, hosts: &[&[Printed; 2]]) -> Result<Seconds, String> {
     let slowest = hosts
         .iter()
         .filter_map(|[stdout, stderr]| {
-            let said_more = if stderr.later > stdout.later || stdout.first.is_none() {
+            let (stdout, stderr) = (&stdout.steps, &stderr.steps);
+            let said_more = if stderr.later.count() > stdout.later.count() || stdout.first.is_none()
+            {
                 stderr
             } else {
                 stdout
@@ -144,7 +165,7 @@ pub fn of_run(metric: &StepMetric, hosts: &[&[StepTimes; 2]]) -> Result<Seconds,
         })
         .max_by(|a, b| a.0.total_cmp(&b.0));
     slowest.ok_or_else(|| {
-        let matches: u64 = hosts.iter().copied().flatten().map(StepTimes::matches).sum();
+        let matches: u64 = hosts.iter().copied().flatten().map(|stream| stream.steps.matches()).sum();
         match matches {
             0 => format!("no line of the output matched the step metric `{metric}`"),
             1 => format!(
@@ -162,16 +183,28 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::measurement::thinned::KEPT;
 
-    fn metric() -> StepMetric {
-        StepMetric::new("step", "step time: (\\S+)").unwrap()
+    fn metric() -> PrintedMetric {
+        PrintedMetric::new("step", "step time: (\\S+)").unwrap()
+    }
+
+    fn reader(metric: &PrintedMetric) -> OutputReader<'_> {
+        OutputReader::new(Sought {
+            step: Some(metric),
+            levels: &[],
+        })
+    }
+
+    fn printed(text: &[u8]) -> Printed {
+        let metric = metric();
+        let mut reader = reader(&metric);
+        reader.read(text);
+        reader.finish()
     }
 
     fn read(text: &[u8]) -> StepTimes {
-        let metric = metric();
-        let mut reader = StepReader::new(&metric);
-        reader.read(text);
-        reader.finish()
+        printed(text).steps
     }
 
     fn seconds_of(text: &str) -> Option<f64> {
@@ -219,7 +252,7 @@ mod tests {
         text.extend(b"step time: 77\nstep time: 2\n");
         assert_eq!(read(&text).median(), Some(Seconds(2.0)));
         let metric = metric();
-        let mut reader = StepReader::new(&metric);
+        let mut reader = reader(&metric);
         reader.read(&text[..9_000_000]);
         assert_eq!(reader.line.len(), LINE_BYTES);
     }
@@ -227,15 +260,16 @@ mod tests {
     #[test]
     fn very_many_steps_are_thinned_evenly() {
         let metric = metric();
-        let mut reader = StepReader::new(&metric);
+        let mut reader = reader(&metric);
         for step in 0..1_000_000_u32 {
             reader.read(format!("step time: {}\n", step + 1).as_bytes());
-            assert!(reader.times.kept.len() <= KEPT);
+            assert!(reader.printed.steps.later.kept().len() <= KEPT);
         }
-        let times = reader.finish();
-        assert!(times.kept.len() > KEPT / 2);
+        let times = reader.finish().steps;
+        assert!(times.later.kept().len() > KEPT / 2);
         let gaps: Vec<f64> = times
-            .kept
+            .later
+            .kept()
             .windows(2)
             .map(|pair| pair[1] - pair[0])
             .collect();
@@ -246,22 +280,22 @@ mod tests {
 
     #[test]
     fn the_stream_that_says_more_speaks_for_a_host_and_the_slowest_host_for_the_run() {
-        let quiet = || read(b"step time: 7\n");
-        let steps = |time: u32| read(format!("step time: {time}\n").repeat(3).as_bytes());
+        let quiet = || printed(b"step time: 7\n");
+        let steps = |time: u32| printed(format!("step time: {time}\n").repeat(3).as_bytes());
         let metric = metric();
         assert_eq!(
             of_run(&metric, &[&[quiet(), steps(2)], &[steps(3), quiet()]]),
             Ok(Seconds(3.0))
         );
         assert_eq!(
-            of_run(&metric, &[&[StepTimes::default(), quiet()]]),
+            of_run(&metric, &[&[Printed::default(), quiet()]]),
             Ok(Seconds(7.0))
         );
     }
 
     #[test]
     fn a_run_without_a_step_time_says_why() {
-        let why = |text: &[u8]| of_run(&metric(), &[&[read(text), StepTimes::default()]]);
+        let why = |text: &[u8]| of_run(&metric(), &[&[printed(text), Printed::default()]]);
         assert_eq!(
             why(b"done\n"),
             Err("no line of the output matched the step metric `step`".to_owned())
@@ -289,9 +323,9 @@ mod tests {
         ) {
             let text: String = times.iter().map(|time| format!("avg step time: {time} s\r\n")).collect();
             let metric = metric();
-            let mut reader = StepReader::new(&metric);
+            let mut reader = reader(&metric);
             text.as_bytes().chunks(cut).for_each(|chunk| reader.read(chunk));
-            let found = reader.finish();
+            let found = reader.finish().steps;
             prop_assert_eq!(found.matches(), times.len() as u64);
             prop_assert_eq!(found, read(text.as_bytes()));
         }

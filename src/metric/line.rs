@@ -6,15 +6,17 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Metric, Unit};
+use super::{MemoryOf, Metric, MetricName, Unit};
 
-/// What one budget line is about: one of [`LineKind::ALL`].
+/// What one budget line is about: one of [`LineKind::ALL`], or what the script prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineKind {
     /// How much of it the full run takes.
     Absolute(Metric),
     /// How much more it takes than on the base, in percent of that.
     Increase(Metric),
+    /// The level of what the script prints, by its name in `training.metrics`.
+    Named(MetricName),
 }
 
 /// How a budget line is written: a bare amount is its upper limit, and a mapping says more.
@@ -26,6 +28,8 @@ pub enum LineForm {
     Share(LongForm),
     /// An upper or a lower limit on a load; it has no short form.
     Load,
+    /// An upper or a lower limit, a plain number; it has no short form.
+    Level,
     /// An upper limit as a share of the base, and an amount in the metric's unit that the increase must pass too.
     Increase(LongForm),
 }
@@ -60,38 +64,60 @@ impl LineKind {
         let mut keys = [""; Self::ALL.len()];
         let mut index = 0;
         while index < keys.len() {
-            keys[index] = Self::ALL[index].key();
+            keys[index] = Self::ALL[index].fixed_key();
             index += 1;
         }
         keys
     };
 
+    /// The start of the key of a line about what the script prints.
+    const NAMED: &'static str = "metrics.";
+
     const fn row(self) -> LineRow {
         let row = match self {
             Self::Absolute(metric) => metric.row().line,
             Self::Increase(metric) => metric.row().increase,
+            Self::Named(_) => None,
         };
         row.expect("a kind of line is one of `ALL`, and each of these has a row")
     }
 
-    /// The key in the spec and the `line` in the report.
-    pub const fn key(self) -> &'static str {
+    /// The key of one of [`Self::ALL`].
+    pub const fn fixed_key(self) -> &'static str {
         self.row().key
     }
 
-    pub fn form(self) -> LineForm {
-        self.row().form
+    /// The `line` in the report, and the path in the budget: `cost`, `metrics.tokens_per_second`.
+    pub fn key(self) -> Cow<'static, str> {
+        match self {
+            Self::Named(name) => format!("{}{name}", Self::NAMED).into(),
+            Self::Absolute(_) | Self::Increase(_) => self.fixed_key().into(),
+        }
     }
 
-    /// What the line limits, for the spec's schema.
+    pub fn form(self) -> LineForm {
+        match self {
+            Self::Named(_) => LineForm::Level,
+            Self::Absolute(_) | Self::Increase(_) => self.row().form,
+        }
+    }
+
+    /// What one of [`Self::ALL`] limits, for the spec's schema.
     pub fn description(self) -> &'static str {
         self.row().description
     }
 
-    pub fn metric(self) -> Metric {
+    /// `None` of what the script prints.
+    pub fn metric(self) -> Option<Metric> {
         match self {
-            Self::Absolute(metric) | Self::Increase(metric) => metric,
+            Self::Absolute(metric) | Self::Increase(metric) => Some(metric),
+            Self::Named(_) => None,
         }
+    }
+
+    /// Whose peak of memory the line is about.
+    pub fn memory_of(self) -> Option<MemoryOf> {
+        self.metric()?.memory_of()
     }
 
     pub fn is_increase(self) -> bool {
@@ -103,6 +129,7 @@ impl LineKind {
         match self {
             Self::Absolute(metric) => metric.unit(),
             Self::Increase(_) => Unit::Percent,
+            Self::Named(_) => Unit::Number,
         }
     }
 
@@ -111,6 +138,7 @@ impl LineKind {
         match self {
             Self::Absolute(metric) => metric.words().into(),
             Self::Increase(metric) => format!("{} increase", metric.words()).into(),
+            Self::Named(name) => name.to_string().into(),
         }
     }
 
@@ -135,20 +163,26 @@ impl LineKind {
 
 impl fmt::Display for LineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.key())
+        f.write_str(&self.key())
     }
 }
 
 impl Serialize for LineKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.key())
+        serializer.serialize_str(&self.key())
     }
 }
 
 impl<'de> Deserialize<'de> for LineKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let key = Cow::<str>::deserialize(deserializer)?;
-        let found = Self::ALL.into_iter().find(|kind| kind.key() == key);
+        if let Some(name) = key.strip_prefix(Self::NAMED) {
+            return name
+                .parse()
+                .map(Self::Named)
+                .map_err(serde::de::Error::custom);
+        }
+        let found = Self::ALL.into_iter().find(|kind| kind.fixed_key() == key);
         found.ok_or_else(|| serde::de::Error::unknown_variant(&key, &Self::KEYS))
     }
 }
@@ -161,8 +195,11 @@ impl JsonSchema for LineKind {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "enum": Self::KEYS,
-            "description": "What one budget line is about.",
+            "anyOf": [
+                { "enum": Self::KEYS },
+                { "pattern": format!("^metrics\\.{}$", MetricName::PATTERN) },
+            ],
+            "description": "What one budget line is about; `metrics.` and a name is what the script prints.",
         })
     }
 }
@@ -178,6 +215,11 @@ mod tests {
             assert_eq!(json, format!("\"{kind}\""));
             assert_eq!(serde_json::from_str::<LineKind>(&json).unwrap(), kind);
         }
+        let named = LineKind::Named("train:loss".parse().unwrap());
+        let json = serde_json::to_string(&named).unwrap();
+        assert_eq!(json, "\"metrics.train:loss\"");
+        assert_eq!(serde_json::from_str::<LineKind>(&json).unwrap(), named);
+        assert!(serde_json::from_str::<LineKind>("\"metrics.<b>\"").is_err());
         let refusal = serde_json::from_str::<LineKind>("\"price\"").unwrap_err();
         assert!(
             refusal

@@ -5,12 +5,14 @@
 
 mod line;
 mod memory_of;
+mod name;
 mod unit;
 
 use std::ops::{Index, IndexMut};
 
 pub use line::{LineForm, LineKind, LongForm};
 pub use memory_of::MemoryOf;
+pub use name::{MetricName, MetricNameError};
 pub use unit::{Amount, Unit, WrittenForm};
 
 use line::LineRow;
@@ -283,7 +285,7 @@ impl Metric {
 }
 
 impl LineKind {
-    /// In the order of a budget.
+    /// Those with a row, in the order of a budget; lines about what the script prints follow.
     pub const ALL: [Self; 10] = [
         Self::Absolute(Metric::Cost),
         Self::Absolute(Metric::Time),

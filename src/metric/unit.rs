@@ -15,6 +15,8 @@ pub enum Unit {
     Money,
     Percent,
     Bytes,
+    /// Without a unit, above 0.
+    Number,
 }
 
 /// How a person writes an amount.
@@ -56,6 +58,10 @@ impl Unit {
                 pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*([KMGT]i?|k)?B\s*$",
                 examples: ["2 GiB", "500 MB"],
             },
+            Self::Number => WrittenForm {
+                pattern: r"^\s*[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?\s*$",
+                examples: ["9000", "75e9"],
+            },
         }
     }
 
@@ -66,6 +72,7 @@ impl Unit {
             Self::Money => text.parse().map(|Usd(money)| money),
             Self::Percent => text.parse().map(|Percent(share)| share),
             Self::Bytes => text.parse().map(Bytes::as_f64),
+            Self::Number => plain_number(text),
         };
         number.map(|number| self.amount(number))
     }
@@ -77,6 +84,7 @@ impl Unit {
             Self::Money => Usd(number).exact(),
             Self::Percent => Percent(number).exact(),
             Self::Bytes => Bytes::from_f64(number).to_string(),
+            Self::Number => number.to_string(),
         }
     }
 
@@ -88,6 +96,8 @@ impl Unit {
             Self::Money => Usd(number).to_string(),
             Self::Percent => Percent(number).to_string(),
             Self::Bytes => Bytes::from_f64(number).to_string(),
+            // Rounded as dollars are.
+            Self::Number => Usd(number).bare(),
         }
     }
 
@@ -96,7 +106,7 @@ impl Unit {
         match self {
             Self::Money => Usd(number).bare(),
             Self::Percent => Percent(number).bare(),
-            Self::Time | Self::StepTime | Self::Bytes => self.rounded(number),
+            Self::Time | Self::StepTime | Self::Bytes | Self::Number => self.rounded(number),
         }
     }
 
@@ -105,6 +115,7 @@ impl Unit {
         match self {
             Self::Money => Some(format!("{number:.decimals$} USD")),
             Self::Percent => Some(format!("{number:.decimals$}%")),
+            Self::Number => Some(format!("{number:.decimals$}")),
             Self::Time | Self::StepTime | Self::Bytes => None,
         }
     }
@@ -112,7 +123,7 @@ impl Unit {
     /// The decimals of a rounded number; 0 where it has none.
     pub fn decimals(self, number: f64) -> usize {
         match self {
-            Self::Money => Usd(number).decimals(),
+            Self::Money | Self::Number => Usd(number).decimals(),
             Self::Percent => Percent(number).decimals(),
             Self::Time | Self::StepTime | Self::Bytes => 0,
         }
@@ -124,7 +135,7 @@ impl Unit {
             Self::Time | Self::StepTime => 3.2e9, // a hundred years
             Self::Money => 1e9,
             Self::Percent => 1e5,
-            Self::Bytes => 1e18,
+            Self::Bytes | Self::Number => 1e18,
         }
     }
 }
@@ -163,6 +174,19 @@ impl From<Percent> for Amount {
     }
 }
 
+/// Above 0, as `9000`, `0.5` or `75e9`.
+fn plain_number(text: &str) -> Result<f64, UnitError> {
+    let refused = |problem: &str| UnitError {
+        problem: problem.to_owned(),
+        suggestions: vec!["9000".to_owned()],
+    };
+    match text.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        Ok(number) if number.is_finite() => Err(refused("a limit is more than 0")),
+        _ => Err(refused(&format!("`{text}` is no number"))),
+    }
+}
+
 /// `1.4s`, `320ms`, `4.2ms`, `0.0052ms`: two figures that matter, also far below a second.
 fn step_time(seconds: f64) -> String {
     let size = seconds.abs();
@@ -188,10 +212,15 @@ mod tests {
             (Unit::Time, "36h 30m"),
             (Unit::Money, "12.50 USD"),
             (Unit::Percent, "56.4%"),
+            (Unit::Number, "9000.5"),
         ] {
             assert_eq!(unit.parse(text).unwrap().exact(), text);
         }
         assert!(Unit::Money.parse("3h").is_err());
+        assert_eq!(Unit::Number.parse("75e9").unwrap().number, 75e9);
+        for text in ["NaN", "inf", "1e999", "0", "-1", "9000 tokens", ""] {
+            assert!(Unit::Number.parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -4,12 +4,15 @@
 
 mod table;
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use super::document::{Align, Grid};
 use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::Estimate;
 use crate::instance::Price;
-use crate::metric::{LineKind, MemoryOf, Metric};
+use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::spec::{Bound, Level};
 use crate::units::Bytes;
 use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
@@ -19,10 +22,12 @@ use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
 pub(super) enum Column {
     Metric(Metric),
     VersusBase,
+    /// The level of what the script prints.
+    Level(MetricName),
 }
 
 impl Column {
-    /// Of every metric that has one, then that of the base.
+    /// Of every metric that has one, then that of the base; those of what the script prints follow.
     fn all() -> impl Iterator<Item = Self> {
         let titled = Metric::ALL
             .into_iter()
@@ -30,10 +35,11 @@ impl Column {
         titled.map(Self::Metric).chain([Self::VersusBase])
     }
 
-    pub(super) fn title(self) -> &'static str {
+    pub(super) fn title(self) -> Cow<'static, str> {
         match self {
-            Self::Metric(metric) => metric.title().unwrap_or(metric.words()),
-            Self::VersusBase => "vs base",
+            Self::Metric(metric) => metric.title().unwrap_or(metric.words()).into(),
+            Self::VersusBase => "vs base".into(),
+            Self::Level(name) => name.to_string().into(),
         }
     }
 
@@ -42,12 +48,18 @@ impl Column {
         match line {
             LineKind::Absolute(metric) => Self::Metric(metric),
             LineKind::Increase(_) => Self::VersusBase,
+            LineKind::Named(name) => Self::Level(name),
         }
     }
 
     pub(super) fn figure(self, forecast: &InstanceForecast) -> Option<Figure> {
-        let Self::Metric(metric) = self else {
-            return versus_base(forecast);
+        let metric = match self {
+            Self::Metric(metric) => metric,
+            Self::VersusBase => return versus_base(forecast),
+            Self::Level(name) => {
+                let (level, unit) = (forecast.metrics.get(&name)?, Quantity::Number);
+                return Some(Figure::of(unit.figure(level.point), unit.interval(level)));
+            }
         };
         let unit = metric.unit();
         let at_least = at_least(metric, forecast);
@@ -119,7 +131,7 @@ impl<'a> Comparison<'a> {
     pub(super) fn title(&self, column: Column) -> String {
         match (column, self.branch) {
             (Column::VersusBase, Some(branch)) => format!("vs {branch}"),
-            (column, _) => column.title().to_owned(),
+            (column, _) => column.title().into_owned(),
         }
     }
 
@@ -192,6 +204,13 @@ fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> 
             !matches!(verdict, LineVerdict::NotApplicable | LineVerdict::Within)
         })
     };
+    let rows = (forecasts.iter()).flat_map(|(_, _, forecast)| &forecast.budget);
+    let levels: BTreeSet<MetricName> = rows
+        .filter_map(|row| match row.line {
+            LineKind::Named(name) => Some(name),
+            LineKind::Absolute(_) | LineKind::Increase(_) => None,
+        })
+        .collect();
     Column::all()
         .filter(|&column| match column {
             Column::Metric(Metric::Time) => true,
@@ -201,8 +220,9 @@ fn columns(forecasts: &[(&JobReport, usize, &InstanceForecast)]) -> Vec<Column> 
                 has_line(column) || (has_figure(column) && !has_figure(gpu))
             }
             Column::Metric(Metric::IoWait) => is_in_question(column),
-            Column::Metric(_) | Column::VersusBase => has_figure(column) || has_line(column),
+            _ => has_figure(column) || has_line(column),
         })
+        .chain(levels.into_iter().map(Column::Level))
         .collect()
 }
 
@@ -343,7 +363,8 @@ fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> bool {
 /// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
 fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
     let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
-        match is_lower_bound(row.line.metric(), forecast) {
+        let metric = row.line.metric();
+        match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
             true => "a lower bound".to_owned(),
             false => "growth in doubt".to_owned(),
         }
@@ -378,6 +399,7 @@ fn value_of(line: LineKind, forecast: &InstanceForecast) -> Option<f64> {
             return Some(highest);
         }
         LineKind::Absolute(metric) => forecast.estimates[metric],
+        LineKind::Named(name) => forecast.metrics.get(&name).copied(),
         LineKind::Increase(Metric::Cost) => cost_change(forecast),
         LineKind::Increase(Metric::Time) => time_change(forecast),
         LineKind::Increase(_) => None,

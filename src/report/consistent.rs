@@ -25,13 +25,17 @@ pub(super) fn make_consistent(part: &mut Report) -> bool {
 fn judge_by_rows(job: &mut JobReport) {
     for forecast in &mut job.forecasts {
         let InstanceForecast {
-            budget, estimates, ..
+            budget,
+            estimates,
+            metrics,
+            ..
         } = forecast;
         for row in budget.iter_mut() {
-            let LineKind::Absolute(metric) = row.line else {
-                continue;
+            let estimate = match row.line {
+                LineKind::Absolute(metric) => estimates[metric].as_ref(),
+                LineKind::Named(name) => metrics.get(&name),
+                LineKind::Increase(_) => continue,
             };
-            let estimate = estimates[metric].as_ref();
             if is_over(row, estimate.map(|estimate| estimate.point)) {
                 row.verdict = LineVerdict::Exceeded;
             }

@@ -59,11 +59,14 @@ pub use status::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use std::collections::BTreeMap;
+
 use crate::drift::{CauseShare, Drift};
 use crate::exit::{self, Strictness};
 use crate::forecast::{Estimate, Laws};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
+use crate::metric::MetricName;
 use crate::spec::ChangedSetting;
 use crate::units::{Seconds, Usd, UsdPerHour};
 use crate::verdict::{BudgetRow, Recommendation, Verdict};
@@ -231,6 +234,9 @@ pub struct InstanceForecast {
     pub gpu_memory_is_lower_bound: bool,
     #[serde(default)]
     pub estimates: Estimates,
+    /// The level of what the script prints, for each such line of the budget; omitted if there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<MetricName, Estimate>,
     #[serde(default, skip_serializing_if = "PhaseEstimates::is_empty")]
     pub phases: PhaseEstimates,
     #[serde(default, skip_serializing_if = "Delta::is_empty")]

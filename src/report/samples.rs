@@ -1,5 +1,7 @@
 //! Reports to test with: made-up figures in every shape that a reader may meet.
 
+use std::collections::BTreeMap;
+
 use super::{
     Baseline, Delta, Estimates, Failure, InstanceForecast, JobReport, PhaseEstimates, Policy,
     Report, SCHEMA_VERSION, Spend,
@@ -129,6 +131,7 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         gpu_memory_at_least: None,
         gpu_memory_is_lower_bound: false,
         estimates,
+        metrics: BTreeMap::new(),
         phases: Default::default(),
         delta: Delta::default(),
         law: Laws::default(),
@@ -220,6 +223,7 @@ fn canary(
         },
         hosts: Vec::new(),
         step_seconds: None,
+        metrics: BTreeMap::new(),
         price: None,
         cost: None,
         training_job: None,

@@ -1,17 +1,19 @@
-//! The metric of the time of a training step: a regular expression over the lines of the log, which captures a number of
-//! seconds.
+//! A metric that the training script prints: a regular expression over the lines of the log, which captures a number. That
+//! of the step metric is the seconds of a training step.
 
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 
+use super::{Job, LineKind};
+
 /// The largest compiled pattern, in bytes. Patterns of a few hundred characters are far smaller; nested repetitions, such as
 /// `(a{999}){999}`, are not.
 const COMPILED_BYTES: usize = 1 << 20;
 
-/// A valid step metric. Its pattern has exactly one capture group, and matching takes time linear in the line.
+/// A valid metric. Its pattern has exactly one capture group, and matching takes time linear in the line.
 #[derive(Debug, Clone)]
-pub struct StepMetric {
+pub struct PrintedMetric {
     name: String,
     pattern: Regex,
 }
@@ -27,7 +29,7 @@ pub enum PatternError {
     Groups(usize),
 }
 
-impl StepMetric {
+impl PrintedMetric {
     pub fn new(name: &str, pattern: &str) -> Result<Self, PatternError> {
         let pattern = RegexBuilder::new(pattern)
             .size_limit(COMPILED_BYTES)
@@ -60,13 +62,29 @@ impl StepMetric {
     }
 }
 
-impl PartialEq for StepMetric {
+impl Job {
+    /// What is read of the output for the budget's lines. A name whose pattern is not there, or cannot be read, is left out: its
+    /// line stays unknown.
+    pub fn judged_metrics(&self) -> Vec<PrintedMetric> {
+        let named = self.budget.lines.iter().filter_map(|line| match line.kind {
+            LineKind::Named(name) => Some(name),
+            LineKind::Absolute(_) | LineKind::Increase(_) => None,
+        });
+        let pattern = |name: &str| {
+            let (_, pattern) = (self.training.metrics.iter()).find(|(known, _)| known == name)?;
+            PrintedMetric::new(name, pattern).ok()
+        };
+        named.filter_map(|name| pattern(name.as_str())).collect()
+    }
+}
+
+impl PartialEq for PrintedMetric {
     fn eq(&self, other: &Self) -> bool {
         (self.name(), self.pattern.as_str()) == (other.name(), other.pattern.as_str())
     }
 }
 
-impl fmt::Display for StepMetric {
+impl fmt::Display for PrintedMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
@@ -83,18 +101,18 @@ mod tests {
     use super::*;
 
     fn refusal(pattern: &str) -> String {
-        StepMetric::new("step", pattern).unwrap_err().to_string()
+        PrintedMetric::new("step", pattern).unwrap_err().to_string()
     }
 
     #[test]
     fn a_line_gives_what_its_first_match_captured() {
-        let metric = StepMetric::new("step", "step time: ([0-9.]+)").unwrap();
+        let metric = PrintedMetric::new("step", "step time: ([0-9.]+)").unwrap();
         assert_eq!(
             metric.captured("avg step time: 0.25 s, step time: 3"),
             Some("0.25")
         );
         assert_eq!(metric.captured("epoch 1"), None);
-        let optional = StepMetric::new("step", "step( [0-9.]+)?").unwrap();
+        let optional = PrintedMetric::new("step", "step( [0-9.]+)?").unwrap();
         assert_eq!(optional.captured("step"), Some(""));
     }
 

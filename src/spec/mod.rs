@@ -26,7 +26,7 @@ pub use backend_kind::{BackendKind, Traits};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
-pub use metric::{PatternError, StepMetric};
+pub use metric::{PatternError, PrintedMetric};
 pub use packing::{Compression, RecordWrapper};
 pub use read::{SpecSource, read};
 pub use settings::{ChangedSetting, TrainingSettings};
@@ -468,7 +468,7 @@ pub enum LineOrigin {
 /// What a job may cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
-    /// The written lines in the order of [`LineKind::ALL`], then the implicit ones that no written line covers.
+    /// The written lines in the order of [`LineKind::ALL`], those about what the script prints in the order of the file, then the implicit ones that no written line covers.
     pub lines: Vec<BudgetLine>,
     /// Certainty c, in (0.5, 1): within means P(over) <= 1 - c.
     pub certainty: Fraction,
@@ -604,7 +604,7 @@ mod tests {
         }
         // Every budget line of the types is a key of the schema.
         for kind in LineKind::ALL {
-            let line = &definitions["Budget"]["properties"][kind.key()];
+            let line = &definitions["Budget"]["properties"][kind.fixed_key()];
             assert!(line["description"].is_string(), "{kind}");
         }
     }

@@ -42,8 +42,8 @@ pub struct ExistingBreach {
 
 impl Against {
     /// How a metric grew; `None` of those that are not compared.
-    fn growth(&self, metric: Metric) -> Option<&Result<Growth, Unknown>> {
-        match metric {
+    fn growth(&self, metric: Option<Metric>) -> Option<&Result<Growth, Unknown>> {
+        match metric? {
             Metric::Cost => Some(&self.cost),
             Metric::Time => Some(&self.time),
             Metric::Memory => Some(&self.memory),
@@ -54,12 +54,11 @@ impl Against {
     /// P(the change is further on the wrong side of a line than the base). Where a canary has settled the line, the new
     /// full run takes that much at least, and the chance is the least that it can be. `None` where either is unknown.
     fn chance_of_more(&self, line: &BudgetLine, forecast: &Forecast) -> Option<f64> {
-        let base = quantity(line.kind, &self.base)?.as_ref();
-        let new = quantity(line.kind, forecast)?.as_ref();
+        let (base, new) = (quantity(line, &self.base)?, quantity(line, forecast)?);
         let growth = self
             .growth(line.kind.metric())
             .and_then(|growth| growth.as_ref().ok());
-        match (growth, base, new) {
+        match (growth, base.as_ref().as_ref(), new.as_ref().as_ref()) {
             // What is compared has upper limits only.
             (Some(growth), ..) => Some(growth.chance_of_more()),
             (_, Ok(base), Ok(new)) => Some(chance_of_worse(line.bound, base, new)),
@@ -87,7 +86,7 @@ fn settled(kind: LineKind, forecast: &Forecast) -> Option<f64> {
             let all = known.ran_out.then_some(BudgetLine::ALL_MEMORY.0);
             all.or(known.at_least)
         }
-        LineKind::Increase(_) => None,
+        LineKind::Increase(_) | LineKind::Named(_) => None,
     }
 }
 
@@ -193,7 +192,10 @@ mod tests {
     }
 
     fn and(line: BudgetLine, at_least: f64) -> BudgetLine {
-        let at_least = Some(line.kind.metric().unit().amount(at_least));
+        let at_least = line
+            .kind
+            .metric()
+            .map(|metric| metric.unit().amount(at_least));
         BudgetLine { at_least, ..line }
     }
 

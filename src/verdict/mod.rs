@@ -18,6 +18,8 @@ use recommendation::chance_below;
 pub use recommendation::{ClosestFit, Contender, LimitNeeded, Recommendation, recommend};
 pub use row::BudgetRow;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -167,9 +169,13 @@ pub fn judge(
 
 /// Whether a line has anything to say: an implicit one of GPUs has not where there are none, nor where none is known of.
 fn concerns(line: &BudgetLine, forecast: &Forecast, offer: &Offer) -> bool {
-    let is_of_gpus = line.origin == LineOrigin::Implicit && line.kind.metric().needs_gpu();
+    let is_of_gpus = line.origin == LineOrigin::Implicit && needs_gpu(line);
     let known = &forecast.gpu_memory;
     !is_of_gpus || known.ran_out || offer.has_gpu() || (known.is_measured && !offer.has_no_gpu())
+}
+
+fn needs_gpu(line: &BudgetLine) -> bool {
+    line.kind.metric().is_some_and(Metric::needs_gpu)
 }
 
 /// The lines as a report shows them: which of these decides is marked.
@@ -189,18 +195,19 @@ fn judge_line(
     offer: &Offer,
     against: Option<&Against>,
 ) -> JudgedLine {
-    let Some(quantity) = quantity(line.kind, forecast) else {
+    let Some(quantity) = quantity(line, forecast) else {
         return against::judge_increase(line, certainty, against);
     };
     let judged = JudgedLine {
         estimate: quantity
             .as_ref()
+            .as_ref()
             .ok()
             .map(|predictive| Estimate::of(predictive, certainty)),
         ..JudgedLine::unknown(line)
     };
-    let ran_out = (line.kind.metric().memory_of()).is_some_and(|of| forecast.peak(of).ran_out);
-    if line.kind.metric().needs_gpu() && offer.has_no_gpu() && !ran_out {
+    let ran_out = (line.kind.memory_of()).is_some_and(|of| forecast.peak(of).ran_out);
+    if needs_gpu(line) && offer.has_no_gpu() && !ran_out {
         return judged.not_applicable("the machine has no GPU");
     }
     if let Some(settled) = settled_by_a_canary(line, forecast) {
@@ -210,8 +217,9 @@ fn judge_line(
         };
     }
     let is_max = line.bound == Bound::Max;
-    let doubt = forecast.doubt(line.kind.metric()).filter(|_| is_max);
-    match (quantity, line.origin) {
+    let metric = line.kind.metric().filter(|_| is_max);
+    let doubt = metric.and_then(|metric| forecast.doubt(metric));
+    match (quantity.as_ref().as_ref(), line.origin) {
         (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
         (Err(unknown), LineOrigin::Written) => match doubt.filter(|doubt| doubt.is_of_source()) {
             Some(doubt) => judged.at_risk(doubt),
@@ -262,7 +270,7 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<String>
                 _ => (known.ran_out, format!("a canary ran out of {}", of.words())),
             }
         }
-        LineKind::Increase(_) => return None,
+        LineKind::Increase(_) | LineKind::Named(_) => return None,
     };
     is_passed.then_some(settled)
 }
@@ -285,9 +293,10 @@ fn verdict_of(chance_of_breach: f64, certainty: Fraction) -> LineVerdict {
 }
 
 /// The quantity that a line is about, in the unit of its limit; `None` for a comparison with a baseline.
-pub fn quantity(kind: LineKind, forecast: &Forecast) -> Option<&Quantity> {
-    match kind {
-        LineKind::Absolute(metric) => Some(&forecast[metric]),
+pub fn quantity<'a>(line: &BudgetLine, forecast: &'a Forecast) -> Option<Cow<'a, Quantity>> {
+    match line.kind {
+        LineKind::Absolute(metric) => Some(Cow::Borrowed(&forecast[metric])),
+        LineKind::Named(name) => Some(Cow::Owned(forecast.level(name, line.bound))),
         LineKind::Increase(_) => None,
     }
 }

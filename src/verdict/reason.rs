@@ -118,9 +118,9 @@ fn finding(
     if row.verdict == LineVerdict::AtRisk
         && let Some(doubt) = &judged.reason
     {
-        let subject = match row.line.metric() {
-            Metric::Cost => Metric::Time.words(),
-            metric => metric.words(),
+        let subject = match row.line {
+            LineKind::Absolute(Metric::Cost) => Metric::Time.words().into(),
+            line => line.words(),
         };
         let value = match (judged.estimate, at_least) {
             (Some(estimate), _) => value(row, estimate.point, forecast),
@@ -196,10 +196,7 @@ fn value(row: &BudgetRow, point: f64, forecast: &Forecast) -> String {
 
 /// Whose peak of memory a line limits.
 fn memory_of(line: LineKind) -> Option<MemoryOf> {
-    match line {
-        LineKind::Absolute(metric) => metric.memory_of(),
-        LineKind::Increase(_) => None,
-    }
+    line.memory_of().filter(|_| !line.is_increase())
 }
 
 /// What is known of memory without a forecast.
@@ -215,7 +212,7 @@ fn failure(
     certainty: Fraction,
 ) -> Option<String> {
     let of = memory_of(row.line)?;
-    let memory = forecast[row.line.metric()].as_ref().ok()?;
+    let memory = forecast[row.line.metric()?].as_ref().ok()?;
     if memory.median() <= BudgetLine::ALL_MEMORY.0 {
         return None;
     }

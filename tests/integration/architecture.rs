@@ -75,6 +75,7 @@ const HOMES: [(&str, &[&str]); 19] = [
             "spec/",
             "canary.rs",
             "measurement.rs",
+            "measurement/levels.rs",
             "measurement/memory.rs",
             "forecast/",
             "verdict/",

@@ -45,6 +45,7 @@ mod outcomes;
 mod outputs;
 mod plan;
 mod policy;
+mod printed_levels;
 mod probe;
 mod probe_entry;
 mod project;

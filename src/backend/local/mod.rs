@@ -37,7 +37,8 @@ use super::{
 };
 use crate::canary::{self, CanaryRun, ChannelData, ChannelListing, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
-use crate::measurement::{Measurement, Outcome, Phases, Usage, steps};
+use crate::measurement::steps::{self, Printed, Sought};
+use crate::measurement::{Measurement, Outcome, Phases, Usage, levels};
 use crate::probe::{self, OptMl, ProbeReport};
 use crate::rows::Copied;
 use crate::secret::{CutAt, SecretMask};
@@ -281,6 +282,7 @@ impl LocalBackend {
                 Ok(folders)
             })
             .collect::<Result<_, BackendError>>()?;
+        let judged = job.judged_metrics();
         for ((host, shard), ((root, code), sandbox)) in
             hosts.iter().zip(&shards).zip(roots.iter().zip(&sandboxes))
         {
@@ -308,7 +310,10 @@ impl LocalBackend {
                 opt_ml: root,
                 read_only: caches.iter().map(|cache| cache.real.clone()).collect(),
                 probe_environment: self.probe_environment(),
-                step_metric: job.training.step_metric.as_ref(),
+                sought: Sought {
+                    step: job.training.step_metric.as_ref(),
+                    levels: &judged,
+                },
                 max_runtime: run.max_runtime,
                 secrets: &self.secrets,
             });
@@ -327,7 +332,12 @@ impl LocalBackend {
         let outcome = failure::worst(outcomes);
         let mut notes = notes(&outcome, &results);
         notes.extend(crate::backend::rows::note_of_left(rows.left));
-        let step_seconds = match step_time(job, &results) {
+        let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
+        let (metrics, why_no_level) = levels::of_run(&judged, &steps::levels_of(&printed));
+        if outcome == Outcome::Completed {
+            notes.extend(why_no_level);
+        }
+        let step_seconds = match step_time(job, &printed) {
             Some(Ok(seconds)) => Some(seconds),
             // A run that broke off may have had no step.
             Some(Err(why)) if outcome == Outcome::Completed => {
@@ -361,6 +371,7 @@ impl LocalBackend {
                 usage: usage::of_machine(&results),
                 hosts: usage::of_each_host(&hosts, &shards, &results),
                 step_seconds,
+                metrics,
                 ended_at: Some(jiff::Timestamp::now()),
                 bytes: (run.share.is_none()).then(|| run.bytes_with_rows(rows.bytes)),
                 notes,
@@ -531,10 +542,9 @@ fn run_name(run: &CanaryRun) -> String {
 }
 
 /// What the output says of the time of a step; `None` without a step metric.
-fn step_time(job: &Job, results: &[HostResult]) -> Option<Result<Seconds, String>> {
+fn step_time(job: &Job, printed: &[&[Printed; 2]]) -> Option<Result<Seconds, String>> {
     let metric = job.training.step_metric.as_ref()?;
-    let hosts: Vec<_> = results.iter().map(|result| &result.steps).collect();
-    Some(steps::of_run(metric, &hosts))
+    Some(steps::of_run(metric, printed))
 }
 
 /// `algo-1`, `algo-2`, ... sorted as strings, as SageMaker lists them: algo-10 before algo-2.

@@ -13,10 +13,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 use crate::backend::{BackendError, Cancellation};
-use crate::measurement::steps::{StepReader, StepTimes};
+use crate::measurement::steps::{OutputReader, Printed, Sought};
 use crate::probe::{self, GateSocket, ProbeReport};
 use crate::secret::{CutAt, SecretMask};
-use crate::spec::StepMetric;
 use crate::units::Seconds;
 
 use super::clock::GateClock;
@@ -50,7 +49,7 @@ pub(super) struct HostCommand<'a> {
     pub(super) read_only: Vec<PathBuf>,
     pub(super) max_runtime: Option<Seconds>,
     /// What to look for in the output.
-    pub(super) step_metric: Option<&'a StepMetric>,
+    pub(super) sought: Sought<'a>,
     /// What is hidden in its output.
     pub(super) secrets: &'a SecretMask,
 }
@@ -61,8 +60,8 @@ pub(super) struct HostResult {
     /// Absent where it was cancelled before its command had started.
     pub(super) report: Option<ProbeReport>,
     pub(super) tail: LogTail,
-    /// Of standard output and standard error; empty without a step metric.
-    pub(super) steps: [StepTimes; 2],
+    /// Of standard output and standard error; empty where nothing is looked for.
+    pub(super) printed: [Printed; 2],
 }
 
 /// The end of what a host printed, without secrets.
@@ -195,15 +194,16 @@ pub(super) async fn run(
     // A probe that has ended already has said why.
     let _ = socket.send(&host.environment);
     let mut tails = [Vec::new(), Vec::new()];
-    let mut steps = [(); 2].map(|()| host.step_metric.map(StepReader::new));
+    let reader = || (!host.sought.is_nothing()).then(|| OutputReader::new(host.sought.clone()));
+    let mut readers = [reader(), reader()];
     let reading = {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let [out, err] = &mut tails;
-        let [out_steps, err_steps] = &mut steps;
+        let [out_reader, err_reader] = &mut readers;
         async move {
             tokio::join!(
-                read_output(stdout, out, out_steps.as_mut()),
-                read_output(stderr, err, err_steps.as_mut())
+                read_output(stdout, out, out_reader.as_mut()),
+                read_output(stderr, err, err_reader.as_mut())
             )
         }
     };
@@ -244,14 +244,14 @@ pub(super) async fn run(
             Ok(HostResult {
                 report: Some(report),
                 tail,
-                steps: steps.map(|steps| steps.map(StepReader::finish).unwrap_or_default()),
+                printed: readers.map(|reader| reader.map(OutputReader::finish).unwrap_or_default()),
             })
         }
         // Without a word from the probe its tree may still be there: `under_way` ends it.
         (_, _) if cancellation.is_cancelled() => Ok(HostResult {
             report: None,
             tail,
-            steps: <[StepTimes; 2]>::default(),
+            printed: <[Printed; 2]>::default(),
         }),
         (_, Some(Ok(status))) => Err(without_report(host, &tail, status)),
         (_, Some(Err(source))) => Err(BackendError::io(
@@ -327,11 +327,11 @@ async fn sleep_for(limit: Option<Duration>) {
     }
 }
 
-/// Reads a stream to its end, keeps the last part in `tail` and shows all of it to `steps`.
+/// Reads a stream to its end, keeps the last part in `tail` and shows all of it to `reader`.
 async fn read_output(
     stream: Option<impl AsyncRead + Unpin>,
     tail: &mut Vec<u8>,
-    mut steps: Option<&mut StepReader<'_>>,
+    mut reader: Option<&mut OutputReader<'_>>,
 ) {
     let Some(mut stream) = stream else {
         return;
@@ -341,8 +341,8 @@ async fn read_output(
         if count == 0 {
             break;
         }
-        if let Some(steps) = &mut steps {
-            steps.read(&chunk[..count]);
+        if let Some(reader) = &mut reader {
+            reader.read(&chunk[..count]);
         }
         tail.extend_from_slice(&chunk[..count]);
         if tail.len() > 4 * TAIL_BYTES {

@@ -4,6 +4,8 @@ mod recording;
 mod shortage;
 
 use self::recording::RecordedRuns;
+use std::collections::BTreeMap;
+
 use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, ListedData, Planned, Ready,
     Session, Watcher,
@@ -194,6 +196,7 @@ fn within(limit: Seconds, recorded: Measurement) -> Measurement {
         usage: Usage::default(),
         hosts: Vec::new(),
         step_seconds: None,
+        metrics: BTreeMap::new(),
         ended_at: None,
         notes: Vec::new(),
         ..recorded

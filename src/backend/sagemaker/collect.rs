@@ -16,8 +16,10 @@ use crate::aws::call::{Call, CallError};
 use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::tables;
-use crate::measurement::steps::{self, StepReader, StepTimes};
+use crate::measurement::levels::{self, PrintedLevel};
+use crate::measurement::steps::{self, OutputReader, Printed, Sought};
 use crate::measurement::{HostUsage, Usage};
+use crate::metric::MetricName;
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
 use crate::secret::SecretMask;
 use crate::spec::{Distribution, Job};
@@ -44,6 +46,7 @@ pub(super) struct Collected {
     /// One entry for each of several hosts.
     pub(super) hosts: Vec<HostUsage>,
     pub(super) step_seconds: Option<Seconds>,
+    pub(super) metrics: BTreeMap<MetricName, PrintedLevel>,
     /// By the word of a probe.
     pub(super) ran_out_of_memory: bool,
     pub(super) notes: Vec<String>,
@@ -70,6 +73,14 @@ impl Arrived {
     }
 }
 
+/// What the log says.
+#[derive(Debug, Default)]
+struct ReadFromLog {
+    step_seconds: Option<Seconds>,
+    metrics: BTreeMap<MetricName, PrintedLevel>,
+    notes: Vec<String>,
+}
+
 impl ReadyJob<'_> {
     /// What the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
     pub(super) async fn collect(
@@ -84,7 +95,7 @@ impl ReadyJob<'_> {
         let capacity = run.instance.single_type().and_then(tables::capacity);
         let has_gpus = capacity.as_ref().is_some_and(|capacity| capacity.gpus > 0);
         let arrived = (self.wait(&name, &hosts, has_gpus, description, watcher)).await;
-        let (step_seconds, why_no_steps) = self.step_time(&name, &hosts).await;
+        let said = self.said(&name, &hosts).await;
         let from_cloudwatch = capacity
             .as_ref()
             .map(|capacity| cloudwatch::read(&arrived.answers, capacity, &hosts));
@@ -134,7 +145,7 @@ impl ReadyJob<'_> {
         {
             usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
         }
-        let mut notes: Vec<String> = why_no_steps.into_iter().collect();
+        let mut notes = said.notes;
         notes.extend(unknown_hosts);
         notes.extend(from_cloudwatch.into_iter().flat_map(|answer| answer.notes));
         for note in arrived.reports.values().flat_map(|report| &report.notes) {
@@ -158,7 +169,8 @@ impl ReadyJob<'_> {
         Collected {
             usage,
             hosts: metrics::of_each_host(usages),
-            step_seconds,
+            step_seconds: said.step_seconds,
+            metrics: said.metrics,
             ran_out_of_memory: arrived
                 .reports
                 .values()
@@ -323,14 +335,20 @@ impl ReadyJob<'_> {
         recordings
     }
 
-    /// The time of a step, or why there is none; neither without a step metric.
-    async fn step_time(&self, name: &str, hosts: &[String]) -> (Option<Seconds>, Option<String>) {
-        let Some(metric) = &self.job.training.step_metric else {
-            return (None, None);
+    /// What the log says of steps and of the budget's metrics, or why it does not; nothing where nothing is asked.
+    async fn said(&self, name: &str, hosts: &[String]) -> ReadFromLog {
+        let judged = self.job.judged_metrics();
+        let step = self.job.training.step_metric.as_ref();
+        let sought = Sought {
+            step,
+            levels: &judged,
         };
-        let mut times = Vec::new();
+        if sought.is_nothing() {
+            return ReadFromLog::default();
+        }
+        let mut printed = Vec::new();
         for host in hosts {
-            let mut reader = StepReader::new(metric);
+            let mut reader = OutputReader::new(sought.clone());
             let read = self
                 .backend
                 .each_log_line(name, host, |line| {
@@ -339,14 +357,32 @@ impl ReadyJob<'_> {
                 })
                 .await;
             if let Err(error) = read {
-                return (None, Some(format!("step times could not be read: {error}")));
+                let what = match step {
+                    Some(_) => "step times",
+                    None => "the metrics of the budget",
+                };
+                return ReadFromLog {
+                    notes: vec![format!("{what} could not be read: {error}")],
+                    ..ReadFromLog::default()
+                };
             }
             // CloudWatch has both streams in one.
-            times.push([reader.finish(), StepTimes::default()]);
+            printed.push([reader.finish(), Printed::default()]);
         }
-        match steps::of_run(metric, &times.iter().collect::<Vec<_>>()) {
-            Ok(seconds) => (Some(seconds), None),
-            Err(why) => (None, Some(why)),
+        let printed: Vec<_> = printed.iter().collect();
+        let (metrics, mut notes) = levels::of_run(&judged, &steps::levels_of(&printed));
+        let step_seconds = match step.map(|metric| steps::of_run(metric, &printed)) {
+            Some(Ok(seconds)) => Some(seconds),
+            Some(Err(why)) => {
+                notes.insert(0, why);
+                None
+            }
+            None => None,
+        };
+        ReadFromLog {
+            step_seconds,
+            metrics,
+            notes,
         }
     }
 

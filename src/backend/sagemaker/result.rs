@@ -168,6 +168,7 @@ fn measurement(
         usage: collected.usage,
         hosts: collected.hosts,
         step_seconds,
+        metrics: collected.metrics,
         training_job: Some(found.name.to_string()),
         reused,
         ended_at: description.ended_at,

@@ -162,9 +162,13 @@ fn a_breach_of_the_base_is_shown_as_one_that_only_warns() {
 
 #[test]
 fn a_column_appears_only_where_it_says_something() {
-    let titles = |report: &Report| -> Vec<&str> {
+    let titles = |report: &Report| -> Vec<String> {
         let comparison = Comparison::of(&jobs(report));
-        comparison.columns.iter().map(|c| c.title()).collect()
+        comparison
+            .columns
+            .iter()
+            .map(|c| c.title().into_owned())
+            .collect()
     };
     assert_eq!(titles(&samples::failed()), ["Time"]);
     assert_eq!(titles(&samples::churn()), ["Time", "Cost", "Memory", "CPU"]);

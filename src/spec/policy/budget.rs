@@ -1,5 +1,7 @@
 //! A job's budget from the base.
 
+use std::collections::BTreeSet;
+
 use super::difference::Differences;
 use crate::metric::Amount;
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind};
@@ -12,7 +14,9 @@ pub(super) fn apply_base_budget(
     max_runtime: Option<Seconds>,
     differences: &mut Differences,
 ) -> Budget {
-    for kind in LineKind::ALL {
+    let named = (base.written().chain(head.written())).filter(|line| line.kind.metric().is_none());
+    let named: BTreeSet<LineKind> = named.map(|line| line.kind).collect();
+    for kind in LineKind::ALL.into_iter().chain(named) {
         compare(
             base.written_line(kind),
             head.written_line(kind),

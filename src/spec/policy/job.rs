@@ -43,6 +43,7 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
     say_other_draws(&base.training, &training, differences);
     let max_runtime = training.max_runtime;
     let budget = budget::apply_base_budget(&budget, &base.budget, max_runtime, differences);
+    say_other_patterns(&budget, &base.training, &training, differences);
     say_longer_run(&budget, base.training.max_runtime, max_runtime, differences);
     Job {
         name,
@@ -77,6 +78,34 @@ fn say_other_draws(base: &Training, head: &Training, differences: &mut Differenc
                 "This pull request changes how the data of a canary are drawn: channel `{}` from {before} to {now}.",
                 channel.name
             ));
+        }
+    }
+}
+
+/// What a line about the script's output reads is the head's, as the script is.
+fn say_other_patterns(
+    budget: &Budget,
+    base: &Training,
+    head: &Training,
+    differences: &mut Differences,
+) {
+    for line in budget.written() {
+        let LineKind::Named(name) = line.kind else {
+            continue;
+        };
+        let pattern = |training: &Training| {
+            let mut metrics = training.metrics.iter();
+            let found = metrics.find(|(known, _)| known == name.as_str());
+            found.map(|(_, pattern)| pattern.clone())
+        };
+        match (pattern(base), pattern(head)) {
+            (before, now) if before == now => {}
+            (_, None) => differences.say(format!(
+                "This pull request takes `training.metrics.{name}` away, which a line of the budget reads: without it the line is unknown."
+            )),
+            (_, Some(_)) => differences.say(format!(
+                "This pull request changes the pattern of `training.metrics.{name}`, which a line of the budget reads: what it captures now is what is judged."
+            )),
         }
     }
 }

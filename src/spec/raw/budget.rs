@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::reader::{Entries, FromNode, Need, described, mapping, wrong_kind};
+use super::level_line::RawLevel;
+use super::reader::{Entries, FromNode, Map, Need, described, mapping, wrong_kind};
 use super::scalar::{AnyQuantity, Choice, Day, Quantity, Text, Words, amount, quantity_schema};
-use crate::metric::{Amount, LineForm, LineKind, LongForm, Unit};
+use crate::metric::{Amount, LineForm, LineKind, LongForm, Metric, Unit};
 use crate::spec::Level;
 use crate::spec::problems::{At, Findings, Located, quoted};
 use crate::spec::yaml::{Node, Value};
@@ -17,28 +18,32 @@ use crate::units::{Fraction, Percent, Usd};
 pub(in crate::spec) struct RawBudget {
     /// Those that are written, in the order of [`LineKind::ALL`].
     pub(in crate::spec) lines: Vec<(LineKind, Located<RawLine>)>,
+    /// About what the script prints, by name.
+    pub(in crate::spec) metrics: Option<Located<Map<RawLevel>>>,
     pub(in crate::spec) certainty: Option<Located<Quantity<Fraction>>>,
     pub(in crate::spec) existing_breach: Option<Located<Choice<Level>>>,
 }
 
+const METRICS: &str = "metrics";
 const CERTAINTY: &str = "certainty";
 const EXISTING_BREACH: &str = "existing_breach";
 
 impl FromNode for RawBudget {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
-        let keys = LineKind::ALL.map(LineKind::key);
-        let known = [&keys[..], &[CERTAINTY, EXISTING_BREACH]].concat();
+        let keys = LineKind::ALL.map(LineKind::fixed_key);
+        let known = [&keys[..], &[METRICS, CERTAINTY, EXISTING_BREACH]].concat();
         let mut entries = Entries::open(node, at, &known, findings)?;
         let lines = LineKind::ALL.into_iter().filter_map(|kind| {
             let read = |node: &Node, at: &At, findings: &mut Findings| match UpperLimit::of(kind) {
                 Some(limit) => limit.read(node, at, findings),
                 None => RawUtilization::from_node(node, at, findings).map(RawLine::from),
             };
-            let line = entries.take_with(kind.key(), Need::Optional, findings, read)?;
+            let line = entries.take_with(kind.fixed_key(), Need::Optional, findings, read)?;
             Some((kind, line))
         });
         Some(Self {
             lines: lines.collect(),
+            metrics: entries.take(METRICS, Need::Optional, findings),
             certainty: entries.take(CERTAINTY, Need::Optional, findings),
             existing_breach: entries.take(EXISTING_BREACH, Need::Optional, findings),
         })
@@ -58,8 +63,15 @@ impl JsonSchema for RawBudget {
                 None => generator.subschema_for::<RawUtilization>(),
             };
             line.insert("description".to_owned(), kind.description().into());
-            properties.insert(kind.key().to_owned(), line.to_value());
+            properties.insert(kind.fixed_key().to_owned(), line.to_value());
         }
+        let metrics = described::<Map<RawLevel>>(
+            generator,
+            &[
+                "Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.",
+            ],
+        );
+        properties.insert(METRICS.to_owned(), metrics.to_value());
         let certainty = described::<Quantity<Fraction>>(
             generator,
             &[
@@ -107,9 +119,9 @@ impl UpperLimit {
     /// `None` of a line on a load.
     fn of(kind: LineKind) -> Option<Self> {
         let (at_least, long) = match kind.form() {
-            LineForm::Load => return None,
+            LineForm::Load | LineForm::Level => return None,
             LineForm::Max(long) | LineForm::Share(long) => (None, long),
-            LineForm::Increase(long) => (Some(kind.metric().unit()), long),
+            LineForm::Increase(long) => (kind.metric().map(Metric::unit), long),
         };
         Some(Self {
             unit: kind.unit(),
@@ -206,6 +218,21 @@ impl From<RawUtilization> for RawLine {
     }
 }
 
+impl From<RawLevel> for RawLine {
+    fn from(RawLevel(written): RawLevel) -> Self {
+        let amount = |limit: Located<f64>| Located {
+            value: Unit::Number.amount(limit.value),
+            at: limit.at,
+        };
+        Self {
+            max: written.max.map(amount),
+            min: written.min.map(amount),
+            at_least: None,
+            level: written.level,
+        }
+    }
+}
+
 mapping! {
     /// A limit of a load, either from above or from below.
     pub(in crate::spec) struct UtilizationLine {
@@ -275,7 +302,7 @@ impl Words for LineKind {
         let mut words = [("", Self::ALL[0]); Self::ALL.len()];
         let mut index = 0;
         while index < words.len() {
-            words[index] = (Self::ALL[index].key(), Self::ALL[index]);
+            words[index] = (Self::ALL[index].fixed_key(), Self::ALL[index]);
             index += 1;
         }
         words

@@ -6,6 +6,7 @@
 mod budget;
 mod channel;
 mod job;
+mod level_line;
 mod reader;
 mod scalar;
 
@@ -14,8 +15,10 @@ pub(super) use channel::RawChannel;
 pub(super) use job::{
     Canary, DesignKind, Groups, Instance, Machines, Probe, RawJob, RawShare, RawWork,
 };
+pub(super) use level_line::RawLevel;
 pub(super) use reader::{
-    Either, Entries, FromNode, List, Map, MappingKeys, Need, described, description, mapping, need,
+    Either, Entries, FromNode, List, Map, MapEntry, MappingKeys, Need, described, description,
+    mapping, need,
 };
 pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text, Words};
 

@@ -1,11 +1,13 @@
 //! What a job may take: written budget lines, the two implicit ones, and drift.
 
 use super::{Instances, SpecReader, level};
-use crate::metric::{Amount, LineForm, LineKind, Metric};
-use crate::spec::problems::{At, Located};
+use crate::metric::{Amount, LineForm, LineKind, Metric, MetricNameError};
+use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw;
 use crate::spec::rules::{MachineRule, RecordingRule};
-use crate::spec::{Bound, Budget, BudgetLine, DriftPolicy, Level, LineOrigin, Training};
+use crate::spec::{
+    Bound, Budget, BudgetLine, DriftPolicy, Level, LineOrigin, PrintedMetric, Training,
+};
 use crate::units::{Fraction, Percent, Usd};
 
 const DEFAULT_DRIFT: Percent = Percent(15.0);
@@ -30,6 +32,13 @@ impl SpecReader<'_> {
             }
             for (kind, line) in raw.lines {
                 lines.extend(self.line(kind, line));
+            }
+            for entry in raw
+                .metrics
+                .into_iter()
+                .flat_map(|metrics| metrics.value.entries)
+            {
+                lines.extend(self.level_line(entry, training, job));
             }
             certainty = raw
                 .certainty
@@ -68,6 +77,10 @@ impl SpecReader<'_> {
                 (Bound::Max, self.upper(kind, line.max?), at_least)
             }
             (_, LineKind::Absolute(_)) => (Bound::Max, self.upper(kind, line.max?), None),
+            (_, LineKind::Named(_)) => {
+                let (bound, limit) = self.level(line.max, line.min, &at)?;
+                (bound, limit, None)
+            }
         };
         Some(BudgetLine {
             kind,
@@ -96,29 +109,109 @@ impl SpecReader<'_> {
         min: Option<Located<Amount>>,
         line: &At,
     ) -> Option<(Bound, Amount)> {
-        let (bound, limit) = match (max, min) {
-            (Some(max), None) => (Bound::Max, max),
-            (None, Some(min)) => (Bound::Min, min),
-            (Some(_), Some(min)) => {
-                self.findings
-                    .wrong(&min.at, "one line has one limit: either `max` or `min`");
-                return None;
-            }
-            (None, None) => {
-                self.findings.wrong_with_help(
-                    line,
-                    "the line has no limit",
-                    "write `min: 20%` or `max: 20%`",
-                );
-                return None;
-            }
-        };
+        let (bound, limit) = self.one_limit(max, min, line, "write `min: 20%` or `max: 20%`")?;
         let share = limit.value.number;
         if share <= 0.0 || share > 100.0 {
             self.findings
                 .wrong(&limit.at, "a load is more than 0% and at most 100%");
         }
         Some((bound, limit.value))
+    }
+
+    fn level(
+        &mut self,
+        max: Option<Located<Amount>>,
+        min: Option<Located<Amount>>,
+        line: &At,
+    ) -> Option<(Bound, Amount)> {
+        let (bound, limit) = self.one_limit(max, min, line, "write `min: 9000` or `max: 9000`")?;
+        if limit.value.number <= 0.0 {
+            self.findings.wrong(&limit.at, "a limit is more than 0");
+        }
+        Some((bound, limit.value))
+    }
+
+    fn one_limit(
+        &mut self,
+        max: Option<Located<Amount>>,
+        min: Option<Located<Amount>>,
+        line: &At,
+        help: &str,
+    ) -> Option<(Bound, Located<Amount>)> {
+        match (max, min) {
+            (Some(max), None) => Some((Bound::Max, max)),
+            (None, Some(min)) => Some((Bound::Min, min)),
+            (Some(_), Some(min)) => {
+                self.findings
+                    .wrong(&min.at, "one line has one limit: either `max` or `min`");
+                None
+            }
+            // A limit that could not be read was complained of.
+            (None, None) if self.findings.is_known(&line.path) => None,
+            (None, None) => {
+                self.findings
+                    .wrong_with_help(line, "the line has no limit", help);
+                None
+            }
+        }
+    }
+
+    /// A line about what the script prints; its name is one of `training.metrics`, whose pattern can be read.
+    fn level_line(
+        &mut self,
+        entry: raw::MapEntry<raw::RawLevel>,
+        training: Option<&Training>,
+        job: &At,
+    ) -> Option<BudgetLine> {
+        let name = &entry.name.value;
+        let metrics = training.map(|training| &training.metrics);
+        // Not said of a training that could not be read.
+        let complained = self
+            .findings
+            .is_known(&format!("{}.training.metrics", job.path));
+        if let Some(metrics) = metrics.filter(|_| !complained) {
+            match metrics.iter().find(|(known, _)| known == name) {
+                None => {
+                    let known = metrics.iter().map(|(name, _)| name.as_str());
+                    let help = match near_miss(name, known) {
+                        Some(near) => format!("did you mean {}?", quoted(near)),
+                        None => "write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`".to_owned(),
+                    };
+                    let message = format!("`training.metrics` has no {}", quoted(name));
+                    self.findings.wrong_with_help(&entry.name.at, message, help);
+                }
+                Some((_, pattern)) => {
+                    if let Err(error) = PrintedMetric::new(name, pattern) {
+                        let message =
+                            format!("its pattern in `training.metrics` cannot be read: {error}");
+                        self.findings.wrong_with_help(
+                            &entry.name.at,
+                            message,
+                            "a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references",
+                        );
+                    }
+                }
+            }
+        }
+        let kind = match name.parse() {
+            Ok(name) => LineKind::Named(name),
+            Err(MetricNameError) => {
+                self.findings.wrong_with_help(
+                    &entry.name.at,
+                    MetricNameError.to_string(),
+                    "name the metric so, in `training.metrics` too",
+                );
+                return None;
+            }
+        };
+        let Located { value, at } = entry.value;
+        self.line(
+            kind,
+            Located {
+                value: value.into(),
+                at,
+            },
+        )
     }
 
     fn check_cost_per_step(&mut self, line: &At, training: &Training, job: &At) {
@@ -143,7 +236,7 @@ impl SpecReader<'_> {
             return;
         }
         for line in lines {
-            if line.kind.metric().is_priced() {
+            if line.kind.metric().is_some_and(Metric::is_priced) {
                 let path = format!("{}.budget.{}", job.path, line.kind);
                 let place = self.places.iter().rev().find(|(known, _)| *known == path);
                 let start = place.map_or(job.span.start, |(_, start)| *start);

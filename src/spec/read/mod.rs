@@ -322,9 +322,12 @@ impl<'a> SpecReader<'a> {
             (None, Some(_)) => SampledBy::GateIfAny,
             (None, None) => SampledBy::Gate,
         };
+        let judged = (raw.budget.as_ref())
+            .and_then(|budget| budget.value.metrics.as_ref())
+            .map_or(Vec::new(), |metrics| metrics.value.names.clone());
         let training = raw
             .training
-            .and_then(|training| self.training(training, instances.as_ref(), sampling));
+            .and_then(|training| self.training(training, instances.as_ref(), sampling, &judged));
         let share = share.and_then(|share| self.share(share, training.as_ref()));
         let following = following.and_then(|share| self.following_count(share, training.as_ref()));
         let is_sampled =

@@ -6,7 +6,7 @@ use crate::spec::problems::{Located, near_miss, quoted};
 use crate::spec::raw::{AnyText, Map, Quantity, RawChannel, Text, mapping};
 use crate::spec::read::{Instances, SpecReader, limits};
 use crate::spec::rules::LimitRule;
-use crate::spec::{Channel, PatternError, SampledBy, StepMetric};
+use crate::spec::{Channel, PatternError, PrintedMetric, SampledBy};
 use crate::units::Seconds;
 
 /// The way out of a pattern without a group, or with several.
@@ -27,8 +27,8 @@ mapping! {
         optional channels: Map<RawChannel>,
         /// The time after which the full run is stopped. Default: 1d; locally: never.
         optional max_runtime: Quantity<Seconds>,
-        /// Metrics in the log, by name: a regular expression with one capture group each. Only the one that `step_metric`
-        /// names is read.
+        /// Metrics in the log, by name: a regular expression with one capture group each. Only those that `step_metric` or
+        /// a line of `budget.metrics` names are read.
         optional metrics: Map<Text>,
         /// The metric whose value is the time of one training step, in seconds. With it, the time and the cost of a step are
         /// forecast.
@@ -49,10 +49,10 @@ pub struct Training {
     pub channels: Vec<Channel>,
     /// Absent: none locally, one day on SageMaker.
     pub max_runtime: Option<Seconds>,
-    /// Regular expressions over the log, one capture group each; those beside the step metric are in no engine's dialect.
+    /// Regular expressions over the log, one capture group each; those that nothing reads are in no engine's dialect.
     pub metrics: Vec<(String, String)>,
     /// The one of `metrics` that gives the seconds of a training step.
-    pub step_metric: Option<StepMetric>,
+    pub step_metric: Option<PrintedMetric>,
     pub local: LocalTraining,
     pub sagemaker: SagemakerTraining,
 }
@@ -63,6 +63,7 @@ impl SpecReader<'_> {
         training: Located<RawTraining>,
         instances: Option<&Instances>,
         sampling: SampledBy,
+        judged: &[String],
     ) -> Option<Training> {
         let at = training.at;
         let raw = training.value;
@@ -74,7 +75,7 @@ impl SpecReader<'_> {
         };
         let metrics = self.metrics(raw.metrics);
         let step_metric = self.step_metric(raw.step_metric, &metrics);
-        self.warn_of_unread_metrics(&metrics, step_metric.as_ref());
+        self.warn_of_unread_metrics(&metrics, step_metric.as_ref(), judged);
         let metrics = metrics.into_iter();
         let metrics = metrics
             .map(|(name, pattern)| (name, pattern.value))
@@ -217,7 +218,7 @@ impl SpecReader<'_> {
         &mut self,
         raw: Option<Located<Text>>,
         metrics: &[(String, Located<String>)],
-    ) -> Option<StepMetric> {
+    ) -> Option<PrintedMetric> {
         let raw = raw?;
         let name = raw.value.0;
         let Some((_, pattern)) = metrics.iter().find(|(known, _)| *known == name) else {
@@ -230,7 +231,7 @@ impl SpecReader<'_> {
             self.findings.wrong_with_help(&raw.at, message, help);
             return None;
         };
-        match StepMetric::new(&name, &pattern.value) {
+        match PrintedMetric::new(&name, &pattern.value) {
             Ok(metric) => Some(metric),
             // Brackets and groups were counted already, for every metric.
             Err(_) if self.findings.is_known(&pattern.at.path) => None,
@@ -253,13 +254,16 @@ impl SpecReader<'_> {
     fn warn_of_unread_metrics(
         &mut self,
         metrics: &[(String, Located<String>)],
-        step_metric: Option<&StepMetric>,
+        step_metric: Option<&PrintedMetric>,
+        judged: &[String],
     ) {
         for (name, pattern) in metrics {
-            if step_metric.is_none_or(|metric| metric.name() != name) {
+            let is_read =
+                step_metric.is_some_and(|metric| metric.name() == name) || judged.contains(name);
+            if !is_read {
                 self.findings.warn(
                     &pattern.at,
-                    "is not read: of all metrics only the one that `step_metric` names is",
+                    "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are",
                 );
             }
         }

@@ -10,6 +10,7 @@ mod manifests;
 mod many;
 mod memory;
 mod preflight;
+mod printed_levels;
 mod rows;
 mod scripts;
 mod shapes;

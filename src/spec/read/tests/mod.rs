@@ -148,7 +148,7 @@ fn the_full_example_means_what_it_says() {
             ],
             max_runtime: Some(Seconds(43_200.0)),
             metrics: pairs(&[("step", "avg step time: ([0-9.]+)")]),
-            step_metric: StepMetric::new("step", "avg step time: ([0-9.]+)").ok(),
+            step_metric: PrintedMetric::new("step", "avg step time: ([0-9.]+)").ok(),
             local: LocalTraining::default(),
             sagemaker: SagemakerTraining {
                 image: Some(
@@ -213,7 +213,7 @@ fn the_full_example_means_what_it_says() {
         .iter()
         .map(|line| {
             (
-                line.kind.key(),
+                line.kind.fixed_key(),
                 line.bound,
                 line.limit,
                 line.level,
@@ -433,6 +433,74 @@ fn doubts_are_warnings() {
     );
 }
 
+/// Two metrics, and these lines about what the script prints.
+fn with_levels(lines: &str) -> String {
+    let metrics = "      metrics: {tokens_per_second: 'tok/s: (\\S+)', loss: 'loss (?=x)([0-9.]+)'}\n      channels";
+    let text = LOCAL.replacen("      channels", metrics, 1);
+    format!("{text}    budget: {{metrics: {lines}}}\n")
+}
+
+#[test]
+fn a_line_about_what_the_script_prints_has_a_limit_of_one_side() {
+    let read = spec(&with_levels("{tokens_per_second: {min: 9e3, level: warn}}"));
+    let budget = &read.jobs[0].budget;
+    let name = "tokens_per_second".parse().unwrap();
+    let line = budget.written_line(LineKind::Named(name)).unwrap();
+    assert_eq!((line.bound, line.level), (Bound::Min, Level::Warn));
+    assert_eq!(line.limit_words(), "at least 9000");
+    let names: Vec<String> = (read.jobs[0].judged_metrics().iter())
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(names, ["tokens_per_second"]);
+    // The other one is still not read.
+    assert_eq!(remarks(&read).len(), 1);
+}
+
+#[test]
+fn a_line_about_what_is_not_printed_is_refused_where_it_stands() {
+    let path = "jobs.churn.budget.metrics.tokens_per_second";
+    for (lines, refusal) in [
+        (
+            "{token_per_second: {min: 1}}",
+            "jobs.churn.budget.metrics.token_per_second: `training.metrics` has no `token_per_second` (did you mean `tokens_per_second`?)".to_owned(),
+        ),
+        (
+            "{speed: {min: 1}}",
+            "jobs.churn.budget.metrics.speed: `training.metrics` has no `speed` (write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`)".to_owned(),
+        ),
+        (
+            "{tokens_per_second: {level: warn}}",
+            format!("{path}: the line has no limit (write `min: 9000` or `max: 9000`)"),
+        ),
+        (
+            "{tokens_per_second: {min: 9, max: 8}}",
+            format!("{path}.min: one line has one limit: either `max` or `min`"),
+        ),
+        (
+            "{tokens_per_second: {min: fast}}",
+            format!("{path}.min: `fast`, where a number is needed"),
+        ),
+        (
+            "{tokens_per_second: {min: .nan}}",
+            format!("{path}.min: `.nan`, where a number is needed"),
+        ),
+        (
+            "{tokens_per_second: {min: 0}}",
+            format!("{path}.min: a limit is more than 0"),
+        ),
+        (
+            "{tokens_per_second: 9000}",
+            format!("{path}: `9000` does not say whether it is a lower or an upper limit (write `{{min: 9000}}` or `{{max: 9000}}`)"),
+        ),
+        (
+            "{loss: {max: 1}}",
+            "jobs.churn.budget.metrics.loss: its pattern in `training.metrics` cannot be read: the pattern is not a regular expression: look-around, including look-ahead and look-behind, is not supported (a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references)".to_owned(),
+        ),
+    ] {
+        assert_eq!(problems(&with_levels(lines)), [refusal]);
+    }
+}
+
 #[test]
 fn metrics_that_are_not_read_are_doubted() {
     let text = LOCAL.replacen(
@@ -444,7 +512,7 @@ fn metrics_that_are_not_read_are_doubted() {
     assert_eq!(
         remarks(&read),
         [
-            "jobs.churn.training.metrics.loss: is not read: of all metrics only the one that `step_metric` names is"
+            "jobs.churn.training.metrics.loss: is not read: of all metrics only those that `step_metric` or `budget.metrics` names are"
         ]
     );
     assert_eq!(read.jobs[0].training.metrics.len(), 2);

@@ -1,0 +1,130 @@
+//! The name of a metric that the training script prints, in a budget line.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The most characters of a name.
+const LONGEST: usize = 64;
+
+/// A name under `training.metrics` that a budget line may have: 1 to 64 ASCII letters, digits and `_`, `-`, `:`, `/`, a letter or
+/// digit first. Kept in place, so that a kind of line stays a small value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MetricName {
+    /// Zeros after the last.
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+/// Why a text is no name of a budget line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a metric of a budget line has a name of 1 to {LONGEST} letters, digits, `_`, `-`, `:` and `/`, a letter or digit first"
+)]
+pub struct MetricNameError;
+
+impl MetricName {
+    /// What [`FromStr`] reads (ECMA 262).
+    pub const PATTERN: &'static str = "[A-Za-z0-9][A-Za-z0-9_:/-]{0,63}";
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).expect("a name is of ASCII")
+    }
+}
+
+impl FromStr for MetricName {
+    type Err = MetricNameError;
+
+    fn from_str(text: &str) -> Result<Self, MetricNameError> {
+        let is_allowed =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'/');
+        let is_name = text.len() <= LONGEST
+            && text.bytes().all(is_allowed)
+            && text
+                .bytes()
+                .next()
+                .is_some_and(|first| first.is_ascii_alphanumeric());
+        if !is_name {
+            return Err(MetricNameError);
+        }
+        let mut bytes = [0; LONGEST];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Ok(Self {
+            bytes,
+            length: text.len(),
+        })
+    }
+}
+
+impl fmt::Display for MetricName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for MetricName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl Serialize for MetricName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for MetricName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for MetricName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "MetricName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": format!("^{}$", Self::PATTERN) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_short_and_plain() {
+        for name in [
+            "tokens_per_second",
+            "train:loss",
+            "eval/f1-macro",
+            "7",
+            &"a".repeat(64),
+        ] {
+            assert_eq!(name.parse::<MetricName>().unwrap().to_string(), name);
+        }
+        for text in [
+            "",
+            "_x",
+            "a b",
+            "a.b",
+            "a|b",
+            "é",
+            "a\n",
+            "@all",
+            &"a".repeat(65),
+        ] {
+            assert_eq!(text.parse::<MetricName>(), Err(MetricNameError), "{text:?}");
+        }
+    }
+}
