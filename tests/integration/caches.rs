@@ -76,6 +76,48 @@ fn a_canary_reads_a_cache_that_was_opened_and_cannot_write_there() {
     assert!(!home.path().join(".cache/hub/mine").exists());
 }
 
+/// Root may mount: without that right taken from it, it could make the cache writable again, or take the mount off.
+const MOUNTER: &str = r#"import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+hub = os.path.realpath(os.path.expanduser("~/.cache/hub")).encode()
+BIND, REMOUNT, DETACH, NEWNS, NEWUSER = 4096, 32, 2, 0x20000, 0x10000000
+def write():
+    try:
+        open(os.path.join(hub, b"mine"), "w").close()
+    except OSError:
+        return
+    raise SystemExit("could write to the cache")
+def attack():
+    assert libc.mount(None, hub, None, BIND | REMOUNT, None) != 0, "remounted"
+    write()
+    assert libc.umount2(hub, DETACH) != 0, "taken off"
+    write()
+attack()
+try:
+    open(b"/proc/1/root" + hub + b"/mine", "w").close()
+except OSError:
+    pass
+if libc.unshare(NEWUSER | NEWNS) == 0:
+    attack()
+"#;
+
+#[test]
+fn a_canary_cannot_undo_the_mount() {
+    let (project, home) = project(NAMED);
+    let project = project.file("train.py", MOUNTER);
+    let cache = opened(&home);
+    let ran = run(&project, &home, &["run", "--all", "--cache", &cache]);
+    if ran
+        .seen()
+        .contains("a folder cannot be kept from being written to")
+    {
+        eprintln!("skipped: no mount namespace here");
+        return;
+    }
+    assert!(!home.path().join(".cache/hub/mine").exists());
+    ran.ended_with(0);
+}
+
 /// The spec of a pull request opens nothing, and by default a canary's home folder is empty.
 #[test]
 fn a_spec_alone_opens_no_cache() {
