@@ -7,7 +7,7 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::backend::BackendError;
 use crate::canary::{Objects, ObjectsBuilder};
-use crate::spec::{Channel, InputMode, Job};
+use crate::spec::{Channel, InputMode, Job, ON_THIS_MACHINE};
 use crate::units::Bytes;
 
 use super::project_paths::{Closed, ProjectPaths, Unresolved};
@@ -26,6 +26,10 @@ pub(super) fn channel_path(
             format!("{field}: the data `{}` cannot be read: {}", channel.uri, path.display()),
             "put the data there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root",
             source,
+        ),
+        Unresolved::Outside(path) if channel.uri.starts_with(ON_THIS_MACHINE) => BackendError::new(
+            format!("{field}: `{}` leads outside the checkout, to {}, which is not open: a spec alone opens no folder", channel.uri, path.display()),
+            "where it may be read by the code of a change, start the gate with `--data-root DIR`, DIR being a folder that it lies in",
         ),
         Unresolved::Outside(path) => BackendError::new(
             format!("{field}: `{}` leads outside the checkout, to {}", channel.uri, path.display()),

@@ -345,9 +345,28 @@ impl From<PlanError> for AppError {
     /// A person must fix data that cannot be sampled, and a design that is no forecast.
     fn from(error: PlanError) -> Self {
         let help = match error {
+            PlanError::TooFew {
+                folders: Some((ref channel, least)),
+                ..
+            } => {
+                let help = format!(
+                    "with `by: folder` channel `{channel}` draws at least {least} files, one of each top folder: write larger fractions, such as [20%, 40%, 60%], or remove `by: folder`"
+                );
+                return Self::usage(error.to_string()).help(help);
+            }
             PlanError::TooFew { .. } => {
                 return Self::usage(error.to_string())
                     .help("correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out");
+            }
+            PlanError::OneObject {
+                of_rows: Some(ref name),
+                ref channel,
+                ..
+            } => {
+                let help = format!(
+                    "write `sample: rows` on channel `{channel}`: canaries get rows of `{name}`, in a file of the same name; or split it into partition files, 100 or more"
+                );
+                return Self::failed(error.to_string()).help(help);
             }
             PlanError::OneObject { .. } => {
                 "split the data into partition files, 100 or more; a canary draws whole files; or write `share` if the script can draw its own share, or `sample: false` and `work`"

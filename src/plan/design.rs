@@ -5,6 +5,7 @@ use crate::canary::{self, CanaryRun, ChannelData, Dataset, HandedShare, WorkLeve
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
+use crate::rows::RowFormat;
 use crate::spec::{Design, DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 
@@ -52,7 +53,8 @@ pub(super) fn runs(
             let sizes = sizes(fractions, (total, noun, least), notes);
             let levels = levels_beside_data(job);
             let runs = sizes.len() * levels.len() * *replicates as usize;
-            check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)?;
+            check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)
+                .map_err(|error| name_folders(error, job, dataset, least))?;
             Ok(PlannedRuns::Fixed(fixed(
                 job,
                 dataset,
@@ -64,10 +66,26 @@ pub(super) fn runs(
         Design::Adaptive { fractions } => {
             let sizes = ladder(sizes(fractions, (total, noun, least), notes), total);
             // A size may be run again, so too few of them are no lack of runs.
-            check_enough(sizes.len(), sizes.len(), true)?;
+            check_enough(sizes.len(), sizes.len(), true)
+                .map_err(|error| name_folders(error, job, dataset, least))?;
             let of_size = |size: &DrawSize| ladder_size(&draw(job, dataset, *size, None, 0));
             Ok(PlannedRuns::Ladder(sizes.iter().map(of_size).collect()))
         }
+    }
+}
+
+/// Where each top folder keeps at least one object, `least` in all, small fractions draw the same.
+fn name_folders(error: PlanError, job: &Job, dataset: &Dataset, least: usize) -> PlanError {
+    let channel = dataset
+        .smallest()
+        .filter(|_| job.share.is_none() && least > 1);
+    match (error, channel) {
+        (PlanError::TooFew { runs, sizes, .. }, Some(channel)) => PlanError::TooFew {
+            runs,
+            sizes,
+            folders: Some((channel.name.clone(), least)),
+        },
+        (error, _) => error,
     }
 }
 
@@ -118,6 +136,7 @@ fn check_enough(sizes: usize, runs: usize, are_runs_enough: bool) -> Result<(), 
     Err(PlanError::TooFew {
         runs: count(runs, "run"),
         sizes: count(sizes, "size"),
+        folders: None,
     })
 }
 
@@ -261,6 +280,8 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
         0 | 1 => Err(PlanError::OneObject {
             job: job.name.clone(),
             channel: smallest.name.clone(),
+            of_rows: (smallest.objects.iter().map(|object| object.key))
+                .find(|key| RowFormat::of_name(key).is_ok()),
         }),
         total => Ok(total),
     }

@@ -151,7 +151,12 @@ pub enum PlanError {
     #[error(
         "channel `{channel}` of job `{job}` has one object; a canary needs several to draw from"
     )]
-    OneObject { job: String, channel: String },
+    OneObject {
+        job: String,
+        channel: String,
+        /// The object, by whose name rows can be drawn of it.
+        of_rows: Option<String>,
+    },
     #[error(
         "every top folder of channel `{channel}` of job `{job}` has one file, so with `by: folder` each canary would be all of the data"
     )]
@@ -160,7 +165,12 @@ pub enum PlanError {
     #[error(
         "the design gives {runs} on {sizes}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes"
     )]
-    TooFew { runs: String, sizes: String },
+    TooFew {
+        runs: String,
+        sizes: String,
+        /// The channel with `by: folder` and so many top folders that small shares are the same files.
+        folders: Option<(String, usize)>,
+    },
     /// The outcome is unknown; it may be decided later, or with a higher limit.
     #[error("{0}")]
     Unknown(String),

@@ -97,7 +97,18 @@ pub(super) fn draw(
 fn first_of(ranks: &SampleOrder, order: DrawOrder, pool: &Objects, want: usize) -> Objects {
     match order {
         DrawOrder::Random => ranks.draw(pool, want),
-        DrawOrder::Last => pool.select(pool.len() - want.min(pool.len())..pool.len()),
+        DrawOrder::Last => {
+            // `_SUCCESS` and hidden files sort last and are no data: they come only where all else is drawn.
+            let is_data = pool.iter().map(|object| {
+                let name = object.key.rsplit('/').next().unwrap_or(&object.key);
+                !name.starts_with(['_', '.'])
+            });
+            let mut places: Vec<(bool, usize)> =
+                is_data.enumerate().map(|(at, data)| (data, at)).collect();
+            places.sort_unstable();
+            let last = places.into_iter().rev().take(want);
+            pool.select(last.map(|(_, place)| place))
+        }
     }
 }
 

@@ -612,6 +612,27 @@ fn the_last_by_name_are_drawn_and_a_larger_canary_holds_a_smaller_one() {
 }
 
 #[test]
+fn what_lies_beside_data_is_not_the_newest() {
+    let names = ["2024-01.csv", "2024-02.csv", "2024-03.csv", "_SUCCESS"];
+    let objects = names.map(|name| DataObject {
+        key: name.to_owned(),
+        bytes: Bytes(10),
+    });
+    let mut months = channel("train", true, 4);
+    months.objects = objects.into_iter().collect();
+    months.rule = DrawRule::Share {
+        order: DrawOrder::Last,
+        by: DrawUnit::Channel,
+    };
+    let data = Dataset {
+        channels: vec![months],
+    };
+    let two = sampling::draw(&data, 2, 4, 1, 0);
+    assert_eq!(keys(&two[0]), ["2024-02.csv", "2024-03.csv"]);
+    assert_eq!(keys(&sampling::draw(&data, 4, 4, 1, 0)[0]).len(), 4);
+}
+
+#[test]
 fn a_follower_has_the_stems_of_its_leader_and_what_every_canary_gets() {
     let of = |names: &[String]| {
         let objects = names.iter().map(|name| DataObject {

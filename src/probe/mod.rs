@@ -15,6 +15,7 @@ mod cgroup;
 mod command;
 mod ending;
 mod error;
+mod fewer_rights;
 mod gate_socket;
 mod gpu;
 mod host;

@@ -16,6 +16,7 @@ use super::cgroup::{Controller, OomKills, OwnCgroup};
 use super::command;
 use super::ending::{GRACE_FOR_LEFTOVERS, Shutdown, leftovers};
 use super::error::ProbeError;
+use super::fewer_rights::with_fewer_rights;
 use super::gpu::{GpuSampler, GpuUsage};
 use super::host::{cores, gpu_program};
 use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
@@ -126,11 +127,12 @@ impl<'a> WatchedRun<'a> {
 
         let started = Instant::now();
         let start = || {
-            command::start(
-                &options.command,
-                options.current_dir.as_deref(),
-                environment,
-            )
+            let folder = options.current_dir.as_deref();
+            let start = || command::start(&options.command, folder, environment);
+            match options.read_only.is_empty() {
+                true => start(),
+                false => with_fewer_rights(start),
+            }
         };
         let (child, cgroup) = match cgroup {
             Some(cgroup) => match cgroup.start_inside(start) {

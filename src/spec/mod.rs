@@ -17,6 +17,7 @@ mod problems;
 mod raw;
 mod read;
 mod rules;
+mod secret_places;
 mod settings;
 mod training;
 mod words;
@@ -29,6 +30,7 @@ pub use file_system::{FileSystem, FileSystemKind};
 pub use metric::{PatternError, PrintedMetric};
 pub use packing::{Compression, RecordWrapper};
 pub use read::{SpecSource, read};
+pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use training::{
     ContainerWords, Framework, LocalTraining, NoImage, RegistryCredentials, SagemakerTraining,

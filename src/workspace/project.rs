@@ -10,7 +10,7 @@ use crate::cli::{DataArguments, SpecArguments};
 use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
-use crate::spec::{Job, NotYetEffect, Spec, Traits};
+use crate::spec::{Job, NotYetEffect, Spec, Traits, is_secret_place};
 use crate::workspace::checkout::{self, Checkout, CommitCheckout};
 use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
@@ -125,6 +125,16 @@ impl Project {
         }
         for root in &arguments.caches {
             let real = opened(root, "--cache", "caches")?;
+            let home =
+                std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
+            if is_secret_place(&real, home.as_deref()) {
+                return Err(AppError::usage(format!(
+                    "`--cache {}` opens {}, a place of secrets, which no canary gets",
+                    root.display(),
+                    real.display()
+                ))
+                .help("name the folder that holds the models or the data alone"));
+            }
             self.caches.push(real);
         }
         Ok(())
@@ -380,8 +390,12 @@ pub(crate) fn environment_region() -> Option<String> {
 /// A folder that a flag opens, all links resolved.
 fn opened(root: &Path, flag: &str, what: &str) -> Result<PathBuf, AppError> {
     let real = root.canonicalize().map_err(|source| {
+        let help = match root.starts_with("~") {
+            true => format!("the shell did not expand `~`, such as in quotes or after `=`: write `{flag} \"$HOME/...\"`"),
+            false => format!("name a folder that {what} lie in"),
+        };
         AppError::usage(format!("`{flag} {}` cannot be read", root.display()))
-            .help(format!("name a folder that {what} lie in"))
+            .help(help)
             .caused_by(source)
     })?;
     if !real.is_dir() || real.parent().is_none() {

@@ -29,12 +29,28 @@ fn an_empty_channel() {
 
 #[test]
 fn one_object() {
-    project_without_data()
-        .data("data", 1)
+    let project = project_without_data();
+    project.write("data/model.bin", "weights");
+    project
         .run(&["run", "--all"])
         .ended_with(1)
         .complained("channel `train` of job `sums` has one object")
         .complained("split the data into partition files");
+}
+
+#[test]
+fn one_table_is_drawn_by_rows() {
+    let words = project_without_data()
+        .data("data", 1)
+        .run(&["run", "--all"])
+        .ended_with(1)
+        .words();
+    for said in [
+        "channel `train` of job `sums` has one object",
+        "help: write `sample: rows` on channel `train`",
+    ] {
+        assert!(words.contains(said), "{words}");
+    }
 }
 
 #[test]

@@ -76,6 +76,48 @@ fn a_canary_reads_a_cache_that_was_opened_and_cannot_write_there() {
     assert!(!home.path().join(".cache/hub/mine").exists());
 }
 
+/// Root may mount: without that right taken from it, it could make the cache writable again, or take the mount off.
+const MOUNTER: &str = r#"import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+hub = os.path.realpath(os.path.expanduser("~/.cache/hub")).encode()
+BIND, REMOUNT, DETACH, NEWNS, NEWUSER = 4096, 32, 2, 0x20000, 0x10000000
+def write():
+    try:
+        open(os.path.join(hub, b"mine"), "w").close()
+    except OSError:
+        return
+    raise SystemExit("could write to the cache")
+def attack():
+    assert libc.mount(None, hub, None, BIND | REMOUNT, None) != 0, "remounted"
+    write()
+    assert libc.umount2(hub, DETACH) != 0, "taken off"
+    write()
+attack()
+try:
+    open(b"/proc/1/root" + hub + b"/mine", "w").close()
+except OSError:
+    pass
+if libc.unshare(NEWUSER | NEWNS) == 0:
+    attack()
+"#;
+
+#[test]
+fn a_canary_cannot_undo_the_mount() {
+    let (project, home) = project(NAMED);
+    let project = project.file("train.py", MOUNTER);
+    let cache = opened(&home);
+    let ran = run(&project, &home, &["run", "--all", "--cache", &cache]);
+    if ran
+        .seen()
+        .contains("a folder cannot be kept from being written to")
+    {
+        eprintln!("skipped: no mount namespace here");
+        return;
+    }
+    assert!(!home.path().join(".cache/hub/mine").exists());
+    ran.ended_with(0);
+}
+
 /// The spec of a pull request opens nothing, and by default a canary's home folder is empty.
 #[test]
 fn a_spec_alone_opens_no_cache() {
@@ -100,7 +142,7 @@ fn a_spec_alone_opens_no_cache() {
     symlink(elsewhere.path(), home.path().join(".cache")).unwrap();
     run(&project, &home, &["plan", "--all", "--cache", flag])
         .ended_with(1)
-        .complained("is not open to canaries");
+        .complained("is not a folder of a cache");
 }
 
 #[test]
@@ -118,6 +160,7 @@ fn secrets_are_no_cache() {
         ("~/.aws/sso/cache", "holds secrets"),
         ("~/.config", "holds secrets"),
         ("~/.local", "holds secrets"),
+        ("~/.cache", "name a cache in it"),
         ("~", "`~` is not a folder of the home folder"),
         ("~/", "is not a folder of the home folder"),
         ("~/.cache/../.ssh", "is not a folder of the home folder"),
@@ -135,7 +178,7 @@ fn secrets_are_no_cache() {
         .ended_with(1)
         .words();
     assert!(
-        words.contains("holds `token`, a file of secrets"),
+        words.contains("holds `token`, which by its name is a secret"),
         "{words}"
     );
     let missing = project
@@ -144,4 +187,56 @@ fn secrets_are_no_cache() {
     Finished::new(&missing.unwrap(), project.root())
         .ended_with(2)
         .complained("`--cache /nowhere` cannot be read");
+}
+
+/// What the spec names may be a link, and what was opened may hold more than was meant.
+#[test]
+fn a_cache_is_judged_by_where_it_leads_and_what_lies_in_it() {
+    let (project, home) = project(", caches: ['~/.cache/hub/evil']");
+    std::fs::create_dir(home.path().join(".ssh")).unwrap();
+    symlink(
+        home.path().join(".ssh"),
+        home.path().join(".cache/hub/evil"),
+    )
+    .unwrap();
+    let words = run(&project, &home, &["plan", "--all"])
+        .ended_with(1)
+        .words();
+    assert!(words.contains("a place of secrets"), "{words}");
+    assert!(!words.contains("--cache"), "{words}");
+    let keys = home.path().join(".ssh").display().to_string();
+    let everything = home.path().display().to_string();
+    let words = run(&project, &home, &["plan", "--all", "--cache", &keys])
+        .ended_with(2)
+        .words();
+    assert!(words.contains("a place of secrets"), "{words}");
+    let words = run(&project, &home, &["plan", "--all", "--cache", &everything])
+        .ended_with(1)
+        .words();
+    assert!(words.contains("a place of secrets"), "{words}");
+}
+
+#[test]
+fn secrets_below_the_top_of_a_cache_are_found() {
+    let (project, home) = project(NAMED);
+    std::fs::create_dir_all(home.path().join(".cache/hub/sub/.ssh")).unwrap();
+    let cache = opened(&home);
+    let words = run(&project, &home, &["plan", "--all", "--cache", &cache])
+        .ended_with(1)
+        .words();
+    assert!(
+        words.contains("holds `sub/.ssh`, which by its name is a secret"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_tilde_that_no_shell_expanded_is_said() {
+    let (project, home) = project("");
+    for flag in ["--cache", "--data-root"] {
+        let words = run(&project, &home, &["plan", "--all", flag, "~/x"])
+            .ended_with(2)
+            .words();
+        assert!(words.contains("the shell did not expand `~`"), "{words}");
+    }
 }

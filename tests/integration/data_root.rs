@@ -47,11 +47,14 @@ fn data_of_the_machine_are_read_where_who_starts_the_gate_says_so() {
 #[test]
 fn a_spec_alone_opens_no_folder() {
     let (project, data) = with_data_elsewhere();
-    project
+    let finished = project
         .run(&["run", "--all"])
         .ended_with(1)
         .complained("leads outside the checkout")
         .complained("--data-root DIR");
+    // It is what the spec says already.
+    let words = finished.words();
+    assert!(!words.contains("write `uri: file:"), "{words}");
     let elsewhere = tempfile::tempdir().unwrap();
     project
         .run(&[

@@ -226,6 +226,11 @@ fn what_makes_no_sense_is_said_at_its_line() {
             "{uri: data, always: [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u]}",
             "21 patterns; a channel has at most 20",
         ),
+        (
+            "{uri: data, always: [../x]}",
+            "write one from the channel's folder, such as `labels.csv`",
+        ),
+        ("{uri: data, sample: 'true'}", "remove the quotes"),
         ("{uri: data, by: class}", "folder"),
         ("{uri: data, order: first}", "random"),
     ] {
@@ -314,4 +319,14 @@ fn a_pull_request_that_draws_otherwise_is_named() {
     let notes = report["jobs"][0]["notes"].to_string();
     let said = "are drawn: channel `train` from random to {order: last}.";
     assert!(notes.contains(said), "{notes}");
+}
+
+#[test]
+fn small_shares_of_many_folders_are_the_same_files_and_that_is_said() {
+    let project = project("        train: {uri: data, by: folder}\n");
+    let names = (0..30).flat_map(|class| (0..2).map(move |file| format!("{class:02}/{file}.csv")));
+    let project = files(project, "data", names);
+    let words = project.run(&["plan", "--all"]).ended_with(2).words();
+    let said = "with `by: folder` channel `train` draws at least 30 files";
+    assert!(words.contains(said), "{words}");
 }

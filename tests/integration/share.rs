@@ -293,3 +293,19 @@ jobs:
         assert!(words.contains(complaint), "{words}");
     }
 }
+
+#[test]
+fn a_number_of_examples_is_written_in_digits_only() {
+    for (full, said) in [
+        ("120_000", "write digits only, such as `120000`"),
+        ("1e5", "write digits only, such as `100000`"),
+        ("12k", "write digits only, such as `120000`"),
+        ("5", "is not what a full run is handed"),
+    ] {
+        let project = project(&format!(
+            "{{hyperparameter: max_train_samples, full: {full}}}"
+        ));
+        let words = project.run(&["validate"]).ended_with(2).words();
+        assert!(words.contains(said), "{full}: {words}");
+    }
+}

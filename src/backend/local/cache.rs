@@ -10,19 +10,11 @@ use std::path::{Path, PathBuf};
 use super::workspace::make_folder;
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
-use crate::spec::Job;
+use crate::spec::{Job, is_secret_name, is_secret_place};
 
-/// What lies at the top of a cache and is a secret: Hugging Face keeps its token beside the models.
-const SECRET_FILES: [&str; 8] = [
-    "token",
-    "stored_tokens",
-    "credentials",
-    "credentials.json",
-    ".netrc",
-    ".git-credentials",
-    "kaggle.json",
-    "auth.json",
-];
+/// How many levels of a cache are searched for secrets, and of how many entries at most.
+const SEARCHED_LEVELS: usize = 3;
+const SEARCHED_ENTRIES: usize = 20_000;
 
 /// A folder that canaries of a job may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +30,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Where one is not there, was not opened by who starts the gate, or has a secret at its top.
+    /// Where one is not there, was not opened by who starts the gate, or has a secret near its top.
     pub(super) fn of_job(paths: &ProjectPaths, job: &Job) -> Result<Vec<Self>, BackendError> {
         let caches = job.training.local.caches.iter();
         caches.map(|below| Self::find(paths, job, below)).collect()
@@ -59,6 +51,38 @@ impl Cache {
                 source,
             )
         })?;
+        let real_home = home.canonicalize().ok();
+        if is_secret_place(&real, real_home.as_deref()) {
+            return Err(BackendError::new(
+                format!(
+                    "{field} leads to {}, a place of secrets, which no canary gets",
+                    real.display()
+                ),
+                "name the folder that holds the models or the data alone",
+            ));
+        }
+        let is_cache_of_all = real_home
+            .as_ref()
+            .is_some_and(|home| real == home.join(".cache"));
+        if !real.is_dir()
+            || home.starts_with(&real)
+            || real_home.is_some_and(|home| home.starts_with(&real))
+            || is_cache_of_all
+        {
+            return Err(BackendError::new(
+                format!("{field} is not a folder of a cache"),
+                "name the folder that holds the models or the data",
+            ));
+        }
+        if let Some(secret) = find_secret(&real) {
+            return Err(BackendError::new(
+                format!(
+                    "{field} holds `{}`, which by its name is a secret; no canary gets it",
+                    secret.display()
+                ),
+                "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
+            ));
+        }
         if !paths.caches.iter().any(|opened| real.starts_with(opened)) {
             return Err(BackendError::new(
                 format!("{field} is not open to canaries: a spec alone opens no folder"),
@@ -67,20 +91,6 @@ impl Cache {
                     real.display()
                 ),
             ));
-        }
-        if !real.is_dir() || real == *home || home.starts_with(&real) {
-            return Err(BackendError::new(
-                format!("{field} is not a folder of a cache"),
-                "name the folder that holds the models or the data",
-            ));
-        }
-        for name in SECRET_FILES {
-            if fs::symlink_metadata(real.join(name)).is_ok() {
-                return Err(BackendError::new(
-                    format!("{field} holds `{name}`, a file of secrets, which no canary gets"),
-                    "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
-                ));
-            }
         }
         Ok(Self {
             below: below.into(),
@@ -102,4 +112,29 @@ impl Cache {
             )
         })
     }
+}
+
+/// A file or folder near the top whose name says that it is secret; the path to it below the cache. Links are not followed.
+fn find_secret(cache: &Path) -> Option<PathBuf> {
+    let mut level = vec![cache.to_owned()];
+    let mut left = SEARCHED_ENTRIES;
+    for _ in 0..SEARCHED_LEVELS {
+        let mut next = Vec::new();
+        for entry in level
+            .iter()
+            .filter_map(|folder| fs::read_dir(folder).ok())
+            .flatten()
+            .flatten()
+        {
+            left = left.checked_sub(1)?;
+            if is_secret_name(&entry.file_name().to_string_lossy()) {
+                return entry.path().strip_prefix(cache).map(Path::to_owned).ok();
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                next.push(entry.path());
+            }
+        }
+        level = next;
+    }
+    None
 }

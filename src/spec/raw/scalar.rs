@@ -170,6 +170,11 @@ impl FromNode for WrittenSample {
             Value::Bool(true) => ChannelSample::Objects,
             Value::Bool(false) => ChannelSample::Whole,
             Value::Text(text) if text == "rows" => ChannelSample::Rows,
+            Value::Text(text) if text == "true" || text == "false" => {
+                let message = format!("the text \"{text}\", where {} is needed", either(&WORDS));
+                findings.push(at, message, Some("remove the quotes".to_owned()));
+                return None;
+            }
             Value::Text(text) => {
                 let message = format!("{}, where {} is needed", quoted(text), either(&WORDS));
                 let near = near_miss(text, WORDS);

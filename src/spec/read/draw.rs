@@ -1,6 +1,7 @@
 //! Which objects of a channel a canary gets: what goes together, and what has no meaning.
 
 use super::SpecReader;
+use super::paths::path_problem;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, RawChannel};
 use crate::spec::{ChannelDraw, ChannelSample, DrawOrder, DrawRule, DrawUnit, SampledBy};
@@ -66,6 +67,22 @@ impl SpecReader<'_> {
                     "write the path from the channel's folder, such as `labels.csv`",
                 );
             }
+        }
+        let mut is_wrong = false;
+        for pattern in &always.value.0 {
+            let text = &pattern.value.0;
+            let path = text.strip_prefix('!').unwrap_or(text);
+            if let Some((problem, _)) = path_problem(path) {
+                is_wrong = true;
+                self.findings.wrong_with_help(
+                    &pattern.at,
+                    format!("{} {problem}", quoted(text)),
+                    "patterns are over paths below the channel: write one from the channel's folder, such as `labels.csv`",
+                );
+            }
+        }
+        if is_wrong {
+            return Vec::new();
         }
         let count = always.value.0.len();
         if count > MOST_PATTERNS_OF_A_CHANNEL {

@@ -114,36 +114,6 @@ pub(in crate::spec) fn is_variable_of_others(name: &str) -> bool {
             .any(|beginning| name.starts_with(beginning))
 }
 
-/// Whether a path below the home folder is, or lies in, a folder of keys and passwords.
-pub(in crate::spec) fn holds_secrets(below: &str) -> bool {
-    const FOLDERS: [&str; 16] = [
-        ".ssh",
-        ".aws",
-        ".gnupg",
-        ".kube",
-        ".docker",
-        ".azure",
-        ".config",
-        ".git-credentials",
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".kaggle",
-        ".databrickscfg",
-        ".mozilla",
-        ".password-store",
-        ".local/share/keyrings",
-    ];
-    // A path above such a folder would hold it too.
-    FOLDERS.iter().any(|folder| {
-        let is_below = |path: &str, folder: &str| {
-            path.strip_prefix(folder)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        is_below(below, folder) || is_below(folder, below)
-    })
-}
-
 /// `\p{L}\p{Z}\p{N}_.:/=+-@`; letters and digits by the tables of Rust's standard library.
 pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
     text.chars()

@@ -13,7 +13,7 @@ const MOST_PATTERNS_OF_A_JOB: usize = 200;
 const MOST_PATTERNS: usize = 2000;
 
 /// Why a text cannot be a path inside the checkout, and what to write.
-fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
+pub(super) fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
     if text.contains("://") {
         return Some((
             "is an address, where a path is needed",

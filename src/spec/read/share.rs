@@ -167,6 +167,23 @@ impl SpecReader<'_> {
         }
         match text.parse::<u64>() {
             Ok(examples) if examples >= FEWEST_EXAMPLES => Some(FullShare::Examples(examples)),
+            Err(_) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+                let plain: String = text.chars().filter(|c| !"_, '".contains(*c)).collect();
+                let meant = plain.parse::<f64>().ok().map(|number| number.to_string());
+                let meant = meant.filter(|text| {
+                    let count = text.parse::<u64>();
+                    count.is_ok_and(|count| count >= FEWEST_EXAMPLES)
+                });
+                self.findings.wrong_with_help(
+                    &full.at,
+                    format!("{} is no number of examples", quoted(text)),
+                    format!(
+                        "write digits only, such as `{}`; `1.0`, the default, for a share",
+                        meant.as_deref().unwrap_or("120000")
+                    ),
+                );
+                None
+            }
             _ => {
                 self.findings.wrong_with_help(
                     &full.at,

@@ -1,11 +1,13 @@
 //! What the local backend makes of a spec: its keys of `training`, and their checks.
 
+use std::path::Path;
+
 use super::{BackendEntry, RawTraining};
-use crate::spec::Traits;
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
 use crate::spec::rules::{DataRule, GroupRule, MachineRule, ProbeRule, RecordingRule, Rules};
+use crate::spec::{Traits, holds_secrets};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
@@ -100,7 +102,13 @@ impl SpecReader<'_> {
                         format!("{} is not a folder of the home folder", quoted(&text)),
                         "write `~/` and the folder of the cache, such as `~/.cache/huggingface/hub`",
                     );
-                } else if limits::holds_secrets(below) {
+                } else if below == ".cache" {
+                    self.findings.wrong_with_help(
+                        &cache.at,
+                        format!("{} holds the caches of every program, tokens among them", quoted(&text)),
+                        "name a cache in it, such as `~/.cache/huggingface/hub`",
+                    );
+                } else if holds_secrets(Path::new(below)) {
                     self.findings.wrong_with_help(
                         &cache.at,
                         format!("{} holds secrets, which no canary gets", quoted(&text)),
