@@ -33,8 +33,9 @@ const FILES: [&str; 6] = [
 
 /// Whether a path below the home folder is, lies in, or holds a place of keys and passwords.
 pub fn holds_secrets(below: &Path) -> bool {
-    let holds = |place: &&str| below.starts_with(place) || Path::new(place).starts_with(below);
-    PLACES.iter().any(|place| holds(place))
+    PLACES
+        .iter()
+        .any(|place| below.starts_with(place) || Path::new(place).starts_with(below))
 }
 
 /// Whether a real path anywhere on the machine is such a place, seen from the real home folder, or lies in one.
