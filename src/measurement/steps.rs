@@ -1,8 +1,8 @@
 //! What the training script prints of itself: the time of a training step, and the levels that budget lines name.
 //!
-//! Takes a stream in chunks of any size, and returns what the spec's metrics capture. Memory
-//! is bounded whatever the script prints: only the first [`LINE_BYTES`] of a line are read, and at most [`KEPT`] numbers are
-//! kept, evenly spread over the run.
+//! Takes a stream in chunks of any size, and returns what the spec's metrics capture. Memory is bounded whatever the script
+//! prints: only the first [`LINE_BYTES`] of a line are read, and at most 10,000 numbers are kept, evenly spread over
+//! the run.
 
 use super::levels::LevelValues;
 use super::thinned::{self, Thinned};
