@@ -42,22 +42,22 @@ const SHOWN_DESIGNS: usize = 2;
 const CHOOSING_DESIGNS: [usize; 4] = [0, 2, 3, 4];
 
 /// One workload: the canaries of each design, and the full runs.
-struct Case {
+struct LeftOutWorkload {
     name: String,
     designs: [Vec<Measurement>; DESIGNS.len()],
     full: Vec<Measurement>,
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<LeftOutWorkload> {
     let recorded = workload::read(MEASURED).unwrap();
-    recorded.workloads.iter().map(Case::of).collect()
+    recorded.workloads.iter().map(LeftOutWorkload::of).collect()
 }
 
 fn measurements(runs: &[workload::Run]) -> Vec<Measurement> {
     runs.iter().map(|run| run.measurement.clone()).collect()
 }
 
-impl Case {
+impl LeftOutWorkload {
     fn of(workload: &Workload) -> Self {
         let seconds = workload.canary_seconds();
         Self {
@@ -117,7 +117,10 @@ fn log_density(predictive: &Predictive, value: f64) -> f64 {
 }
 
 /// For each case, in parallel: this is most of the tests' time.
-fn of_each<T: Send>(cases: &[Case], figure: impl Fn(&Case) -> T + Sync) -> Vec<T> {
+fn of_each<T: Send>(
+    cases: &[LeftOutWorkload],
+    figure: impl Fn(&LeftOutWorkload) -> T + Sync,
+) -> Vec<T> {
     let figure = &figure;
     std::thread::scope(|scope| {
         let start = |case| scope.spawn(move || figure(case));
@@ -192,7 +195,7 @@ impl Subject {
 
 /// The interval scores of one subject, computed when asked for.
 struct Scores<'a> {
-    cases: &'a [Case],
+    cases: &'a [LeftOutWorkload],
     subject: &'a Subject,
     known: HashMap<Levels, Vec<f64>>,
 }
@@ -251,7 +254,7 @@ fn best(scores: &mut [Scores; 2], left_out: usize) -> [Levels; 2] {
 }
 
 /// The priors of time and memory for each case, with the constants that score best on all others.
-fn left_out_priors(cases: &[Case], subjects: [&Subject; 2]) -> [Vec<Prior>; 2] {
+fn left_out_priors(cases: &[LeftOutWorkload], subjects: [&Subject; 2]) -> [Vec<Prior>; 2] {
     let mut scores = subjects.map(|subject| Scores {
         cases,
         subject,
@@ -327,7 +330,11 @@ fn constants(prior: &Prior) -> String {
 }
 
 /// The table of one subject, `priors` being those for each case; and the sums over the shown designs.
-fn table(cases: &[Case], subject: &Subject, priors: &[Prior]) -> (String, [Sum; SHOWN_DESIGNS]) {
+fn table(
+    cases: &[LeftOutWorkload],
+    subject: &Subject,
+    priors: &[Prior],
+) -> (String, [Sum; SHOWN_DESIGNS]) {
     let names: String = CONSTANTS
         .iter()
         .map(|(name, _)| format!(" {name:>7}"))
@@ -351,7 +358,7 @@ fn table(cases: &[Case], subject: &Subject, priors: &[Prior]) -> (String, [Sum; 
 }
 
 /// The sums over the shown designs.
-fn sums(cases: &[Case], subject: &Subject, prior: &Prior) -> [Sum; SHOWN_DESIGNS] {
+fn sums(cases: &[LeftOutWorkload], subject: &Subject, prior: &Prior) -> [Sum; SHOWN_DESIGNS] {
     let fits = of_each(cases, |case| {
         std::array::from_fn::<_, SHOWN_DESIGNS, _>(|design| {
             case.fit(design, subject, prior).unwrap().scored
@@ -365,7 +372,7 @@ fn sums(cases: &[Case], subject: &Subject, prior: &Prior) -> [Sum; SHOWN_DESIGNS
 
 /// The adaptive design at its four budgets, with the shipped constants: the sums, and whether forecasts lean to one side: the
 /// error with its sign, for each workload the mean, and the workload with the largest left out.
-fn at_four_budgets(cases: &[Case], subject: &Subject) -> String {
+fn at_four_budgets(cases: &[LeftOutWorkload], subject: &Subject) -> String {
     let scored: Vec<Vec<Scored>> = of_each(cases, |case| {
         let fits = CHOOSING_DESIGNS.map(|design| case.fit(design, subject, &subject.shipped));
         fits.into_iter().flatten().map(|fit| fit.scored).collect()

@@ -80,7 +80,7 @@ impl TextDraw<'_> {
         Ok(copied)
     }
 
-    /// Reads the drawn blocks. One whose rows cannot be told is left, and the next that was not drawn is taken.
+    /// Reads the drawn blocks. A block whose rows are not recognised is passed over, and the next undrawn one is taken instead.
     pub(super) async fn read_blocks<S, K>(
         &self,
         window: &mut Window<'_, S>,
@@ -139,7 +139,7 @@ impl TextDraw<'_> {
         cuts.start.saturating_sub(1)..(cuts.end + beyond).min(window.size())
     }
 
-    /// The rows that begin in a block, now in the window; `None` where they cannot be told.
+    /// The rows that begin in a block, now in the window; `None` where they are not recognised.
     async fn rows<S: RangeSource>(
         &self,
         block: u32,

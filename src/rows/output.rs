@@ -12,7 +12,7 @@ const FLUSHED: usize = 1 << 20;
 pub struct Copied {
     /// Of rows, without header and footer.
     pub bytes: Bytes,
-    /// Blocks whose rows could not be told; others took their place.
+    /// Blocks that were passed over, since their rows could not be recognised; others took their place.
     pub left: usize,
 }
 

@@ -5,6 +5,8 @@
 //! serves yet is accepted and listed in [`Spec::not_yet`], never silently ignored.
 
 mod backend_kind;
+mod budget;
+mod channel;
 mod draw;
 mod errors;
 mod excerpt;
@@ -19,11 +21,14 @@ mod read;
 mod rules;
 mod secret_places;
 mod settings;
+mod share;
 mod training;
 mod words;
 mod yaml;
 
 pub use backend_kind::{BackendKind, Traits};
+pub use budget::{Bound, Budget, BudgetLine, LineOrigin, OverrideInForce};
+pub use channel::{Channel, ChannelSample, DataType, Distribution, InputMode, ON_THIS_MACHINE};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
@@ -32,6 +37,7 @@ pub use packing::{Compression, RecordWrapper};
 pub use read::{SpecSource, read};
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
+pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace};
 pub use training::{
     ContainerWords, Framework, LocalTraining, NoImage, RegistryCredentials, SagemakerTraining,
     Training,
@@ -39,15 +45,15 @@ pub use training::{
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
+use share::SampledBy;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::metric::{Amount, MemoryOf, Metric};
+use crate::metric::Amount;
 use crate::units::{Fraction, Percent, Seconds, Usd, UsdPerHour};
 
 /// Whether an unknown outcome fails the check.
@@ -169,188 +175,6 @@ impl Job {
     }
 }
 
-/// How a channel's objects reach the script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum InputMode {
-    File,
-    FastFile,
-    Pipe,
-}
-
-/// How objects are divided among several machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Distribution {
-    FullyReplicated,
-    ShardedByS3Key,
-}
-
-/// One input channel.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Channel {
-    pub name: String,
-    /// An `s3://` prefix or, with [`FileSystem::of_uri`], a directory of a file system; a path locally.
-    pub uri: String,
-    /// What `uri` is the address of, in S3.
-    pub data_type: DataType,
-    pub mode: InputMode,
-    pub content_type: Option<String>,
-    pub distribution: Distribution,
-    pub compression: Compression,
-    pub record_wrapper: RecordWrapper,
-    pub sample: ChannelSample,
-    /// Which of its objects a canary gets, where it is sampled.
-    pub draw: ChannelDraw,
-    /// The instance groups that get it; empty: all.
-    pub groups: Vec<String>,
-}
-
-/// What the address of a channel in S3 names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DataType {
-    /// All objects whose keys begin so.
-    #[default]
-    Prefix,
-    /// A file that lists objects: `[{"prefix": "s3://bucket/images/"}, "cats/01.jpg"]`.
-    Manifest,
-    /// A file of JSON lines, each with the address of an object and its labels. It is refused.
-    AugmentedManifest,
-}
-
-/// What a canary gets of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChannelSample {
-    /// All of it.
-    Whole,
-    /// A draw of its objects.
-    Objects,
-    /// A draw of the rows of its one object, or of each of a few.
-    Rows,
-}
-
-impl ChannelSample {
-    /// Whether a canary gets a share.
-    pub fn is_drawn(self) -> bool {
-        self != Self::Whole
-    }
-}
-
-/// How the `uri` of local data outside the checkout begins.
-pub const ON_THIS_MACHINE: &str = "file://";
-
-/// Who draws the share of the data that a canary holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::spec) enum SampledBy {
-    /// Objects of channels.
-    Gate,
-    /// The same where a channel is sampled; where none is, canaries differ in their work alone.
-    GateIfAny,
-    /// By the share that it is handed.
-    Script,
-}
-
-impl SampledBy {
-    /// What a canary gets of a channel that does not say.
-    fn default_sample(self) -> ChannelSample {
-        match self {
-            Self::Gate | Self::GateIfAny => ChannelSample::Objects,
-            Self::Script => ChannelSample::Whole,
-        }
-    }
-}
-
-/// The script is handed its share of the data, and draws it itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScriptShare {
-    pub place: SharePlace,
-    pub full: FullShare,
-}
-
-/// Where a script is handed its share.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SharePlace {
-    /// Of this name; it need not be one of `training.hyperparameters`.
-    Hyperparameter(String),
-    /// The variable of this name.
-    Environment(String),
-}
-
-impl SharePlace {
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Hyperparameter(name) | Self::Environment(name) => name,
-        }
-    }
-
-    /// Its key in the spec.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Hyperparameter(_) => "hyperparameter",
-            Self::Environment(_) => "environment",
-        }
-    }
-}
-
-/// A count of examples that the script is handed, in proportion to what is drawn of a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FollowingCount {
-    pub place: SharePlace,
-    /// In the full run.
-    pub full: u64,
-    /// The channel's name; it is sampled.
-    pub channel: String,
-}
-
-impl fmt::Display for FollowingCount {
-    /// `{hyperparameter: num_training_samples, full: 50000, follows: train}`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (place, name) = (self.place.kind(), self.place.name());
-        write!(
-            f,
-            "{{{place}: {name}, full: {}, follows: {}}}",
-            self.full, self.channel
-        )
-    }
-}
-
-impl fmt::Display for ScriptShare {
-    /// `{hyperparameter: max_train_samples, full: 120000}`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place.kind();
-        let full = self.full.text().unwrap_or_else(|| "omit".to_owned());
-        write!(f, "{{{place}: {}, full: {full}}}", self.place.name())
-    }
-}
-
-/// What the full run is handed as its share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FullShare {
-    /// `1.0`; canaries get a part of it, such as `0.01`.
-    One,
-    /// Nothing; canaries as with [`FullShare::One`].
-    Omitted,
-    /// The number of all examples; canaries get a smaller one.
-    Examples(u64),
-}
-
-impl FullShare {
-    /// The parts of which a canary draws some: examples, or millionths.
-    pub fn parts(self) -> u64 {
-        match self {
-            Self::One | Self::Omitted => 1_000_000,
-            Self::Examples(examples) => examples,
-        }
-    }
-
-    /// What the full run is handed; `None`: nothing.
-    pub fn text(self) -> Option<String> {
-        match self {
-            Self::One => Some("1.0".to_owned()),
-            Self::Omitted => None,
-            Self::Examples(examples) => Some(examples.to_string()),
-        }
-    }
-}
-
 /// Canaries do less work per datum too: a hyperparameter whose full value and canary levels are given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
@@ -401,140 +225,6 @@ pub enum ProbePolicy {
     ScriptMode,
     /// The command of a plain image.
     Command(Vec<String>),
-}
-
-/// Whether the limit is an upper or a lower one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Bound {
-    Max,
-    Min,
-}
-
-/// One line of a budget. `limit` is in the unit of the line's estimate.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BudgetLine {
-    pub kind: LineKind,
-    pub bound: Bound,
-    pub limit: Amount,
-    pub level: Level,
-    /// Of an increase: what it must pass too, in the unit of what increases. Absent of other lines.
-    pub at_least: Option<Amount>,
-    pub origin: LineOrigin,
-    /// Where an override is in force: then `limit` is its ceiling.
-    pub overridden: Option<OverrideInForce>,
-}
-
-/// A known overrun that was agreed to and counts today.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OverrideInForce {
-    /// The limit that the budget names, in the unit of the line's estimate.
-    pub written_limit: f64,
-    /// The last day on which the override counts, UTC, such as `2026-12-31`.
-    #[schemars(with = "String")]
-    pub until: jiff::civil::Date,
-    pub reason: String,
-}
-
-impl BudgetLine {
-    /// The limit of the implicit lines of memory, a share of the machine's or of the GPU's.
-    pub const ALL_MEMORY: Percent = Percent(100.0);
-
-    /// That no more of a memory is used than there is.
-    fn all_of(of: MemoryOf) -> Self {
-        Self::implicit(Metric::share_of(of), Self::ALL_MEMORY)
-    }
-
-    /// A line that always holds, without being written.
-    pub fn implicit(metric: Metric, limit: impl Into<Amount>) -> Self {
-        Self {
-            kind: metric.into(),
-            bound: Bound::Max,
-            limit: limit.into(),
-            level: Level::Fail,
-            at_least: None,
-            origin: LineOrigin::Implicit,
-            overridden: None,
-        }
-    }
-}
-
-/// Whether a person wrote the line or it always holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineOrigin {
-    Written,
-    /// Memory within the machine and its GPUs, time within `training.max_runtime`.
-    Implicit,
-}
-
-/// What a job may cost.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Budget {
-    /// The written lines in the order of [`LineKind::ALL`], those about what the script prints in the order of the file, then the implicit ones that no written line covers.
-    pub lines: Vec<BudgetLine>,
-    /// Certainty c, in (0.5, 1): within means P(over) <= 1 - c.
-    pub certainty: Fraction,
-    /// What a line counts that the base was over already.
-    pub existing_breach: Level,
-}
-
-impl Budget {
-    /// Where none is written: 95 % certain, a 90 % interval.
-    pub const DEFAULT_CERTAINTY: Fraction = Fraction(0.95);
-
-    /// That memory fits the machine and its GPUs, and nothing else: what holds where there is no spec.
-    pub fn unwritten() -> Self {
-        Self {
-            lines: MemoryOf::ALL.map(BudgetLine::all_of).to_vec(),
-            certainty: Self::DEFAULT_CERTAINTY,
-            existing_breach: Level::Warn,
-        }
-    }
-
-    /// The share of a memory that its strictest line which can fail the check allows.
-    pub fn memory_allowed(&self, of: MemoryOf) -> Fraction {
-        let percent = self
-            .lines
-            .iter()
-            .filter(|line| line.kind == Metric::share_of(of).into() && line.bound == Bound::Max)
-            .filter(|line| line.level == Level::Fail)
-            .map(|line| line.limit.number)
-            .fold(BudgetLine::ALL_MEMORY.0, f64::min);
-        Percent(percent).as_fraction()
-    }
-
-    pub fn written(&self) -> impl Iterator<Item = &BudgetLine> {
-        self.lines
-            .iter()
-            .filter(|line| line.origin == LineOrigin::Written)
-    }
-
-    /// The written line of a kind, of which there is at most one.
-    pub fn written_line(&self, kind: LineKind) -> Option<&BudgetLine> {
-        self.written().find(|line| line.kind == kind)
-    }
-
-    /// Puts the implicit lines behind the written ones: memory within the machine and its GPUs, and time within the full run's own
-    /// `max_runtime`. One is left out where a written line is as tight and as strict.
-    pub fn renew_implicit_lines(&mut self, max_runtime: Option<Seconds>) {
-        self.lines.retain(|line| line.origin == LineOrigin::Written);
-        let time = max_runtime.map(|limit| BudgetLine::implicit(Metric::Time, limit));
-        for implicit in MemoryOf::ALL
-            .map(BudgetLine::all_of)
-            .into_iter()
-            .chain(time)
-        {
-            let is_covered = self.lines.iter().any(|line| {
-                line.kind == implicit.kind
-                    && line.bound == Bound::Max
-                    && line.level == Level::Fail
-                    && line.limit <= implicit.limit
-            });
-            if !is_covered {
-                self.lines.push(implicit);
-            }
-        }
-    }
 }
 
 /// The increase that a scheduled check reports as drift.

@@ -56,6 +56,15 @@ fn run(project: &Project, home: &tempfile::TempDir, arguments: &[&str]) -> Finis
     Finished::new(&output, project.root())
 }
 
+/// Whether this machine lets nobody mount, so that no canary with caches runs.
+fn is_skipped(ran: &Finished) -> bool {
+    let is = (ran.seen()).contains("a folder cannot be kept from being written to");
+    if is {
+        eprintln!("skipped: no mount namespace here");
+    }
+    is
+}
+
 fn opened(home: &tempfile::TempDir) -> String {
     home.path().join(".cache").display().to_string()
 }
@@ -65,11 +74,7 @@ fn a_canary_reads_a_cache_that_was_opened_and_cannot_write_there() {
     let (project, home) = project(NAMED);
     let cache = opened(&home);
     let ran = run(&project, &home, &["run", "--all", "--cache", &cache]);
-    if ran
-        .seen()
-        .contains("a folder cannot be kept from being written to")
-    {
-        eprintln!("skipped: no mount namespace here");
+    if is_skipped(&ran) {
         return;
     }
     ran.ended_with(0);
@@ -107,11 +112,7 @@ fn a_canary_cannot_undo_the_mount() {
     let project = project.file("train.py", MOUNTER);
     let cache = opened(&home);
     let ran = run(&project, &home, &["run", "--all", "--cache", &cache]);
-    if ran
-        .seen()
-        .contains("a folder cannot be kept from being written to")
-    {
-        eprintln!("skipped: no mount namespace here");
+    if is_skipped(&ran) {
         return;
     }
     assert!(!home.path().join(".cache/hub/mine").exists());
@@ -164,7 +165,7 @@ fn secrets_are_no_cache() {
         ("~", "`~` is not a folder of the home folder"),
         ("~/", "is not a folder of the home folder"),
         ("~/.cache/../.ssh", "is not a folder of the home folder"),
-        ("/root/.cache", "is not a folder of the home folder"),
+        ("/srv/.cache", "is not a folder of the home folder"),
     ] {
         let (project, home) = project(&format!(", caches: ['{folder}']"));
         let words = run(&project, &home, &["validate"]).ended_with(2).words();

@@ -80,20 +80,20 @@ Hint: If you want to see a list of allocated tensors when OOM happens, add repor
 const TENSORFLOW_CPU: &str = "tensorflow.python.framework.errors_impl.ResourceExhaustedError: {{function_node __wrapped__MatMul}} OOM when allocating tensor with shape[65536,65536] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu [Op:MatMul]";
 const JAX: &str = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.";
 
-struct Case<'a> {
+struct FailedRun<'a> {
     spec: String,
     exit_code: Option<i32>,
     /// Before each line of the log.
     printed_by: &'a str,
 }
 
-const EXITED: Case<'_> = Case {
+const EXITED: FailedRun<'_> = FailedRun {
     spec: String::new(),
     exit_code: Some(1),
     printed_by: "stderr: ",
 };
 
-impl Case<'_> {
+impl FailedRun<'_> {
     /// The way out where the canary printed this, the last line being its reason.
     fn of(&self, log: &str) -> Option<String> {
         self.with_reason(log, log.lines().last().map(str::trim))
@@ -151,8 +151,8 @@ impl Case<'_> {
 }
 
 /// A canary on SageMaker.
-fn on_sagemaker() -> Case<'static> {
-    Case {
+fn on_sagemaker() -> FailedRun<'static> {
+    FailedRun {
         spec: SAGEMAKER.to_owned(),
         printed_by: "",
         ..EXITED
@@ -171,7 +171,7 @@ fn data_that_are_read_by_a_fixed_path() {
         "the script reads `data/train/part-0000.csv` by a fixed path, and a canary has its data elsewhere: read them from the folder that the variable `SM_CHANNEL_TRAIN` names"
     );
     assert_eq!(on_sagemaker().of(FIXED_PATH).as_ref(), Some(&said));
-    let is_said = |case: &Case<'_>, line: &str| {
+    let is_said = |case: &FailedRun<'_>, line: &str| {
         let said = case.of(line);
         said.is_some_and(|said| said.contains("by a fixed path"))
     };
@@ -191,7 +191,7 @@ fn data_that_are_read_by_a_fixed_path() {
     }
     assert!(is_said(&EXITED, FIXED_PATH_LED_ON));
     // The source is a folder above the data.
-    let case = Case {
+    let case = FailedRun {
         spec: LOCAL
             .replace("uri: data/train", "uri: churn/in")
             .replace("command:", "source_dir: churn\n      command:"),
@@ -247,7 +247,7 @@ fn a_virtual_environment_is_not_copied() {
 
 #[test]
 fn a_program_that_the_shell_does_not_find() {
-    let case = Case {
+    let case = FailedRun {
         exit_code: Some(127),
         ..EXITED
     };
@@ -261,7 +261,7 @@ fn a_program_that_the_shell_does_not_find() {
         // Another exit code is another failure.
         assert_eq!(EXITED.of(line), None);
     }
-    let said = Case {
+    let said = FailedRun {
         exit_code: Some(127),
         ..on_sagemaker()
     }
@@ -279,7 +279,7 @@ fn a_variable_that_no_shell_expands() {
         assert!(said.starts_with("`$SM_CHANNEL_TRAIN` reached the script as it is written"));
     }
     // The script made another path of it.
-    let spec = |command: &str| Case {
+    let spec = |command: &str| FailedRun {
         spec: LOCAL.replace("[python3, train.py]", command).replace(
             "channels:",
             "hyperparameters: {train: $SM_CHANNEL_TRAIN}\n      channels:",
@@ -318,7 +318,7 @@ fn memory_of_the_gpu_is_not_that_of_the_machine() {
 
 #[test]
 fn a_process_that_was_killed() {
-    let case = Case {
+    let case = FailedRun {
         exit_code: Some(137),
         ..EXITED
     };
@@ -396,7 +396,7 @@ proptest! {
         ),
         exit_code in prop_oneof![Just(1), Just(127), Just(137)],
     ) {
-        let case = Case { exit_code: Some(exit_code), ..EXITED };
+        let case = FailedRun { exit_code: Some(exit_code), ..EXITED };
         // A report shows 300 characters of a sentence.
         if let Some(said) = case.of(&words.concat()) {
             prop_assert!(said.chars().count() <= 300, "{said}");

@@ -29,7 +29,7 @@ const PARTS_OF_A_SIZE: usize = 2000;
 /// The object has another `ETag` by now.
 const IS_ANOTHER: &str = "PreconditionFailed";
 
-/// Multipart uploads that were begun and not ended, by their id. S3 bills their parts until they are aborted.
+/// Unfinished multipart uploads of this gate, by their id. S3 bills their parts until they are aborted.
 #[derive(Debug, Default)]
 pub(super) struct OpenUploads(RefCell<BTreeMap<String, S3Uri>>);
 
@@ -63,14 +63,14 @@ impl OpenUploads {
     }
 }
 
-/// An upload that somebody began and did not end.
+/// A multipart upload that was neither completed nor aborted.
 pub(super) struct UnfinishedUpload {
     pub(super) place: S3Uri,
     id: String,
     pub(super) begun: Option<Timestamp>,
 }
 
-/// The first uploads in a folder that were begun and not ended, whoever began them.
+/// The unfinished uploads in a folder, of any gate: one page of the listing.
 pub(super) async fn unfinished(
     s3: &Client,
     folder: &S3Uri,

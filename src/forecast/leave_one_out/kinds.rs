@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use super::super::law::FamilyWeights;
 use super::super::posterior::Prior;
 use super::comparison::score::mean;
-use super::{CHOOSING_DESIGNS, Case, MEMORY, Subject, TIME, cases, left_out_priors, of_each};
+use super::{
+    CHOOSING_DESIGNS, LeftOutWorkload, MEMORY, Subject, TIME, cases, left_out_priors, of_each,
+};
 
 type Kind = (&'static str, fn(&mut FamilyWeights) -> &mut f64);
 
@@ -37,7 +39,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(case: &Case, subject: &Subject, prior: &Prior) -> Self {
+    fn of(case: &LeftOutWorkload, subject: &Subject, prior: &Prior) -> Self {
         let fits = CHOOSING_DESIGNS.map(|design| case.fit(design, subject, prior));
         let over = |figure: fn(&super::Fit) -> f64| {
             mean(&fits.iter().flatten().map(figure).collect::<Vec<_>>())
@@ -51,7 +53,7 @@ impl Figures {
         }
     }
 
-    fn of_all(cases: &[Case], subject: &Subject, priors: &[Prior]) -> Vec<Self> {
+    fn of_all(cases: &[LeftOutWorkload], subject: &Subject, priors: &[Prior]) -> Vec<Self> {
         of_each(cases, |case| {
             let at = cases.iter().position(|other| std::ptr::eq(other, case));
             Self::of(case, subject, &priors[at.unwrap()])
@@ -61,7 +63,7 @@ impl Figures {
 
 /// The mean changes, in how many workloads the score is better and worse, the workload whose score changes most, and the
 /// mean change of the score over the others.
-fn changes(cases: &[Case], with: &[Figures], without: &[Figures]) -> String {
+fn changes(cases: &[LeftOutWorkload], with: &[Figures], without: &[Figures]) -> String {
     let of = |figure: fn(&Figures) -> f64| -> Vec<f64> {
         let pairs = without.iter().zip(with);
         pairs.map(|(new, old)| figure(new) - figure(old)).collect()

@@ -5,7 +5,7 @@ use crate::units::Fraction;
 
 /// One case of the joint distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Case {
+struct WeightedCase {
     /// The base's full run, in the quantity's unit; positive.
     base: f64,
     /// The new full run as a multiple of the base's; positive, 1 without change.
@@ -18,18 +18,20 @@ struct Case {
 /// list of weighted cases, so that any probability can be computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
-    cases: Vec<Case>,
+    cases: Vec<WeightedCase>,
 }
 
 impl Growth {
     /// Combines every base with every ratio; each has its probability.
     pub(crate) fn new(bases: &[(f64, f64)], ratios: &[(f64, f64)]) -> Self {
         let cases = bases.iter().flat_map(|(base, base_weight)| {
-            ratios.iter().map(move |(ratio, ratio_weight)| Case {
-                base: *base,
-                ratio: *ratio,
-                weight: base_weight * ratio_weight,
-            })
+            ratios
+                .iter()
+                .map(move |(ratio, ratio_weight)| WeightedCase {
+                    base: *base,
+                    ratio: *ratio,
+                    weight: base_weight * ratio_weight,
+                })
         });
         Self {
             cases: cases.collect(),
@@ -40,7 +42,7 @@ impl Growth {
     /// prices. Both positive and finite.
     #[must_use]
     pub fn priced(&self, before: f64, now: f64) -> Self {
-        let cases = self.cases.iter().map(|case| Case {
+        let cases = self.cases.iter().map(|case| WeightedCase {
             base: case.base * before,
             ratio: case.ratio * now / before,
             weight: case.weight,
@@ -52,7 +54,7 @@ impl Growth {
 
     /// P(it grew by more than `share` of the base and by more than `at_least`, in the quantity's unit), 0-1.
     pub fn chance_above(&self, share: Fraction, at_least: f64) -> f64 {
-        let is_above = |case: &&Case| {
+        let is_above = |case: &&WeightedCase| {
             let growth = case.base * (case.ratio - 1.0);
             growth > share.0 * case.base && growth > at_least
         };
@@ -75,7 +77,7 @@ impl Growth {
         self.estimate(certainty, |case| 100.0 * (case.ratio - 1.0))
     }
 
-    fn estimate(&self, certainty: Fraction, value: impl Fn(&Case) -> f64) -> Estimate {
+    fn estimate(&self, certainty: Fraction, value: impl Fn(&WeightedCase) -> f64) -> Estimate {
         let mut values: Vec<(f64, f64)> = self
             .cases
             .iter()

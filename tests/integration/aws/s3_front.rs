@@ -98,12 +98,7 @@ operations! {
 
     put_object(self, request: PutObjectInput) -> PutObjectOutput {
         let input = request.input;
-        let mut body = Body::from(input.body.ok_or_else(|| s3_error!(IncompleteBody))?);
-        // s3s compares the signed hash while the body is read.
-        let content = body
-            .store_all_limited(usize::MAX)
-            .await
-            .map_err(|error| s3_error!(BadDigest, "{error}"))?;
+        let content = read_whole(input.body).await?;
         let said = Checksum {
             checksum_crc32: input.checksum_crc32,
             checksum_crc32c: input.checksum_crc32c,
@@ -143,11 +138,7 @@ operations! {
 
     upload_part(self, request: UploadPartInput) -> UploadPartOutput {
         let input = request.input;
-        let mut body = Body::from(input.body.ok_or_else(|| s3_error!(IncompleteBody))?);
-        let content = body
-            .store_all_limited(usize::MAX)
-            .await
-            .map_err(|error| s3_error!(BadDigest, "{error}"))?;
+        let content = read_whole(input.body).await?;
         let etag = Stored::new(content.clone(), None).etag;
         self.0.with(&input.bucket, |bucket| {
             let (_, parts) = bucket.uploads.get_mut(&input.upload_id).ok_or_else(|| s3_error!(NoSuchUpload))?;
@@ -235,6 +226,14 @@ operations! {
             Ok(DeleteObjectsOutput { deleted: Some(deleted), ..Default::default() })
         })
     }
+}
+
+/// s3s compares the signed hash while the body is read.
+async fn read_whole(body: Option<StreamingBlob>) -> S3Result<Bytes> {
+    let mut body = Body::from(body.ok_or_else(|| s3_error!(IncompleteBody))?);
+    body.store_all_limited(usize::MAX)
+        .await
+        .map_err(|error| s3_error!(BadDigest, "{error}"))
 }
 
 /// The checksums that came with a body, in its headers or behind it, held against the body.

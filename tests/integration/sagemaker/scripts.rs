@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::{FIXED, created, gate, project};
 use crate::aws::{FakeAws, Timeline};
 use crate::project::Project;
@@ -116,6 +118,22 @@ fn a_script_that_raises_is_reported_with_its_last_line() {
     assert!(run.stderr.contains("Traceback"), "{}", run.seen());
 }
 
+/// The memory of the first canary, which a probe that is sent measured.
+pub(super) fn memory_by_the_probe(project: &Project, aws: &FakeAws, probe: &Path) -> Value {
+    let run = project
+        .run_with(&["run", "--all", "--format", "json"], |command| {
+            aws.reach(command);
+            command
+                .env("CANARY_GATE_PACE", "0")
+                .env("CANARY_GATE_PROBE", probe);
+        })
+        .ended_with(0);
+    let memory = run.json()["jobs"][0]["measurements"][0]["usage"]["memory"].clone();
+    let source = memory["source"].as_str().unwrap();
+    assert!(source.contains("probe"), "{}", run.seen());
+    memory
+}
+
 /// A static program that stands for a static build of the gate: it starts the one under test. `None` without a C compiler
 /// that can link statically.
 pub(super) fn static_probe(folder: &Path) -> Option<PathBuf> {
@@ -148,21 +166,7 @@ fn the_probe_is_in_the_container_by_default_and_trusted_before_cloudwatch() {
         "code/train.py",
         "import time\nheld = bytearray(64 << 20)\nfor i in range(0, len(held), 4096): held[i] = 1\ntime.sleep(1.2)\n",
     );
-    let run = project
-        .run_with(&["run", "--all", "--format", "json"], |command| {
-            aws.reach(command);
-            command
-                .env("CANARY_GATE_PACE", "0")
-                .env("CANARY_GATE_PROBE", probe);
-        })
-        .ended_with(0);
-    let report = run.json();
-    let memory = &report["jobs"][0]["measurements"][0]["usage"]["memory"];
-    assert!(
-        memory["source"].as_str().unwrap().contains("probe"),
-        "{}",
-        run.seen()
-    );
+    let memory = memory_by_the_probe(&project, &aws, &probe);
     let peak = memory["bytes"].as_u64().unwrap();
     assert!((64 << 20..1 << 30).contains(&peak), "{peak}");
     let job = &aws.jobs()[0];
@@ -206,18 +210,5 @@ fn a_plain_image_is_probed_around_its_own_command() {
     // The probe's own channel is no data.
     aws.train(|_| Timeline::completed());
     aws.run_scripts(1.0);
-    let run = project
-        .run_with(&["run", "--all", "--format", "json"], |command| {
-            aws.reach(command);
-            command
-                .env("CANARY_GATE_PACE", "0")
-                .env("CANARY_GATE_PROBE", probe);
-        })
-        .ended_with(0);
-    let memory = &run.json()["jobs"][0]["measurements"][0]["usage"]["memory"];
-    assert!(
-        memory["source"].as_str().unwrap().contains("probe"),
-        "{}",
-        run.seen()
-    );
+    memory_by_the_probe(&project, &aws, &probe);
 }

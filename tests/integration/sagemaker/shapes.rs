@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::scripts::static_probe;
+use super::scripts::{memory_by_the_probe, static_probe};
 use super::{FIXED, gate, with_data};
 use crate::aws::{FakeAws, Job, Timeline};
 use crate::project::{Finished, Project};
@@ -298,18 +298,5 @@ fn a_script_of_sdk_v3_really_runs_from_the_checkout() {
     };
     aws.train(|_| Timeline::completed());
     aws.run_scripts(1.0);
-    let run = project
-        .run_with(&["run", "--all", "--format", "json"], |command| {
-            aws.reach(command);
-            command
-                .env("CANARY_GATE_PACE", "0")
-                .env("CANARY_GATE_PROBE", probe);
-        })
-        .ended_with(0);
-    let memory = &run.json()["jobs"][0]["measurements"][0]["usage"]["memory"];
-    assert!(
-        memory["source"].as_str().unwrap().contains("probe"),
-        "{}",
-        run.seen()
-    );
+    memory_by_the_probe(&project, &aws, &probe);
 }

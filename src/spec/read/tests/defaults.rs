@@ -9,7 +9,7 @@ use super::*;
 
 /// What the rest of a spec has to say for a default to hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Case {
+enum HoldsFor {
     Always,
     Locally,
     FixedDesign,
@@ -50,28 +50,28 @@ const IN_WORDS: [InWords; 8] = [
 ];
 
 /// A valid spec with every mapping that has defaults, and `more` at the start of one of them.
-fn spec_with(case: Case, mapping: &str, more: &str) -> Spec {
+fn spec_with(case: HoldsFor, mapping: &str, more: &str) -> Spec {
     let in_mapping = |name: &str| if name == mapping { more } else { "" };
     let (backend, training, instance) = match case {
-        Case::Locally => ("local", "command: [sh, train.sh]", "local"),
-        Case::Always | Case::FixedDesign => (
+        HoldsFor::Locally => ("local", "command: [sh, train.sh]", "local"),
+        HoldsFor::Always | HoldsFor::FixedDesign => (
             "sagemaker",
             "image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/xgboost:1, \
              role: 'arn:aws:iam::123456789012:role/Training', output: 's3://bucket/output/'",
             "ml.m5.xlarge",
         ),
     };
-    let uri = if case == Case::Locally {
+    let uri = if case == HoldsFor::Locally {
         "data"
     } else {
         "s3://bucket/train/"
     };
-    let design = if case == Case::FixedDesign {
+    let design = if case == HoldsFor::FixedDesign {
         "design: fixed"
     } else {
         ""
     };
-    let prices = if case == Case::Locally {
+    let prices = if case == HoldsFor::Locally {
         "prices: {local: 1 USD/h}, "
     } else {
         ""
@@ -110,7 +110,7 @@ fn meaning(mut spec: Spec) -> Spec {
 }
 
 /// Each default of the schema as mapping, key, case and value.
-fn defaults() -> Vec<(String, String, Case, String)> {
+fn defaults() -> Vec<(String, String, HoldsFor, String)> {
     let schema = json_schema();
     let mut mappings: Vec<(&str, &Value)> = vec![("Spec", &schema)];
     let definitions = schema["$defs"].as_object().unwrap();
@@ -132,9 +132,9 @@ fn defaults() -> Vec<(String, String, Case, String)> {
             };
             for part in default.trim_end_matches('.').split("; ") {
                 let (case, value) = match part.split_once(": ") {
-                    Some(("locally", value)) => (Case::Locally, value),
-                    Some(("fixed", value)) => (Case::FixedDesign, value),
-                    _ => (Case::Always, part),
+                    Some(("locally", value)) => (HoldsFor::Locally, value),
+                    Some(("fixed", value)) => (HoldsFor::FixedDesign, value),
+                    _ => (HoldsFor::Always, part),
                 };
                 found.push((mapping.to_owned(), key.clone(), case, value.to_owned()));
             }
@@ -171,7 +171,7 @@ fn every_default_of_the_schema_is_what_the_reader_does() {
         );
     }
     for (field, words, _) in IN_WORDS {
-        let is_there = |(mapping, key, _, value): &(String, String, Case, String)| {
+        let is_there = |(mapping, key, _, value): &(String, String, HoldsFor, String)| {
             format!("{mapping}.{key}") == field && value == words
         };
         assert!(
