@@ -24,7 +24,7 @@ pub enum Distribution {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
     pub name: String,
-    /// An `s3://` prefix or, with [`FileSystem::of_uri`], a directory of a file system; a path locally.
+    /// An `s3://` prefix or, with [`FileSystem::of_uri`](super::FileSystem::of_uri), a directory of a file system; a path locally.
     pub uri: String,
     /// What `uri` is the address of, in S3.
     pub data_type: DataType,
