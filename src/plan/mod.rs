@@ -10,6 +10,7 @@ mod job_ledger;
 mod ledger;
 mod sampling;
 mod share;
+mod warm_pool;
 
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
@@ -20,6 +21,7 @@ pub use job_ledger::{JobLedger, TighterLimit};
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 pub use share::{Share, fewest};
+pub use warm_pool::WarmPool;
 
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
@@ -40,6 +42,8 @@ pub struct Plan {
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
+    /// At most one for each configuration; empty where every canary starts cold.
+    pub warm_pools: Vec<WarmPool>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -294,6 +298,7 @@ pub fn plan_within(
             .sum(),
         runs,
         worst_case: worst,
+        warm_pools: warm_pool::pools(job, &alternatives),
         alternatives,
         notes,
     })

@@ -59,7 +59,7 @@ fn job(fractions: &[f64], replicates: u32) -> Job {
             skip_below: Seconds(300.0),
             max_runtime: Seconds(3600.0),
             parallel: 1,
-            warm_pool: None,
+            warm_pool: crate::spec::WarmPoolPolicy::Auto,
             training_plan: false,
             reuse: Seconds(0.0),
             seed: 1,

@@ -23,6 +23,7 @@ mod secret_places;
 mod settings;
 mod share;
 mod training;
+mod warm_pool;
 mod words;
 mod yaml;
 
@@ -42,6 +43,7 @@ pub use training::{
     ContainerWords, Framework, LocalTraining, NoImage, RegistryCredentials, SagemakerTraining,
     Training,
 };
+pub use warm_pool::WarmPoolPolicy;
 pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
@@ -209,7 +211,7 @@ pub struct CanaryPolicy {
     pub skip_below: Seconds,
     pub max_runtime: Seconds,
     pub parallel: u32,
-    pub warm_pool: Option<Seconds>,
+    pub warm_pool: WarmPoolPolicy,
     /// Whether canaries on the job's instance take the capacity of its training plan.
     pub training_plan: bool,
     pub reuse: Seconds,

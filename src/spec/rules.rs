@@ -13,7 +13,7 @@ pub(super) struct Rules {
     pub(super) parallel: u32,
     /// Whether training is bound by SageMaker's own limits: 28 days, and values as long as it promises to take.
     pub(super) limits: LimitRule,
-    /// Whether warm pools are meant for this backend.
+    /// Whether canaries can run in warm pools.
     pub(super) has_warm_pools: bool,
 }
 

@@ -321,8 +321,8 @@ fn apply_to_canary(
             &parallel,
             ToString::to_string,
         ),
-        warm_pool: differences.take("`canary.warm_pool`", &base.warm_pool, &warm_pool, |time| {
-            time.map_or_else(|| "none".to_owned(), |time| time.exact())
+        warm_pool: differences.take("`canary.warm_pool`", &base.warm_pool, &warm_pool, |pool| {
+            pool.words()
         }),
         training_plan: differences.take(
             "`canary.training_plan`",

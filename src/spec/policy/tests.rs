@@ -451,14 +451,15 @@ fn an_override_of_its_own_does_not_help_a_change() {
 
 #[test]
 fn what_is_not_served_is_said_of_what_the_spec_now_holds() {
-    let with_pool = sagemaker("    canary: {warm_pool: 10m}\n", "");
+    let groups = "    alternatives: [{groups: {a: ml.c5.xlarge, b: ml.g5.xlarge}}]\n";
+    let with_groups = sagemaker(groups, "");
     let without = sagemaker("", "");
-    assert_eq!((with_pool.not_yet.len(), without.not_yet.len()), (1, 0));
+    assert_eq!((with_groups.not_yet.len(), without.not_yet.len()), (1, 0));
     assert_eq!(
-        applied(&without, &with_pool).spec.not_yet,
-        with_pool.not_yet
+        applied(&with_groups, &without).spec.not_yet,
+        with_groups.not_yet
     );
-    assert_eq!(applied(&with_pool, &without).spec.not_yet, []);
+    assert_eq!(applied(&without, &with_groups).spec.not_yet, []);
 }
 
 #[test]
@@ -500,7 +501,13 @@ fn any_spec() -> impl Strategy<Value = Spec> {
     );
     let canary = (
         some(&["", "spend_limit: 9 USD,", "max_runtime: 20m,"]),
-        some(&["", "parallel: 2,", "warm_pool: 10m,", "probe: false,"]),
+        some(&[
+            "",
+            "parallel: 2,",
+            "warm_pool: off,",
+            "warm_pool: {keep_alive: 10m},",
+            "probe: false,",
+        ]),
         some(&["", "seed: 5,", "reuse: 1d,"]),
     );
     let budget = (

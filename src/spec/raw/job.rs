@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use super::budget::{RawBudget, RawDrift};
 use super::reader::{Either, List, Map, mapping};
 use super::scalar::{AnyText, Choice, Count, Quantity, Text, Words};
+use super::warm_pool::RawWarmPool;
 use crate::spec::training::RawTraining;
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
@@ -142,8 +143,9 @@ mapping! {
         optional max_runtime: Quantity<Seconds>,
         /// The number of canaries that run at once. Default: 3; locally: 1.
         optional parallel: Count,
-        /// The time for which a machine is kept for the next canary, at most 1h. Default: not at all.
-        optional warm_pool: Quantity<Seconds>,
+        /// SageMaker: whether machines are kept for the next canary, in a managed warm pool: `auto` where it makes the check
+        /// shorter for less than a tenth of the spend limit, `off`, or `{keep_alive: 5m}`, at most 1h. Default: auto.
+        optional warm_pool: RawWarmPool,
         /// SageMaker: whether canaries on `instance` run on the capacity of `training.training_plan`. Default: false.
         optional training_plan: bool,
         /// The age up to which an earlier canary is reused. Default: 14d.

@@ -9,6 +9,7 @@ mod job;
 mod level_line;
 mod reader;
 mod scalar;
+mod warm_pool;
 
 pub(super) use budget::{RawBudget, RawDrift, RawLine, RawOverride};
 pub(super) use channel::RawChannel;
@@ -21,6 +22,7 @@ pub(super) use reader::{
     mapping, need,
 };
 pub(super) use scalar::{AnyQuantity, AnyText, Choice, Count, Quantity, Text, Words};
+pub(super) use warm_pool::RawWarmPool;
 
 use schemars::generate::SchemaSettings;
 

@@ -1,10 +1,10 @@
 //! How canaries run, and the defaults that hold when nothing is written.
 
-use super::{SpecReader, limits};
+use super::SpecReader;
 use crate::spec::problems::Located;
 use crate::spec::raw::{self, DesignKind, Either};
 use crate::spec::rules::{MachineRule, ProbeRule};
-use crate::spec::{CanaryPolicy, Design, NotYetEffect, ProbePolicy};
+use crate::spec::{CanaryPolicy, Design, ProbePolicy, WarmPoolPolicy};
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
 const FIXED_FRACTIONS: [f64; 3] = [0.01, 0.02, 0.03];
@@ -29,6 +29,10 @@ impl SpecReader<'_> {
             ProbeRule::Served => ProbePolicy::ScriptMode,
             ProbeRule::Always | ProbeRule::Ignored => ProbePolicy::Off,
         };
+        let default_pool = match self.rules().has_warm_pools {
+            true => WarmPoolPolicy::Auto,
+            false => WarmPoolPolicy::Off,
+        };
         let Some(raw) = raw else {
             return Some(CanaryPolicy {
                 design: Design::Adaptive {
@@ -39,7 +43,7 @@ impl SpecReader<'_> {
                 skip_below: DEFAULT_SKIP_BELOW,
                 max_runtime: DEFAULT_MAX_RUNTIME,
                 parallel: default_parallel,
-                warm_pool: None,
+                warm_pool: default_pool,
                 training_plan: false,
                 reuse: DEFAULT_REUSE,
                 seed: DEFAULT_SEED,
@@ -51,7 +55,7 @@ impl SpecReader<'_> {
         let max_share = raw.max_share.map(|share| self.max_share(&share));
         let max_runtime = raw.max_runtime.map(|runtime| self.runtime(&runtime));
         let parallel = raw.parallel.map(|parallel| self.parallel(&parallel));
-        let warm_pool = raw.warm_pool.map(|pool| self.warm_pool(&pool));
+        let warm_pool = raw.warm_pool.map(|pool| self.warm_pool(pool));
         let probe = raw.probe.map(|probe| self.probe(probe));
         Some(CanaryPolicy {
             design,
@@ -60,7 +64,7 @@ impl SpecReader<'_> {
             skip_below: (raw.skip_below).map_or(DEFAULT_SKIP_BELOW, |below| below.value.0),
             max_runtime: max_runtime.unwrap_or(DEFAULT_MAX_RUNTIME),
             parallel: parallel.unwrap_or(default_parallel),
-            warm_pool,
+            warm_pool: warm_pool.unwrap_or(default_pool),
             training_plan: raw.training_plan.is_some_and(|switch| switch.value),
             reuse: raw.reuse.map_or(DEFAULT_REUSE, |reuse| reuse.value.0),
             seed: raw.seed.map_or(DEFAULT_SEED, |seed| seed.value),
@@ -184,32 +188,6 @@ impl SpecReader<'_> {
             );
         }
         count
-    }
-
-    fn warm_pool(&mut self, pool: &Located<raw::Quantity<Seconds>>) -> Seconds {
-        let keep_alive = pool.value.0;
-        if keep_alive.0 < 1.0 {
-            self.findings.wrong_with_help(
-                &pool.at,
-                "a warm pool is kept for at least 1s",
-                "for none, remove the key",
-            );
-        } else if keep_alive > limits::KEEP_ALIVE {
-            self.findings.wrong(
-                &pool.at,
-                format!(
-                    "{keep_alive}; SageMaker keeps a pool for at most {}",
-                    limits::KEEP_ALIVE
-                ),
-            );
-        }
-        if self.rules().has_warm_pools {
-            let what = "managed warm pools";
-            self.findings.not_yet(&pool.at, what, NotYetEffect::Ignore);
-        } else {
-            self.no_effect(&pool.at);
-        }
-        keep_alive
     }
 
     /// Capacity that is not there is not asked for.

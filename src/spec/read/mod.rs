@@ -13,6 +13,7 @@ mod overrides;
 mod paths;
 mod reader;
 mod share;
+mod warm_pool;
 mod work;
 
 pub(super) use reader::{Instances, SpecReader};
@@ -311,6 +312,7 @@ impl<'a> SpecReader<'a> {
         self.remember(&name.at);
         self.refuse_two_commands(&raw);
         self.check_training_plan(&raw);
+        self.check_warm_pool(&raw);
         let paths = raw.paths.map(|paths| self.globs(paths));
         let instances = self.instances(raw.instance, raw.alternatives);
         let (share, following) = match raw.share {

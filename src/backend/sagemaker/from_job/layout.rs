@@ -60,7 +60,7 @@ pub(super) fn spec(
     page.line(2, "# alternatives: [ml.c5.4xlarge]");
     page.gap();
     page.remark(2, "The most that the canaries of one check may cost.");
-    page.line(2, "canary: {spend_limit: 5 USD}");
+    page.line(2, &canary(job));
     page.gap();
     machines::budget(&mut page, job, instance.as_ref(), region);
     page.0
@@ -82,4 +82,21 @@ fn spec_name(name: &str) -> &str {
         .filter(|at| name.get(*at..).is_some_and(is_time))
         .map_or(name, |at| &name[..at]);
     if start.is_empty() { "train" } else { start }
+}
+
+/// The machines of the job are kept for as long as a spec may ask; a spec's own default is `auto`.
+fn canary(job: &DescribeTrainingJobOutput) -> String {
+    const LONGEST: i32 = 3600;
+    let resources = job.resource_config();
+    let kept = resources
+        .filter(|resources| resources.instance_groups().is_empty())
+        .and_then(|resources| resources.keep_alive_period_in_seconds())
+        .filter(|seconds| *seconds > 0);
+    match kept {
+        Some(seconds) => format!(
+            "canary: {{spend_limit: 5 USD, warm_pool: {{keep_alive: {}s}}}}",
+            seconds.min(LONGEST)
+        ),
+        None => "canary: {spend_limit: 5 USD}".to_owned(),
+    }
 }

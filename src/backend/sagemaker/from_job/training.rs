@@ -215,15 +215,6 @@ fn places(page: &mut SpecPage, job: &DescribeTrainingJobOutput) {
         "training_plan",
         resources.and_then(|resources| resources.training_plan_arn()),
     );
-    let keep_alive = resources.and_then(|resources| resources.keep_alive_period_in_seconds());
-    if let Some(seconds) = keep_alive.filter(|seconds| *seconds > 0) {
-        page.remark(
-            3,
-            &format!(
-                "A spec cannot say: the job's machines are kept for {seconds} s in a warm pool."
-            ),
-        );
-    }
     let profiler = job.profiler_config();
     if profiler.and_then(|profiler| profiler.disable_profiler()) == Some(true) {
         page.line(3, "profiler: false");

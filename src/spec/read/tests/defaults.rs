@@ -19,7 +19,7 @@ enum HoldsFor {
 type InWords = (&'static str, &'static str, fn(&Spec) -> bool);
 
 /// Defaults that no value of the key says.
-const IN_WORDS: [InWords; 8] = [
+const IN_WORDS: [InWords; 7] = [
     // Which directory and which region, the program finds out when it has a checkout and an environment.
     (
         "Spec.region",
@@ -43,9 +43,6 @@ const IN_WORDS: [InWords; 8] = [
     }),
     ("Channel.groups", "all", |spec| {
         spec.jobs[0].training.channels[0].groups.is_empty()
-    }),
-    ("Canary.warm_pool", "not at all", |spec| {
-        spec.jobs[0].canary.warm_pool.is_none()
     }),
 ];
 

@@ -200,7 +200,7 @@ fn the_full_example_means_what_it_says() {
             skip_below: Seconds(300.0),
             max_runtime: Seconds(3600.0),
             parallel: 3,
-            warm_pool: Some(Seconds(600.0)),
+            warm_pool: WarmPoolPolicy::KeepAlive(Seconds(600.0)),
             training_plan: false,
             reuse: Seconds(1_209_600.0),
             seed: 1,
@@ -293,10 +293,7 @@ fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
     assert_eq!(not_yet(&spec, NotYetEffect::Refuse), [""; 0]);
     assert_eq!(
         not_yet(&spec, NotYetEffect::Ignore),
-        [
-            "jobs.churn.alternatives[2]: canaries on instance groups",
-            "jobs.churn.canary.warm_pool: managed warm pools",
-        ]
+        ["jobs.churn.alternatives[2]: canaries on instance groups",]
     );
     assert_eq!(
         remarks(&spec),
@@ -323,7 +320,7 @@ fn a_short_local_spec_gets_the_defaults() {
             skip_below: Seconds(300.0),
             max_runtime: Seconds(3600.0),
             parallel: 1,
-            warm_pool: None,
+            warm_pool: WarmPoolPolicy::Off,
             training_plan: false,
             reuse: Seconds(1_209_600.0),
             seed: 1,
@@ -393,6 +390,20 @@ fn the_template_of_init_is_valid() {
 }
 
 #[test]
+fn a_pool_is_asked_for_by_a_word_or_a_time() {
+    let pool = |written: &str| {
+        let text = EXAMPLE.replacen("warm_pool: 10m", written, 1);
+        spec(&text).jobs[0].canary.warm_pool
+    };
+    let kept = WarmPoolPolicy::KeepAlive(Seconds(300.0));
+    assert_eq!(pool("warm_pool: auto"), WarmPoolPolicy::Auto);
+    assert_eq!(pool("warm_pool: off"), WarmPoolPolicy::Off);
+    assert_eq!(pool("warm_pool: {keep_alive: 5m}"), kept);
+    assert_eq!(pool("warm_pool: 5m"), kept);
+    assert_eq!(pool(""), WarmPoolPolicy::Auto);
+}
+
+#[test]
 fn what_does_nothing_locally_is_said() {
     let text = LOCAL.replace(
         "      command",
@@ -421,6 +432,7 @@ fn what_does_nothing_locally_is_said() {
 fn doubts_are_warnings() {
     let text = example_with("instance: ml.m5.2xlarge", "instance: ml.m5.2xlrge")
         .replacen("spot: false", "spot: true", 1)
+        .replacen("warm_pool: 10m", "warm_pool: auto", 1)
         .replacen("up_to: 90 USD", "up_to: 40 USD", 1);
     assert_eq!(
         remarks(&spec(&text)),
@@ -555,7 +567,10 @@ fn a_spec_of_either_backend_can_be_replayed() {
     assert_eq!(job(&local), job(&spec(LOCAL)));
 
     let cloud = replayed(EXAMPLE, "sagemaker");
-    assert_eq!(job(&cloud), job(&spec(EXAMPLE)));
+    // A recording keeps no machines.
+    let mut original = job(&spec(EXAMPLE));
+    original.canary.warm_pool = WarmPoolPolicy::Off;
+    assert_eq!(job(&cloud), original);
     assert!(
         !not_yet(&cloud, NotYetEffect::Refuse).contains(&"backend: the replay backend".to_owned())
     );

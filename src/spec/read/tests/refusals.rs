@@ -335,6 +335,47 @@ fn numbers_stay_in_their_range() {
             "jobs.churn.canary.warm_pool: 2h; SageMaker keeps a pool for at most 1h",
         ),
         (
+            "warm_pool: 10m",
+            "warm_pool: {keep_alive: 2h}",
+            "jobs.churn.canary.warm_pool.keep_alive: 2h; SageMaker keeps a pool for at most 1h",
+        ),
+        (
+            "warm_pool: 10m",
+            "warm_pool: {keep_alive: 0.5s}",
+            "jobs.churn.canary.warm_pool.keep_alive: a warm pool is kept for at least 1s (for none, write `warm_pool: off`)",
+        ),
+        (
+            "warm_pool: 10m",
+            "warm_pool: {}",
+            "jobs.churn.canary.warm_pool: the key `keep_alive` is missing",
+        ),
+        (
+            "warm_pool: 10m",
+            "warm_pool: atuo",
+            "jobs.churn.canary.warm_pool: `atuo`, where `auto`, `off` or a time is needed (did you mean `auto`?)",
+        ),
+        (
+            "warm_pool: 10m",
+            "warm_pool: yes",
+            "jobs.churn.canary.warm_pool: `yes`, where `auto`, `off` or a time is needed (write `auto`, `off` or `{keep_alive: 5m}`)",
+        ),
+        ("warm_pool: 10m", "warm_pool: 600", ""),
+        (
+            "spot: false",
+            "spot: true",
+            "jobs.churn.canary.warm_pool: a job with `training.spot` has no warm pools (write `warm_pool: off`, or remove the key)",
+        ),
+        (
+            "instance: ml.m5.2xlarge",
+            "instance: {groups: {data: ml.c5.9xlarge, dnn: ml.p3.2xlarge}}",
+            "jobs.churn.canary.warm_pool: instance groups have no warm pools (write `warm_pool: off`, or remove the key)",
+        ),
+        (
+            "warm_pool: 10m",
+            "warm_pool: true",
+            "jobs.churn.canary.warm_pool: `true`, where `auto`, `off` or a time such as `5m` is needed",
+        ),
+        (
             "spend_limit: 5 USD",
             "spend_limit: 0 USD",
             "jobs.churn.canary.spend_limit: a spend limit is more than 0",
