@@ -100,6 +100,13 @@ pub struct Measurement {
     /// The cost of this run; absent without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
+    /// For how long each machine was kept in a warm pool and is billed with this run: before it, and after the last run of a
+    /// pool. Absent where none was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<Seconds>,
+    /// The cost of that, beside `cost`; absent without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_usd: Option<Usd>,
     /// The name of the SageMaker training job; absent on other backends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job: Option<String>,
@@ -131,10 +138,16 @@ impl Measurement {
             self.training_seconds,
             self.billable_seconds,
             self.step_seconds,
+            self.idle_seconds,
         ];
         let times = times.into_iter().flatten().map(|time| time.0);
         let saved = self.reused.and_then(|reused| reused.saved_usd);
-        let money = self.cost.into_iter().chain(saved).map(|usd| usd.0);
+        let money = self
+            .cost
+            .into_iter()
+            .chain(self.idle_usd)
+            .chain(saved)
+            .map(|usd| usd.0);
         let price = self.price.iter().map(|price| price.usd_per_hour.0);
         times
             .chain(money)
@@ -178,6 +191,8 @@ impl Measurement {
             metrics: BTreeMap::new(),
             price: None,
             cost: None,
+            idle_seconds: None,
+            idle_usd: None,
             training_job: None,
             reused: None,
             ended_at: None,

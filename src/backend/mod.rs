@@ -17,9 +17,9 @@ use tokio::sync::watch;
 use crate::canary::{CanaryRun, Dataset, DrawProblem, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
-use crate::plan::{Plan, PlannedAlternative};
+use crate::plan::{Plan, PlannedAlternative, WarmPool};
 use crate::spec::Job;
-use crate::units::Fraction;
+use crate::units::{Fraction, Seconds};
 
 /// What a backend answers in the end. A box, since which backend it is shows only when the program runs.
 pub type BackendFuture<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
@@ -94,6 +94,7 @@ pub struct Planned<'p> {
     pub code: Option<Key>,
     /// The job as the commit itself writes it, before the base's policy.
     pub as_written: &'p Job,
+    pub warm_pools: &'p [WarmPool],
 }
 
 /// The keys that identify a job's canaries.
@@ -137,6 +138,17 @@ pub trait Ready {
     /// Why canaries ran without a probe that the spec asks for; `None` where they had it, or none is asked for.
     fn lacks_probe(&self) -> Option<String> {
         None
+    }
+
+    /// For how long machines are kept after a canary of a configuration, and how many canaries at a time have such; `None`
+    /// where none are.
+    fn warm_pool(&self, _: &InstanceConfiguration) -> Option<&WarmPool> {
+        None
+    }
+
+    /// Ends what is kept for further canaries: after the last one, however it ended.
+    fn end_pools<'e>(&'e self, _: &'e Cancellation) -> LocalBoxFuture<'e, Vec<EndedPool>> {
+        Box::pin(async { Vec::new() })
     }
 
     /// Runs one canary to its end and measures it; `None` where it was never started, since its watcher would not have it.
@@ -186,6 +198,18 @@ pub struct CanaryResult {
     pub measurement: Measurement,
     /// The last lines that a failed run printed; hostile text, for the job log only.
     pub log_tail: Vec<String>,
+}
+
+/// Machines that were kept for a further canary, at their end.
+#[derive(Debug)]
+pub struct EndedPool {
+    /// The last training job that ran on them.
+    pub training_job: String,
+    pub instance: InstanceConfiguration,
+    /// The longest that they can be kept.
+    pub keep_alive: Seconds,
+    /// For how long they were kept, each of them, and billed; or why they may still be.
+    pub idle: Result<Seconds, String>,
 }
 
 /// Who or what can help.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
-use crate::backend::sagemaker::{Leftover, RunTags, SagemakerBackend, Sweep, Swept};
+use crate::backend::sagemaker::{Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept};
 use crate::cli::SweepArguments;
 use crate::console::{AppError, print, printable, say};
 use crate::exit;
@@ -46,7 +46,7 @@ pub(crate) async fn of(
         .help("name a spec with `backend: sagemaker`: `--spec FILE`"));
     }
     let backend = backend::sagemaker_backend(project, RunTags::of_nobody()).await?;
-    let running = backend.running().await?;
+    let running = backend.left_on_machines().await?;
     let (left, others): (Vec<Leftover>, Vec<Leftover>) = running
         .into_iter()
         .partition(|leftover| sweep.takes(leftover));
@@ -113,7 +113,11 @@ async fn stop_and_remove(
         }
     };
     for Swept { leftover, result } in backend.stop_all(left).await {
-        sweep(format!("stopped {}", leftover.training_job), result);
+        let done = match leftover.kind {
+            LeftoverKind::Running => format!("stopped {}", leftover.training_job),
+            LeftoverKind::WarmPool => format!("ended the warm pool of {}", leftover.training_job),
+        };
+        sweep(done, result);
     }
     for prefix in places {
         let result = backend.remove(&prefix).await;
@@ -129,7 +133,11 @@ async fn stop_and_remove(
 /// A training job with its run and its expiry.
 fn line(leftover: &Leftover) -> String {
     format!(
-        "{}  of run {}{}{}",
+        "{}{}  of run {}{}{}",
+        match leftover.kind {
+            LeftoverKind::Running => "",
+            LeftoverKind::WarmPool => "warm pool of ",
+        },
         leftover.training_job,
         printable(&leftover.run),
         leftover

@@ -15,7 +15,7 @@ use crate::canary::Dataset;
 use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::plan::{NotMeasured, Plan, PlannedAlternative};
+use crate::plan::{NotMeasured, Plan, PlannedAlternative, WarmPool};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
 use crate::workspace::project::Project;
@@ -135,7 +135,13 @@ pub(crate) async fn prepare<'a>(
     if project.traits().needs_price {
         check_prices(project, job, plan)?;
     }
-    let planned = planned(project, job, dataset, &mut plan.alternatives)?;
+    let planned = planned(
+        project,
+        job,
+        dataset,
+        &mut plan.alternatives,
+        &plan.warm_pools,
+    )?;
     Ok(session.prepare(planned).await?)
 }
 
@@ -145,12 +151,14 @@ pub(crate) fn planned<'p>(
     job: &'p Job,
     dataset: &'p Dataset,
     alternatives: &'p mut [PlannedAlternative],
+    warm_pools: &'p [WarmPool],
 ) -> Result<Planned<'p>, AppError> {
     Ok(Planned {
         dataset,
         alternatives,
         code: project.code_key(job)?,
         as_written: project.as_written(job),
+        warm_pools,
     })
 }
 

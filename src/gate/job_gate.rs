@@ -15,12 +15,13 @@ use crate::console::signals::unless_cancelled;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
 use crate::gate::design_loop::{self, DesignInput, JobMeasurements};
+use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
 use crate::gate::runner::{Records, Runner};
-use crate::instance::tables;
+use crate::instance::{InstanceConfiguration, tables};
 use crate::metric::Metric;
 use crate::plan::{self, JobLedger, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
@@ -77,6 +78,10 @@ pub(crate) async fn gate<'a>(
         ledger,
     };
     let mut measured = design_loop::measure(design, &mut plan, runner).await;
+    let offer_of =
+        |instance: &InstanceConfiguration| project.offer(instance, &|kind| ready.capacity(kind));
+    let ended = ready.end_pools(runner.cancellation).await;
+    let left = ended_pools::settle(&ended, &mut measured.measurements, ledger, &offer_of);
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()
@@ -85,6 +90,7 @@ pub(crate) async fn gate<'a>(
         return Err(error);
     }
     let mut notes = ready.notes();
+    notes.extend(left);
     notes.extend(plan.notes.iter().cloned());
     notes.extend(project.ignored_not_yet(job));
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
@@ -96,7 +102,7 @@ pub(crate) async fn gate<'a>(
         alternatives: plan.outcomes(),
         measurements: &measured.measurements,
         worst_case: plan.total_worst_case(),
-        offer_of: &|instance| project.offer(instance, &|kind| ready.capacity(kind)),
+        offer_of: &offer_of,
         layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
         base: base.as_ref(),
         is_allowed: &project.spec.allowed(),

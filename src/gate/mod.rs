@@ -2,6 +2,7 @@
 
 pub(crate) mod backend;
 mod design_loop;
+mod ended_pools;
 pub(crate) mod gate_run;
 mod job_gate;
 pub(crate) mod job_keys;

@@ -193,6 +193,9 @@ impl Batch<'_> {
             }
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
+        let kept = self.ready.warm_pool(&run.instance);
+        let kept = kept.and_then(|pool| self.offer.cost(pool.keep_alive));
+        let worst = worst.map(|worst| worst + kept.unwrap_or_default());
         let reserved = self.ledger.reserve(worst.unwrap_or_default());
         let Some(reservation) = reserved else {
             self.too_expensive.set(self.too_expensive.get() + 1);
@@ -264,8 +267,14 @@ impl Batch<'_> {
                 log_tail,
                 reservation,
             } => {
-                let billed = measurement.cost;
+                let billed = measurement.cost.into_iter().chain(measurement.idle_usd);
+                let billed = billed.reduce(|run, idle| run + idle);
                 self.ledger.settle(reservation, billed);
+                if let Some(pool) = self.ready.warm_pool(&run.instance)
+                    && let Some(longest) = self.offer.cost(pool.keep_alive)
+                {
+                    self.ledger.keep(&run.instance, longest, pool.lanes);
+                }
                 (measurement, log_tail)
             }
         };
@@ -312,8 +321,11 @@ pub(crate) fn priced(measurement: Measurement, offer: &Offer) -> Measurement {
         saved_usd: cost,
         ..reused
     });
+    let idle = measurement.idle_seconds.filter(|_| reused.is_none());
     Measurement {
         price: offer.price().cloned(),
+        idle_seconds: idle,
+        idle_usd: idle.and_then(|idle| offer.cost(idle)),
         cost: cost.filter(|_| reused.is_none()),
         reused,
         ..measurement

@@ -1,9 +1,10 @@
 //! The **job's ledger**, below that of the whole run of the gate.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use super::{Ledger, Reservation};
-use crate::instance::Offer;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::units::{Seconds, Usd};
 
 /// A job's ledger, and above it that of the whole run of the gate: what is set aside fits into both.
@@ -11,6 +12,8 @@ use crate::units::{Seconds, Usd};
 pub struct JobLedger<'a> {
     job: RefCell<Ledger>,
     run: Option<&'a RefCell<Ledger>>,
+    /// What machines may cost that are kept for the next canary, by configuration: one entry for each lane.
+    kept: RefCell<BTreeMap<String, Vec<Reservation>>>,
 }
 
 /// The limit that has less left than the other.
@@ -35,6 +38,7 @@ impl<'a> JobLedger<'a> {
         Self {
             job: RefCell::new(Ledger::new(limit)),
             run: Some(run),
+            kept: RefCell::default(),
         }
     }
 
@@ -43,6 +47,7 @@ impl<'a> JobLedger<'a> {
         Self {
             job: RefCell::new(Ledger::without_limit()),
             run: None,
+            kept: RefCell::default(),
         }
     }
 
@@ -65,6 +70,36 @@ impl<'a> JobLedger<'a> {
             run.borrow_mut().settle(of_run, billed);
         }
         self.job.borrow_mut().settle(reservation, billed);
+    }
+
+    /// Machines are kept after a run, for `longest` at most: that stays set aside, for each of `lanes` once. It was a part of
+    /// what was set aside for the run itself, so that there is room for it.
+    pub fn keep(&self, instance: &InstanceConfiguration, longest: Usd, lanes: u32) {
+        let reserved = self.reserve(longest);
+        let mut kept = self.kept.borrow_mut();
+        let of_instance = kept.entry(instance.to_string()).or_default();
+        of_instance.extend(reserved);
+        // The next run has begun on the machines of the first.
+        let mut over = Vec::new();
+        while of_instance.len() > lanes.max(1) as usize {
+            over.push(of_instance.remove(0));
+        }
+        drop(kept);
+        for reservation in over {
+            self.settle(reservation, None);
+        }
+    }
+
+    /// No machines are kept any more; `idle` is billed for those that were.
+    pub fn end_kept(&self, idle: Option<Usd>) {
+        let kept = std::mem::take(&mut *self.kept.borrow_mut());
+        for reservation in kept.into_values().flatten() {
+            self.settle(reservation, None);
+        }
+        if let Some(run) = self.run {
+            run.borrow_mut().bill(idle);
+        }
+        self.job.borrow_mut().bill(idle);
     }
 
     /// A canary of an earlier run was reused, which would have cost `saved`.

@@ -55,6 +55,7 @@ impl Ledger {
         let mut ledger = Self::without_limit();
         for run in measurements {
             ledger.bill(run.cost);
+            ledger.bill(run.idle_usd);
             ledger.reuse(run.reused.and_then(|reused| reused.saved_usd));
         }
         ledger
@@ -82,7 +83,8 @@ impl Ledger {
         self.saved = sum(self.saved, saved);
     }
 
-    fn bill(&mut self, billed: Option<Usd>) {
+    /// What machines cost that were kept between runs.
+    pub fn bill(&mut self, billed: Option<Usd>) {
         self.billed = sum(self.billed, billed);
     }
 

@@ -328,9 +328,16 @@ impl Delta {
 /// The cost of this run's own canaries, without reused ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spend {
+    /// All that they are billed, with what was kept for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_usd: Option<Usd>,
     pub canary_seconds: Seconds,
+    /// What of `canary_usd` was for machines that a warm pool kept between canaries; absent without a price, or where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_usd: Option<Usd>,
+    /// For how long they were kept, each of them; no part of `canary_seconds`. Absent where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<Seconds>,
     /// The cost today of the canaries that were reused; absent without a price, or without reused canaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_usd: Option<Usd>,

@@ -226,6 +226,8 @@ fn canary(
         metrics: BTreeMap::new(),
         price: None,
         cost: None,
+        idle_seconds: None,
+        idle_usd: None,
         training_job: None,
         reused: None,
         ended_at: None,
@@ -377,6 +379,8 @@ pub(super) fn churn() -> Report {
     churn.spend = Spend {
         canary_usd: Some(Usd(1.12)),
         canary_seconds: Seconds(6734.0),
+        idle_usd: None,
+        idle_seconds: None,
         saved_usd: None,
         worst_case_usd: Some(Usd(5.0)),
         full_run_usd: Some(Usd(63.0)),
@@ -437,6 +441,8 @@ pub(crate) fn within() -> Report {
     digits.spend = Spend {
         canary_usd: Some(Usd(0.004)),
         canary_seconds: Seconds(12.3),
+        idle_usd: None,
+        idle_seconds: None,
         saved_usd: None,
         worst_case_usd: Some(Usd(0.36)),
         full_run_usd: Some(Usd(0.0194)),

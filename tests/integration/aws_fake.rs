@@ -335,7 +335,9 @@ async fn a_job_is_stopped_and_updated() {
     let resources = aws_sdk_sagemaker::types::ResourceConfigForUpdate::builder()
         .keep_alive_period_in_seconds(0)
         .build();
-    update.resource_config(resources).send().await.unwrap();
+    // It keeps no machines.
+    let refused = update.resource_config(resources).send().await.unwrap_err();
+    assert_eq!(refused.code(), Some("ValidationException"));
 }
 
 #[tokio::test]

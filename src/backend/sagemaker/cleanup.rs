@@ -8,7 +8,7 @@ use super::name::JobName;
 use super::placing::output;
 use super::ready_job::ReadyJob;
 use super::staging::{self, StagedSample};
-use super::sweep::Sweep;
+use super::sweep::{LeftoverKind, Sweep};
 use crate::aws::call::{Call, CallError};
 use crate::backend::{BackendError, Cancellation, Watcher};
 use crate::spec::{Channel, ChannelSample, InputMode};
@@ -89,7 +89,11 @@ impl SagemakerBackend {
                     id: &self.tags.run,
                     jobs: &[],
                 };
-                let mut left = self.running().await?;
+                let mut left = self.listed(LeftoverKind::Running).await?;
+                // This process has ended its own; only one before it may have left another.
+                if self.tags.is_resumed {
+                    left.extend(self.listed(LeftoverKind::WarmPool).await?);
+                }
                 left.retain(|leftover| sweep.takes(leftover));
                 for swept in self.stop_all(left).await {
                     swept.result?;

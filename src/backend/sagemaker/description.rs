@@ -8,6 +8,7 @@ use aws_sdk_sagemaker::types::{self, SecondaryStatusTransition};
 use jiff::Timestamp;
 
 use super::asked::AskedJob;
+use super::pool::PoolStatus;
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::measurement::{Phases, Start};
 use crate::secret::SecretMask;
@@ -78,6 +79,8 @@ pub(super) struct JobDescription {
     pub(super) ended_at: Option<Timestamp>,
     /// Absent where it is unknown; see [`start`].
     pub(super) start: Option<Start>,
+    /// What became of its machines; absent where they are not kept.
+    pub(super) pool: Option<PoolStatus>,
     /// What it really ran on.
     pub(super) instance: Option<InstanceConfiguration>,
     /// What it asked for.
@@ -122,7 +125,8 @@ impl JobDescription {
             created_at,
             started_at: job.training_start_time().and_then(timestamp),
             ended_at: job.training_end_time().and_then(timestamp),
-            start: start(phases.startup, resources, &spans),
+            start: start(phases.startup, &spans),
+            pool: job.warm_pool_status().map(PoolStatus::of),
             instance: resources.and_then(instance),
             max_runtime: limit
                 .and_then(types::StoppingCondition::max_runtime_in_seconds)
@@ -201,28 +205,14 @@ fn phase(status: &str) -> String {
     }
 }
 
-/// Whether the machine was fresh.
-///
-/// A description does not say it: `WarmPoolStatus` is about what becomes of the job's own machines afterwards. Only the
-/// description of the job before names its successor. So the time that the machines took decides: a slow start is a cold one.
-/// A quick start is a warm one only if the job takes part in pools, else it is unknown.
-fn start(
-    provisioning: Option<Seconds>,
-    resources: Option<&types::ResourceConfig>,
-    spans: &Spans,
-) -> Option<Start> {
+/// Whether the machine was fresh, as far as the job's own description says it: a slow start is a cold one. A quick start may
+/// be one on machines that were kept; only the description of the job before says so.
+fn start(provisioning: Option<Seconds>, spans: &Spans) -> Option<Start> {
     // It must have got machines, and this once: after an interruption the sum says nothing.
     if !spans.has_worked() || spans.count("Starting") > 1 {
         return None;
     }
-    let keep_alive = resources.and_then(types::ResourceConfig::keep_alive_period_in_seconds);
-    if provisioning? >= SLOW_START {
-        Some(Start::Cold)
-    } else {
-        keep_alive
-            .is_some_and(|seconds| seconds > 0)
-            .then_some(Start::Warm)
-    }
+    (provisioning? >= SLOW_START).then_some(Start::Cold)
 }
 
 /// The spans of statuses, in the order of the list.

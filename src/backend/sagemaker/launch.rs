@@ -104,13 +104,15 @@ impl ReadyJob<'_> {
                     return Ok(LaunchOutcome::Job(Found::created(name)));
                 }
                 // Whose it is shows a look.
-                Ok(Created::Taken) => {}
+                Ok(Created::Taken) => self.give_pool_back(&name),
                 Ok(_) => {
+                    self.give_pool_back(&name);
                     self.stop_unwatched(&name).await;
                     self.unplace(&name).await;
                     return Ok(LaunchOutcome::HeldBack);
                 }
                 Err(error) => {
+                    self.give_pool_back(&name);
                     self.stop_unwatched(&name).await;
                     self.unplace(&name).await;
                     return Err(error);
@@ -145,6 +147,7 @@ impl ReadyJob<'_> {
             // One that was sent and did not report will not do better in the next container.
             is_probed: !environment.is_empty() && self.notes.lacks_probe().is_none(),
             environment: &environment,
+            keep_alive: self.pool_for(&run.instance).map(|pool| pool.keep_alive),
             tags: &self.backend.tags_of(run),
             output: &output(self.job)?.to_string(),
         })?;
@@ -180,6 +183,8 @@ impl ReadyJob<'_> {
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         let mut request = self.request(run, name, inputs)?;
+        self.enter_pool(name, &request, &run.instance, watcher)
+            .await;
         let doing = format!("start a canary on {}", run.instance);
         let mut failed = 0;
         let mut spent = Duration::ZERO;

@@ -32,6 +32,8 @@ mod named_keys;
 mod notes;
 mod pace;
 mod placing;
+mod pool;
+mod pools;
 mod prepared;
 mod preparing;
 mod price;
@@ -53,11 +55,12 @@ mod watch;
 mod fake_s3;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use self::known::KnownFacts;
 use self::pace::Pace;
+use self::pools::OpenPool;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
 use super::{Backend, BackendError, BackendFuture, Cancellation, Session};
@@ -65,7 +68,7 @@ use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
 
 pub use code::check_source;
-pub use sweep::{Leftover, Sweep, Swept};
+pub use sweep::{Leftover, LeftoverKind, Sweep, Swept};
 
 /// Which run of the gate the jobs belong to.
 #[derive(Debug, Clone)]
@@ -118,6 +121,8 @@ pub struct SagemakerBackend {
     pace: Pace,
     /// Training jobs that this run is to stop, and that may still be running.
     own: RefCell<BTreeSet<String>>,
+    /// Warm pools that this run is to end, by their last job.
+    pools: RefCell<BTreeMap<String, OpenPool>>,
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
     known: RefCell<KnownFacts>,
@@ -135,6 +140,7 @@ impl SagemakerBackend {
             aws: RefCell::new(aws),
             pace: Pace::new(pace),
             own: RefCell::default(),
+            pools: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),
             refuses_profiler: Cell::new(false),

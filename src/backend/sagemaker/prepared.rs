@@ -25,6 +25,8 @@ pub(super) struct PreparedJob {
     pub(super) too_large_to_copy: BTreeSet<String>,
     /// How many canaries at a time the quota allows, by instance type; absent where the quota is unknown.
     pub(super) quotas: BTreeMap<InstanceType, u32>,
+    /// How many machines of a type may be kept in warm pools; absent where the quota is unknown.
+    pub(super) pool_quotas: BTreeMap<InstanceType, u32>,
 }
 
 /// How the probe gets into the container.
@@ -60,6 +62,14 @@ impl PreparedJob {
             .single_type()
             .and_then(|kind| self.quotas.get(kind))
             .is_none_or(|limit| quota::at_once(*limit, instance.total_count(), 1) > 0)
+    }
+
+    /// Whether the machines of one canary fit into the quota of warm pools, as far as that is known.
+    pub(super) fn has_quota_of_pools(&self, instance: &InstanceConfiguration) -> bool {
+        instance
+            .single_type()
+            .and_then(|kind| self.pool_quotas.get(kind))
+            .is_none_or(|limit| *limit >= instance.total_count())
     }
 
     pub(super) fn is_too_large_to_copy(&self, channel: &Channel) -> bool {

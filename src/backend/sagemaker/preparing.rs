@@ -27,7 +27,7 @@ impl JobSession<'_> {
     ) -> Result<PreparedJob, BackendError> {
         let (job, dataset) = (self.job, planned.dataset);
         self.note_unused_volume_key();
-        let quotas = self.quotas().await?;
+        let quotas = self.quotas(!planned.warm_pools.is_empty()).await?;
         let PlacedCode {
             script,
             source,
@@ -55,6 +55,7 @@ impl JobSession<'_> {
             script,
             source,
             probe,
+            pool_quotas: self.pool_limits(&quotas),
             quotas,
         })
     }
@@ -103,11 +104,17 @@ impl JobSession<'_> {
     async fn limits_of(
         &self,
         wanted: &BTreeSet<&InstanceType>,
+        wants_pools: bool,
     ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
         let aws = self.backend.aws();
         let is_known = || {
             let known = &self.backend.known.borrow().quotas;
-            let names = wanted.iter().map(|kind| quota::training_quota(kind.name()));
+            let pools = (wanted.iter())
+                .filter(|_| wants_pools)
+                .map(|kind| quota::pool_quota(kind.name()));
+            let names = (wanted.iter())
+                .map(|kind| quota::training_quota(kind.name()))
+                .chain(pools);
             known.refused.is_some()
                 || known.listing == QuotaListing::End
                 || names
@@ -160,8 +167,18 @@ impl JobSession<'_> {
         Ok(wanted.iter().filter_map(limit).collect())
     }
 
+    /// The quotas of warm pools of these types, as far as they were listed.
+    fn pool_limits(&self, types: &BTreeMap<InstanceType, u32>) -> BTreeMap<InstanceType, u32> {
+        let known = &self.backend.known.borrow().quotas;
+        let limit = |kind: &InstanceType| {
+            let limit = known.limits.get(&quota::pool_quota(kind.name()))?;
+            Some((kind.clone(), *limit))
+        };
+        types.keys().filter_map(limit).collect()
+    }
+
     /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    async fn quotas(&self) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
+    async fn quotas(&self, wants_pools: bool) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
         let job = self.job;
         let configurations: Vec<&InstanceConfiguration> = std::iter::once(&job.instance)
             .chain(&job.alternatives)
@@ -170,7 +187,7 @@ impl JobSession<'_> {
             .iter()
             .filter_map(|configuration| configuration.single_type())
             .collect();
-        let found = self.limits_of(&wanted).await?;
+        let found = self.limits_of(&wanted, wants_pools).await?;
         let count = job.instance.total_count();
         if let Some(kind) = job.instance.single_type()
             && let Some(limit) = found.get(kind)

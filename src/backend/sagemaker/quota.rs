@@ -62,7 +62,12 @@ pub(super) fn training_quota(instance_type: &str) -> String {
     format!("{instance_type} for training job usage")
 }
 
-/// The limits on training jobs' machines among listed quotas, by name.
+/// What Service Quotas calls the machines of a type that may be kept in warm pools.
+pub(super) fn pool_quota(instance_type: &str) -> String {
+    format!("{instance_type} for training warm pool usage")
+}
+
+/// The limits on training jobs' machines, and on those of warm pools, among listed quotas, by name.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -73,7 +78,8 @@ pub(super) fn limits(quotas: &[ServiceQuota]) -> impl Iterator<Item = (String, u
         let name = quota.quota_name()?;
         let value = quota.value().filter(|value| *value >= 0.0)?;
         let (kind, _) = name.split_once(' ')?;
-        (name == training_quota(kind)).then(|| (name.to_owned(), value as u32))
+        let is_one = name == training_quota(kind) || name == pool_quota(kind);
+        is_one.then(|| (name.to_owned(), value as u32))
     })
 }
 
@@ -138,7 +144,11 @@ mod tests {
         let limit = |kind: &str, limit| (training_quota(kind), limit);
         assert_eq!(
             found,
-            [limit("ml.m5.xlarge", 15), limit("ml.p3.2xlarge", 0)]
+            [
+                (pool_quota("ml.m5.xlarge"), 8),
+                limit("ml.m5.xlarge", 15),
+                limit("ml.p3.2xlarge", 0)
+            ]
         );
     }
 

@@ -4,11 +4,16 @@ use super::launch::LaunchOutcome;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
 use super::watch::WatchEnd;
+use futures_util::future::LocalBoxFuture;
+
+use super::pools::StartOnPool;
 use crate::backend::{
-    BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Ready, Watcher,
+    BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Cancellation,
+    EndedPool, Ready, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
+use crate::plan::WarmPool;
 
 impl ReadyJob<'_> {
     async fn run_canary(
@@ -50,7 +55,13 @@ impl ReadyJob<'_> {
                     continue;
                 }
             }
-            let result = self.result(run, &found, ended, &retries, watcher).await;
+            let pooled = match &ended {
+                Some(description) => self.look_at_pool(run, &found, description).await,
+                None => StartOnPool::default(),
+            };
+            let result = self
+                .result(run, &found, ended, &pooled, &retries, watcher)
+                .await;
             self.tidy(&found, watcher).await;
             return result.map(Some);
         }
@@ -74,7 +85,20 @@ impl Ready for ReadyJob<'_> {
     }
 
     fn at_once(&self, instance: &InstanceConfiguration) -> u32 {
-        self.prepared.at_once(instance, self.job.canary.parallel)
+        let at_once = self.prepared.at_once(instance, self.job.canary.parallel);
+        self.pool_for(instance)
+            .map_or(at_once, |pool| at_once.min(pool.lanes.max(1)))
+    }
+
+    fn warm_pool(&self, instance: &InstanceConfiguration) -> Option<&WarmPool> {
+        self.pool_for(instance)
+    }
+
+    fn end_pools<'e>(
+        &'e self,
+        cancellation: &'e Cancellation,
+    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
+        Box::pin(self.backend.end_pools_of(&self.job.name, cancellation))
     }
 
     /// Role, image and network are proved by a job alone.

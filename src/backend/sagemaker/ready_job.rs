@@ -9,6 +9,7 @@ use super::prepared::PreparedJob;
 use super::row_objects::OpenUploads;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
+use crate::plan::WarmPool;
 use crate::rows::Copied;
 use crate::spec::{Channel, Job};
 
@@ -24,6 +25,9 @@ pub(super) struct ReadyJob<'a> {
     /// Bytes of the rows that this process placed for a training job, and how many blocks were passed over.
     pub(super) placed_rows: RefCell<BTreeMap<String, Copied>>,
     pub(super) uploads: OpenUploads,
+    pub(super) warm_pools: Vec<WarmPool>,
+    /// Configurations of which AWS kept no machines though it was asked to.
+    pub(super) poolless: RefCell<BTreeSet<String>>,
     /// Training jobs that are waited for at this moment.
     pub(super) watched: RefCell<BTreeSet<String>>,
 }
@@ -35,6 +39,7 @@ impl<'a> ReadyJob<'a> {
         bases: BTreeMap<String, S3Uri>,
         notes: Notes,
         prepared: PreparedJob,
+        warm_pools: &[WarmPool],
     ) -> Self {
         Self {
             backend,
@@ -44,6 +49,8 @@ impl<'a> ReadyJob<'a> {
             notes,
             placed_rows: RefCell::default(),
             uploads: OpenUploads::default(),
+            warm_pools: warm_pools.to_vec(),
+            poolless: RefCell::default(),
             watched: RefCell::default(),
         }
     }

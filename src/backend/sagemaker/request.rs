@@ -54,6 +54,8 @@ pub(super) struct Launch<'a> {
     pub(super) is_probed: bool,
     /// Beside the spec's; wins over it.
     pub(super) environment: &'a [(String, String)],
+    /// For how long its machines are kept for the next canary; `None`: not at all.
+    pub(super) keep_alive: Option<Seconds>,
     /// Beside the spec's.
     pub(super) tags: &'a [(String, String)],
     /// The `s3://` prefix of canaries. SageMaker writes to `<output>/<name>/output/`, Debugger to
@@ -92,6 +94,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .instance_type(types::TrainingInstanceType::from(instance_type.name()))
         .instance_count(count)
         .volume_size_in_gb(gibibytes(training.sagemaker.volume))
+        .set_keep_alive_period_in_seconds(launch.keep_alive.map(whole_seconds))
         .set_training_plan_arn(training_plan(launch, instance_type))
         .set_volume_kms_key_id(volume_kms_key(launch.job, instance_type).map(str::to_owned));
     let output = types::OutputDataConfig::builder()
@@ -335,6 +338,15 @@ fn tags(launch: &Launch<'_>) -> Vec<types::Tag> {
 fn max_runtime(run: &CanaryRun, policy: Seconds) -> i32 {
     let asked = run.max_runtime.unwrap_or(policy);
     asked.0.ceil().min(policy.0.floor()).max(1.0) as i32
+}
+
+/// Whole seconds, rounded up; the spec allows an hour.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a float-to-integer cast saturates, and the spec allows an hour"
+)]
+fn whole_seconds(time: Seconds) -> i32 {
+    time.0.ceil().max(1.0) as i32
 }
 
 /// SageMaker counts volumes in GB; none is made smaller than asked for.

@@ -5,6 +5,7 @@ use super::collect::Collected;
 use super::description::{JobDescription, JobState};
 use super::failure::{self, FailureClass};
 use super::find::Found;
+use super::pools::StartOnPool;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
 use crate::backend::{BackendError, CanaryResult, Watcher, rows};
@@ -23,6 +24,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         found: &Found,
         ended: Option<Box<JobDescription>>,
+        pooled: &StartOnPool,
         retries: &Retries,
         watcher: &Watcher<'_>,
     ) -> Result<CanaryResult, BackendError> {
@@ -75,6 +77,9 @@ impl ReadyJob<'_> {
             retries,
             jiff::Timestamp::now(),
         );
+        measurement.start = pooled.start().or(measurement.start);
+        measurement.idle_seconds = pooled.idle;
+        measurement.notes.extend(pooled.note());
         // Of a job that another process started nobody knows but what was asked for, which is about as much.
         if let Some(placed) = self.placed_rows.borrow().get(&found.name.to_string()) {
             measurement.bytes = Some(run.bytes_with_rows(placed.bytes));

@@ -112,7 +112,8 @@ impl<'a> Session<'a> for JobSession<'a> {
                 bases,
                 notes,
             } = *self;
-            let ready = ReadyJob::new(backend, job, bases, notes, prepared);
+            let ready = ReadyJob::new(backend, job, bases, notes, prepared, planned.warm_pools);
+            ready.note_pools_without_quota();
             Ok(Box::new(ready) as Box<dyn Ready + 'a>)
         })
     }

@@ -1,6 +1,6 @@
 //! Finding and stopping what a dead gate left.
 
-use aws_sdk_sagemaker::types::TrainingJobStatus;
+use aws_sdk_sagemaker::types::{TrainingJobStatus, WarmPoolResourceStatus};
 use jiff::Timestamp;
 
 use super::SagemakerBackend;
@@ -23,9 +23,18 @@ const LONGEST_READING: Seconds = Seconds(3600.0);
 
 const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
 
-/// A training job of a gate, still running.
+/// What of a training job is billed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftoverKind {
+    Running,
+    /// The job is over, and its machines are kept.
+    WarmPool,
+}
+
+/// A training job of a gate that is still running, or whose machines are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
+    pub kind: LeftoverKind,
     pub training_job: String,
     /// The run of the gate that it belongs to.
     pub run: String,
@@ -174,17 +183,28 @@ impl SagemakerBackend {
         staging::remove(s3, place).await
     }
 
-    /// The running jobs of all gates.
-    pub async fn running(&self) -> Result<Vec<Leftover>, BackendError> {
+    /// The running jobs of all gates, and the warm pools that they left.
+    pub async fn left_on_machines(&self) -> Result<Vec<Leftover>, BackendError> {
+        let mut left = self.listed(LeftoverKind::Running).await?;
+        left.extend(self.listed(LeftoverKind::WarmPool).await?);
+        Ok(left)
+    }
+
+    /// Those of all gates of one kind.
+    pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, BackendError> {
         let mut found = Vec::new();
-        let mut pages = self
+        let listing = self
             .aws()
             .sagemaker
             .list_training_jobs()
-            .name_contains(JobName::prefix())
-            .status_equals(TrainingJobStatus::InProgress)
-            .into_paginator()
-            .send();
+            .name_contains(JobName::prefix());
+        let listing = match kind {
+            LeftoverKind::Running => listing.status_equals(TrainingJobStatus::InProgress),
+            LeftoverKind::WarmPool => {
+                listing.warm_pool_status_equals(WarmPoolResourceStatus::Available)
+            }
+        };
+        let mut pages = listing.into_paginator().send();
         while let Some(page) = pages.next().await {
             let page = page
                 .map_err(|error| CallError::of(LIST, &error).to_error("list the training jobs"))?;
@@ -216,6 +236,7 @@ impl SagemakerBackend {
                     continue;
                 };
                 found.push(Leftover {
+                    kind,
                     training_job: name.to_owned(),
                     run,
                     job: tag(JOB_TAG),
@@ -227,16 +248,25 @@ impl SagemakerBackend {
         Ok(found)
     }
 
-    /// Stops each of them.
+    /// Stops each job, and ends each pool.
     pub async fn stop_all(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
         let mut swept = Vec::with_capacity(leftovers.len());
         for leftover in leftovers {
-            let result = self.stop(&leftover.training_job).await.map_err(|error| {
-                let doing = format!("stop {}", leftover.training_job);
-                error.to_error(&doing).into()
-            });
+            let name = &leftover.training_job;
+            let result = match leftover.kind {
+                LeftoverKind::Running => self
+                    .stop(name)
+                    .await
+                    .map_err(|error| error.to_error(&format!("stop {name}")).into()),
+                LeftoverKind::WarmPool => self.end_pool(name).await.map(|_| ()).map_err(|why| {
+                    BackendError::transient(
+                        format!("the warm pool of {name} could not be ended: {why}"),
+                        "allow sagemaker:UpdateTrainingJob, and sweep again; until then AWS bills its machines, for an hour at most",
+                    )
+                }),
+            };
             if result.is_ok() {
-                self.forget(&leftover.training_job);
+                self.forget(name);
             }
             swept.push(Swept { leftover, result });
         }

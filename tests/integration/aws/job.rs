@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::inputs::Channel;
+use super::pools::Pool;
 use super::script_run::{Ended, ScriptRun};
 use super::timeline::Timeline;
 use super::{ACCOUNT, REGION};
@@ -28,6 +29,10 @@ pub(crate) struct Job {
     pub(super) run: Option<Arc<ScriptRun>>,
     /// What that script has printed when it ended.
     pub(super) printed: Option<Vec<String>>,
+    /// What becomes of its machines; none where they are not kept.
+    pub(super) pool: Option<Pool>,
+    /// It runs on the machines of a job before it.
+    pub(super) is_warm: bool,
 }
 
 /// What DescribeTrainingJob repeats of the request, where it was there.
@@ -205,6 +210,9 @@ impl Job {
             if let Some(value) = description.get(key) {
                 summary[key] = value.clone();
             }
+        }
+        if let Some(pool) = &self.pool {
+            summary["WarmPoolStatus"] = pool.describe();
         }
         summary
     }

@@ -21,6 +21,7 @@ mod inputs;
 mod job;
 mod logs;
 mod operation;
+mod pools;
 mod prices;
 mod probe;
 mod quotas;
@@ -45,6 +46,7 @@ pub(crate) use fault::Fault;
 pub(crate) use job::Job;
 pub(crate) use logs::Logs;
 pub(crate) use operation::Operation;
+pub(crate) use pools::PoolFate;
 pub(crate) use state::Polls;
 pub(crate) use timeline::Timeline;
 
@@ -100,6 +102,7 @@ impl FakeAws {
                 between_creates: None,
                 lasting: None,
                 profiles: Arc::new(|_| None),
+                pool_fate: Arc::new(|_| PoolFate::Kept),
             }),
             s3_service: store.service(),
             s3: store,

@@ -11,7 +11,7 @@ use super::logs::Logs;
 use super::operation::Operation;
 use super::script_run::ScriptRun;
 use super::timeline::Timeline;
-use super::{Core, Polls, State, inputs, page};
+use super::{Core, Polls, State, inputs, page, pools};
 
 pub(super) fn answer(core: &Core, operation: Operation, input: &Value) -> Result<Value, Refusal> {
     match operation {
@@ -27,7 +27,7 @@ pub(super) fn answer(core: &Core, operation: Operation, input: &Value) -> Result
 pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
     check(input)?;
     let name = input["TrainingJobName"].as_str().unwrap_or_default();
-    let (number, script, run_scripts, created) = {
+    let (number, script, run_scripts, created, pool, is_warm) = {
         let mut state = core.state();
         if let Ok(job) = find(&mut state, name) {
             return Err(Refusal::new(
@@ -39,7 +39,9 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
                 ),
             ));
         }
-        check_quota(&state, input)?;
+        let begin = { state.clock }.now();
+        let predecessor = pools::predecessor(&state, input, begin);
+        check_quota(&state, input, predecessor)?;
         if let Some((time, next)) = &mut state.between_creates {
             let now = Instant::now();
             if now < *next {
@@ -48,11 +50,14 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
             *next = now + *time;
         }
         let created = state.clock.now();
+        let pool = pools::pool_of(&mut state, input, predecessor, created);
         (
             state.jobs.len() + 1,
             state.script.clone(),
             state.run_scripts,
             created,
+            pool,
+            predecessor.is_some(),
         )
     };
     let (channels, problem) = match inputs::channels(&core.s3, input) {
@@ -72,12 +77,17 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
         is_deleted: false,
         run: None,
         printed: None,
+        pool,
+        is_warm,
     };
     // The script is the test's; it may ask the fake things, so no lock is held.
     job.timeline = match problem {
         Some(problem) => Timeline::data_download_failed(&problem),
         None => script(&job).within(job.max_runtime()),
     };
+    if is_warm {
+        job.timeline = job.timeline.starting_within(pools::WARM_START);
+    }
     if let Some(scale) = run_scripts
         && job.timeline.status(f64::MAX).0 == "Completed"
     {
@@ -98,7 +108,7 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
 }
 
 /// Refuses a job for whose instances the account has no room beside those that still run.
-fn check_quota(state: &State, input: &Value) -> Result<(), Refusal> {
+fn check_quota(state: &State, input: &Value, predecessor: Option<usize>) -> Result<(), Refusal> {
     let asked = &input["ResourceConfig"];
     let instance_type = asked["InstanceType"].as_str().unwrap_or_default();
     let quota = format!("{instance_type} for training job usage");
@@ -116,6 +126,8 @@ fn check_quota(state: &State, input: &Value) -> Result<(), Refusal> {
         .filter(|job| job.instance_type() == instance_type)
         .map(|job| super::size(job.hosts().len()))
         .sum();
+    // Machines that are kept count too.
+    let used = used + pools::kept(state, instance_type, predecessor);
     let delta = asked["InstanceCount"].as_u64().unwrap_or(1);
     if used + delta > limit {
         return Err(Refusal::resource_limit(instance_type, limit, used, delta));
@@ -184,6 +196,7 @@ fn check(input: &Value) -> Result<(), Refusal> {
             "MaxWaitTimeInSeconds has to be given with managed spot training, and only with it.",
         ));
     }
+    pools::check(input)?;
     if input["OutputDataConfig"]["S3OutputPath"].as_str().is_none() {
         return Err(Refusal::validation("S3OutputPath is required"));
     }
@@ -219,6 +232,7 @@ fn named<'a>(state: &'a mut State, input: &Value) -> Result<&'a mut Job, Refusal
 fn describe(state: &mut State, input: &Value) -> Result<Value, Refusal> {
     let polls = state.polls;
     let logs = state.logs.clone();
+    let fate = state.pool_fate.clone();
     let job = named(state, input)?;
     job.polls += 1;
     if let Some(limit) = job.timeline.deleted_after_polls
@@ -232,6 +246,7 @@ fn describe(state: &mut State, input: &Value) -> Result<Value, Refusal> {
     if job.has_ended() && !metrics.is_empty() {
         answer["FinalMetricDataList"] = json!(metrics);
     }
+    pools::look(job, fate(job), &mut answer);
     match polls {
         Polls::NextStatus => {
             let next = job.timeline.next_change(job.elapsed);
@@ -306,7 +321,7 @@ fn stop(state: &mut State, input: &Value) -> Result<Value, Refusal> {
 fn update(state: &mut State, input: &Value) -> Result<Value, Refusal> {
     let job = named(state, input)?;
     if let Some(seconds) = input["ResourceConfig"].get("KeepAlivePeriodInSeconds") {
-        job.input["ResourceConfig"]["KeepAlivePeriodInSeconds"] = seconds.clone();
+        pools::update(job, seconds)?;
     }
     Ok(json!({"TrainingJobArn": job.arn()}))
 }
@@ -323,6 +338,10 @@ fn list(state: &mut State, input: &Value) -> Result<Value, Refusal> {
         .filter(|job| !job.is_deleted)
         .filter(|job| text("NameContains").is_none_or(|part| job.name.contains(part)))
         .filter(|job| text("StatusEquals").is_none_or(|status| job.status() == status))
+        .filter(|job| {
+            let status = job.summary()["WarmPoolStatus"]["Status"].clone();
+            text("WarmPoolStatusEquals").is_none_or(|wanted| status == wanted)
+        })
         .filter(|job| {
             let after = input["CreationTimeAfter"].as_f64();
             after.is_none_or(|after| job.created >= after)

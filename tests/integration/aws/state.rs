@@ -14,6 +14,7 @@ use super::fault::{Fault, Refusal, Rule};
 use super::job::Job;
 use super::logs::Logs;
 use super::operation::Operation;
+use super::pools::PoolFate;
 use super::s3::Store;
 use super::script_run::ScriptRun;
 use super::timeline::Timeline;
@@ -30,6 +31,7 @@ pub(super) struct Core {
 }
 
 pub(super) type Script = dyn Fn(&Job) -> Timeline + Send + Sync;
+pub(super) type Fate = dyn Fn(&Job) -> PoolFate + Send + Sync;
 pub(super) type Profiles = dyn Fn(&Job) -> Option<String> + Send + Sync;
 
 /// Everything that scripts say and that happened.
@@ -53,6 +55,7 @@ pub(super) struct State {
     /// A fault of everything, and how many calls it still strikes.
     pub(super) lasting: Option<(Fault, u64)>,
     pub(super) profiles: Arc<Profiles>,
+    pub(super) pool_fate: Arc<Fate>,
 }
 
 /// What a call of DescribeTrainingJob does to the clock of its job, after it was answered.

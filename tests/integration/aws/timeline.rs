@@ -124,6 +124,15 @@ impl Timeline {
         self.span("Starting", seconds)
     }
 
+    /// The first machines come at least so soon.
+    pub(super) fn starting_within(mut self, seconds: f64) -> Self {
+        let first = self.spans.iter_mut().find(|span| span.status == "Starting");
+        if let Some(span) = first {
+            span.seconds = span.seconds.min(seconds);
+        }
+        self
+    }
+
     pub(crate) fn downloading(self, seconds: f64) -> Self {
         self.span("Downloading", seconds)
     }

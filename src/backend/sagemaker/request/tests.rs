@@ -96,6 +96,7 @@ fn try_create<'a>(
     change: impl FnOnce(&mut Launch<'a>),
 ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
     let mut launch = Launch {
+        keep_alive: None,
         name: kept(JobName::new(&job.name, "0123456789abcdef", 0)),
         region: "us-east-1",
         job,

@@ -1,0 +1,284 @@
+//! Managed warm pools, what needs no call: which jobs may share machines, what became of a job's machines, and whether its
+//! successor started on them.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_sagemaker::operation::create_training_job::CreateTrainingJobInput;
+use aws_sdk_sagemaker::types;
+
+use crate::measurement::Start;
+use crate::spec::{FileSystem, FileSystemKind, InputMode, Job};
+use crate::units::Seconds;
+
+/// What two jobs must have in common for the second to run on the machines of the first; image, data and hyperparameters may
+/// differ.
+/// <https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools.html#train-warm-pools-matching-criteria>
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct MatchKey {
+    role: String,
+    instance_type: String,
+    count: i32,
+    volume: i32,
+    volume_key: Option<String>,
+    subnets: BTreeSet<String>,
+    security_groups: BTreeSet<String>,
+    is_encrypted: bool,
+    is_isolated: bool,
+    /// The keys of the tags that a session is chained by; `None` where none is.
+    chained_tags: Option<BTreeSet<String>>,
+}
+
+impl MatchKey {
+    pub(super) fn of(request: &CreateTrainingJobInput) -> Self {
+        let set = |texts: &[String]| texts.iter().cloned().collect();
+        let resources = request.resource_config();
+        let network = request.vpc_config();
+        let chaining = request.session_chaining_config();
+        let is_chained =
+            chaining.and_then(types::SessionChainingConfig::enable_session_tag_chaining);
+        Self {
+            role: request.role_arn().unwrap_or_default().to_owned(),
+            instance_type: resources
+                .and_then(types::ResourceConfig::instance_type)
+                .map_or_else(String::new, |kind| kind.as_str().to_owned()),
+            count: resources
+                .and_then(types::ResourceConfig::instance_count)
+                .unwrap_or_default(),
+            volume: resources
+                .and_then(types::ResourceConfig::volume_size_in_gb)
+                .unwrap_or_default(),
+            volume_key: resources
+                .and_then(types::ResourceConfig::volume_kms_key_id)
+                .map(str::to_owned),
+            subnets: network.map_or_else(BTreeSet::new, |network| set(network.subnets())),
+            security_groups: network
+                .map_or_else(BTreeSet::new, |network| set(network.security_group_ids())),
+            is_encrypted: request
+                .enable_inter_container_traffic_encryption()
+                .unwrap_or(false),
+            is_isolated: request.enable_network_isolation().unwrap_or(false),
+            chained_tags: is_chained.unwrap_or(false).then(|| {
+                let tags = request.tags().iter();
+                tags.filter_map(|tag| tag.key().map(str::to_owned))
+                    .collect()
+            }),
+        }
+    }
+}
+
+/// What became of a job's machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PoolState {
+    /// The job still has them, or they are being made ready.
+    InUse,
+    /// Kept, billed, and free for the next job.
+    Available,
+    /// Another job has them.
+    Reused {
+        by: String,
+    },
+    Terminated,
+    /// A status that is not known here.
+    Other,
+}
+
+/// A pool as the description of its last job shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PoolStatus {
+    pub(super) state: PoolState,
+    /// For how long the machines were kept, each of them, and billed.
+    pub(super) retained: Seconds,
+}
+
+impl PoolStatus {
+    pub(super) fn of(status: &types::WarmPoolStatus) -> Self {
+        let word = status.status().map_or("", |status| status.as_str());
+        let retained = status.resource_retained_billable_time_in_seconds();
+        Self {
+            state: match word {
+                "InUse" => PoolState::InUse,
+                "Available" => PoolState::Available,
+                "Reused" => PoolState::Reused {
+                    by: status.reused_by_job().unwrap_or_default().to_owned(),
+                },
+                "Terminated" => PoolState::Terminated,
+                _ => PoolState::Other,
+            },
+            retained: Seconds(f64::from(retained.unwrap_or(0).max(0))),
+        }
+    }
+
+    /// Whether the machines may still be kept, and billed.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.state, PoolState::Reused { .. } | PoolState::Terminated)
+    }
+}
+
+/// How a job started whose predecessor left machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PooledStart {
+    pub(super) start: Start,
+    /// Why it was cold.
+    pub(super) why: Option<&'static str>,
+}
+
+/// Warm only where the predecessor's own description says that this very job has its machines.
+pub(super) fn start_of(
+    job: &str,
+    predecessor: Option<&PoolStatus>,
+    keep_alive: Seconds,
+) -> PooledStart {
+    let cold = |why| PooledStart {
+        start: Start::Cold,
+        why: Some(why),
+    };
+    let Some(pool) = predecessor else {
+        return cold(
+            "the canary before it left no warm pool, as where the account's quota of them is used up",
+        );
+    };
+    match &pool.state {
+        PoolState::Reused { by } if by == job => PooledStart {
+            start: Start::Warm,
+            why: None,
+        },
+        PoolState::Reused { .. } => cold("another training job took its warm pool"),
+        // A second may be lost in rounding.
+        PoolState::Terminated if pool.retained.0 + 1.0 >= keep_alive.0 => {
+            cold("its warm pool had expired")
+        }
+        PoolState::Terminated => {
+            cold("AWS ended its warm pool before its time, as it does to patch machines")
+        }
+        PoolState::InUse => cold("its warm pool was not ready in time"),
+        PoolState::Available | PoolState::Other => cold("its warm pool did not take it"),
+    }
+}
+
+/// As long as a cold start takes nine times in ten, by how the data comes: waiting for longer gains nothing.
+/// <https://aws.amazon.com/blogs/machine-learning/best-practices-for-amazon-sagemaker-training-managed-warm-pools/>
+pub(super) fn cold_start(job: &Job) -> Seconds {
+    let channels = &job.training.channels;
+    let is_lustre = |uri: &str| {
+        let system = FileSystem::of_uri(uri).and_then(Result::ok);
+        system.is_some_and(|system| system.kind == FileSystemKind::FsxLustre)
+    };
+    if !channels.is_empty() && channels.iter().all(|channel| is_lustre(&channel.uri)) {
+        Seconds(136.0)
+    } else if channels
+        .iter()
+        .all(|channel| channel.mode != InputMode::File)
+    {
+        Seconds(143.0)
+    } else {
+        Seconds(176.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request()
+    -> aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder
+    {
+        CreateTrainingJobInput::builder()
+            .training_job_name("one")
+            .role_arn("role")
+            .resource_config(resources().build())
+            .vpc_config(network("subnet-a", "sg-a"))
+            .tags(types::Tag::builder().key("team").value("a").build())
+    }
+
+    fn resources() -> types::builders::ResourceConfigBuilder {
+        types::ResourceConfig::builder()
+            .instance_type(types::TrainingInstanceType::MlM5Xlarge)
+            .instance_count(1)
+            .volume_size_in_gb(30)
+    }
+
+    fn network(subnet: &str, group: &str) -> types::VpcConfig {
+        types::VpcConfig::builder()
+            .subnets(subnet)
+            .security_group_ids(group)
+            .build()
+    }
+
+    #[test]
+    fn each_field_of_the_match_key_tells_pools_apart_and_nothing_else_does() {
+        let key = |request: aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder| {
+            MatchKey::of(&request.build().unwrap())
+        };
+        let chained = || {
+            types::SessionChainingConfig::builder()
+                .enable_session_tag_chaining(true)
+                .build()
+        };
+        let other = [
+            request().role_arn("other"),
+            request().resource_config(resources().instance_count(2).build()),
+            request().resource_config(
+                resources()
+                    .instance_type(types::TrainingInstanceType::MlM5Large)
+                    .build(),
+            ),
+            request().resource_config(resources().volume_size_in_gb(31).build()),
+            request().resource_config(resources().volume_kms_key_id("key").build()),
+            request().vpc_config(network("subnet-b", "sg-a")),
+            request().vpc_config(network("subnet-a", "sg-b")),
+            request().set_vpc_config(None),
+            request().enable_inter_container_traffic_encryption(true),
+            request().enable_network_isolation(true),
+            request().session_chaining_config(chained()),
+        ];
+        for (place, request_of_other) in other.into_iter().enumerate() {
+            assert_ne!(key(request_of_other), key(request()), "{place}");
+        }
+        let same = [
+            request().training_job_name("two"),
+            request().enable_network_isolation(false),
+            request().hyper_parameters("epochs", "2"),
+            request().tags(types::Tag::builder().key("more").value("b").build()),
+            request().resource_config(resources().keep_alive_period_in_seconds(60).build()),
+        ];
+        for request_of_same in same {
+            assert_eq!(key(request_of_same), key(request()));
+        }
+        // The values of tags may differ where a session is chained, their keys may not.
+        let tagged = |name: &str| {
+            let tag = types::Tag::builder().key(name).value("x").build();
+            key(request()
+                .set_tags(Some(vec![tag]))
+                .session_chaining_config(chained()))
+        };
+        assert_ne!(tagged("team"), tagged("run"));
+    }
+
+    #[test]
+    fn a_start_is_warm_only_where_the_predecessor_says_so() {
+        let start = |state: PoolState, retained: f64| {
+            let pool = PoolStatus {
+                state,
+                retained: Seconds(retained),
+            };
+            start_of("two", Some(&pool), Seconds(300.0))
+        };
+        let reused = |by: &str| PoolState::Reused { by: by.to_owned() };
+        assert_eq!(start(reused("two"), 9.0).start, Start::Warm);
+        assert_eq!(start(reused("two"), 9.0).why, None);
+        for (state, retained, why) in [
+            (reused("three"), 9.0, "took"),
+            (PoolState::Terminated, 300.0, "expired"),
+            (PoolState::Terminated, 20.0, "patch"),
+            (PoolState::InUse, 0.0, "not ready"),
+            (PoolState::Available, 9.0, "did not take it"),
+            (PoolState::Other, 9.0, "did not take it"),
+        ] {
+            let pooled = start(state, retained);
+            assert_eq!(pooled.start, Start::Cold);
+            assert!(pooled.why.unwrap().contains(why), "{pooled:?}");
+        }
+        let without = start_of("two", None, Seconds(300.0));
+        assert!(without.why.unwrap().contains("quota"), "{without:?}");
+    }
+}

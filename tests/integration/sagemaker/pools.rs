@@ -1,0 +1,248 @@
+//! Managed warm pools: canaries one after another on the same machines, and none of these left.
+
+use std::process::{Child, Stdio};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::clean_up::{signal, wait_for};
+use super::{created, gate, project};
+use crate::aws::{FakeAws, Fault, Operation, Polls, PoolFate};
+use crate::project::Project;
+
+const POOLED: &str = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m, warm_pool: {keep_alive: 5m}}";
+const QUOTA: &str = "ml.m5.xlarge for training warm pool usage";
+
+/// A project whose canaries run in a warm pool, and an account with room for one.
+fn pooled() -> (Project, FakeAws) {
+    let (project, aws) = project(POOLED);
+    aws.quota(QUOTA, 2.0);
+    (project, aws)
+}
+
+fn report(project: &Project, aws: &FakeAws) -> Value {
+    let run = gate(project, aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    run.json()
+}
+
+/// Which jobs of the fake ran on machines that were kept.
+fn warm(aws: &FakeAws) -> Vec<bool> {
+    aws.jobs().iter().map(crate::aws::Job::is_warm).collect()
+}
+
+/// How the report says that each canary started.
+fn starts(report: &Value) -> Vec<&str> {
+    let measured = report["jobs"][0]["measurements"].as_array().unwrap();
+    (measured.iter())
+        .map(|run| run["start"].as_str().unwrap_or("not known"))
+        .collect()
+}
+
+/// What the report and the fake bill, and what of it was for machines that were kept.
+fn assert_billed_alike(report: &Value, aws: &FakeAws) {
+    let spend = &report["jobs"][0]["spend"];
+    let billed = spend["canary_usd"].as_f64().unwrap();
+    assert!(
+        (billed - aws.bill()).abs() < 1e-4,
+        "{billed} {}",
+        aws.bill()
+    );
+    let idle = spend["idle_seconds"].as_f64().unwrap_or(0.0);
+    assert!(
+        (idle - aws.idle_seconds()).abs() < 1e-6,
+        "{idle} {}",
+        aws.idle_seconds()
+    );
+}
+
+/// Whether some note of a measurement, or of the job, holds a text.
+fn says(report: &Value, text: &str) -> bool {
+    let job = &report["jobs"][0];
+    let of_runs = job["measurements"].as_array().unwrap().iter();
+    let notes = of_runs.map(|run| &run["notes"]).chain([&job["notes"]]);
+    notes
+        .filter_map(Value::as_array)
+        .flatten()
+        .any(|note| note.as_str().unwrap().contains(text))
+}
+
+fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
+    let mut command = project.gate(&["run", "--all"]);
+    aws.reach(&mut command);
+    command
+        .env("CANARY_GATE_PACE", pace)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn the_first_canary_of_a_pool_is_cold_the_rest_are_warm_and_the_pool_is_ended() {
+    let (project, aws) = pooled();
+    let report = report(&project, &aws);
+    assert_eq!(warm(&aws), [false, true, true]);
+    assert_eq!(starts(&report), ["cold", "warm", "warm"]);
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
+    assert!(aws.idle_seconds() > 0.0);
+    assert_billed_alike(&report, &aws);
+}
+
+#[test]
+fn without_a_quota_canaries_start_cold_and_the_report_says_why() {
+    let (project, aws) = project(POOLED);
+    let report = report(&project, &aws);
+    assert_eq!(warm(&aws), [false; 3]);
+    assert!(says(&report, QUOTA), "{report:#}");
+    assert_eq!(aws.calls(Operation::UpdateTrainingJob), 0);
+    assert!(report["jobs"][0]["spend"].get("idle_usd").is_none());
+}
+
+/// Service Quotas may not be read, and no answer says that the quota is 0: the job has no pool.
+#[test]
+fn a_quota_that_cannot_be_read_shows_in_the_first_job() {
+    let (project, aws) = project(POOLED);
+    aws.fail(Operation::ListServiceQuotas)
+        .with(Fault::AccessDenied);
+    let report = report(&project, &aws);
+    assert_eq!(starts(&report), ["cold"; 3]);
+    assert!(says(&report, QUOTA), "{report:#}");
+    let asks = |job: &crate::aws::Job| {
+        job.input()["ResourceConfig"]
+            .get("KeepAlivePeriodInSeconds")
+            .is_some()
+    };
+    assert_eq!(aws.jobs().iter().filter(|job| asks(job)).count(), 1);
+}
+
+#[test]
+fn a_pool_that_is_patched_or_taken_midway_makes_the_next_start_cold_and_is_said() {
+    for (fate, why) in [
+        (PoolFate::Patched, "patch"),
+        (PoolFate::Taken, "another training job took"),
+    ] {
+        let (project, aws) = pooled();
+        aws.pools(move |job| match job.number() {
+            1 => fate,
+            _ => PoolFate::Kept,
+        });
+        let report = report(&project, &aws);
+        // The second comes too late, or just in time.
+        assert!(says(&report, why) || warm(&aws)[1], "{fate:?} {report:#}");
+        assert!(warm(&aws)[2]);
+        assert_eq!(aws.kept_pools(), Vec::<String>::new());
+        assert_billed_alike(&report, &aws);
+    }
+}
+
+#[test]
+fn an_end_that_fails_once_is_tried_again() {
+    for fault in [Fault::Throttled, Fault::Dropped, Fault::AnswerLost] {
+        let (project, aws) = pooled();
+        aws.fail(Operation::UpdateTrainingJob)
+            .on_call(1)
+            .with(fault);
+        let report = report(&project, &aws);
+        assert_eq!(aws.kept_pools(), Vec::<String>::new());
+        assert_billed_alike(&report, &aws);
+    }
+}
+
+#[test]
+fn a_pool_that_may_not_be_ended_is_named_with_what_it_may_bill() {
+    let (project, aws) = pooled();
+    aws.fail(Operation::UpdateTrainingJob)
+        .with(Fault::AccessDenied);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let last = created(&aws).pop().unwrap();
+    assert_eq!(aws.kept_pools(), [last.clone()]);
+    // 5 minutes of one machine at 0.23 USD an hour.
+    let said = format!("the warm pool of {last} could not be ended");
+    assert!(says(&run.json(), &said) && says(&run.json(), "for up to 5m more, for up to 0.0191"));
+    run.complained(&said)
+        .complained("sagemaker:UpdateTrainingJob");
+}
+
+#[test]
+fn a_signal_ends_the_pool_between_two_canaries_and_in_the_midst_of_one() {
+    for (jobs, signal_sent, code) in [(1, Signal::SIGINT, 130), (2, Signal::SIGTERM, 143)] {
+        let (project, aws) = pooled();
+        aws.polls(Polls::Nothing);
+        let mut child = started(&project, &aws, "0.001");
+        for made in 1..jobs {
+            wait_for(|| aws.jobs().len() == made);
+            aws.finish_jobs();
+        }
+        wait_for(|| aws.jobs().len() == jobs && !aws.in_progress().is_empty());
+        // A job that is asked to stop does so.
+        aws.polls(Polls::NextStatus);
+        signal(&child, signal_sent);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(aws.in_progress(), Vec::<String>::new());
+        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{jobs}");
+    }
+}
+
+#[test]
+fn what_a_killed_gate_keeps_is_swept_and_the_pool_of_another_run_is_left_alone() {
+    let (project, aws) = pooled();
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws, "0.001");
+    wait_for(|| aws.jobs().len() == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    aws.finish_jobs();
+    let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
+    let left = created(&aws);
+    aws.polls(Polls::NextStatus);
+    // Another run, on the same machines, under another id.
+    std::fs::remove_dir_all(project.path(".canary-gate")).unwrap();
+    project.write("code/train.py", "print('other')\n");
+    report(&project, &aws);
+    assert_eq!(aws.kept_pools(), left);
+    // Somebody looks at it, and it is available.
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(aws.kept_pools(), left);
+    aws.look_at(&left[0]);
+    gate(&project, &aws, &["sweep", "--run", &run, "--dry-run"])
+        .ended_with(0)
+        .reported(&format!("warm pool of {}", left[0]));
+    gate(&project, &aws, &["sweep", "--run", &run])
+        .ended_with(0)
+        .reported(&format!("ended the warm pool of {}", left[0]));
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
+}
+
+#[test]
+fn slow_twenty_kills_at_any_moment_leave_no_pool_and_no_other_bill() {
+    let calls = {
+        let (project, aws) = pooled();
+        report(&project, &aws);
+        aws.all_calls()
+    };
+    let mut random = 2_026_u64;
+    for kill in 0..20 {
+        // The multiplier of Knuth's MMIX generator.
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let moment = (random >> 33) % (calls + 1);
+        let (project, aws) = pooled();
+        let mut child = started(&project, &aws, "0");
+        wait_for(|| aws.all_calls() >= moment || child.try_wait().unwrap().is_some());
+        let _ = child.kill();
+        child.wait().unwrap();
+        let report = report(&project, &aws);
+        let kill = format!("kill {kill} at call {moment}");
+        assert_eq!(created(&aws).len(), 3, "{kill}");
+        assert_eq!(aws.in_progress(), Vec::<String>::new(), "{kill}");
+        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{kill}");
+        // What the killed gate has recorded stands there as saved; for how long it kept machines is in its own bill.
+        let spend = &report["jobs"][0]["spend"];
+        let usd = |key: &str| spend[key].as_f64().unwrap_or(0.0);
+        let trained = usd("canary_usd") - usd("idle_usd") + usd("saved_usd");
+        let idle = aws.idle_seconds() * 0.23 / 3600.0;
+        assert!((trained - (aws.bill() - idle)).abs() < 1e-4, "{kill}: {spend}");
+        assert!(usd("idle_usd") <= idle + 1e-4, "{kill}: {spend}");
+    }
+}
