@@ -235,7 +235,8 @@ pub fn plan_within(
     let mut ledger = Ledger::new(limit);
     let offer = offer_of(&job.instance);
     let worst = match &runs {
-        PlannedRuns::Fixed(runs) => worst_case(runs, &offer),
+        PlannedRuns::Fixed(runs) => worst_case(runs, &offer)
+            .map(|worst| worst + warm_pool::longest_idle(job, runs.len(), &offer)),
         PlannedRuns::Ladder(sizes) => worst_of_ladder(job, sizes, &offer, limit),
     };
     if let Some(worst) = worst

@@ -1,9 +1,9 @@
 //! The warm pools that a plan's canaries run in.
 
 use super::PlannedAlternative;
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::spec::{Job, WarmPoolPolicy};
-use crate::units::Seconds;
+use crate::units::{Seconds, Usd, count_as_float};
 
 /// Machines that are kept from one canary of a configuration to the next.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +14,16 @@ pub struct WarmPool {
     pub keep_alive: Seconds,
     /// How many canaries run at once, each on machines of its own; at least 1.
     pub lanes: u32,
+}
+
+/// What machines may cost that are kept after each of so many runs.
+pub(super) fn longest_idle(job: &Job, runs: usize, offer: &Offer) -> Usd {
+    match job.canary.warm_pool {
+        WarmPoolPolicy::KeepAlive(keep_alive) => offer
+            .cost(keep_alive * count_as_float(runs))
+            .unwrap_or_default(),
+        WarmPoolPolicy::Auto | WarmPoolPolicy::Off => Usd(0.0),
+    }
 }
 
 /// The pools that the spec asks for by a time: one lane for each configuration that is measured.

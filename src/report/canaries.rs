@@ -148,6 +148,16 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         Some(Usd(usd)) => parts.push(Quantity::Money.figure(usd)),
         None => parts.push(seconds(time)),
     }
+    let kept: Option<Usd> =
+        (jobs.iter().filter_map(|job| job.spend.idle_usd)).reduce(|sum, usd| sum + usd);
+    let idle: Seconds = jobs.iter().filter_map(|job| job.spend.idle_seconds).sum();
+    if let Some(Usd(kept)) = kept {
+        parts.push(format!(
+            "{} of it for machines kept warm for {}",
+            Quantity::Money.figure(kept),
+            seconds(idle)
+        ));
+    }
     let full = if jobs.len() == 1 {
         "one full run"
     } else {

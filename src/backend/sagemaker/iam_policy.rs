@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::{BackendKind, Channel, ChannelSample, DataType, InputMode, Job, Spec};
+use crate::spec::{
+    BackendKind, Channel, ChannelSample, DataType, InputMode, Job, Spec, WarmPoolPolicy,
+};
 
 /// Every canary's name begins so.
 const CANARIES: &str = "training-job/cg-*";
@@ -125,15 +127,16 @@ impl PolicyScope<'_> {
                 jobs,
             ),
             allow("FindCanaries", &["sagemaker:ListTrainingJobs"], anything()),
-            with(
-                allow(
-                    "RoleOfCanaries",
-                    &["iam:PassRole"],
-                    roles.into_iter().map(str::to_owned).collect(),
-                ),
-                json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
-            ),
         ];
+        statements.extend(self.end_pools());
+        statements.extend([with(
+            allow(
+                "RoleOfCanaries",
+                &["iam:PassRole"],
+                roles.into_iter().map(str::to_owned).collect(),
+            ),
+            json!({"StringEquals": {"iam:PassedToService": SERVICE}}),
+        )]);
         statements.extend(self.list_buckets(self.history()));
         statements.extend(self.read_data("CopyDataForFastFile", &["s3:GetObject"], is_copied));
         let is_manifest = |channel: &Channel| channel.data_type == DataType::Manifest;
@@ -163,6 +166,18 @@ impl PolicyScope<'_> {
             ),
         ]);
         statements
+    }
+
+    /// Machines that are kept between canaries are given back: nothing else of a job may be changed, and no pool be kept longer.
+    fn end_pools(&self) -> Option<Value> {
+        let is_kept = |job: &Job| job.canary.warm_pool != WarmPoolPolicy::Off;
+        let end = allow(
+            "EndWarmPools",
+            &["sagemaker:UpdateTrainingJob"],
+            self.regional("sagemaker", &[CANARIES]),
+        );
+        let only_ended = json!({"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}});
+        (self.spec.jobs.iter().any(is_kept)).then(|| with(end, only_ended))
     }
 
     /// The keys of outputs and volumes, which whoever starts a job uses as the job does.

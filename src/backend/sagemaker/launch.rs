@@ -49,6 +49,8 @@ enum Created {
     NoRoom(CallError),
     /// Nothing but the profiler was refused.
     WithoutProfiler(CallError),
+    /// It may not be asked for with a warm pool.
+    WithoutPool(CallError),
     /// It may go better in a while.
     Again(CallError),
     HeldBack,
@@ -232,6 +234,11 @@ impl ReadyJob<'_> {
                     request = request.set_profiler_config(None);
                     continue;
                 }
+                Created::WithoutPool(error) => {
+                    self.give_up_pool(&run.instance, &error);
+                    request = without_pool(request);
+                    continue;
+                }
                 Created::Taken => {
                     // By this very process, if an answer of its own was lost.
                     if may_be_there {
@@ -295,6 +302,11 @@ impl ReadyJob<'_> {
         if has_profiler && error.kind == FailureKind::Refused && names_profiler(&error.message) {
             return Ok(Created::WithoutProfiler(error));
         }
+        let has_pool = (request.get_resource_config().as_ref())
+            .is_some_and(|resources| resources.keep_alive_period_in_seconds().is_some());
+        if has_pool && error.kind == FailureKind::Denied {
+            return Ok(Created::WithoutPool(error));
+        }
         match error.kind {
             FailureKind::Throttled => return Ok(Created::Again(error)),
             FailureKind::Limit => return Ok(Created::NoRoom(error)),
@@ -326,6 +338,15 @@ impl ReadyJob<'_> {
             }
         }
     }
+}
+
+/// The same request, whose machines are not kept.
+fn without_pool(request: CreateTrainingJobInputBuilder) -> CreateTrainingJobInputBuilder {
+    let mut resources = request.get_resource_config().clone();
+    if let Some(resources) = &mut resources {
+        resources.keep_alive_period_in_seconds = None;
+    }
+    request.set_resource_config(resources)
 }
 
 fn for_so_long(mut error: AwsError) -> AwsError {

@@ -84,6 +84,15 @@ impl ReadyJob<'_> {
         self.poolless.borrow_mut().insert(instance.to_string());
     }
 
+    /// A job with a warm pool was denied: a policy may forbid the key `sagemaker:KeepAlivePeriod`, and name no more than the call.
+    pub(super) fn give_up_pool(&self, instance: &InstanceConfiguration, error: &CallError) {
+        self.note(format!(
+            "canaries on {instance} start cold: AWS denied one with a warm pool; if a policy limits sagemaker:KeepAlivePeriod, write `warm_pool: off` ({})",
+            error.message
+        ));
+        self.poolless.borrow_mut().insert(instance.to_string());
+    }
+
     /// Takes the machines of the canary before, where they are kept, and remembers that this one may leave them again: before
     /// it is asked for, since an answer that is lost may still have started it.
     pub(super) async fn enter_pool(

@@ -267,6 +267,12 @@ impl SagemakerBackend {
             };
             if result.is_ok() {
                 self.forget(name);
+                // A job that is stopped leaves its machines as well; without a pool this is one look.
+                if leftover.kind == LeftoverKind::Running
+                    && let Err(why) = self.end_pool(name).await
+                {
+                    tracing::warn!("whether {name} leaves a warm pool is not known: {why}");
+                }
             }
             swept.push(Swept { leftover, result });
         }

@@ -91,8 +91,13 @@ fn check_grammar(policy: &Value) {
         if let Some(condition) = statement.get("Condition") {
             for (operator, tests) in condition.as_object().unwrap() {
                 assert!(
-                    ["StringEquals", "StringLike", "ForAnyValue:StringEquals"]
-                        .contains(&operator.as_str())
+                    [
+                        "StringEquals",
+                        "StringLike",
+                        "ForAnyValue:StringEquals",
+                        "NumericEqualsIfExists"
+                    ]
+                    .contains(&operator.as_str())
                 );
                 assert!(!tests.as_object().unwrap().is_empty());
             }
@@ -115,6 +120,17 @@ fn whoever_runs_the_gate_may_do_what_it_does_and_no_more() {
             "Action": ["iam:PassRole"],
             "Resource": ["arn:aws:iam::123456789012:role/SageMakerTraining"],
             "Condition": {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
+        })
+    );
+    // A pool is ended, and never kept longer.
+    assert_eq!(
+        statement(&policy, "EndWarmPools"),
+        json!({
+            "Sid": "EndWarmPools",
+            "Effect": "Allow",
+            "Action": ["sagemaker:UpdateTrainingJob"],
+            "Resource": ["arn:aws:sagemaker:eu-west-1:123456789012:training-job/cg-*"],
+            "Condition": {"NumericEqualsIfExists": {"sagemaker:KeepAlivePeriod": "0"}}
         })
     );
     let list = statement(&policy, "List1");
