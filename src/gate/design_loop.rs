@@ -7,7 +7,7 @@ use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS, Forecast};
 use crate::gate::request::Purpose;
-use crate::gate::runner::{self, Ran, Runner};
+use crate::gate::runner::{self, Ran, Records, Runner, RunningJob};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
@@ -34,6 +34,8 @@ pub(crate) struct DesignInput<'a> {
     pub(crate) purpose: Purpose,
     pub(crate) ready: &'a dyn Ready,
     pub(crate) ledger: &'a JobLedger<'a>,
+    /// `None` if no run of the job is kept, and none is reused.
+    pub(crate) records: Option<&'a Records<'a>>,
 }
 
 /// The results of a job's canaries.
@@ -50,7 +52,7 @@ pub(crate) struct JobMeasurements {
 pub(crate) async fn measure(
     input: DesignInput<'_>,
     plan: &mut Plan,
-    runner: &mut Runner<'_>,
+    runner: &Runner<'_>,
 ) -> JobMeasurements {
     let job = input.job;
     let mut design = DesignLoop {
@@ -137,7 +139,7 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         runs: &PlannedRuns,
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) -> Option<StopReason> {
         match runs {
             PlannedRuns::Ladder(sizes) => self.climb(instance, sizes, runner).await,
@@ -154,7 +156,7 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         runs: &[CanaryRun],
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) {
         let offer = self.offer(instance);
         let (fewest, more) = runs.split_at(plan::fewest(runs));
@@ -181,7 +183,7 @@ impl DesignLoop<'_> {
         runs: &[CanaryRun],
         to_come: usize,
         offer: &Offer,
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) {
         let Some(instance) = runs.first().map(|run| &run.instance) else {
             return;
@@ -228,7 +230,7 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         ladder: &[LadderSize],
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) -> Option<StopReason> {
         let offer = self.offer(instance);
         loop {
@@ -357,15 +359,25 @@ impl DesignLoop<'_> {
 
     async fn run_canaries(
         &self,
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
         runs: &[CanaryRun],
         offer: &Offer,
         earlier: Earlier,
     ) -> Ran {
         let DesignInput {
-            job, ready, ledger, ..
+            job,
+            ready,
+            ledger,
+            records,
+            ..
         } = self.input;
-        runner::run(runner, ready, job, runs, offer, ledger, earlier).await
+        let of = RunningJob {
+            job,
+            ready,
+            ledger,
+            records,
+        };
+        runner::run(runner, of, runs, offer, earlier).await
     }
 
     /// The shortest canary that measures what a written line still needs.

@@ -36,7 +36,7 @@ pub(crate) async fn gate<'a>(
     history: &'a RunHistory,
     backend: &'a dyn Backend,
     ledger: &JobLedger<'_>,
-    runner: &mut Runner<'a>,
+    runner: &Runner<'a>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
     let looking = look(project, affected, request, history, backend);
@@ -61,7 +61,7 @@ pub(crate) async fn gate<'a>(
     );
     let (ready, keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
     // A recording hands its runs out again and again; nothing is measured.
-    runner.records = (!project.traits().replays).then(|| Records {
+    let records = (!project.traits().replays).then(|| Records {
         project,
         job,
         history,
@@ -75,6 +75,7 @@ pub(crate) async fn gate<'a>(
         purpose: request.purpose,
         ready: &*ready,
         ledger,
+        records: records.as_ref(),
     };
     let mut measured = design_loop::measure(design, &mut plan, runner).await;
     let failure = measured.failure.take();

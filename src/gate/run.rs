@@ -37,7 +37,7 @@ pub(crate) async fn run(
     });
     let backend = backend::backend_of(project, request.pass_env, tags).await?;
     let secrets = pass_env::secrets(request.pass_env);
-    let mut file = MeasurementsFile::open(request.measurements, &project.root)?;
+    let file = RefCell::new(MeasurementsFile::open(request.measurements, &project.root)?);
     files::make_state_folder(&project.state_folder())?;
     project.warn(loudness);
 
@@ -45,13 +45,12 @@ pub(crate) async fn run(
 
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
-    let mut runner = Runner {
+    let runner = Runner {
         run_id: &run_id,
-        file: &mut file,
+        file: &file,
         progress: &progress,
         cancellation: &cancellation,
         secrets: &secrets,
-        records: None,
     };
     let run_ledger = RefCell::new(match request.max_spend {
         Some(limit) => Ledger::new(limit),
@@ -64,7 +63,7 @@ pub(crate) async fn run(
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, request, &history, &*backend, &ledgers, &mut runner).await;
+        let gated = gate_all(project, request, &history, &*backend, &ledgers, &runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
             Ok(stopped) => {
@@ -81,7 +80,7 @@ pub(crate) async fn run(
         gated.map(|gated| (gated, finished))
     };
     let gated = interruption.unless_impatient(work, &progress).await;
-    let written = file.finish();
+    let written = file.borrow().finish();
     let spent = (ledgers.iter())
         .filter_map(|ledger| ledger.billed())
         .reduce(|sum, billed| sum + billed);
@@ -128,7 +127,7 @@ async fn gate_all<'a>(
     history: &'a RunHistory,
     backend: &'a dyn Backend,
     ledgers: &[JobLedger<'_>],
-    runner: &mut Runner<'a>,
+    runner: &Runner<'a>,
 ) -> Result<GateOutcome, AppError> {
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
