@@ -120,10 +120,12 @@ impl ForecastJob<'_> {
             progress,
             cancellation,
             secrets: &self.secrets,
+            jobs: 1,
         };
         let full = [plan::full_run(self.job, &self.dataset)];
         let of = RunningJob {
             job: self.job,
+            place: 0,
             ready: &*self.ready,
             ledger: &JobLedger::without_limit(),
             records: None,

@@ -30,6 +30,8 @@ const TENFOLD: f64 = 10.0;
 pub(crate) struct DesignInput<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
+    /// Among the jobs of the run.
+    pub(crate) place: usize,
     pub(crate) dataset: &'a Dataset,
     pub(crate) purpose: Purpose,
     pub(crate) ready: &'a dyn Ready,
@@ -105,7 +107,7 @@ pub(crate) async fn measure(
             _ if design.broke_off.is_none() => {}
             _ => {
                 if let Some(error) = design.failure.take() {
-                    runner.progress.say(&error.in_a_line());
+                    runner.say_of(job, &error.in_a_line());
                 }
                 design.broke_off = None;
                 alternative.runs = Err(NotMeasured::CouldNotRun);
@@ -214,7 +216,7 @@ impl DesignLoop<'_> {
         match ran.failure {
             None => {}
             Some(error) if error.is_transient() => {
-                runner.progress.say(&format!("  × {}", error.in_a_line()));
+                runner.say_of(self.input.job, &format!("× {}", error.in_a_line()));
                 self.broke_off = Some(error.in_a_line());
                 self.notes.extend(error.remedy().map(runner::what_to_do));
             }
@@ -366,6 +368,7 @@ impl DesignLoop<'_> {
     ) -> Ran {
         let DesignInput {
             job,
+            place,
             ready,
             ledger,
             records,
@@ -373,6 +376,7 @@ impl DesignLoop<'_> {
         } = self.input;
         let of = RunningJob {
             job,
+            place,
             ready,
             ledger,
             records,

@@ -68,9 +68,11 @@ pub(crate) async fn gate<'a>(
         keys: keys.clone(),
         reuse: request.reuse,
     });
+    let place = (request.affected.iter()).position(|one| one.job.name == job.name);
     let design = DesignInput {
         project,
         job,
+        place: place.unwrap_or_default(),
         dataset: &dataset,
         purpose: request.purpose,
         ready: &*ready,

@@ -9,9 +9,9 @@ use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier, Progress};
-use crate::console::{AppError, indented, say};
+use crate::console::{AppError, indented, printable, say};
 use crate::gate::job_keys::JobKeys;
-use crate::gate::measurements_file::MeasurementsFile;
+use crate::gate::measurements_file::{MeasurementsFile, Place};
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::instance::Offer;
@@ -31,16 +31,46 @@ pub(crate) struct Runner<'a> {
     pub(crate) cancellation: &'a Cancellation,
     /// What no canary's words may show.
     pub(crate) secrets: &'a SecretMask,
+    /// How many there are: of several, each line names its own.
+    pub(crate) jobs: usize,
+}
+
+impl Runner<'_> {
+    /// Says something about a job.
+    pub(crate) fn say_of(&self, job: &Job, text: &str) {
+        let of = match self.jobs {
+            0 | 1 => String::new(),
+            _ => format!("{}: ", printable(&job.name)),
+        };
+        self.progress.say(&format!("  {of}{text}"));
+    }
 }
 
 /// A job whose canaries are run.
 #[derive(Clone, Copy)]
 pub(crate) struct RunningJob<'a> {
     pub(crate) job: &'a Job,
+    /// Among the jobs of the run.
+    pub(crate) place: usize,
     pub(crate) ready: &'a dyn Ready,
     pub(crate) ledger: &'a JobLedger<'a>,
     /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<&'a Records<'a>>,
+}
+
+impl RunningJob<'_> {
+    /// Where a canary stands in the spec's order; `number` is that among those of its configuration.
+    fn place_of(&self, run: &CanaryRun, number: usize) -> Place {
+        let mut alternatives = self.job.alternatives.iter();
+        let configuration = alternatives
+            .position(|alternative| *alternative == run.instance)
+            .map_or(0, |place| place + 1);
+        Place {
+            job: self.place,
+            configuration,
+            number,
+        }
+    }
 }
 
 /// The records of one job's canaries: read before a canary is run, written after.
@@ -141,9 +171,10 @@ pub(crate) async fn run(
             Some((index, Ok(launched))) => {
                 let (measurement, log_tail) = batch.settle(index, &runs[index], launched);
                 for line in &log_tail {
-                    runner.progress.say(&format!("  | {}", indented(line)));
+                    runner.say_of(of.job, &format!("| {}", indented(line)));
                 }
-                if let Err(error) = runner.file.borrow_mut().append(&measurement) {
+                let place = of.place_of(&runs[index], earlier.runs + index);
+                if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {
                     batch.is_launching.set(false);
                     failure.get_or_insert(error);
                 }

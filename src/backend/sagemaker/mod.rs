@@ -56,6 +56,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use tokio::sync::Mutex;
+
 use self::known::KnownFacts;
 use self::pace::Pace;
 use self::session::JobSession;
@@ -121,6 +123,8 @@ pub struct SagemakerBackend {
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
     known: RefCell<KnownFacts>,
+    /// Held while something is asked that is asked once, so that jobs which begin together do not all ask it.
+    asking: Mutex<()>,
     /// Whether SageMaker has refused a request for its profiler.
     refuses_profiler: Cell<bool>,
 }
@@ -137,6 +141,7 @@ impl SagemakerBackend {
             own: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),
+            asking: Mutex::default(),
             refuses_profiler: Cell::new(false),
         }
     }
