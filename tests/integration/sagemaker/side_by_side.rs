@@ -155,3 +155,15 @@ fn a_job_that_cannot_be_checked_keeps_no_other_from_its_check() {
     run.complained("jobs.churn1");
     assert_eq!(created(&aws).len(), 6);
 }
+
+#[test]
+fn jobs_wait_together_for_a_quota_of_one() {
+    let (project, aws) = jobs(2, FIXED, "");
+    aws.quota("ml.m5.xlarge for training job usage", 1.0);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let of = |name: &str| (name.to_owned(), "within".to_owned());
+    assert_eq!(verdicts(&run), [of("churn0"), of("churn1")]);
+    // SageMaker was never asked for more than there is room for.
+    assert_eq!(created(&aws).len(), 6);
+    assert_eq!(aws.calls(Operation::CreateTrainingJob), 6);
+}
