@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
-use crate::console::progress::{Canaries, Earlier, Progress};
+use crate::console::progress::{Canaries, Earlier, Group, Progress};
 use crate::console::{AppError, indented, printable, say};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
@@ -61,14 +61,23 @@ pub(crate) struct RunningJob<'a> {
 impl RunningJob<'_> {
     /// Where a canary stands in the spec's order; `number` is that among those of its configuration.
     fn place_of(&self, run: &CanaryRun, number: usize) -> Place {
-        let mut alternatives = self.job.alternatives.iter();
-        let configuration = alternatives
-            .position(|alternative| *alternative == run.instance)
-            .map_or(0, |place| place + 1);
+        let Group { job, configuration } = self.group(std::slice::from_ref(run));
         Place {
-            job: self.place,
+            job,
             configuration,
             number,
+        }
+    }
+
+    /// The group of canaries of one configuration.
+    fn group(&self, runs: &[CanaryRun]) -> Group {
+        let mut alternatives = self.job.alternatives.iter();
+        let place = runs
+            .first()
+            .and_then(|run| alternatives.position(|alternative| *alternative == run.instance));
+        Group {
+            job: self.place,
+            configuration: place.map_or(0, |place| place + 1),
         }
     }
 }
@@ -147,7 +156,9 @@ pub(crate) async fn run(
         offer,
         cancellation: runner.cancellation,
         secrets: runner.secrets,
-        progress: runner.progress.canaries(of.job, runs, earlier),
+        progress: runner
+            .progress
+            .canaries(of.job, of.group(runs), runs, earlier),
         is_launching: Cell::new(true),
         too_expensive: Cell::new(0),
     };
