@@ -551,6 +551,9 @@ fn the_delimiter_and_the_quotes_are_those_of_the_first_rows() {
     assert!(stray.1.contains("Lenient"), "{stray:?}");
     let in_header = header_of("a.csv", b"\"a\nb\",c\n1,2\n");
     assert_eq!(in_header.0, 8);
+    // Spreadsheets begin UTF-8 with its mark.
+    let marked = header_of("a.csv", b"\xef\xbb\xbf\"a\nb\",c\n1,2\n");
+    assert!(marked.0 == 11 && marked.1.contains("Strict"), "{marked:?}");
 }
 
 #[test]
