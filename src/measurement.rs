@@ -205,6 +205,18 @@ impl Measurement {
         }
     }
 
+    /// The same, where the rows of the blocks that `run` asked for really have so many bytes. Every host has all of them.
+    #[must_use]
+    pub fn with_drawn_rows(mut self, run: &CanaryRun, drawn: Bytes) -> Self {
+        let asked = run.bytes_of_blocks();
+        let really = |bytes: Bytes| Bytes((bytes.0 + drawn.0).saturating_sub(asked.0));
+        self.bytes = self.bytes.map(really);
+        for host in &mut self.hosts {
+            host.bytes = really(host.bytes);
+        }
+        self
+    }
+
     /// What its `fraction` is a share of.
     pub fn abscissa(&self) -> Abscissa {
         match self.differs_in_work_alone {

@@ -152,10 +152,10 @@ impl LocalBackend {
                 step_seconds,
                 metrics,
                 ended_at: Some(jiff::Timestamp::now()),
-                bytes: (run.share.is_none()).then(|| run.bytes_with_rows(drawn.bytes)),
                 notes,
                 ..Measurement::of_run(run, BackendKind::Local, outcome)
-            },
+            }
+            .with_drawn_rows(run, drawn.bytes),
             log_tail,
         }))
     }

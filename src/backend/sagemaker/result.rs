@@ -77,7 +77,7 @@ impl ReadyJob<'_> {
         );
         // Of a job that another process started nobody knows but what was asked for, which is about as much.
         if let Some(placed) = self.placed_rows.borrow().get(&found.name.to_string()) {
-            measurement.bytes = Some(run.bytes_with_rows(placed.bytes));
+            measurement = measurement.with_drawn_rows(run, placed.bytes);
             measurement.notes.extend(rows::note_of_left(placed.left));
         }
         Ok(CanaryResult {
