@@ -19,6 +19,8 @@ pub enum Doubt {
     Average,
     /// Its source sees nothing of a run as short as every canary; the shortest that it sees.
     TooShortToSee { shortest: Seconds },
+    /// Every canary held what JAX takes of a GPU beforehand, whatever it needs.
+    JaxPool,
 }
 
 impl Doubt {
@@ -26,7 +28,7 @@ impl Doubt {
     pub fn is_of_source(&self) -> bool {
         matches!(
             self,
-            Self::LowerBound | Self::Average | Self::TooShortToSee { .. }
+            Self::LowerBound | Self::Average | Self::TooShortToSee { .. } | Self::JaxPool
         )
     }
 }
@@ -56,6 +58,9 @@ impl fmt::Display for Doubt {
             Self::TooShortToSee { shortest } => write!(
                 f,
                 "was not seen: it is looked at only once a minute, and no canary ran for {shortest}"
+            ),
+            Self::JaxPool => f.write_str(
+                "is as much at every size as JAX takes beforehand (75 %), so the need is not known; set `XLA_PYTHON_CLIENT_PREALLOCATE=false`",
             ),
         }
     }

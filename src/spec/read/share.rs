@@ -83,6 +83,27 @@ impl SpecReader<'_> {
         })
     }
 
+    /// A canary's level of work would stand where its share is handed over.
+    pub(super) fn refuse_shared_work(&mut self, job: &raw::RawJob) {
+        let share = job
+            .share
+            .as_ref()
+            .and_then(|share| share.value.hyperparameter.as_ref());
+        let work = job
+            .work
+            .as_ref()
+            .and_then(|work| work.value.hyperparameter.as_ref());
+        if let (Some(share), Some(work)) = (share, work)
+            && share.value.0 == work.value.0
+        {
+            self.findings.wrong_with_help(
+                &work.at,
+                "`work` and `share` set the same hyperparameter",
+                "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them",
+            );
+        }
+    }
+
     fn share_place(
         &mut self,
         hyperparameter: Option<Located<raw::Text>>,
