@@ -164,7 +164,7 @@ fn list() {
     let job = &spec.jobs[0];
     let channel = &job.training.channels[0];
     let aws = runtime
-        .block_on(Aws::load("us-east-1", 1.0))
+        .block_on(Aws::load("us-east-1", 1.0, None))
         .expect("no endpoint is empty");
     step("clients");
     let listed = runtime.block_on(listing::list(&aws.s3, "train", channel));

@@ -29,6 +29,7 @@ mod s3_front;
 mod sagemaker;
 mod script_run;
 mod server;
+mod sessions;
 mod state;
 mod timeline;
 
@@ -100,6 +101,7 @@ impl FakeAws {
                 between_creates: None,
                 lasting: None,
                 profiles: Arc::new(|_| None),
+                sessions: sessions::Sessions::lasting(Duration::from_hours(1)),
             }),
             s3_service: store.service(),
             s3: store,
@@ -268,6 +270,16 @@ impl FakeAws {
     /// Creates one job in so much time, as an account does that throttles all others.
     pub(crate) fn one_create_in(&self, time: Duration) {
         self.core.state().between_creates = Some((time, Instant::now()));
+    }
+
+    /// Roles that are assumed from now on have credentials for so long.
+    pub(crate) fn sessions_last(&self, lifetime: Duration) {
+        self.core.state().sessions.lifetime = lifetime;
+    }
+
+    /// Calls that were signed by credentials which had ended, and were refused for it.
+    pub(crate) fn late_calls(&self) -> u64 {
+        self.core.state().sessions.late_calls
     }
 
     /// No call fails any more.

@@ -16,6 +16,7 @@ use super::logs::Logs;
 use super::operation::Operation;
 use super::s3::Store;
 use super::script_run::ScriptRun;
+use super::sessions::Sessions;
 use super::timeline::Timeline;
 
 /// The fake behind its door.
@@ -53,6 +54,7 @@ pub(super) struct State {
     /// A fault of everything, and how many calls it still strikes.
     pub(super) lasting: Option<(Fault, u64)>,
     pub(super) profiles: Arc<Profiles>,
+    pub(super) sessions: Sessions,
 }
 
 /// What a call of DescribeTrainingJob does to the clock of its job, after it was answered.
