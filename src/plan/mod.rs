@@ -278,8 +278,7 @@ pub fn plan_within(
             count(usize::try_from(objects).unwrap_or(usize::MAX), "object"),
         ));
     }
-    let is_fixed = matches!(runs, PlannedRuns::Fixed(_));
-    if job.canary.parallel > 1 && job.instance.is_local() && is_fixed {
+    if job.canary.parallel > 1 && job.instance.is_local() {
         notes.push(format!(
             "{} canaries share this machine at a time, which inflates their times.",
             job.canary.parallel
