@@ -36,7 +36,7 @@ pub struct Plan {
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
     /// The longest that all runs can take, those of alternatives included: `parallel` at a time in the fixed design, one
-    /// after the other in the adaptive one.
+    /// after the other in the adaptive one, whose rounds may be of one run.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
