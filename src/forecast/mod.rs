@@ -381,8 +381,12 @@ fn forecast_phases(runs: &Runs) -> PhaseForecast {
             .map(|(predictive, _)| predictive)
     };
     PhaseForecast {
+        // That of the full run is a cold one.
         startup: runs
-            .positive_level("start-up time", |run| seconds(run.phases.startup))
+            .positive_level("start-up time", |run| {
+                let is_of_full_run = !runs::is_warm(run) || runs.all_have(runs::is_warm);
+                seconds(run.phases.startup).filter(|_| is_of_full_run)
+            })
             .ok(),
         download: growing(|run| run.phases.download),
         training: growing(|run| run.phases.training),

@@ -12,8 +12,9 @@ use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::{
-    self, Aim, JobLedger, LadderSize, NARROW, Next, NotMeasured, Plan, PlannedRuns, Reached, Rung,
-    Share, Situation, SpendingRule, StopReason, TighterLimit,
+    self, Aim, JobLedger, LadderSize, NARROW, NextRound, NotMeasured, Plan, PlannedRuns, Reached,
+    RoundRule, RoundRun, Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
+    TighterLimit,
 };
 use crate::spec::{BudgetLine, Job, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Seconds};
@@ -227,7 +228,7 @@ impl DesignLoop<'_> {
         }
     }
 
-    /// The adaptive design: one run at a time, until it says why no more. `None` where a signal ended it.
+    /// The adaptive design: one round after another, until it says why no more. `None` where a signal ended it.
     async fn climb(
         &mut self,
         instance: &InstanceConfiguration,
@@ -245,7 +246,7 @@ impl DesignLoop<'_> {
             // Two runs leave every forecast in doubt; the third is chosen by what they say.
             let is_in_doubt = plan::has_enough(&here)
                 && (forecast.is_rough() || forecast.doubt(Metric::Time).is_some());
-            let next = plan::next(&Situation {
+            let situation = Situation {
                 ladder: &rungs,
                 measurements: &here,
                 budget: left.map(|left| spent + left),
@@ -255,25 +256,30 @@ impl DesignLoop<'_> {
                 aim: self.aim(&offer, &here, &forecast),
                 doubt: is_in_doubt.then(|| self.allowed_by_the_budget(&offer)),
                 spending: self.spending(instance, &offer),
-            });
-            let (rung, limit) = match next {
-                Next::Run { rung, limit } => (rung, limit),
-                Next::Done(done) => return Some(done),
             };
-            let run = plan::canary(
-                self.input.job,
-                self.input.dataset,
-                instance,
-                &rung.size,
-                &here,
-                limit,
+            let round = plan::next_round(
+                &situation,
+                &RoundRule {
+                    at_once: self.input.ready.at_once(instance) as usize,
+                    beside: TIME_TO_STOP,
+                    aim_after: &|runs| self.aim(&offer, runs, &provisional(&offer, runs)),
+                },
             );
+            let round = match round {
+                NextRound::Run(round) => round,
+                NextRound::Done(done) => return Some(done),
+            };
+            let (job, dataset) = (self.input.job, self.input.dataset);
+            let canary = |RoundRun { rung, limit }: RoundRun| {
+                plan::canary(job, dataset, instance, &rung.size, &here, limit)
+            };
+            let runs: Vec<CanaryRun> = round.into_iter().map(canary).collect();
             let earlier = Earlier {
                 runs: here.len(),
                 to_come: 0,
                 is_open: true,
             };
-            let ran = self.run_canaries(runner, &[run], &offer, earlier).await;
+            let ran = self.run_canaries(runner, &runs, &offer, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;

@@ -398,16 +398,14 @@ fn canaries_that_share_this_machine_are_noted() {
     let adaptive = Design::Adaptive {
         fractions: vec![Fraction(0.01), Fraction(0.02)],
     };
-    assert_eq!(
-        notes(2, "local", None),
-        ["2 canaries share this machine at a time, which inflates their times."]
-    );
-    for (parallel, instance, design) in [
-        (1, "local", None),
-        (2, "ml.m5.large", None),
-        (2, "local", Some(adaptive)),
-    ] {
-        assert_eq!(notes(parallel, instance, design), Vec::<String>::new());
+    for design in [None, Some(adaptive)] {
+        assert_eq!(
+            notes(2, "local", design),
+            ["2 canaries share this machine at a time, which inflates their times."]
+        );
+    }
+    for (parallel, instance) in [(1, "local"), (2, "ml.m5.large")] {
+        assert_eq!(notes(parallel, instance, None), Vec::<String>::new());
     }
 }
 

@@ -97,11 +97,7 @@ impl DraftRound<'_> {
         let medians: f64 = self.times().map(|one| one.median).sum();
         let uppers: f64 = self.times().map(|one| self.most(&one)).sum();
         let set_aside = uppers - medians + self.beside();
-        let ladder: Vec<Rung> = (self.situation.ladder.iter())
-            .map(|rung| self.left_of(rung))
-            .collect();
         let after = Situation {
-            ladder: &ladder,
             measurements: &self.ended,
             // By the share canaries count as they are likely to, by the budget as they may at most.
             spent: self.situation.spent + Seconds(medians),
@@ -124,7 +120,9 @@ impl DraftRound<'_> {
                 Next::Done(_) => None,
             },
         };
-        rung.filter(|rung| fits(&candidate(rung, self.time)))
+        // A repeat would be drawn as the one beside it.
+        let is_beside = |rung: &Rung| self.runs.iter().any(|run| run.size == rung.size);
+        rung.filter(|rung| !is_beside(rung) && fits(&candidate(rung, self.time)))
     }
 
     /// While one canary alone has shown how long the full run is, beside the second the largest that is within the share by its
@@ -166,16 +164,6 @@ impl DraftRound<'_> {
     /// What the round's runs and one more set aside for stopping, beyond the one that the budget counts, in seconds.
     fn beside(&self) -> f64 {
         self.rule.beside.0 * count_as_float(self.runs.len())
-    }
-
-    /// A rung of the ladder less the round's runs of it.
-    fn left_of(&self, rung: &Rung) -> Rung {
-        let taken = self.runs.iter().filter(|run| run.size == rung.size).count();
-        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
-        Rung {
-            supply: rung.supply.map(|supply| supply.saturating_sub(taken)),
-            ..*rung
-        }
     }
 
     /// All that the budget leaves, in proportion to what each run is likely to take at most.
