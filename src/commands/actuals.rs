@@ -130,7 +130,8 @@ impl ForecastJob<'_> {
             ledger: &JobLedger::without_limit(),
             records: None,
         };
-        runner::run(&runner, of, &full, &self.offer, Earlier::default()).await
+        let earlier = Earlier::default();
+        runner::run(&runner, of, &full, &self.offer, earlier, &|_, _| {}).await
     }
 
     fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {

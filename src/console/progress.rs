@@ -1,6 +1,6 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere, nothing when quiet.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Progress {
     pub(crate) fn canaries(
         &self,
         job: &Job,
-        group: Group,
+        group: CanaryGroup,
         runs: &[CanaryRun],
         earlier: Earlier,
     ) -> Canaries<'_> {
@@ -63,9 +63,13 @@ impl Progress {
         };
         let count = earlier.runs + runs.len() + earlier.to_come;
         let title = printable(&format!("{} on {instance}  {noun}", job.name));
+        let batch = match &self.shown {
+            Shown::Bars(bars) => bars.batches.replace(bars.batches.get() + 1),
+            Shown::Lines | Shown::Nothing => 0,
+        };
         let all = match &self.shown {
             Shown::Bars(bars) => {
-                let bar = bars.add((group, 0), ProgressBar::new(count as u64));
+                let bar = bars.add((group, batch, 0), ProgressBar::new(count as u64));
                 bar.set_style(style(if earlier.is_open {
                     "  {prefix}  {elapsed}  {msg}"
                 } else {
@@ -81,6 +85,7 @@ impl Progress {
         Canaries {
             progress: self,
             group,
+            batch,
             title,
             count: (!earlier.is_open).then_some(count),
             limit: job.canary.spend_limit,
@@ -89,6 +94,7 @@ impl Progress {
                 running: vec![None; runs.len()],
                 started: earlier.runs,
                 done: earlier.runs,
+                last: earlier.runs + runs.len(),
             }),
         }
     }
@@ -96,21 +102,22 @@ impl Progress {
 
 /// Whose canaries are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Group {
+pub(crate) struct CanaryGroup {
     /// The job's place in the spec.
     pub(crate) job: usize,
     /// `instance` first, then the alternatives.
     pub(crate) configuration: usize,
 }
 
-/// The line of a group has place 0, its canaries those after it.
-type LinePlace = (Group, usize);
+/// A group, which of its batches, and the line in it: that of the batch is 0, its canaries follow.
+type LinePlace = (CanaryGroup, usize, usize);
 
 /// Live lines of a terminal.
 #[derive(Default)]
 struct Bars {
     all: MultiProgress,
     shown: RefCell<BTreeMap<LinePlace, ProgressBar>>,
+    batches: Cell<usize>,
 }
 
 impl Bars {
@@ -147,7 +154,8 @@ pub(crate) struct Earlier {
 /// Progress of the canaries of one configuration.
 pub(crate) struct Canaries<'a> {
     progress: &'a Progress,
-    group: Group,
+    group: CanaryGroup,
+    batch: usize,
     title: String,
     /// How many canaries there will be; `None` if unknown.
     count: Option<usize>,
@@ -160,12 +168,14 @@ struct State {
     running: Vec<Option<ProgressBar>>,
     started: usize,
     done: usize,
+    /// How many are done at the end of the batch.
+    last: usize,
 }
 
 impl Canaries<'_> {
     pub(crate) fn start(&self, index: usize, run: &CanaryRun) {
         if let Shown::Bars(bars) = &self.progress.shown {
-            let bar = bars.add((self.group, index + 1), ProgressBar::new_spinner());
+            let bar = bars.add(self.line(index + 1), ProgressBar::new_spinner());
             bar.set_style(style("    {spinner} {msg}  {elapsed}"));
             bar.set_message(printable(&format!("{} ({})", run.label(), run.bytes)));
             bar.enable_steady_tick(Duration::from_millis(250));
@@ -212,6 +222,10 @@ impl Canaries<'_> {
         }
     }
 
+    fn line(&self, line: usize) -> LinePlace {
+        (self.group, self.batch, line)
+    }
+
     /// The title of one of the canaries, counted from 1: `churn on ml.m5.xlarge canary 2/6`.
     fn numbered(&self, number: usize) -> String {
         let of = self
@@ -238,11 +252,16 @@ impl Canaries<'_> {
         match &self.progress.shown {
             Shown::Bars(bars) => {
                 state.running[index] = None;
-                bars.remove((self.group, index + 1));
+                bars.remove(self.line(index + 1));
                 if let Some(all) = &state.all {
                     all.set_position(state.done as u64);
                     all.set_prefix(self.numbered(state.started));
                     all.set_message(spent);
+                }
+                // What the last ones used may still be collected.
+                if state.done == state.last {
+                    bars.remove(self.line(0));
+                    state.all = None;
                 }
             }
             Shown::Lines => say(&format!(
@@ -275,7 +294,7 @@ impl Drop for Canaries<'_> {
         if let Shown::Bars(bars) = &self.progress.shown {
             let lines = self.state.get_mut().running.len() + 1;
             for line in 0..lines {
-                bars.remove((self.group, line));
+                bars.remove((self.group, self.batch, line));
             }
         }
     }

@@ -1,5 +1,11 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
+use std::collections::BTreeMap;
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::mpsc;
+
 use crate::assess::unfinished;
 use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
@@ -16,7 +22,7 @@ use crate::plan::{
     RoundRule, RoundRun, Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
     TighterLimit,
 };
-use crate::spec::{BudgetLine, Job, Level, LineKind, LineOrigin};
+use crate::spec::{Budget, BudgetLine, Job, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Seconds};
 use crate::verdict::{self, JudgedLine, LineVerdict};
 use crate::workspace::project::Project;
@@ -52,17 +58,20 @@ pub(crate) struct JobMeasurements {
 }
 
 /// Runs the plan's canaries. An alternative never fails the job: one that cannot be run is marked so in the plan.
-pub(crate) async fn measure(
-    input: DesignInput<'_>,
+pub(crate) async fn measure<'a>(
+    input: DesignInput<'a>,
     plan: &mut Plan,
-    runner: &Runner<'_>,
+    runner: &'a Runner<'a>,
 ) -> JobMeasurements {
     let job = input.job;
     let mut design = DesignLoop {
         input,
+        runner,
         measurements: Vec::new(),
+        late: FuturesUnordered::new(),
         broke_off: None,
         failure: None,
+        late_failure: None,
         notes: Vec::new(),
     };
     let done = design.run(&job.instance, &plan.runs, runner).await;
@@ -117,6 +126,11 @@ pub(crate) async fn measure(
             }
         }
     }
+    design.settle_late().await;
+    let late = design.late_failure.take();
+    plan.notes.extend(late.as_ref().map(AppError::in_a_line));
+    let broke_off = broke_off.or_else(|| late.as_ref().map(AppError::in_a_line));
+    let failure = failure.or(late);
     plan.notes.append(&mut design.notes);
     JobMeasurements {
         measurements: design.measurements,
@@ -128,12 +142,25 @@ pub(crate) async fn measure(
 /// One job's canaries, and what they gave so far.
 struct DesignLoop<'a> {
     input: DesignInput<'a>,
+    runner: &'a Runner<'a>,
+    /// In the order in which they were planned; of those that are late, what is known.
     measurements: Vec<Measurement>,
+    /// Canaries that have ended, of which it is still collected what they used.
+    late: FuturesUnordered<LocalBoxFuture<'a, LateBatch>>,
     /// Why nothing more can be run today.
     broke_off: Option<String>,
     /// The error, if a person must fix it.
     failure: Option<AppError>,
+    /// The first that came with late points.
+    late_failure: Option<AppError>,
     notes: Vec<String>,
+}
+
+/// Canaries whose points were late.
+struct LateBatch {
+    /// Where the first of them stands among the job's measurements.
+    place: usize,
+    ran: Ran,
 }
 
 impl DesignLoop<'_> {
@@ -199,7 +226,7 @@ impl DesignLoop<'_> {
             to_come,
             is_open: false,
         };
-        let ran = self.run_canaries(runner, runs, offer, earlier).await;
+        let ran = self.run_canaries(runs.to_vec(), offer, earlier).await;
         if ran.too_expensive > 0 {
             self.notes.push(format!(
                 "{} of {} canaries on {instance} were not run: earlier ones cost more than they were to, and these could have passed {}.",
@@ -237,7 +264,14 @@ impl DesignLoop<'_> {
     ) -> Option<StopReason> {
         let offer = self.offer(instance);
         loop {
-            let here = self.on(instance);
+            let mut here = self.on(instance);
+            if !self.late.is_empty() && !self.goes_on_in_any_case(&offer, &here) {
+                self.settle_late().await;
+                here = self.on(instance);
+            }
+            if self.late_failure.is_some() {
+                return None;
+            }
             let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
             let left = self.input.ledger.seconds_left(&offer);
@@ -279,7 +313,7 @@ impl DesignLoop<'_> {
                 to_come: 0,
                 is_open: true,
             };
-            let ran = self.run_canaries(runner, &runs, &offer, earlier).await;
+            let ran = self.run_canaries(runs, &offer, earlier).await;
             self.keep(ran, runner);
             if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
@@ -365,13 +399,8 @@ impl DesignLoop<'_> {
         project.offer(instance, &|kind| ready.capacity(kind))
     }
 
-    async fn run_canaries(
-        &self,
-        runner: &Runner<'_>,
-        runs: &[CanaryRun],
-        offer: &Offer,
-        earlier: Earlier,
-    ) -> Ran {
+    /// Runs canaries until their machines are free. Where all have completed, what they used is collected while others run.
+    async fn run_canaries(&mut self, runs: Vec<CanaryRun>, offer: &Offer, earlier: Earlier) -> Ran {
         let DesignInput {
             job,
             place,
@@ -387,25 +416,105 @@ impl DesignLoop<'_> {
             ledger,
             records,
         };
-        runner::run(runner, of, runs, offer, earlier).await
+        let (runner, offer, count) = (self.runner, offer.clone(), runs.len());
+        let (freed, mut heard) = mpsc::unbounded_channel();
+        let mut running: LocalBoxFuture<'_, Ran> = Box::pin(async move {
+            // Nobody hears it once all are free.
+            let freed = |index, measurement| drop(freed.send((index, measurement)));
+            runner::run(runner, of, &runs, &offer, earlier, &freed).await
+        });
+        let mut free: BTreeMap<usize, Measurement> = BTreeMap::new();
+        while free.len() < count || !free.values().all(Measurement::is_completed) {
+            tokio::select! {
+                // Whoever has ended as a whole is not late.
+                biased;
+                ran = &mut running => return ran,
+                Some(late) = self.late.next(), if !self.late.is_empty() => self.revise(late),
+                Some((index, measurement)) = heard.recv() => drop(free.insert(index, measurement)),
+            }
+        }
+        let place = self.measurements.len();
+        self.late.push(Box::pin(async move {
+            let ran = running.await;
+            LateBatch { place, ran }
+        }));
+        Ran {
+            measurements: free.into_values().collect(),
+            failure: None,
+            too_expensive: 0,
+        }
+    }
+
+    /// Takes what was measured for what was known of it.
+    fn revise(&mut self, late: LateBatch) {
+        let known = self.measurements.iter_mut().skip(late.place);
+        for (known, measured) in known.zip(late.ran.measurements) {
+            *known = measured;
+        }
+        self.late_failure = self.late_failure.take().or(late.ran.failure);
+    }
+
+    /// Waits until all that the canaries used is collected.
+    async fn settle_late(&mut self) {
+        while let Some(late) = self.late.next().await {
+            self.revise(late);
+        }
+    }
+
+    /// Whether another canary is needed, and the same one, whatever else is still to be known of those that have ended. Nothing is
+    /// spent out of impatience.
+    fn goes_on_in_any_case(&self, offer: &Offer, measurements: &[Measurement]) -> bool {
+        if plan::has_enough(measurements) || self.needs_memory() {
+            return false;
+        }
+        let of_times = |line: &&BudgetLine| {
+            matches!(line.kind, LineKind::Absolute(Metric::Time | Metric::Cost))
+        };
+        let lines = self.input.job.budget.lines.iter();
+        let timed = Budget {
+            lines: lines.filter(of_times).cloned().collect(),
+            ..self.input.job.budget.clone()
+        };
+        let forecast = provisional(offer, measurements);
+        let is_written =
+            |line: &BudgetLine| line.origin == LineOrigin::Written && line.level == Level::Fail;
+        let is_of_times = self.input.purpose == Purpose::Drift
+            || timed.lines.iter().any(is_written)
+            || !self.input.job.budget.lines.iter().any(is_written);
+        is_of_times && self.aim_of(&timed, offer, measurements, &forecast) == Aim::GoOn
     }
 
     /// The shortest canary that measures what a written line still needs.
     fn shortest(&self, measurements: &[Measurement]) -> Option<Seconds> {
+        self.needs_memory()
+            .then(|| plan::shortest_for_memory(measurements))?
+    }
+
+    /// Whether a written line is about memory.
+    fn needs_memory(&self) -> bool {
         let mut lines = self.input.job.budget.lines.iter();
-        let needs_memory = self.input.purpose == Purpose::Budget
+        self.input.purpose == Purpose::Budget
             && lines.any(|line| {
                 line.kind.memory_of().is_some()
                     && line.origin == LineOrigin::Written
                     && line.level == Level::Fail
-            });
-        needs_memory.then(|| plan::shortest_for_memory(measurements))?
+            })
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
     /// the time is narrow.
     fn aim(&self, offer: &Offer, measurements: &[Measurement], forecast: &Forecast) -> Aim {
-        let budget = &self.input.job.budget;
+        self.aim_of(&self.input.job.budget, offer, measurements, forecast)
+    }
+
+    /// The same, by the lines of a budget.
+    fn aim_of(
+        &self,
+        budget: &Budget,
+        offer: &Offer,
+        measurements: &[Measurement],
+        forecast: &Forecast,
+    ) -> Aim {
         let lines = verdict::judge(budget, forecast, offer, None);
         let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
         let is_written = |line: &&JudgedLine| line.origin == LineOrigin::Written;

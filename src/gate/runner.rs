@@ -3,12 +3,13 @@
 
 use std::cell::{Cell, RefCell};
 
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
-use crate::console::progress::{Canaries, Earlier, Group, Progress};
+use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
 use crate::console::{AppError, indented, printable, say};
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
@@ -16,7 +17,7 @@ use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
-use crate::plan::{self, JobLedger, Reservation};
+use crate::plan::{self, JobLedger};
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -61,7 +62,7 @@ pub(crate) struct RunningJob<'a> {
 impl RunningJob<'_> {
     /// Where a canary stands in the spec's order; `number` is that among those of its configuration.
     fn place_of(&self, run: &CanaryRun, number: usize) -> Place {
-        let Group { job, configuration } = self.group(std::slice::from_ref(run));
+        let CanaryGroup { job, configuration } = self.group(std::slice::from_ref(run));
         Place {
             job,
             configuration,
@@ -70,12 +71,12 @@ impl RunningJob<'_> {
     }
 
     /// The group of canaries of one configuration.
-    fn group(&self, runs: &[CanaryRun]) -> Group {
+    fn group(&self, runs: &[CanaryRun]) -> CanaryGroup {
         let mut alternatives = self.job.alternatives.iter();
         let place = runs
             .first()
             .and_then(|run| alternatives.position(|alternative| *alternative == run.instance));
-        Group {
+        CanaryGroup {
             job: self.place,
             configuration: place.map_or(0, |place| place + 1),
         }
@@ -138,7 +139,11 @@ pub(crate) struct Ran {
     pub(crate) too_expensive: usize,
 }
 
-/// Runs the canaries of one configuration, so many at a time as the backend runs of it.
+/// Hears of each canary of a batch, by its index, that its machines are free: what it gave, as far as that is known.
+pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
+
+/// Runs the canaries of one configuration, so many at a time as the backend runs of it. The next one starts when a machine is
+/// free, while what the one before used is still collected.
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
 /// worst case the ledger refuses.
@@ -148,8 +153,12 @@ pub(crate) async fn run(
     runs: &[CanaryRun],
     offer: &Offer,
     earlier: Earlier,
+    freed: Freed<'_>,
 ) -> Ran {
     let ready = of.ready;
+    let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
+    let at_once = at_once.max(1) as usize;
+    let is_alone = ready.tries_one_first() && earlier.runs == 0;
     let batch = Batch {
         run_id: runner.run_id,
         of,
@@ -159,18 +168,16 @@ pub(crate) async fn run(
         progress: runner
             .progress
             .canaries(of.job, of.group(runs), runs, earlier),
+        // The first runs alone; the others' slots come when it has ended.
+        slots: Semaphore::new(if is_alone { 1 } else { at_once }),
+        to_come: Cell::new(if is_alone { at_once - 1 } else { 0 }),
+        freed,
         is_launching: Cell::new(true),
         too_expensive: Cell::new(0),
     };
-    let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
-    let alone = usize::from(ready.tries_one_first() && earlier.runs == 0);
     let batch = &batch;
     let launch = |(index, run)| async move { Some((index, batch.launch(index, run).await?)) };
-    let mut launches: Vec<_> = runs.iter().enumerate().map(launch).collect();
-    let together = launches.split_off(alone.min(launches.len()));
-    let mut results = stream::iter(launches)
-        .buffered(1)
-        .chain(stream::iter(together).buffer_unordered(at_once.max(1) as usize));
+    let mut results: FuturesUnordered<_> = runs.iter().enumerate().map(launch).collect();
     let mut measured = Vec::new();
     let mut failure = None;
     while let Some(result) = results.next().await {
@@ -180,11 +187,15 @@ pub(crate) async fn run(
                 failure.get_or_insert(error);
             }
             Some((index, Ok(launched))) => {
-                let (measurement, log_tail) = batch.settle(index, &runs[index], launched);
+                let Launched {
+                    measurement,
+                    log_tail,
+                } = launched;
+                let run = &runs[index];
                 for line in &log_tail {
                     runner.say_of(of.job, &format!("| {}", indented(line)));
                 }
-                let place = of.place_of(&runs[index], earlier.runs + index);
+                let place = of.place_of(run, earlier.runs + index);
                 if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {
                     batch.is_launching.set(false);
                     failure.get_or_insert(error);
@@ -213,6 +224,11 @@ struct Batch<'a> {
     cancellation: &'a Cancellation,
     secrets: &'a SecretMask,
     progress: Canaries<'a>,
+    /// So many canaries at a time, in their order.
+    slots: Semaphore,
+    /// Slots that there will be when the first canary has ended.
+    to_come: Cell<usize>,
+    freed: Freed<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
     /// Runs that were not launched, since the ledger refused them.
@@ -222,13 +238,28 @@ struct Batch<'a> {
 impl Batch<'_> {
     /// Reuses or runs one canary; `None` if it was not launched.
     async fn launch(&self, index: usize, run: &CanaryRun) -> Option<Result<Launched, AppError>> {
+        let slot = self.slots.acquire().await.ok()?;
+        let slot = FreeOnce::new(|| {
+            drop(slot);
+            self.slots.add_permits(self.to_come.take());
+        });
         if !self.is_launching.get() || self.cancellation.is_cancelled() {
             return None;
         }
         if let Some(records) = self.of.records {
             match records.found(run).await {
                 Ok(None) => {}
-                Ok(Some(measurement)) => return Some(Ok(Launched::Before(measurement))),
+                Ok(Some(measurement)) => {
+                    let measurement = of_run(self.run_id, priced(measurement, self.offer));
+                    let saved = measurement.reused.and_then(|reused| reused.saved_usd);
+                    self.of.ledger.reuse(saved);
+                    (self.freed)(index, measurement.clone());
+                    self.show_end(index, run, &measurement);
+                    return Some(Ok(Launched {
+                        measurement,
+                        log_tail: Vec::new(),
+                    }));
+                }
                 Err(error) => {
                     self.is_launching.set(false);
                     return Some(Err(error));
@@ -237,18 +268,39 @@ impl Batch<'_> {
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
         let reserved = self.of.ledger.reserve(worst.unwrap_or_default());
-        let Some(reservation) = reserved else {
+        let Some(reserved) = reserved else {
             self.too_expensive.set(self.too_expensive.get() + 1);
             return None;
+        };
+        let reserved = Cell::new(Some(reserved));
+        let settle = |billed| {
+            if let Some(reserved) = reserved.take() {
+                self.of.ledger.settle(reserved, billed);
+            }
+        };
+        let is_shown = Cell::new(false);
+        let freed = |measurement: Measurement| {
+            let is_completed = measurement.is_completed();
+            let measurement = self.as_kept(run, measurement);
+            settle(measurement.cost);
+            // What went wrong is shown when it is known.
+            match is_completed {
+                true => self.show_end(index, run, &measurement),
+                false => self.is_launching.set(false),
+            }
+            is_shown.set(is_completed);
+            (self.freed)(index, measurement);
+            slot.free();
         };
         self.progress.start(index, run);
         let watcher = Watcher {
             report: &|progress| self.progress.report(index, run, progress),
             may_start: &|| self.is_launching.get(),
+            freed: &freed,
             cancellation: self.cancellation,
         };
         let Some(result) = self.of.ready.run(run, &watcher).await.transpose() else {
-            self.of.ledger.settle(reservation, None);
+            settle(None);
             return None;
         };
         let is_completed = |result: &CanaryResult| result.measurement.is_completed();
@@ -274,60 +326,61 @@ impl Batch<'_> {
         let measurement = Measurement {
             outcome,
             way_out,
-            ..measurement.within_limit(run.max_runtime)
+            ..measurement
         };
-        let measurement = of_run(self.run_id, priced(measurement, self.offer));
+        let measurement = self.as_kept(run, measurement);
+        settle(measurement.cost);
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
         if let Some(records) = self.of.records {
             records.keep(run, &measurement).await;
         }
-        Some(Ok(Launched::Now {
+        if !is_shown.get() {
+            self.show_end(index, run, &measurement);
+        }
+        Some(Ok(Launched {
             measurement,
             log_tail,
-            reservation,
         }))
     }
 
-    /// Enters a canary into the ledger and shows it as ended. Returns its measurement and the log's last lines.
-    fn settle(
-        &self,
-        index: usize,
-        run: &CanaryRun,
-        launched: Launched,
-    ) -> (Measurement, Vec<String>) {
-        let (measurement, log_tail) = match launched {
-            Launched::Before(measurement) => {
-                let measurement = of_run(self.run_id, priced(measurement, self.offer));
-                let saved = measurement.reused.and_then(|reused| reused.saved_usd);
-                self.of.ledger.reuse(saved);
-                (measurement, Vec::new())
-            }
-            Launched::Now {
-                measurement,
-                log_tail,
-                reservation,
-            } => {
-                let billed = measurement.cost;
-                self.of.ledger.settle(reservation, billed);
-                (measurement, log_tail)
-            }
-        };
+    fn show_end(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
         let spent = self.of.ledger.billed();
-        self.progress.finish(index, run, &measurement, spent);
-        (measurement, log_tail)
+        self.progress.finish(index, run, measurement, spent);
+    }
+
+    /// The measurement of a canary as one of this run, with what it cost.
+    fn as_kept(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
+        let measurement = measurement.within_limit(run.max_runtime);
+        of_run(self.run_id, priced(measurement, self.offer))
     }
 }
 
-/// Where a measurement comes from.
-enum Launched {
-    /// From an earlier run of the gate.
-    Before(Measurement),
-    Now {
-        measurement: Measurement,
-        /// The last lines that a failed run printed; hostile text.
-        log_tail: Vec<String>,
-        reservation: Reservation,
-    },
+/// A canary that has ended, in this run or an earlier one.
+struct Launched {
+    measurement: Measurement,
+    /// The last lines that a failed run printed; hostile text.
+    log_tail: Vec<String>,
+}
+
+/// What is done when a machine is free, or else at the end, once.
+struct FreeOnce<F: FnOnce()>(Cell<Option<F>>);
+
+impl<F: FnOnce()> FreeOnce<F> {
+    fn new(free: F) -> Self {
+        Self(Cell::new(Some(free)))
+    }
+
+    fn free(&self) {
+        if let Some(free) = self.0.take() {
+            free();
+        }
+    }
+}
+
+impl<F: FnOnce()> Drop for FreeOnce<F> {
+    fn drop(&mut self) {
+        self.free();
+    }
 }
 
 /// The remedy of an error that left a job undecided, as a note of its report.

@@ -106,6 +106,8 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const JOB: Usd = Usd(5.0);
@@ -174,5 +176,73 @@ mod tests {
         assert_eq!(said.get(), 1);
         turns.end(second, &ledger);
         assert_eq!(turns.ended.get(), 2);
+    }
+
+    /// A job at work, and its canaries under way with what each will be billed.
+    struct AtWork<'a> {
+        turn: Option<Turn>,
+        ledger: JobLedger<'a>,
+        under_way: Vec<(Reservation, Usd)>,
+    }
+
+    /// What happens next: which of the jobs or canaries is meant, the most that a canary may cost, and the part that is billed.
+    type Happening = (u8, prop::sample::Index, f64, f64);
+
+    fn happening() -> impl Strategy<Value = Happening> {
+        let which = any::<prop::sample::Index>();
+        (0_u8..8, which, 0.0_f64..6.0, 0.0_f64..=1.0)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        /// Jobs begin, launch, reuse, end and lose canaries in any order; none is billed more than it may cost at worst.
+        #[test]
+        fn in_no_order_of_completion_is_a_limit_passed(
+            limit in 1.0_f64..20.0,
+            limits in prop::collection::vec(0.5_f64..8.0, 1..6),
+            happenings in prop::collection::vec(happening(), 0..80),
+        ) {
+            let run = RefCell::new(Ledger::new(Usd(limit)));
+            let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(limit)));
+            let mut jobs: Vec<AtWork<'_>> = Vec::new();
+            for (what, which, worst, part) in happenings {
+                if what == 0 || jobs.is_empty() {
+                    if let Some(of_job) = limits.get(jobs.len()).copied().map(Usd)
+                        && let Some(turn) = turns.try_begin(jobs.len(), of_job)
+                    {
+                        let ledger = JobLedger::new(of_job, &run);
+                        jobs.push(AtWork { turn: Some(turn), ledger, under_way: Vec::new() });
+                    }
+                } else {
+                    let place = which.index(jobs.len());
+                    let job = &mut jobs[place];
+                    match what {
+                        _ if job.turn.is_none() => {}
+                        1 if job.under_way.is_empty() => {
+                            turns.end(job.turn.take().unwrap(), &job.ledger);
+                        }
+                        2 | 3 => if let Some((reservation, billed)) = job.under_way.pop() {
+                            job.ledger.settle(reservation, Some(billed));
+                        },
+                        // Lost: what it cost is not known.
+                        4 => drop(job.under_way.pop()),
+                        _ => if let Some(reservation) = job.ledger.reserve(Usd(worst)) {
+                            job.under_way.push((reservation, Usd(worst * part)));
+                        },
+                    }
+                }
+                let committed = jobs.iter().map(|job| job.ledger.committed().0);
+                prop_assert!(committed.sum::<f64>() <= limit * (1.0 + 1e-6));
+                for (job, of_job) in jobs.iter().zip(&limits) {
+                    let own = of_job - job.ledger.committed().0;
+                    prop_assert!(own >= -1e-6 * of_job);
+                    // Who began beside others has all of its own limit, whatever they spend.
+                    if matches!(job.turn, Some(Turn(Some(_)))) {
+                        prop_assert!(job.ledger.left().unwrap().0 >= own - 1e-6 * limit);
+                    }
+                }
+            }
+        }
     }
 }

@@ -37,8 +37,6 @@ impl ReadyJob<'_> {
                 WatchEnd::Cancelled => None,
                 WatchEnd::Description(description) => Some(description),
             };
-            // Its machines are free.
-            drop(room);
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
                     watcher.report(CanaryProgress::Fact(
@@ -52,6 +50,13 @@ impl ReadyJob<'_> {
                     continue;
                 }
             }
+            // What did not complete is heard of before its room is taken.
+            if let Some(description) = &ended
+                && let Some(measurement) = self.preliminary(run, &found, description, &retries)
+            {
+                (watcher.freed)(measurement);
+            }
+            drop(room);
             let result = self.result(run, &found, ended, &retries, watcher).await;
             self.tidy(&found, watcher).await;
             return result.map(Some);

@@ -66,6 +66,8 @@ pub(crate) enum Polls {
     Seconds(f64),
     /// Jobs stand still until [`super::FakeAws::finish_jobs`].
     Nothing,
+    /// Nothing either: time itself passes, so many seconds of a job's life in a real one.
+    Clock { scale: f64 },
 }
 
 /// When jobs are created.
@@ -98,9 +100,16 @@ impl Clock {
 impl Core {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // A script that panicked has failed its test already.
-        self.state
+        let mut state = self
+            .state
             .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Polls::Clock { scale } = state.polls {
+            for job in &mut state.jobs {
+                job.elapsed = job.began.elapsed().as_secs_f64() * scale;
+            }
+        }
+        state
     }
 
     /// Counts a call and returns what is to go wrong with it; `says` is whether the request holds a text.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::clean_up::{signal, wait_for};
 use super::{FIXED, created, gate, project};
-use crate::aws::{FakeAws, Operation, Polls, Timeline};
+use crate::aws::{FakeAws, Logs, Metrics, Operation, Polls, Timeline};
 use crate::project::{Finished, Project};
 
 const ADAPTIVE: &str = "{max_share: 10000%, max_runtime: 30m}";
@@ -166,4 +166,44 @@ fn jobs_wait_together_for_a_quota_of_one() {
     // SageMaker was never asked for more than there is room for.
     assert_eq!(created(&aws).len(), 6);
     assert_eq!(aws.calls(Operation::CreateTrainingJob), 6);
+}
+
+/// How often metrics were asked for when the second canary was started, where none ever come.
+fn looks_before_the_second(canary: &str, budget: &str) -> u64 {
+    let (project, aws) = project(canary);
+    let spec = project.read("canary-gate.yml");
+    let (before, _) = spec.split_once("    budget:").unwrap();
+    project.write(
+        "canary-gate.yml",
+        &format!("{before}    budget: {budget}\n"),
+    );
+    aws.logs(Logs::of(|_, _| Vec::new()));
+    aws.metrics(Metrics::missing());
+    let mut command = project.gate(&["run", "--all"]);
+    aws.reach(&mut command);
+    let command = command.env("CANARY_GATE_PACE", "0.01");
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| created(&aws).len() == 2);
+    let looks = aws.calls(Operation::GetMetricData);
+    signal(&child, Signal::SIGTERM);
+    child.wait().unwrap();
+    looks
+}
+
+#[test]
+fn a_machine_is_free_when_its_job_ends() {
+    // So often they are asked for of one canary.
+    const ALL: u64 = 13;
+    let one_at_a_time = FIXED.replace('}', ", parallel: 1}");
+    assert!(looks_before_the_second(&one_at_a_time, "{time: 2h, memory: 90%}") < ALL);
+    assert!(looks_before_the_second(ADAPTIVE, "{time: 2h}") < ALL);
+    // What the first one used may ask for a longer second one.
+    assert_eq!(
+        looks_before_the_second(ADAPTIVE, "{time: 2h, memory: 90%}"),
+        ALL
+    );
 }
