@@ -3,6 +3,7 @@
 pub mod levels;
 mod memory;
 pub mod newest_data;
+pub mod printed_figures;
 pub mod steps;
 pub mod table;
 mod thinned;

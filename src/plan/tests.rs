@@ -693,7 +693,7 @@ proptest! {
         let order = if last { DrawOrder::Last } else { DrawOrder::Random };
         let data = Dataset { channels: vec![by_folder(&folders, order)] };
         let total: usize = folders.iter().sum();
-        let sizes = sampling::sizes(&[Fraction(share)], total, folders.len());
+        let sizes = sampling::sizes(&[Fraction(share)], total, (1, folders.len()));
         let draw = || sampling::draw(&data, sizes[0].objects, total, seed, replicate).remove(0);
         let drawn = draw();
         prop_assert_eq!(&drawn, &draw());
@@ -713,7 +713,7 @@ proptest! {
         share in 0.0_f64..1.0,
         seed in any::<u64>(),
     ) {
-        let sizes = sampling::sizes(&[Fraction(share)], total, 1);
+        let sizes = sampling::sizes(&[Fraction(share)], total, (1, 1));
         let data = dataset(total);
         let drawn = sampling::draw(&data, sizes[0].objects, total, seed, 0);
         let mut keys = keys_of(&drawn[0]);

@@ -117,10 +117,15 @@ impl RowFile {
         }
     }
 
+    /// Whether its blocks may be single rows.
+    fn is_small(&self) -> bool {
+        self.bytes.0 <= READ_THROUGH
+    }
+
     /// Whether all before a drawn row is read too.
     pub fn is_read_through(&self) -> bool {
         let is_text = matches!(self.format(), RowFormat::Csv | RowFormat::Lines);
-        is_text && self.bytes.0 <= READ_THROUGH
+        is_text && self.is_small()
     }
 
     pub fn format(&self) -> RowFormat {

@@ -123,6 +123,19 @@ fn a_file_may_be_drawn_from_and_linked_as_a_whole() {
 }
 
 #[test]
+fn a_small_draw_of_uneven_rows_has_some() {
+    // In half of the blocks, of the mean length of a row, no row begins.
+    let mut file = String::new();
+    for id in 0..100 {
+        let text = "x".repeat(if id % 2 == 0 { 300 } else { 1 });
+        writeln!(file, "{id} {text}").unwrap();
+    }
+    let project = with_file("data.txt", file.as_bytes());
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    assert!(seen(&project).iter().all(|sample| !sample.is_empty()));
+}
+
+#[test]
 fn every_host_has_the_rows_that_were_drawn() {
     let project = with_file("data.csv", &hard_csv(5000));
     let spec = project.read("canary-gate.yml");
