@@ -370,14 +370,14 @@ impl DesignLoop<'_> {
 
     /// The shortest canary that measures what a written line still needs.
     fn shortest(&self, measurements: &[Measurement]) -> Option<Seconds> {
-        let mut lines = self.input.job.budget.lines.iter();
-        let needs_memory = self.input.purpose == Purpose::Budget
-            && lines.any(|line| {
-                line.kind.memory_of().is_some()
-                    && line.origin == LineOrigin::Written
-                    && line.level == Level::Fail
-            });
-        needs_memory.then(|| plan::shortest_for_memory(measurements))?
+        if self.input.purpose != Purpose::Budget {
+            return None;
+        }
+        let lines = self.input.job.budget.lines.iter();
+        lines
+            .filter(|line| line.origin == LineOrigin::Written && line.level == Level::Fail)
+            .filter_map(|line| plan::shortest_for_memory(measurements, line.kind.memory_of()?))
+            .max_by(|one, other| one.0.total_cmp(&other.0))
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
