@@ -304,10 +304,17 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     if main.lines.iter().any(is_about_memory) {
         match &input.lacks_probe {
             Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
-            None if main.row.memory_is_lower_bound || main.row.gpu_memory_is_lower_bound => {
-                reason.push_str("; canary.probe would measure it");
+            None => {
+                let is_lower_bound = |line: &JudgedLine| match line.row.line.memory_of() {
+                    Some(MemoryOf::Machine) => main.row.memory_is_lower_bound,
+                    Some(MemoryOf::Gpu) => main.row.gpu_memory_is_lower_bound,
+                    None => false,
+                };
+                let mut lines = main.lines.iter().filter(|line| is_about_memory(line));
+                if lines.any(is_lower_bound) {
+                    reason.push_str("; canary.probe would measure it");
+                }
             }
-            None => {}
         }
     }
     (main.row.verdict, reason)
@@ -319,7 +326,7 @@ fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
     forecast.largest_share.is_none() && of_time.is_some_and(|unknown| unknown.0 == reason)
 }
 
-/// Whether a written line asks for the memory of the machine.
+/// Whether a line is written, and of the memory of the machine or of its GPUs.
 fn is_about_memory(line: &JudgedLine) -> bool {
     line.origin == LineOrigin::Written && line.row.line.memory_of().is_some()
 }

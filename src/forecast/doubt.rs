@@ -24,11 +24,16 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// Whether it is in the source of the figures: whatever is measured by it, there may have been more.
+    /// Whether it is in the source of the figures: whatever more is measured by it, the doubt stays.
     pub fn is_of_source(&self) -> bool {
+        self.is_of_lower_bound() || *self == Self::JaxPool
+    }
+
+    /// Whether there may have been more than the source saw.
+    pub fn is_of_lower_bound(&self) -> bool {
         matches!(
             self,
-            Self::LowerBound | Self::Average | Self::TooShortToSee { .. } | Self::JaxPool
+            Self::LowerBound | Self::Average | Self::TooShortToSee { .. }
         )
     }
 }

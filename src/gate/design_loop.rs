@@ -16,7 +16,7 @@ use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Records, Runner, RunningJob};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
-use crate::metric::Metric;
+use crate::metric::{MemoryOf, Metric};
 use crate::plan::{
     self, Aim, JobLedger, LadderSize, NARROW, NextRound, NotMeasured, Plan, PlannedRuns, Reached,
     RoundRule, RoundRun, Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
@@ -297,6 +297,7 @@ impl DesignLoop<'_> {
                     at_once: self.input.ready.at_once(instance) as usize,
                     beside: TIME_TO_STOP,
                     aim_after: &|runs| self.aim(&offer, runs, &provisional(&offer, runs)),
+                    shortest_after: &|runs| self.shortest(runs),
                 },
             );
             let round = match round {
@@ -486,19 +487,25 @@ impl DesignLoop<'_> {
 
     /// The shortest canary that measures what a written line still needs.
     fn shortest(&self, measurements: &[Measurement]) -> Option<Seconds> {
-        self.needs_memory()
-            .then(|| plan::shortest_for_memory(measurements))?
+        self.written_memory()
+            .filter_map(|of| plan::shortest_for_memory(measurements, of))
+            .max_by(|one, other| one.0.total_cmp(&other.0))
     }
 
     /// Whether a written line is about memory.
     fn needs_memory(&self) -> bool {
-        let mut lines = self.input.job.budget.lines.iter();
-        self.input.purpose == Purpose::Budget
-            && lines.any(|line| {
-                line.kind.memory_of().is_some()
-                    && line.origin == LineOrigin::Written
-                    && line.level == Level::Fail
+        self.written_memory().next().is_some()
+    }
+
+    /// The memory that written lines which can fail the check are about.
+    fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
+        let of_budget = self.input.purpose == Purpose::Budget;
+        let lines = self.input.job.budget.lines.iter();
+        lines
+            .filter(move |line| {
+                of_budget && line.origin == LineOrigin::Written && line.level == Level::Fail
             })
+            .filter_map(|line| line.kind.memory_of())
     }
 
     /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of

@@ -98,6 +98,7 @@ pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) 
             at_once,
             beside: Seconds(0.0),
             aim_after: &aim,
+            shortest_after: &|_| None,
         };
         let NextRound::Run(round) = next_round(&situation, &rule) else {
             return result;

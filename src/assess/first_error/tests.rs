@@ -295,6 +295,23 @@ fn a_variable_that_no_shell_expands() {
             .contains("`sh -c`")
     );
     assert_eq!(spec("[sh, train.sh]").of(&line), None);
+    // On SageMaker the words of the container.
+    let container = |words: &str| FailedRun {
+        spec: SAGEMAKER.replace(
+            "      role:",
+            &format!("      container: {{{words}}}\n      role:"),
+        ),
+        ..on_sagemaker()
+    };
+    for words in [
+        "entrypoint: [python3, /opt/train.py, --data, $SM_CHANNEL_TRAIN]",
+        "arguments: [--data, $SM_CHANNEL_TRAIN]",
+    ] {
+        let said = container(words).of(&line).unwrap_or_default();
+        assert!(said.contains("`sh -c`"), "{words}: {said}");
+    }
+    let words = "entrypoint: [/bin/sh, -c], arguments: [python3 /opt/train.py $SM_CHANNEL_TRAIN]";
+    assert_eq!(container(words).of(&line), None);
 }
 
 #[test]

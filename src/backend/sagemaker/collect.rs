@@ -134,10 +134,8 @@ impl ReadyJob<'_> {
         let (mut usage, unknown_hosts) = metrics::of_machine(&usages);
         let all_answered = arrived.log_refused.is_none() && arrived.metrics_refused.is_none();
         let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
-        if usage.memory.is_none()
-            && all_answered
-            && description.training_seconds.is_some_and(is_short)
-        {
+        let is_unseen = usage.memory.is_none() || has_gpus && usage.gpu_memory.is_none();
+        if is_unseen && all_answered && description.training_seconds.is_some_and(is_short) {
             usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
         }
         let mut notes = said.notes;

@@ -150,6 +150,7 @@ fn a_pool_of_jax_says_nothing_of_the_need() {
     let known = on_a_gpu(&held(&[(1.0, 11.35), (5.0, 11.36), (20.0, 11.35)]));
     assert!(known[Metric::GpuMemory].is_ok());
     assert_eq!(known.gpu_memory.doubt, pool);
+    assert!(Doubt::JaxPool.is_of_source() && !Doubt::JaxPool.is_of_lower_bound());
     let note = "GPU memory is as much at every size as JAX takes beforehand";
     assert!(
         known.notes.iter().any(|said| said.starts_with(note)),

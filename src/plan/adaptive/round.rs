@@ -6,7 +6,7 @@
 
 use super::{
     Aim, LIMIT_SHARE, Next, NextRung, Rung, Situation, SpendingRule, StopReason, candidate, next,
-    next_by, shortest_for_memory,
+    next_by,
 };
 use crate::forecast::{CanaryTime, supposed};
 use crate::measurement::Measurement;
@@ -25,6 +25,8 @@ pub struct RoundRule<'a> {
     pub beside: Seconds,
     /// Whether the forecast would need more runs after these, some of which are only supposed.
     pub aim_after: &'a dyn Fn(&[Measurement]) -> Aim,
+    /// The shortest run that a written line would still need after these.
+    pub shortest_after: &'a dyn Fn(&[Measurement]) -> Option<Seconds>,
 }
 
 /// What to run next, at once.
@@ -102,7 +104,8 @@ impl DraftRound<'_> {
             // By the share canaries count as they are likely to, by the budget as they may at most.
             spent: self.situation.spent + Seconds(medians),
             budget: (self.situation.budget).map(|budget| budget - Seconds(set_aside)),
-            shortest: (self.situation.shortest).and_then(|_| shortest_for_memory(&self.ended)),
+            shortest: (self.situation.shortest)
+                .and_then(|_| (self.rule.shortest_after)(&self.ended)),
             aim: (self.rule.aim_after)(&self.ended),
             spending: match self.situation.spending {
                 SpendingRule::UpTo(left) => SpendingRule::UpTo(left - Seconds(medians)),

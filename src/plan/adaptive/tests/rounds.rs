@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::metric::MemoryOf;
 use crate::plan::TIME_TO_STOP;
 
 const A_QUARTER: SpendingRule = SpendingRule::UpToAShare(Percent(25.0));
@@ -13,6 +14,7 @@ fn rule<'a>(at_once: usize, aim_after: &'a dyn Fn(&[Measurement]) -> Aim) -> Rou
         at_once,
         beside: TIME_TO_STOP,
         aim_after,
+        shortest_after: &|runs| shortest_for_memory(runs, MemoryOf::Machine),
     }
 }
 
