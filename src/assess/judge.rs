@@ -1,5 +1,6 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
+use crate::assess::advice::{self, AdviceInput};
 use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
 use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
@@ -81,7 +82,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         })
         .collect();
     let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
-    let advice = MemoryOf::ALL
+    let where_memory_fits = MemoryOf::ALL
         .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
@@ -105,6 +106,10 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     if main.lines.iter().any(is_of_cached_memory) {
         notes.push(CACHED.to_owned());
     }
+    notes.extend(advice::all(&AdviceInput {
+        forecast: &main.forecast,
+        offer: &main.offer,
+    }));
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
         matches!(
@@ -147,7 +152,11 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
-        advice: once_each(ways_out.chain(advice.into_iter().flatten()).collect()),
+        advice: once_each(
+            ways_out
+                .chain(where_memory_fits.into_iter().flatten())
+                .collect(),
+        ),
         warnings: main.forecast.warnings,
         notes: once_each(notes),
         drift: None,

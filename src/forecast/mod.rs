@@ -107,6 +107,8 @@ pub struct Forecast {
     pub gpu_memory: KnownPeak,
     /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
     pub time_at_least: Option<f64>,
+    /// What a cold start adds to the billed time, where cold and warm canaries were measured.
+    pub cold_offset: Option<Seconds>,
     /// What that much time costs over all machines, in US dollars.
     pub cost_at_least: Option<f64>,
     /// The largest share of the data that a completed run held.
@@ -142,6 +144,7 @@ impl Forecast {
             memory: KnownPeak::default(),
             gpu_memory: KnownPeak::default(),
             time_at_least: None,
+            cold_offset: None,
             cost_at_least: None,
             largest_share: None,
             warnings: Vec::new(),
@@ -369,6 +372,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         gpu_memory: gpu_memory.known,
         cost_at_least: cost_at_least(basis, time_at_least),
         time_at_least,
+        cold_offset: runs.cold_offset(),
         largest_share: runs.largest_share(),
     }
 }
@@ -478,6 +482,16 @@ impl Runs<'_> {
         let posterior = points::weigh(&points, "time", &prior::TIME, self.fewest)?
             .given_at_least(&self.lower_bounds());
         Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
+    }
+
+    /// What a cold start adds to the billed time.
+    fn cold_offset(&self) -> Option<Seconds> {
+        let points = self.measured(|run| seconds(run.time())).ok()?;
+        let is_mixed = points.iter().any(|point| point.is_warm);
+        let posterior = is_mixed
+            .then(|| points::weigh(&points, "time", &prior::TIME, self.fewest).ok())
+            .flatten()?;
+        posterior.cold_offset().map(Seconds)
     }
 
     /// The doubt in a quantity's growth, where it has a forecast.

@@ -308,6 +308,14 @@ impl Posterior {
         (prior + candidate.squares) / self.degrees_of_freedom
     }
 
+    /// What a cold start adds, in the unit of the value: the mean over the candidates. `None` where cold and warm runs are not both
+    /// there.
+    pub(super) fn cold_offset(&self) -> Option<f64> {
+        let is_known = self.candidates.iter().any(|one| one.cold_part > 0.0);
+        let offset = |one: &WeighedLaw| one.weight * one.center.exp() * one.fixed * one.cold_part;
+        is_known.then(|| self.candidates.iter().map(offset).sum())
+    }
+
     /// The kind of growth that is most probable, and the most probable law of that kind.
     pub(super) fn law(&self) -> Law {
         let growth_of = |one: &WeighedLaw| one.shape.growth_up_to(self.largest_share);

@@ -396,7 +396,7 @@ fn ln_sum(laws: &[WeighedLaw]) -> f64 {
 
 /// One candidate for each fixed part: the most probable cold part, with the weight of all. Where candidates of two sides are paired, all
 /// of them would be too many.
-pub(in crate::forecast) fn without_cold_parts(laws: Vec<WeighedLaw>) -> Vec<WeighedLaw> {
+pub(in crate::forecast) fn without_cold_parts(laws: &[WeighedLaw]) -> Vec<WeighedLaw> {
     laws.chunk_by(|a, b| a.fixed == b.fixed)
         .map(|same| {
             let best = same.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));

@@ -69,7 +69,7 @@ fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<FullRunLevel> {
 /// work parts are selected under the linear law, and forms under the best of these parts.
 fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
     let grid = |shape: Shape, weight: f64, (part, part_weight): (f64, f64)| {
-        without_cold_parts(evidence.with_work_part(shape, part, weight.ln() + part_weight))
+        without_cold_parts(&evidence.with_work_part(shape, part, weight.ln() + part_weight))
     };
     let parts = in_question(evidence.work_parts(), |part| {
         grid(Shape::linear(), 1.0, *part)

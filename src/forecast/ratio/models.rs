@@ -164,7 +164,7 @@ impl<'a> ComparedSides<'a> {
                 .beside(squares[other], count_as_float(others) - 1.0)
         });
         let of_side = |own: &Evidence, (shape, part, form): (Shape, f64, f64)| -> Vec<Own> {
-            without_cold_parts(own.with_work_part(shape, part, form))
+            without_cold_parts(&own.with_work_part(shape, part, form))
                 .into_iter()
                 .map(|candidate| Own {
                     mass: own.prior_probability(&candidate),
@@ -195,7 +195,7 @@ impl<'a> ComparedSides<'a> {
         let mut common: Vec<WeighedLaw> = forms
             .iter()
             .flat_map(|(shape, part, weight)| {
-                without_cold_parts(both.with_work_part(*shape, *part, *weight))
+                without_cold_parts(&both.with_work_part(*shape, *part, *weight))
             })
             .collect();
         let best = common
