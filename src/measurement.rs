@@ -290,6 +290,16 @@ pub enum Abscissa {
     Work,
 }
 
+impl Abscissa {
+    /// What a canary did with its share of it: it held data, or did work.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Data => "held",
+            Self::Work => "did",
+        }
+    }
+}
+
 impl fmt::Display for Abscissa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -420,7 +430,7 @@ pub struct Usage {
     /// The peak as further sources read it, by trust; each is trusted less than that of `memory`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_memory: Vec<PeakMemory>,
-    /// How long a run must be for its memory to be seen, if no source saw anything of this one because it is shorter.
+    /// How long a run must be for its memory to be seen, if no source saw any of this one's, or of its GPUs', since it is shorter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_seen_from: Option<Seconds>,
     /// The peak of the fullest GPU, by the source that is trusted most; with what its allocators keep for later.

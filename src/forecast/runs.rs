@@ -44,7 +44,7 @@ impl<'a> Runs<'a> {
         for run in newest.kept.iter().copied() {
             match reason_to_leave_out(run) {
                 None if Some(run.abscissa()) != abscissa => left_out
-                    .entry("differed from the full run in something else than the newest run")
+                    .entry("varied the data where the newest run varied the work, or the other way round")
                     .or_default()
                     .push(run),
                 None => entered.push(run),

@@ -116,7 +116,7 @@ impl Records<'_> {
             runs_here && self.project.code_key(self.job).ok().flatten() != self.keys.code;
         let keys = if is_edited {
             say(
-                "warning: files of the job, code or data that its `paths` or its source hold, were changed while a canary ran; what it measured is kept for no other run",
+                "warning: files under the job's `paths` or source folder changed while a canary ran; its measurement is not kept for other runs",
             );
             self.keys.without_code()
         } else {

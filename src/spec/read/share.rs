@@ -1,7 +1,7 @@
 //! Scripts that draw their own share of the data.
 
 use super::{SpecReader, limits};
-use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
 use crate::spec::{FollowingCount, FullShare, ScriptShare, SharePlace, Training};
 
@@ -62,16 +62,10 @@ impl SpecReader<'_> {
                     "name a channel that is sampled",
                 ),
                 None => {
-                    let known = training
-                        .channels
-                        .iter()
-                        .map(|channel| channel.name.as_str());
-                    let help = match near_miss(name, known) {
-                        Some(near) => format!("did you mean {}?", quoted(near)),
-                        None => "name a channel that is sampled".to_owned(),
-                    };
-                    let message = format!("{} names no channel", quoted(name));
-                    self.findings.wrong_with_help(&follows.at, message, help);
+                    let known = training.channels.iter();
+                    let known = known.map(|channel| channel.name.as_str());
+                    let otherwise = "name a channel that is sampled";
+                    self.no_such_channel(name, &follows.at, known, otherwise);
                 }
             }
             self.check_full_value(&place, FullShare::Examples(full?), training, &at);
