@@ -1,37 +1,31 @@
 //! Runs the canaries of a plan, on `instance` first and then on the alternatives.
 
-use std::collections::BTreeMap;
+mod aim;
+mod ending;
+mod late;
 
 use futures_util::future::LocalBoxFuture;
-use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::mpsc;
+use futures_util::stream::FuturesUnordered;
+
+use self::late::LateBatch;
 
 use crate::assess::unfinished;
 use crate::backend::Ready;
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::console::progress::Earlier;
-use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS, Forecast};
+use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::gate::request::Purpose;
-use crate::gate::runner::{self, Ran, Records, Runner, RunningJob};
+use crate::gate::runner::{self, Ran, Records, Runner};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
-use crate::metric::{MemoryOf, Metric};
+use crate::metric::Metric;
 use crate::plan::{
-    self, Aim, JobLedger, LadderSize, NARROW, NextRound, NotMeasured, Plan, PlannedRuns, Reached,
-    RoundRule, RoundRun, Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
-    TighterLimit,
+    self, JobLedger, LadderSize, NextRound, NotMeasured, Plan, PlannedRuns, RoundRule, RoundRun,
+    Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
 };
-use crate::spec::{Budget, BudgetLine, Job, Level, LineKind, LineOrigin};
-use crate::units::{Fraction, Seconds};
-use crate::verdict::{self, JudgedLine, LineVerdict};
+use crate::spec::Job;
 use crate::workspace::project::Project;
-
-/// Before there are the fewest runs of a forecast, a line counts as decided only where the chance that is left is this part
-/// of what certainty allows: two small runs do not determine a law, and the third one may lie far out.
-const CHANCE_FOR_A_SHORT_CUT: f64 = 0.05;
-/// A line is exceeded, whatever two canaries leave open, where the forecast is so many times its limit.
-const TENFOLD: f64 = 10.0;
 
 /// A job that is ready to run.
 pub(crate) struct DesignInput<'a> {
@@ -154,13 +148,6 @@ struct DesignLoop<'a> {
     /// The first that came with late points.
     late_failure: Option<AppError>,
     notes: Vec<String>,
-}
-
-/// Canaries whose points were late.
-struct LateBatch {
-    /// Where the first of them stands among the job's measurements.
-    place: usize,
-    ran: Ran,
 }
 
 impl DesignLoop<'_> {
@@ -333,20 +320,6 @@ impl DesignLoop<'_> {
         left.map_or(by_share, SpendingRule::UpTo)
     }
 
-    /// How long the full run may take by the budget's lines of time and cost; 0 without one.
-    fn allowed_by_the_budget(&self, offer: &Offer) -> Seconds {
-        let seconds = |line: &BudgetLine| match line.kind {
-            LineKind::Absolute(Metric::Time) => Some(line.limit.number),
-            LineKind::Absolute(Metric::Cost) => {
-                Some(line.limit.number / offer.cost(Seconds(1.0))?.0)
-            }
-            _ => None,
-        };
-        let budget = &self.input.job.budget;
-        let of_fail = budget.lines.iter().filter(|line| line.level == Level::Fail);
-        Seconds(of_fail.filter_map(seconds).reduce(f64::min).unwrap_or(0.0))
-    }
-
     /// Whether an alternative can be measured within `canary.max_share`.
     fn has_room_for(&self, instance: &InstanceConfiguration, runs: &PlannedRuns) -> bool {
         let offer = self.offer(instance);
@@ -399,222 +372,6 @@ impl DesignLoop<'_> {
         let project = self.input.project;
         project.offer(instance, &|kind| ready.capacity(kind))
     }
-
-    /// Runs canaries until their machines are free. Where all have completed, what they used is collected while others run.
-    async fn run_canaries(&mut self, runs: Vec<CanaryRun>, offer: &Offer, earlier: Earlier) -> Ran {
-        let DesignInput {
-            job,
-            place,
-            ready,
-            ledger,
-            records,
-            ..
-        } = self.input;
-        let of = RunningJob {
-            job,
-            place,
-            ready,
-            ledger,
-            records,
-        };
-        let (runner, offer, count) = (self.runner, offer.clone(), runs.len());
-        let (freed, mut heard) = mpsc::unbounded_channel();
-        let mut running: LocalBoxFuture<'_, Ran> = Box::pin(async move {
-            // Nobody hears it once all are free.
-            let freed = |index, measurement| drop(freed.send((index, measurement)));
-            runner::run(runner, of, &runs, &offer, earlier, &freed).await
-        });
-        let mut free: BTreeMap<usize, Measurement> = BTreeMap::new();
-        while free.len() < count || !free.values().all(Measurement::is_completed) {
-            tokio::select! {
-                // Whoever has ended as a whole is not late.
-                biased;
-                ran = &mut running => return ran,
-                Some(late) = self.late.next(), if !self.late.is_empty() => self.revise(late),
-                Some((index, measurement)) = heard.recv() => drop(free.insert(index, measurement)),
-            }
-        }
-        let place = self.measurements.len();
-        self.late.push(Box::pin(async move {
-            let ran = running.await;
-            LateBatch { place, ran }
-        }));
-        Ran {
-            measurements: free.into_values().collect(),
-            failure: None,
-            too_expensive: 0,
-        }
-    }
-
-    /// Takes what was measured for what was known of it.
-    fn revise(&mut self, late: LateBatch) {
-        let known = self.measurements.iter_mut().skip(late.place);
-        for (known, measured) in known.zip(late.ran.measurements) {
-            *known = measured;
-        }
-        self.late_failure = self.late_failure.take().or(late.ran.failure);
-    }
-
-    /// Waits until all that the canaries used is collected.
-    async fn settle_late(&mut self) {
-        while let Some(late) = self.late.next().await {
-            self.revise(late);
-        }
-    }
-
-    /// Whether another canary is needed, and the same one, whatever else is still to be known of those that have ended. Nothing is
-    /// spent out of impatience.
-    fn goes_on_in_any_case(&self, offer: &Offer, measurements: &[Measurement]) -> bool {
-        if plan::has_enough(measurements) || self.needs_memory() {
-            return false;
-        }
-        let of_times = |line: &&BudgetLine| {
-            matches!(line.kind, LineKind::Absolute(Metric::Time | Metric::Cost))
-        };
-        let lines = self.input.job.budget.lines.iter();
-        let timed = Budget {
-            lines: lines.filter(of_times).cloned().collect(),
-            ..self.input.job.budget.clone()
-        };
-        let forecast = provisional(offer, measurements);
-        let is_written =
-            |line: &BudgetLine| line.origin == LineOrigin::Written && line.level == Level::Fail;
-        let is_of_times = self.input.purpose == Purpose::Drift
-            || timed.lines.iter().any(is_written)
-            || !self.input.job.budget.lines.iter().any(is_written);
-        is_of_times && self.aim_of(&timed, offer, measurements, &forecast) == Aim::GoOn
-    }
-
-    /// The shortest canary that measures what a written line still needs.
-    fn shortest(&self, measurements: &[Measurement]) -> Option<Seconds> {
-        self.written_memory()
-            .filter_map(|of| plan::shortest_for_memory(measurements, of))
-            .max_by(|one, other| one.0.total_cmp(&other.0))
-    }
-
-    /// Whether a written line is about memory.
-    fn needs_memory(&self) -> bool {
-        self.written_memory().next().is_some()
-    }
-
-    /// The memory that written lines which can fail the check are about.
-    fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
-        let of_budget = self.input.purpose == Purpose::Budget;
-        let lines = self.input.job.budget.lines.iter();
-        lines
-            .filter(move |line| {
-                of_budget && line.origin == LineOrigin::Written && line.level == Level::Fail
-            })
-            .filter_map(|line| line.kind.memory_of())
-    }
-
-    /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of
-    /// the time is narrow.
-    fn aim(&self, offer: &Offer, measurements: &[Measurement], forecast: &Forecast) -> Aim {
-        self.aim_of(&self.input.job.budget, offer, measurements, forecast)
-    }
-
-    /// The same, by the lines of a budget.
-    fn aim_of(
-        &self,
-        budget: &Budget,
-        offer: &Offer,
-        measurements: &[Measurement],
-        forecast: &Forecast,
-    ) -> Aim {
-        let lines = verdict::judge(budget, forecast, offer, None);
-        let counting: Vec<&JudgedLine> = lines.iter().filter(|line| line.counts()).collect();
-        let is_written = |line: &&JudgedLine| line.origin == LineOrigin::Written;
-        if self.input.purpose == Purpose::Budget && counting.iter().any(is_written) {
-            // What stays unknown with the fewest runs is not measured, and more runs would not change that.
-            let has_enough = plan::has_enough(measurements);
-            let certainty = if has_enough {
-                budget.certainty
-            } else {
-                Fraction(1.0 - (1.0 - budget.certainty.0) * CHANCE_FOR_A_SHORT_CUT)
-            };
-            // Other canaries may still decide what one beyond its time limit left unknown.
-            let is_bounded = forecast.time_at_least.is_some() && forecast[Metric::Time].is_err();
-            // A source that looks seldom leaves a doubt that more canaries do not end.
-            let is_open_for_ever = |line: &JudgedLine| match line.row.verdict {
-                LineVerdict::Unknown => !is_bounded,
-                LineVerdict::AtRisk => (line.row.line.metric())
-                    .and_then(|metric| forecast.doubt(metric))
-                    .is_some_and(Doubt::is_of_source),
-                _ => false,
-            };
-            let completed = measurements.iter().filter(|run| run.is_completed()).count();
-            let is_clear = |line: &JudgedLine| completed > 1 && is_tenfold(line);
-            let decided = counting.iter().all(|line| match has_enough {
-                true => line.is_decided(certainty) || is_open_for_ever(line),
-                false => line.is_decided(certainty) || is_clear(line),
-            });
-            let is_within = |line: &&JudgedLine| line.row.verdict == LineVerdict::Within;
-            let is_rough = forecast.is_rough() && !is_within_if_cubic(forecast, &counting);
-            return match decided {
-                false => Aim::GoOn,
-                true if is_rough && counting.iter().all(is_within) => {
-                    Aim::OneSizeFurther(Reached::Decided)
-                }
-                true => Aim::Reached(Reached::Decided),
-            };
-        }
-        let is_narrow = forecast[Metric::Time].as_ref().is_ok_and(|time| {
-            time.quantile(budget.certainty.0) <= NARROW * time.quantile(1.0 - budget.certainty.0)
-        });
-        if is_narrow {
-            Aim::Reached(Reached::Narrow)
-        } else {
-            Aim::GoOn
-        }
-    }
-
-    /// Why the adaptive design ended on `instance`, for the report.
-    fn ending(&self, done: StopReason) -> String {
-        let limit = self.input.ledger.tighter();
-        let amount = match limit {
-            TighterLimit::OfTheJob => self.input.job.canary.spend_limit.to_string(),
-            TighterLimit::OfTheRun => match self.input.ledger.left() {
-                Some(left) => format!("{left} left for the whole run"),
-                None => "for the whole run".to_owned(),
-            },
-        };
-        let limit = limit.name();
-        match done {
-            StopReason::Reached(Reached::Decided) => {
-                "No more canaries were run: the budget is decided as far as canaries can."
-                    .to_owned()
-            }
-            StopReason::Reached(Reached::Narrow) => format!(
-                "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
-            ),
-            StopReason::NothingHelps => format!(
-                "No more canaries were run: every size of {} was run, or does not fit into {limit} and canary.max_runtime.",
-                match self.input.job.differs_in_work_alone() {
-                    true => "work.canary",
-                    false => "canary.fractions",
-                }
-            ),
-            StopReason::MaxRuntime => format!(
-                "No more canaries were run: a larger one may take longer than canary.max_runtime ({}); a longer one would narrow the forecast.",
-                self.input.job.canary.max_runtime
-            ),
-            StopReason::BeyondTheShare => format!(
-                "No more canaries were run: with another one they would take more than canary.max_share ({}) of the full run.",
-                self.input.job.canary.max_share
-            ),
-            StopReason::NoTimes => {
-                "no canary measured a time, which the adaptive design plans with".to_owned()
-            }
-            StopReason::TooExpensive => format!(
-                "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({}); raise one of them",
-                self.input.job.canary.max_runtime
-            ),
-            StopReason::Ended => {
-                "No more canaries were run after one that did not complete.".to_owned()
-            }
-        }
-    }
 }
 
 /// What the canaries so far say, however few they are.
@@ -624,25 +381,5 @@ fn provisional(offer: &Offer, measurements: &[Measurement]) -> Forecast {
     forecast::provisional(&Basis {
         offer,
         measurements: &comparable,
-    })
-}
-
-/// Whether the forecast is ten times a line's limit: then two canaries decide it. A tenth of it they do not, for they are far too
-/// small to show how the time grows.
-fn is_tenfold(line: &JudgedLine) -> bool {
-    let limit = line.row.limit;
-    (line.estimate).is_some_and(|estimate| estimate.point >= TENFOLD * limit)
-}
-
-/// Whether time and cost would be within budget even if all growth up to the largest canary were that of a cube.
-fn is_within_if_cubic(forecast: &Forecast, lines: &[&JudgedLine]) -> bool {
-    let Some(times) = forecast.times_if_cubic() else {
-        return false;
-    };
-    let is_of_time =
-        |line: &&&JudgedLine| matches!(line.row.line.metric(), Some(Metric::Time | Metric::Cost));
-    lines.iter().filter(is_of_time).all(|line| {
-        let point = line.estimate.map(|estimate| estimate.point);
-        point.is_some_and(|point| point * times <= line.row.limit)
     })
 }
