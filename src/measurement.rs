@@ -122,6 +122,12 @@ impl Measurement {
         self.instance.is_same_machines(instance)
     }
 
+    /// Whether both are of one canary of a design, perhaps before and after all of it was collected.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        let asked = |run: &Self| (run.fraction, run.replicate, run.work);
+        self.job == other.job && self.is_on(&other.instance) && asked(self) == asked(other)
+    }
+
     pub fn is_completed(&self) -> bool {
         self.outcome == Outcome::Completed
     }

@@ -78,9 +78,12 @@ impl DesignLoop<'_> {
 
     /// Takes what was measured for what was known of it.
     fn revise(&mut self, late: LateBatch) {
-        let known = self.measurements.iter_mut().skip(late.place);
-        for (known, measured) in known.zip(late.ran.measurements) {
-            *known = measured;
+        let known = &mut self.measurements[late.place..];
+        // One whose points could not be had is missing here, and stays as it is known.
+        for measured in late.ran.measurements {
+            if let Some(known) = known.iter_mut().find(|known| known.is_same_run(&measured)) {
+                *known = measured;
+            }
         }
         self.late_failure = self.late_failure.take().or(late.ran.failure);
     }
