@@ -323,14 +323,14 @@ impl CanaryRun {
         }
     }
 
-    /// The bytes of its sampled channels where the rows that were drawn really have so many.
-    pub fn bytes_with_rows(&self, drawn: Bytes) -> Bytes {
-        let of_channel = |channel: &ChannelData| match &channel.rows {
-            Some(rows) if !rows.is_all() => Bytes(0),
-            _ => channel.bytes(),
-        };
-        let sampled = self.channels.iter().filter(|channel| channel.sampled);
-        sampled.map(of_channel).chain([drawn]).sum()
+    /// Of the blocks that are drawn from its channels: about the bytes of their rows.
+    pub fn bytes_of_blocks(&self) -> Bytes {
+        let rows = self
+            .channels
+            .iter()
+            .filter_map(|channel| channel.rows.as_ref());
+        let drawn = rows.filter(|rows| !rows.is_all());
+        drawn.map(RowBlocks::bytes).sum()
     }
 
     /// A short name for progress lines and logs: `3% #2`, with a work level `3% #2, num_round 5`, where another share of the data

@@ -3,6 +3,7 @@
 pub mod levels;
 mod memory;
 pub mod newest_data;
+pub mod printed_figures;
 pub mod steps;
 pub mod table;
 mod thinned;
@@ -128,6 +129,12 @@ impl Measurement {
         self.instance.is_same_machines(instance)
     }
 
+    /// Whether both are of one canary of a design, perhaps before and after all of it was collected.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        let asked = |run: &Self| (run.fraction, run.replicate, run.work);
+        self.job == other.job && self.is_on(&other.instance) && asked(self) == asked(other)
+    }
+
     pub fn is_completed(&self) -> bool {
         self.outcome == Outcome::Completed
     }
@@ -220,6 +227,18 @@ impl Measurement {
         }
     }
 
+    /// The same, where the rows of the blocks that `run` asked for really have so many bytes. Every host has all of them.
+    #[must_use]
+    pub fn with_drawn_rows(mut self, run: &CanaryRun, drawn: Bytes) -> Self {
+        let asked = run.bytes_of_blocks();
+        let really = |bytes: Bytes| Bytes((bytes.0 + drawn.0).saturating_sub(asked.0));
+        self.bytes = self.bytes.map(really);
+        for host in &mut self.hosts {
+            host.bytes = really(host.bytes);
+        }
+        self
+    }
+
     /// What its `fraction` is a share of.
     pub fn abscissa(&self) -> Abscissa {
         match self.differs_in_work_alone {
@@ -290,6 +309,16 @@ pub enum Abscissa {
     Data,
     /// All canaries hold all of the data.
     Work,
+}
+
+impl Abscissa {
+    /// What a canary did with its share of it: it held data, or did work.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Data => "held",
+            Self::Work => "did",
+        }
+    }
 }
 
 impl fmt::Display for Abscissa {
@@ -422,7 +451,7 @@ pub struct Usage {
     /// The peak as further sources read it, by trust; each is trusted less than that of `memory`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_memory: Vec<PeakMemory>,
-    /// How long a run must be for its memory to be seen, if no source saw anything of this one because it is shorter.
+    /// How long a run must be for its memory to be seen, if no source saw any of this one's, or of its GPUs', since it is shorter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_seen_from: Option<Seconds>,
     /// The peak of the fullest GPU, by the source that is trusted most; with what its allocators keep for later.

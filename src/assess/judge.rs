@@ -1,5 +1,6 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
+use crate::assess::advice::{self, AdviceInput};
 use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
 use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
@@ -81,7 +82,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         })
         .collect();
     let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
-    let advice = MemoryOf::ALL
+    let where_memory_fits = MemoryOf::ALL
         .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
@@ -105,6 +106,10 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     if main.lines.iter().any(is_of_cached_memory) {
         notes.push(CACHED.to_owned());
     }
+    notes.extend(advice::all(&AdviceInput {
+        forecast: &main.forecast,
+        offer: &main.offer,
+    }));
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
         matches!(
@@ -147,7 +152,11 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
-        advice: once_each(ways_out.chain(advice.into_iter().flatten()).collect()),
+        advice: once_each(
+            ways_out
+                .chain(where_memory_fits.into_iter().flatten())
+                .collect(),
+        ),
         warnings: main.forecast.warnings,
         notes: once_each(notes),
         drift: None,
@@ -304,10 +313,17 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     if main.lines.iter().any(is_about_memory) {
         match &input.lacks_probe {
             Some(why) => reason.push_str(&format!("; the canaries ran without the probe: {why}")),
-            None if main.row.memory_is_lower_bound || main.row.gpu_memory_is_lower_bound => {
-                reason.push_str("; canary.probe would measure it");
+            None => {
+                let is_lower_bound = |line: &JudgedLine| match line.row.line.memory_of() {
+                    Some(MemoryOf::Machine) => main.row.memory_is_lower_bound,
+                    Some(MemoryOf::Gpu) => main.row.gpu_memory_is_lower_bound,
+                    None => false,
+                };
+                let mut lines = main.lines.iter().filter(|line| is_about_memory(line));
+                if lines.any(is_lower_bound) {
+                    reason.push_str("; canary.probe would measure it");
+                }
             }
-            None => {}
         }
     }
     (main.row.verdict, reason)
@@ -319,7 +335,7 @@ fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
     forecast.largest_share.is_none() && of_time.is_some_and(|unknown| unknown.0 == reason)
 }
 
-/// Whether a written line asks for the memory of the machine.
+/// Whether a line is written, and of the memory of the machine or of its GPUs.
 fn is_about_memory(line: &JudgedLine) -> bool {
     line.origin == LineOrigin::Written && line.row.line.memory_of().is_some()
 }

@@ -1,6 +1,7 @@
 //! Pure: from measurements to a job's part of the report.
 
-pub(crate) mod base_comparison;
+pub(crate) mod advice;
+mod base_comparison;
 pub(crate) mod base_result;
 pub(crate) mod drift_check;
 pub(crate) mod extrapolated_rows;

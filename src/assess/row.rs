@@ -50,7 +50,7 @@ pub(crate) fn groups(offer: &Offer) -> Vec<PricedGroup> {
 /// Whether the source of a memory leaves open how far its peak was above what is known.
 pub(crate) fn memory_is_lower_bound(forecast: &Forecast, of: MemoryOf) -> bool {
     let doubt = &forecast.peak(of).doubt;
-    doubt.as_ref().is_some_and(Doubt::is_of_source)
+    doubt.as_ref().is_some_and(Doubt::is_of_lower_bound)
 }
 
 pub(crate) fn estimates(forecast: &Forecast, certainty: Fraction) -> Estimates {

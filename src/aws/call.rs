@@ -50,6 +50,8 @@ pub(crate) struct CallError {
     pub(crate) code: Option<String>,
     /// AWS's message, or the transport's. Hostile text.
     pub(crate) message: String,
+    /// Why there were no credentials to call with, where the program itself asks for them.
+    without: Option<AwsError>,
 }
 
 impl CallError {
@@ -70,6 +72,7 @@ impl CallError {
             kind: kind(error, code.as_deref(), &message),
             code,
             message,
+            without: cause_of::<AwsError>(error).cloned(),
         }
     }
 
@@ -93,6 +96,12 @@ impl CallError {
     pub(crate) fn to_error(&self, doing: &str) -> AwsError {
         tracing::info!("{self}");
         let call = &self.call;
+        if let Some(without) = &self.without {
+            return AwsError {
+                what: format!("could not {doing}: {without}"),
+                ..without.clone()
+            };
+        }
         let said = self.said();
         match self.kind {
             FailureKind::NoCredentials => AwsError::new(
@@ -100,7 +109,7 @@ impl CallError {
                     "could not {doing}: there are no AWS credentials{}",
                     of_profile()
                 ),
-                "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions use aws-actions/configure-aws-credentials in a step before, or for the role of a runner of your own write `AWS_EC2_METADATA_DISABLED: false` under `env`",
+                "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions name the role by the action's input `role-to-assume`, or use aws-actions/configure-aws-credentials in a step before, or for the role of a runner of your own write `AWS_EC2_METADATA_DISABLED: false` under `env`",
             ),
             FailureKind::Expired => AwsError::transient(
                 format!("could not {doing}: the AWS session has expired ({said})"),
@@ -163,7 +172,7 @@ impl CallError {
     }
 
     /// The code and message of AWS or the transport.
-    fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         match &self.code {
             Some(code) => format!("{code}: {}", self.message),
             None => self.message.clone(),
@@ -189,12 +198,20 @@ where
     E: Error + 'static,
     R: fmt::Debug + 'static,
 {
-    if let Some(error) = credentials_error(error) {
+    if let Some(without) = cause_of::<AwsError>(error) {
+        return match without.is_transient {
+            true => FailureKind::Unreachable,
+            false => FailureKind::Rejected,
+        };
+    }
+    if let Some(error) = cause_of::<CredentialsError>(error) {
         return match error {
             CredentialsError::CredentialsNotLoaded(_)
             | CredentialsError::InvalidConfiguration(_) => FailureKind::NoCredentials,
             // The last place that is asked. On a machine that is not AWS's something else answers there.
-            _ if !silence::has_answered() && is_of_metadata(error) => FailureKind::NoCredentials,
+            _ if !silence::has_answered() && cause_of::<ImdsError>(error).is_some() => {
+                FailureKind::NoCredentials
+            }
             // The provider returned credentials before, and no longer does.
             _ => FailureKind::Expired,
         };
@@ -244,27 +261,16 @@ where
     }
 }
 
-fn credentials_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a CredentialsError> {
+/// The first of a kind among an error and its causes.
+fn cause_of<'a, C: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a C> {
     let mut next = Some(error);
     while let Some(cause) = next {
-        if let Some(found) = cause.downcast_ref::<CredentialsError>() {
+        if let Some(found) = cause.downcast_ref::<C>() {
             return Some(found);
         }
         next = cause.source();
     }
     None
-}
-
-/// Whether it is the metadata service of a machine that gave no credentials.
-fn is_of_metadata(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        if cause.is::<ImdsError>() {
-            return true;
-        }
-        next = cause.source();
-    }
-    false
 }
 
 /// The error and its causes on one line.

@@ -1,12 +1,14 @@
 //! **AWS**: credentials, region, endpoints, retries, S3 URIs, and the texts of failed calls.
 //!
 //! Credentials come from the SDK's default chain (environment, profile, web identity, container, instance), in GitHub Actions
-//! without the instance, and endpoints
+//! without the instance; or they are those of a role that the program assumes itself. Endpoints come
 //! from `AWS_ENDPOINT_URL` and its variants for single services.
 
 pub(crate) mod call;
 mod credentials;
 mod error;
+mod lasting;
+pub mod role;
 pub(crate) mod s3_error;
 pub mod s3_uri;
 mod silence;
@@ -15,10 +17,14 @@ pub use error::AwsError;
 
 use std::time::Duration;
 
+use self::lasting::{Lasting, LastingCredentials};
+use self::role::{AssumedRole, RoleCredentials};
 use self::silence::SilenceWatch;
+use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::provider::SharedCredentialsProvider;
 
 /// A burst of canaries exceeds SageMaker's rate limits; the SDK's default of 3 would give up too early.
 const ATTEMPTS: u32 = 8;
@@ -30,6 +36,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// For all attempts of one call, waits included: what hangs is given up.
 const CALL_TIMEOUT: Duration = Duration::from_mins(3);
+/// A role is assumed again so long before its credentials end: no call is signed with some that end on its way.
+const RENEWED_BEFORE: Duration = Duration::from_mins(1);
 /// The only region with the price list that cannot be disabled for an account.
 const PRICE_LIST_REGION: &str = "us-east-1";
 
@@ -46,6 +54,8 @@ pub struct Aws {
     pub pricing: aws_sdk_pricing::Client,
     pub quotas: aws_sdk_servicequotas::Client,
     pub sts: aws_sdk_sts::Client,
+    role: Option<AssumedRole>,
+    lasting: Lasting,
 }
 
 /// An endpoint variable is set but empty; the SDK does not treat it as unset.
@@ -54,40 +64,74 @@ pub struct Aws {
 pub struct EmptyEndpoint(String);
 
 impl Aws {
-    /// Clients for a region, with credentials as they are found now; nothing is sent.
+    /// Clients for a region, with credentials as they are found now, or with those of a role; nothing is sent.
     ///
     /// Waits between attempts are multiplied by `pace`, and so are time limits, unless it is 0: then nothing is waited for, and an
     /// answer takes what it takes.
-    pub async fn load(region: &str, pace: f64) -> Result<Self, EmptyEndpoint> {
+    pub async fn load(
+        region: &str,
+        pace: f64,
+        role: Option<AssumedRole>,
+    ) -> Result<Self, EmptyEndpoint> {
         if let Some((name, _)) = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
             .find(|(name, value)| name.starts_with("AWS_ENDPOINT_URL") && value.is_empty())
         {
             return Err(EmptyEndpoint(name));
         }
-        let retries = RetryConfig::adaptive()
-            .with_max_attempts(ATTEMPTS)
-            .with_initial_backoff(FIRST_BACKOFF.mul_f64(pace))
-            .with_max_backoff(LONGEST_BACKOFF.mul_f64(pace));
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(CONNECT_TIMEOUT.mul_f64(time_scale(pace)))
-            .operation_attempt_timeout(ATTEMPT_TIMEOUT.mul_f64(time_scale(pace)))
-            .operation_timeout(CALL_TIMEOUT.mul_f64(time_scale(pace)))
-            .build();
         let region_of_calls = Region::new(region.to_owned());
-        let mut loader = aws_config::defaults(BehaviorVersion::latest())
-            .region(region_of_calls.clone())
-            .retry_config(retries)
-            .timeout_config(timeouts);
-        if !credentials::may_ask_the_machine(&|name| std::env::var(name).ok()) {
-            let chain = credentials::without_the_machine(region_of_calls).await;
-            loader = loader.credentials_provider(chain);
-        }
-        let config = loader.load().await;
-        Ok(Self::of(&config, region, time_scale(pace)))
+        let loader = || loader(region_of_calls.clone(), pace);
+        let scale = time_scale(pace);
+        let mut lasting = Lasting::default();
+        let config = if let Some(role) = role.clone() {
+            let without = loader().no_credentials().load().await;
+            let sts = aws_sdk_sts::config::Builder::from(&without)
+                .interceptor(SilenceWatch::new("STS", scale));
+            let sts = aws_sdk_sts::Client::from_conf(sts.build());
+            let early = IdentityCache::lazy().buffer_time(RENEWED_BEFORE.mul_f64(scale));
+            loader()
+                .credentials_provider(RoleCredentials { role, sts })
+                .identity_cache(early.build())
+                .load()
+                .await
+        } else {
+            let variable = |name: &str| std::env::var(name).ok();
+            let mut loader = loader();
+            if !credentials::may_ask_the_machine(&variable) {
+                let chain = credentials::without_the_machine(region_of_calls.clone()).await;
+                loader = loader.credentials_provider(chain);
+            }
+            lasting = Lasting::by(&variable);
+            let config = loader.load().await;
+            match config.credentials_provider() {
+                Some(found) => {
+                    let watched = LastingCredentials::new(found, lasting.clone());
+                    let watched = SharedCredentialsProvider::new(watched);
+                    (config.to_builder().credentials_provider(watched)).build()
+                }
+                None => config,
+            }
+        };
+        Ok(Self::of(&config, region, scale, role, lasting))
     }
 
-    fn of(config: &SdkConfig, region: &str, scale: f64) -> Self {
+    /// The same clients with credentials as they are found now.
+    pub async fn reloaded(&self, pace: f64) -> Result<Self, EmptyEndpoint> {
+        Self::load(&self.region, pace, self.role.clone()).await
+    }
+
+    /// When the credentials end that the last call was made with, where that is known and they are not renewed by the program.
+    pub fn credentials_end(&self) -> Option<std::time::SystemTime> {
+        self.lasting.end()
+    }
+
+    fn of(
+        config: &SdkConfig,
+        region: &str,
+        scale: f64,
+        role: Option<AssumedRole>,
+        lasting: Lasting,
+    ) -> Self {
         let watch = |service| SilenceWatch::new(service, scale);
         // A custom endpoint is one host; the bucket cannot be part of its name.
         let path_style = has_own_endpoint("S3");
@@ -118,8 +162,26 @@ impl Aws {
             pricing: aws_sdk_pricing::Client::from_conf(pricing.build()),
             quotas: aws_sdk_servicequotas::Client::from_conf(quotas.build()),
             sts: aws_sdk_sts::Client::from_conf(sts.build()),
+            role,
+            lasting,
         }
     }
+}
+
+fn loader(region: Region, pace: f64) -> aws_config::ConfigLoader {
+    let retries = RetryConfig::adaptive()
+        .with_max_attempts(ATTEMPTS)
+        .with_initial_backoff(FIRST_BACKOFF.mul_f64(pace))
+        .with_max_backoff(LONGEST_BACKOFF.mul_f64(pace));
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT.mul_f64(time_scale(pace)))
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT.mul_f64(time_scale(pace)))
+        .operation_timeout(CALL_TIMEOUT.mul_f64(time_scale(pace)))
+        .build();
+    aws_config::defaults(BehaviorVersion::latest())
+        .region(region)
+        .retry_config(retries)
+        .timeout_config(timeouts)
 }
 
 /// What a time limit is multiplied by at a pace.

@@ -68,9 +68,7 @@ impl Request<'_> {
             )
             | (_, 301 | 307) => self.elsewhere(response.and_then(region_of_bucket)),
             ("NoSuchBucket", _) => no_bucket(),
-            ("AccessDenied" | "AllAccessDisabled" | "AccountProblem", _) | (_, 403)
-                if !is_about_credentials(code) =>
-            {
+            _ if is_denied(error) => {
                 AwsError::new(
                     format!(
                         "{field}: could not {} {}: access denied",
@@ -156,6 +154,19 @@ impl Request<'_> {
             ),
         }
     }
+}
+
+/// Whether the credentials are good and may not do this.
+pub(crate) fn is_denied<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    let code = error.code().unwrap_or_default();
+    let status = error
+        .raw_response()
+        .map(|response| response.status().as_u16());
+    let is_refused = matches!(
+        code,
+        "AccessDenied" | "AllAccessDisabled" | "AccountProblem"
+    );
+    (is_refused || status == Some(403)) && !is_about_credentials(code)
 }
 
 fn is_about_credentials(code: &str) -> bool {

@@ -168,6 +168,9 @@ pub struct Watcher<'a> {
     pub report: &'a dyn Fn(CanaryProgress<'_>),
     /// Whether it may still be started: not after another one of the same code has failed.
     pub may_start: &'a dyn Fn() -> bool,
+    /// Hears, at most once, that the machines are free again while what they used is still collected: the measurement as far as it
+    /// is known, with outcome and times.
+    pub freed: &'a dyn Fn(Measurement),
     /// Ends it.
     pub cancellation: &'a Cancellation,
 }

@@ -19,11 +19,18 @@ pub enum Doubt {
     Average,
     /// Its source sees nothing of a run as short as every canary; the shortest that it sees.
     TooShortToSee { shortest: Seconds },
+    /// Every canary held what JAX takes of a GPU beforehand, whatever it needs.
+    JaxPool,
 }
 
 impl Doubt {
-    /// Whether it is in the source of the figures: whatever is measured by it, there may have been more.
+    /// Whether it is in the source of the figures: whatever more is measured by it, the doubt stays.
     pub fn is_of_source(&self) -> bool {
+        self.is_of_lower_bound() || *self == Self::JaxPool
+    }
+
+    /// Whether there may have been more than the source saw.
+    pub fn is_of_lower_bound(&self) -> bool {
         matches!(
             self,
             Self::LowerBound | Self::Average | Self::TooShortToSee { .. }
@@ -56,6 +63,9 @@ impl fmt::Display for Doubt {
             Self::TooShortToSee { shortest } => write!(
                 f,
                 "was not seen: it is looked at only once a minute, and no canary ran for {shortest}"
+            ),
+            Self::JaxPool => f.write_str(
+                "is as much at every size as JAX takes beforehand (75 %), so the need is not known; set `XLA_PYTHON_CLIENT_PREALLOCATE=false`",
             ),
         }
     }

@@ -37,9 +37,13 @@ struct Size {
     error: f64,
 }
 
-/// The doubt that these points leave. `jitter` is noise that does not shrink with the value, in its unit. Runs are compared at the level of work that has most sizes.
+/// The doubt that these points leave. `jitter` is noise that does not shrink with the value, in its unit. Runs are compared at the level of work that has most sizes, and of
+/// cold and warm ones those that have more: what a cold start adds to a small run hides how it grows.
 pub(super) fn find(points: &[Point], prior: &Prior, jitter: f64) -> Option<Doubt> {
-    let points = of_one_level(points);
+    let points = match prior.knows_cold_starts() {
+        true => of_one_level(&of_one_start(points)),
+        false => of_one_level(points),
+    };
     let mut sizes = sizes(&points);
     let noise = noise(&points, &sizes, prior);
     for size in &mut sizes {
@@ -61,6 +65,19 @@ pub(super) fn find(points: &[Point], prior: &Prior, jitter: f64) -> Option<Doubt
         return Some(Doubt::Steep { exponent, share });
     }
     (smaller.len() == 1 && exponent > 0.0 && share < 1.0).then_some(Doubt::TwoSizes)
+}
+
+/// The cold runs or the warm ones, whichever have more sizes; of equally many those that reach farther.
+fn of_one_start(points: &[Point]) -> Vec<Point> {
+    let (warm, cold): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.is_warm);
+    let reach = |points: &[Point]| {
+        let most = points.iter().map(|point| point.share).fold(0.0, f64::max);
+        (sizes(points).len(), most)
+    };
+    match reach(&warm) > reach(&cold) {
+        true => warm,
+        false => cold,
+    }
 }
 
 /// The runs of the level of work with most sizes; of several the highest.
@@ -168,6 +185,7 @@ mod tests {
                     work: 1.0,
                     is_first: false,
                     is_disturbed: false,
+                    is_warm: false,
                     value: growth(share),
                 }
             })

@@ -111,6 +111,7 @@ mod tests {
         of.iter()
             .map(|&(share, value)| Point {
                 is_disturbed: false,
+                is_warm: false,
                 share,
                 fraction: share,
                 work: 1.0,

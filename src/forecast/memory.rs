@@ -1,5 +1,7 @@
 //! Peak memory of the host and of its GPUs.
 
+use std::ops::RangeInclusive;
+
 use super::posterior::Prior;
 use super::runs::Runs;
 use super::{Doubt, KnownPeak, Law, Predictive, Quantity, Unknown, prior};
@@ -10,6 +12,10 @@ use crate::units::{Bytes, Percent, Seconds};
 
 /// From this share of a GPU's memory on it is as good as full: the rest is the driver's, and too little for a block.
 const FULL_GPU: f64 = 90.0;
+
+/// What JAX takes of a GPU beforehand, 75 %, with the context beside it.
+/// <https://docs.jax.dev/en/latest/gpu_memory_allocation.html>
+const JAX_POOL: RangeInclusive<f64> = 74.0..=78.0;
 
 /// A GPU's allocators take memory in blocks, and a context takes some more or less of it, whatever the data.
 const GPU_MEMORY_STEP: Bytes = Bytes(32 * Bytes::MIB);
@@ -71,7 +77,8 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
         return MemoryForecast::unknown(&all, known);
     }
     let (bytes, percent, law) = quantities(runs, offer, of);
-    let doubt = doubt_of_source.or_else(|| match &bytes {
+    let pool = || (of == MemoryOf::Gpu && is_pool_of_jax(runs, offer)).then_some(Doubt::JaxPool);
+    let doubt = doubt_of_source.or_else(pool).or_else(|| match &bytes {
         Ok(_) => {
             let jitter = match of {
                 MemoryOf::Machine => runs.memory_jitter(),
@@ -186,6 +193,27 @@ fn of_averages(runs: &Runs) -> MemoryForecast {
 fn is_full_at_every_size(runs: &Runs, offer: &Offer) -> bool {
     let mut percents = percents(runs, offer, MemoryOf::Gpu).peekable();
     percents.peek().is_some() && percents.all(|percent| percent >= FULL_GPU)
+}
+
+/// Whether what was seen of the GPU is what JAX takes beforehand, as much at one size as at another.
+fn is_pool_of_jax(runs: &Runs, offer: &Offer) -> bool {
+    let size = |run: &Measurement| (run.data_share(), run.work_share());
+    let mut sizes = runs.entered().iter().map(|run| size(run));
+    let first = sizes.next();
+    let has_sizes = sizes.any(|size| Some(size) != first);
+    let mut percents = percents(runs, offer, MemoryOf::Gpu);
+    has_sizes
+        && percents.all(|percent| JAX_POOL.contains(&percent))
+        && bytes_apart(runs, MemoryOf::Gpu).is_some_and(|apart| apart <= GPU_MEMORY_STEP.as_f64())
+}
+
+/// How far the least and the most that a run held are apart; `None` unless each was measured in bytes.
+fn bytes_apart(runs: &Runs, of: MemoryOf) -> Option<f64> {
+    let held: Option<Vec<f64>> = runs.entered().iter().copied().map(peak_bytes(of)).collect();
+    let held = held?;
+    let least = held.iter().copied().reduce(f64::min)?;
+    let most = held.iter().copied().reduce(f64::max)?;
+    Some(most - least)
 }
 
 fn extrapolate(

@@ -29,6 +29,7 @@ mod runs;
 pub mod scale_out;
 #[cfg(test)]
 pub(crate) mod simulation;
+mod supposed;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -39,6 +40,7 @@ use points::Fewest;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 pub use printed::LevelForecast;
+pub use supposed::supposed;
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -105,6 +107,8 @@ pub struct Forecast {
     pub gpu_memory: KnownPeak,
     /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
     pub time_at_least: Option<f64>,
+    /// What a cold start adds to the billed time, where cold and warm canaries were measured.
+    pub cold_offset: Option<Seconds>,
     /// What that much time costs over all machines, in US dollars.
     pub cost_at_least: Option<f64>,
     /// The largest share of the data that a completed run held.
@@ -140,6 +144,7 @@ impl Forecast {
             memory: KnownPeak::default(),
             gpu_memory: KnownPeak::default(),
             time_at_least: None,
+            cold_offset: None,
             cost_at_least: None,
             largest_share: None,
             warnings: Vec::new(),
@@ -367,6 +372,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         gpu_memory: gpu_memory.known,
         cost_at_least: cost_at_least(basis, time_at_least),
         time_at_least,
+        cold_offset: runs.cold_offset(),
         largest_share: runs.largest_share(),
     }
 }
@@ -379,8 +385,12 @@ fn forecast_phases(runs: &Runs) -> PhaseForecast {
             .map(|(predictive, _)| predictive)
     };
     PhaseForecast {
+        // That of the full run is a cold one.
         startup: runs
-            .positive_level("start-up time", |run| seconds(run.phases.startup))
+            .positive_level("start-up time", |run| {
+                let is_of_full_run = !runs::is_warm(run) || runs.all_have(runs::is_warm);
+                seconds(run.phases.startup).filter(|_| is_of_full_run)
+            })
             .ok(),
         download: growing(|run| run.phases.download),
         training: growing(|run| run.phases.training),
@@ -472,6 +482,16 @@ impl Runs<'_> {
         let posterior = points::weigh(&points, "time", &prior::TIME, self.fewest)?
             .given_at_least(&self.lower_bounds());
         Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
+    }
+
+    /// What a cold start adds to the billed time.
+    fn cold_offset(&self) -> Option<Seconds> {
+        let points = self.measured(|run| seconds(run.time())).ok()?;
+        let is_mixed = points.iter().any(|point| point.is_warm);
+        let posterior = is_mixed
+            .then(|| points::weigh(&points, "time", &prior::TIME, self.fewest).ok())
+            .flatten()?;
+        posterior.cold_offset().map(Seconds)
     }
 
     /// The doubt in a quantity's growth, where it has a forecast.

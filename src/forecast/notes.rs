@@ -19,9 +19,10 @@ pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
 fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
     let is_flat = law.time.as_ref().is_some_and(|law| law.slope == 0.0);
     let (smallest, largest) = runs.ends()?;
-    let (abscissa, asked) = match runs.abscissa() {
-        Abscissa::Data => (Abscissa::Data, "its channel"),
-        Abscissa::Work => (Abscissa::Work, "the hyperparameter of `work`"),
+    let abscissa = runs.abscissa();
+    let asked = match abscissa {
+        Abscissa::Data => "its channel",
+        Abscissa::Work => "the hyperparameter of `work`",
     };
     (is_flat && largest / smallest >= FAR).then(|| {
         format!(
@@ -47,10 +48,7 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 3])
     }
 
     let abscissa = runs.abscissa();
-    let held = match abscissa {
-        Abscissa::Data => "held",
-        Abscissa::Work => "did",
-    };
+    let held = abscissa.verb();
     let is_asked = flat_time(runs, law).is_some();
     for (subject, law) in laws {
         let is_flat = law.as_ref().is_some_and(|law| law.slope == 0.0);

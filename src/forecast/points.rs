@@ -24,6 +24,8 @@ pub(super) struct Point {
     pub(super) is_first: bool,
     /// Other work on the machine took its CPU.
     pub(super) is_disturbed: bool,
+    /// It was started on a machine that had run a canary before.
+    pub(super) is_warm: bool,
     /// Finite and not negative.
     pub(super) value: f64,
 }
@@ -83,6 +85,7 @@ pub(super) fn observations(points: &[Point], prior: &Prior) -> Vec<Observation> 
             share: point.share,
             work: point.work,
             value: point.value.max(least),
+            is_warm: point.is_warm,
             weight: if point.is_first || point.is_disturbed {
                 prior.cold_weight
             } else {
@@ -142,6 +145,7 @@ mod tests {
             work: 1.0,
             is_first: false,
             is_disturbed: false,
+            is_warm: false,
             value,
         }
     }

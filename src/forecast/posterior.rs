@@ -3,20 +3,21 @@
 //! The model, for one run of `x` of the data with `q` of the full run's work per datum:
 //!
 //! ```text
-//! ln y = ln S + ln(u + (1 - u) f(x) (1 - k + k q)) + e,    e ~ N(0, s^2 / w)
+//! ln y = ln S + ln(u (1 - c z) + (1 - u) f(x) (1 - k + k q)) + e,    e ~ N(0, s^2 / w)
 //! ```
 //!
-//! S is the value of the full run, u the part of it that is there without any data, f the law's [`Shape`], k the part of the
+//! S is the value of the full run, started cold; z is 1 for a run on a warm machine and c the part of u that only cold runs have (0
+//! and unused where all runs started alike), u the part of it that is there without any data, f the law's [`Shape`], k the part of the
 //! growing rest that grows with the work (0 and unused where all runs do the full work), w a run's weight. Given (f, u, k)
 //! this is a location problem in ln S with unknown variance: under a flat prior on ln S and an inverse-gamma prior on s^2
 //! the evidence is closed and ln y of a new run is Student-t (Gelman et al., Bayesian Data Analysis, 3rd ed. 2013, sections
-//! 3.2-3.3; Bernardo and Smith, Bayesian Theory, 1994, appendix A.2, for the evidence). Over u and k it is summed on a
+//! 3.2-3.3; Bernardo and Smith, Bayesian Theory, 1994, appendix A.2, for the evidence). Over u, k and c it is summed on a
 //! grid, over f by the family's prior weights (Hoeting et al., Bayesian Model Averaging, Statistical Science 14, 1999).
 
 mod evidence;
 mod outliers;
 
-pub(super) use evidence::Evidence;
+pub(super) use evidence::{Evidence, without_cold_parts};
 use outliers::ROBUST_FROM;
 pub(super) use outliers::{MAD_TO_DEVIATION, median, without_outlying_replicates};
 
@@ -38,6 +39,9 @@ pub(super) struct Prior {
     /// the rest is spread evenly over the parts between.
     pub(super) no_work_weight: f64,
     pub(super) all_work_weight: f64,
+    /// The probability that a cold start adds nothing; the rest is spread evenly over the part of it in what is fixed. 1 where how a
+    /// machine was started changes nothing.
+    pub(super) no_cold_weight: f64,
     /// How far growth may leave every law of the family beyond the largest canary: its exponent drifts as a random walk in ln x,
     /// with this standard deviation per unit of ln x.
     pub(super) exponent_drift: f64,
@@ -45,6 +49,13 @@ pub(super) struct Prior {
     pub(super) least_growing: f64,
     /// The weight of the first run of a series, which finds caches cold, and of one whose CPU other work took.
     pub(super) cold_weight: f64,
+}
+
+impl Prior {
+    /// Whether cold and warm runs differ.
+    pub(super) fn knows_cold_starts(&self) -> bool {
+        self.no_cold_weight < 1.0
+    }
 }
 
 /// One completed run.
@@ -58,6 +69,8 @@ pub(super) struct Observation {
     pub(super) value: f64,
     /// The inverse of its noise variance, relative to that of an ordinary run.
     pub(super) weight: f64,
+    /// On a machine that had run a canary before: without what only a cold start takes.
+    pub(super) is_warm: bool,
 }
 
 /// Candidates that are less probable than this relative to the best one are dropped.
@@ -74,11 +87,12 @@ pub(super) struct LowerBound {
     pub(super) value: f64,
 }
 
-/// Sorted by work, then by share. Sums of floats depend on their order; the forecast must not.
+/// Sorted by work, cold before warm, then by share. Sums of floats depend on their order; the forecast must not.
 pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
     let mut ordered = observations.to_vec();
     ordered.sort_by(|a, b| {
         (a.work.total_cmp(&b.work))
+            .then(a.is_warm.cmp(&b.is_warm))
             .then(a.share.total_cmp(&b.share))
             .then(a.value.total_cmp(&b.value))
             .then(a.weight.total_cmp(&b.weight))
@@ -86,12 +100,14 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
     ordered
 }
 
-/// One (f, u, k) with its probability and its estimate of ln S.
+/// One (f, u, k, c) with its probability and its estimate of ln S.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WeighedLaw {
     shape: Shape,
     fixed: f64,
     pub(super) work_part: f64,
+    /// c: of the fixed part what only a cold run takes, in 0-1; 0 where cold and warm runs are not both there.
+    pub(super) cold_part: f64,
     /// The logarithm of its probability, up to a constant; then the probability.
     pub(super) weight: f64,
     /// Of ln S.
@@ -101,7 +117,7 @@ pub(super) struct WeighedLaw {
 }
 
 impl WeighedLaw {
-    /// u + (1 - u) f(x) h(q), and the part of it that grows.
+    /// Of a cold run: u + (1 - u) f(x) h(q), and the part of it that grows.
     pub(super) fn relative(&self, share: f64, work: f64) -> (f64, f64) {
         let growing = (1.0 - self.fixed)
             * self.shape.at(share)
@@ -110,6 +126,16 @@ impl WeighedLaw {
             (self.fixed + growing).max(f64::MIN_POSITIVE),
             growing / (self.fixed + growing).max(f64::MIN_POSITIVE),
         )
+    }
+
+    /// What this law gives a run relative to a cold full run, as a logarithm.
+    pub(super) fn ln_relative_of(&self, run: &Observation) -> f64 {
+        let cold = self.relative(run.share, run.work).0;
+        let offset = match run.is_warm {
+            true => self.fixed * self.cold_part,
+            false => 0.0,
+        };
+        (cold - offset).max(f64::MIN_POSITIVE).ln()
     }
 }
 
@@ -200,7 +226,7 @@ impl Posterior {
                 let fitted: f64 = self
                     .candidates
                     .iter()
-                    .map(|one| one.weight * (one.center + one.relative(run.share, run.work).0.ln()))
+                    .map(|one| one.weight * (one.center + one.ln_relative_of(run)))
                     .sum();
                 run.value.ln() - fitted
             })
@@ -280,6 +306,14 @@ impl Posterior {
     fn noise_variance(&self, candidate: &WeighedLaw) -> f64 {
         let prior = self.prior.noise_degrees_of_freedom * self.prior.noise.powi(2);
         (prior + candidate.squares) / self.degrees_of_freedom
+    }
+
+    /// What a cold start adds, in the unit of the value: the mean over the candidates. `None` where cold and warm runs are not both
+    /// there.
+    pub(super) fn cold_offset(&self) -> Option<f64> {
+        let is_known = self.candidates.iter().any(|one| one.cold_part > 0.0);
+        let offset = |one: &WeighedLaw| one.weight * one.center.exp() * one.fixed * one.cold_part;
+        is_known.then(|| self.candidates.iter().map(offset).sum())
     }
 
     /// The kind of growth that is most probable, and the most probable law of that kind.

@@ -31,6 +31,8 @@ pub(super) const TIME: Prior = Prior {
     fixed_logit_deviation: 3.0,
     no_work_weight: 0.05,
     all_work_weight: 0.5,
+    // By judgement: no pool of warm machines has been measured.
+    no_cold_weight: 0.2,
     exponent_drift: 0.08,
     least_growing: 0.15,
     cold_weight: 0.1,
@@ -56,6 +58,7 @@ pub(super) const MEMORY: Prior = Prior {
     fixed_logit_deviation: 3.0,
     no_work_weight: 0.8,
     all_work_weight: 0.05,
+    no_cold_weight: 1.0,
     exponent_drift: 0.13,
     least_growing: 0.75,
     cold_weight: 1.0,

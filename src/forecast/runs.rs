@@ -8,7 +8,7 @@ use super::points::{Fewest, Point};
 use super::posterior::LowerBound;
 use crate::grammar;
 use crate::measurement::newest_data::NewestData;
-use crate::measurement::{Abscissa, Measurement, Outcome, Usage, Utilization};
+use crate::measurement::{Abscissa, Measurement, Outcome, Start, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::metric::MetricName;
 use crate::units::{Bytes, Seconds};
@@ -44,7 +44,7 @@ impl<'a> Runs<'a> {
         for run in newest.kept.iter().copied() {
             match reason_to_leave_out(run) {
                 None if Some(run.abscissa()) != abscissa => left_out
-                    .entry("differed from the full run in something else than the newest run")
+                    .entry("varied the data where the newest run varied the work, or the other way round")
                     .or_default()
                     .push(run),
                 None => entered.push(run),
@@ -88,6 +88,7 @@ impl<'a> Runs<'a> {
                     fraction: run.fraction.0,
                     work: run.work_share(),
                     is_disturbed: self.disturbed.iter().any(|one| std::ptr::eq(one.run, *run)),
+                    is_warm: is_warm(run),
                     is_first: self.first.is_some_and(|first| std::ptr::eq(first, *run)),
                     value,
                 })
@@ -288,6 +289,11 @@ impl<'a> Runs<'a> {
             .filter_map(|memory| memory.upper_bound)
             .max()
     }
+}
+
+/// Whether it is known to have been started on a machine that had run a canary before; else it counts as cold, as the full run.
+pub(super) fn is_warm(run: &Measurement) -> bool {
+    run.start == Some(Start::Warm)
 }
 
 fn has_bytes(run: &Measurement) -> bool {

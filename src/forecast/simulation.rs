@@ -12,7 +12,7 @@ use super::law::Shape;
 use super::posterior::{Observation, Posterior, Prior};
 use super::{Predictive, prior};
 use crate::units::count_as_float;
-use random::Random;
+pub(super) use random::Random;
 
 #[path = "../../benches/coverage/random.rs"]
 pub(crate) mod random;
@@ -78,6 +78,7 @@ impl Truth {
                     work: 1.0,
                     value: expected * error.exp(),
                     weight,
+                    is_warm: false,
                 }
             })
             .collect()

@@ -689,3 +689,34 @@ fn a_run_beside_other_work_counts_less_and_widens_the_time() {
         assert!(seen.2 < unseen.2, "{seen:?} {unseen:?}");
     }
 }
+
+/// The first of a lane are cold and pull their image for 50 s; the rest are warm. The full run is cold.
+#[test]
+fn the_full_run_of_a_lane_is_forecast_cold() {
+    use crate::instance::InstanceConfiguration;
+    use crate::measurement::Start;
+    let started = |start, percent, seconds| Measurement {
+        start: Some(start),
+        ..run(percent, seconds)
+    };
+    let lane = [
+        started(Start::Cold, 2.0, 5.0 + 20.0 + 50.0),
+        started(Start::Cold, 5.0, 5.0 + 50.0 + 50.0),
+        started(Start::Warm, 5.0, 5.0 + 50.0),
+        started(Start::Warm, 10.0, 5.0 + 100.0),
+        started(Start::Warm, 20.0, 5.0 + 200.0),
+    ];
+    let offer = Offer::unknown(&InstanceConfiguration::one(InstanceType::local()));
+    let of = |measurements: &[Measurement]| {
+        let basis = Basis {
+            offer: &offer,
+            measurements,
+        };
+        forecast(&basis)[Metric::Time].clone().unwrap().median()
+    };
+    let cold = of(&lane);
+    assert!((cold - 1055.0).abs() < 0.03 * 1055.0, "{cold}");
+    // Taken for runs of one kind, they have a far larger fixed part, and grow less.
+    let alike = lane.map(|run| Measurement { start: None, ..run });
+    assert!(of(&alike) < 0.95 * 1055.0, "{}", of(&alike));
+}

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 
-use crate::aws::Aws;
+use crate::aws::role::{self, AssumedRole};
+use crate::aws::{Aws, AwsError};
 use crate::backend::local::{self, LocalBackend};
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::replay::ReplayBackend;
@@ -14,6 +16,7 @@ use crate::backend::{Backend, BackendError, Planned, Ready, Session};
 use crate::canary::Dataset;
 use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
+use crate::github::id_token::{IdTokenError, IdTokenService};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::plan::{NotMeasured, Plan, PlannedAlternative, WarmPool};
 use crate::spec::{BackendKind, Job};
@@ -214,9 +217,43 @@ pub(crate) async fn aws(project: &Project) -> Result<Aws, AppError> {
         AppError::failed("no AWS region is named")
             .help("write `region: us-east-1` into the spec, or set AWS_REGION")
     })?;
-    Aws::load(&region, pace()?)
+    Aws::load(&region, pace()?, role(project)?)
         .await
         .map_err(|error| AppError::usage(error.to_string()).help("unset it, or name an endpoint"))
+}
+
+/// The role that the program assumes itself, where who started it names one.
+fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
+    let Some(arn) = &project.role_to_assume else {
+        return Ok(None);
+    };
+    let variable = |name: &str| std::env::var(name).ok();
+    let service = IdTokenService::of(&variable, pace()?);
+    let service = service.map_err(|error| BackendError::from(without_token(arn, &error)))?;
+    let run = variable("GITHUB_RUN_ID").filter(|run| run.bytes().all(|byte| byte.is_ascii_digit()));
+    let arn_said = arn.clone();
+    Ok(Some(AssumedRole {
+        arn: arn.clone(),
+        session: format!("canary-gate-{}", run.as_deref().unwrap_or("run")),
+        token: Arc::new(move || {
+            let (service, arn) = (service.clone(), arn_said.clone());
+            Box::pin(async move {
+                let token = service.token(role::AUDIENCE).await;
+                token
+                    .map(|token| token.expose().to_owned())
+                    .map_err(|error| without_token(&arn, &error))
+            })
+        }),
+    }))
+}
+
+/// Why a role could not be assumed that GitHub gave no token for.
+fn without_token(arn: &str, error: &IdTokenError) -> AwsError {
+    let what = format!("no credentials of {arn}: {error}");
+    match error.is_transient() {
+        true => AwsError::transient(what, error.help()),
+        false => AwsError::new(what, error.help()),
+    }
 }
 
 /// What every wait for AWS is multiplied by: 1, but for tests that play AWS with a clock of their own.

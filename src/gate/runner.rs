@@ -1,41 +1,89 @@
 //! Runs canaries: a bounded number at a time, results in plan order, each measurement kept as its run ends, nothing launched
 //! after a failure.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
-use crate::console::progress::{Canaries, Earlier, Progress};
-use crate::console::{AppError, indented, say};
+use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
+use crate::console::{AppError, indented, printable, say};
 use crate::gate::job_keys::JobKeys;
-use crate::gate::measurements_file::MeasurementsFile;
+use crate::gate::measurements_file::{MeasurementsFile, Place};
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
-use crate::plan::{self, JobLedger, Reservation};
+use crate::plan::{self, JobLedger};
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
-/// What running needs.
+/// What running needs, whichever job's canaries are run.
+#[derive(Clone, Copy)]
 pub(crate) struct Runner<'a> {
     /// The id of this run of the gate, which every measurement names.
     pub(crate) run_id: &'a str,
-    pub(crate) file: &'a mut MeasurementsFile,
+    pub(crate) file: &'a RefCell<MeasurementsFile>,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
     /// What no canary's words may show.
     pub(crate) secrets: &'a SecretMask,
+    /// How many there are: of several, each line names its own.
+    pub(crate) jobs: usize,
+}
+
+impl Runner<'_> {
+    /// Says something about a job.
+    pub(crate) fn say_of(&self, job: &Job, text: &str) {
+        let of = match self.jobs {
+            0 | 1 => String::new(),
+            _ => format!("{}: ", printable(&job.name)),
+        };
+        self.progress.say(&format!("  {of}{text}"));
+    }
+}
+
+/// A job whose canaries are run.
+#[derive(Clone, Copy)]
+pub(crate) struct RunningJob<'a> {
+    pub(crate) job: &'a Job,
+    /// Among the jobs of the run.
+    pub(crate) place: usize,
+    pub(crate) ready: &'a dyn Ready,
+    pub(crate) ledger: &'a JobLedger<'a>,
     /// `None` if no run of the job is kept, and none is reused.
-    pub(crate) records: Option<Records<'a>>,
+    pub(crate) records: Option<&'a Records<'a>>,
+}
+
+impl RunningJob<'_> {
+    /// Where a canary stands in the spec's order; `number` is that among those of its configuration.
+    fn place_of(&self, run: &CanaryRun, number: usize) -> Place {
+        let CanaryGroup { job, configuration } = self.group(std::slice::from_ref(run));
+        Place {
+            job,
+            configuration,
+            number,
+        }
+    }
+
+    /// The group of canaries of one configuration.
+    fn group(&self, runs: &[CanaryRun]) -> CanaryGroup {
+        let mut alternatives = self.job.alternatives.iter();
+        let place = runs
+            .first()
+            .and_then(|run| alternatives.position(|alternative| *alternative == run.instance));
+        CanaryGroup {
+            job: self.place,
+            configuration: place.map_or(0, |place| place + 1),
+        }
+    }
 }
 
 /// The records of one job's canaries: read before a canary is run, written after.
-#[derive(Clone)]
 pub(crate) struct Records<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
@@ -68,7 +116,7 @@ impl Records<'_> {
             runs_here && self.project.code_key(self.job).ok().flatten() != self.keys.code;
         let keys = if is_edited {
             say(
-                "warning: files of the job, code or data that its `paths` or its source hold, were changed while a canary ran; what it measured is kept for no other run",
+                "warning: files under the job's `paths` or source folder changed while a canary ran; its measurement is not kept for other runs",
             );
             self.keys.without_code()
         } else {
@@ -91,41 +139,45 @@ pub(crate) struct Ran {
     pub(crate) too_expensive: usize,
 }
 
-/// Runs the canaries of one configuration, so many at a time as the backend runs of it.
+/// Hears of each canary of a batch, by its index, that its machines are free: what it gave, as far as that is known.
+pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
+
+/// Runs the canaries of one configuration, so many at a time as the backend runs of it. The next one starts when a machine is
+/// free, while what the one before used is still collected.
 ///
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
 /// worst case the ledger refuses.
 pub(crate) async fn run(
-    runner: &mut Runner<'_>,
-    ready: &dyn Ready,
-    job: &Job,
+    runner: &Runner<'_>,
+    of: RunningJob<'_>,
     runs: &[CanaryRun],
     offer: &Offer,
-    ledger: &JobLedger<'_>,
     earlier: Earlier,
+    freed: Freed<'_>,
 ) -> Ran {
+    let ready = of.ready;
+    let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
+    let at_once = at_once.max(1) as usize;
+    let is_alone = ready.tries_one_first() && earlier.runs == 0;
     let batch = Batch {
         run_id: runner.run_id,
-        job,
-        ready,
+        of,
         offer,
-        ledger,
         cancellation: runner.cancellation,
         secrets: runner.secrets,
-        records: runner.records.clone(),
-        progress: runner.progress.canaries(job, runs, earlier),
+        progress: runner
+            .progress
+            .canaries(of.job, of.group(runs), runs, earlier),
+        // The first runs alone; the others' slots come when it has ended.
+        slots: Semaphore::new(if is_alone { 1 } else { at_once }),
+        to_come: Cell::new(if is_alone { at_once - 1 } else { 0 }),
+        freed,
         is_launching: Cell::new(true),
         too_expensive: Cell::new(0),
     };
-    let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
-    let alone = usize::from(ready.tries_one_first() && earlier.runs == 0);
     let batch = &batch;
     let launch = |(index, run)| async move { Some((index, batch.launch(index, run).await?)) };
-    let mut launches: Vec<_> = runs.iter().enumerate().map(launch).collect();
-    let together = launches.split_off(alone.min(launches.len()));
-    let mut results = stream::iter(launches)
-        .buffered(1)
-        .chain(stream::iter(together).buffer_unordered(at_once.max(1) as usize));
+    let mut results: FuturesUnordered<_> = runs.iter().enumerate().map(launch).collect();
     let mut measured = Vec::new();
     let mut failure = None;
     while let Some(result) = results.next().await {
@@ -135,11 +187,16 @@ pub(crate) async fn run(
                 failure.get_or_insert(error);
             }
             Some((index, Ok(launched))) => {
-                let (measurement, log_tail) = batch.settle(index, &runs[index], launched);
+                let Launched {
+                    measurement,
+                    log_tail,
+                } = launched;
+                let run = &runs[index];
                 for line in &log_tail {
-                    runner.progress.say(&format!("  | {}", indented(line)));
+                    runner.say_of(of.job, &format!("| {}", indented(line)));
                 }
-                if let Err(error) = runner.file.append(&measurement) {
+                let place = of.place_of(run, earlier.runs + index);
+                if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {
                     batch.is_launching.set(false);
                     failure.get_or_insert(error);
                 }
@@ -162,14 +219,16 @@ pub(crate) async fn run(
 /// The canaries of one configuration under way.
 struct Batch<'a> {
     run_id: &'a str,
-    job: &'a Job,
-    ready: &'a dyn Ready,
+    of: RunningJob<'a>,
     offer: &'a Offer,
-    ledger: &'a JobLedger<'a>,
     cancellation: &'a Cancellation,
     secrets: &'a SecretMask,
-    records: Option<Records<'a>>,
     progress: Canaries<'a>,
+    /// So many canaries at a time, in their order.
+    slots: Semaphore,
+    /// Slots that there will be when the first canary has ended.
+    to_come: Cell<usize>,
+    freed: Freed<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
     /// Runs that were not launched, since the ledger refused them.
@@ -179,13 +238,28 @@ struct Batch<'a> {
 impl Batch<'_> {
     /// Reuses or runs one canary; `None` if it was not launched.
     async fn launch(&self, index: usize, run: &CanaryRun) -> Option<Result<Launched, AppError>> {
+        let slot = self.slots.acquire().await.ok()?;
+        let slot = FreeOnce::new(|| {
+            drop(slot);
+            self.slots.add_permits(self.to_come.take());
+        });
         if !self.is_launching.get() || self.cancellation.is_cancelled() {
             return None;
         }
-        if let Some(records) = &self.records {
+        if let Some(records) = self.of.records {
             match records.found(run).await {
                 Ok(None) => {}
-                Ok(Some(measurement)) => return Some(Ok(Launched::Before(measurement))),
+                Ok(Some(measurement)) => {
+                    let measurement = of_run(self.run_id, priced(measurement, self.offer));
+                    let saved = measurement.reused.and_then(|reused| reused.saved_usd);
+                    self.of.ledger.reuse(saved);
+                    (self.freed)(index, measurement.clone());
+                    self.show_end(index, run, &measurement);
+                    return Some(Ok(Launched {
+                        measurement,
+                        log_tail: Vec::new(),
+                    }));
+                }
                 Err(error) => {
                     self.is_launching.set(false);
                     return Some(Err(error));
@@ -193,22 +267,54 @@ impl Batch<'_> {
             }
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
-        let kept = self.ready.warm_pool(&run.instance);
-        let kept = kept.and_then(|pool| self.offer.cost(pool.keep_alive));
-        let worst = worst.map(|worst| worst + kept.unwrap_or_default());
-        let reserved = self.ledger.reserve(worst.unwrap_or_default());
-        let Some(reservation) = reserved else {
+        let kept = self.of.ready.warm_pool(&run.instance);
+        let kept = kept.and_then(|pool| Some((self.offer.cost(pool.keep_alive)?, pool.lanes)));
+        let idle = kept.map(|(longest, _)| longest).unwrap_or_default();
+        let worst = worst.map(|worst| worst + idle);
+        let reserved = self.of.ledger.reserve(worst.unwrap_or_default());
+        let Some(reserved) = reserved else {
             self.too_expensive.set(self.too_expensive.get() + 1);
             return None;
+        };
+        let reserved = Cell::new(Some(reserved));
+        let settle = |billed| {
+            if let Some(reserved) = reserved.take() {
+                self.of.ledger.settle(reserved, billed);
+                return true;
+            }
+            false
+        };
+        // Its machines may be kept for the next canary; until then that stays set aside.
+        let settle_and_keep = |billed| {
+            if settle(billed)
+                && let Some((longest, lanes)) = kept
+            {
+                self.of.ledger.keep(&run.instance, longest, lanes);
+            }
+        };
+        let is_shown = Cell::new(false);
+        let freed = |measurement: Measurement| {
+            let is_completed = measurement.is_completed();
+            let measurement = self.as_kept(run, measurement);
+            settle_and_keep(measurement.cost);
+            // What went wrong is shown when it is known.
+            match is_completed {
+                true => self.show_end(index, run, &measurement),
+                false => self.is_launching.set(false),
+            }
+            is_shown.set(is_completed);
+            (self.freed)(index, measurement);
+            slot.free();
         };
         self.progress.start(index, run);
         let watcher = Watcher {
             report: &|progress| self.progress.report(index, run, progress),
             may_start: &|| self.is_launching.get(),
+            freed: &freed,
             cancellation: self.cancellation,
         };
-        let Some(result) = self.ready.run(run, &watcher).await.transpose() else {
-            self.ledger.settle(reservation, None);
+        let Some(result) = self.of.ready.run(run, &watcher).await.transpose() else {
+            settle(None);
             return None;
         };
         let is_completed = |result: &CanaryResult| result.measurement.is_completed();
@@ -226,7 +332,7 @@ impl Batch<'_> {
         let measurement = measurement.with_words(|words| self.secrets.mask(words));
         let log_tail = self.secrets.mask_lines(&log_tail);
         let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
-            job: self.job,
+            job: self.of.job,
             run,
             outcome: &measurement.outcome,
             log_tail: &log_tail,
@@ -234,66 +340,62 @@ impl Batch<'_> {
         let measurement = Measurement {
             outcome,
             way_out,
-            ..measurement.within_limit(run.max_runtime)
+            ..measurement
         };
-        let measurement = of_run(self.run_id, priced(measurement, self.offer));
+        let measurement = self.as_kept(run, measurement);
+        settle_and_keep(measurement.cost);
+        self.of.ledger.bill(measurement.idle_usd);
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
-        if let Some(records) = &self.records {
+        if let Some(records) = self.of.records {
             records.keep(run, &measurement).await;
         }
-        Some(Ok(Launched::Now {
+        if !is_shown.get() {
+            self.show_end(index, run, &measurement);
+        }
+        Some(Ok(Launched {
             measurement,
             log_tail,
-            reservation,
         }))
     }
 
-    /// Enters a canary into the ledger and shows it as ended. Returns its measurement and the log's last lines.
-    fn settle(
-        &self,
-        index: usize,
-        run: &CanaryRun,
-        launched: Launched,
-    ) -> (Measurement, Vec<String>) {
-        let (measurement, log_tail) = match launched {
-            Launched::Before(measurement) => {
-                let measurement = of_run(self.run_id, priced(measurement, self.offer));
-                let saved = measurement.reused.and_then(|reused| reused.saved_usd);
-                self.ledger.reuse(saved);
-                (measurement, Vec::new())
-            }
-            Launched::Now {
-                measurement,
-                log_tail,
-                reservation,
-            } => {
-                let billed = measurement.cost.into_iter().chain(measurement.idle_usd);
-                let billed = billed.reduce(|run, idle| run + idle);
-                self.ledger.settle(reservation, billed);
-                if let Some(pool) = self.ready.warm_pool(&run.instance)
-                    && let Some(longest) = self.offer.cost(pool.keep_alive)
-                {
-                    self.ledger.keep(&run.instance, longest, pool.lanes);
-                }
-                (measurement, log_tail)
-            }
-        };
-        let spent = self.ledger.billed();
-        self.progress.finish(index, run, &measurement, spent);
-        (measurement, log_tail)
+    fn show_end(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
+        let spent = self.of.ledger.billed();
+        self.progress.finish(index, run, measurement, spent);
+    }
+
+    /// The measurement of a canary as one of this run, with what it cost.
+    fn as_kept(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
+        let measurement = measurement.within_limit(run.max_runtime);
+        of_run(self.run_id, priced(measurement, self.offer))
     }
 }
 
-/// Where a measurement comes from.
-enum Launched {
-    /// From an earlier run of the gate.
-    Before(Measurement),
-    Now {
-        measurement: Measurement,
-        /// The last lines that a failed run printed; hostile text.
-        log_tail: Vec<String>,
-        reservation: Reservation,
-    },
+/// A canary that has ended, in this run or an earlier one.
+struct Launched {
+    measurement: Measurement,
+    /// The last lines that a failed run printed; hostile text.
+    log_tail: Vec<String>,
+}
+
+/// What is done when a machine is free, or else at the end, once.
+struct FreeOnce<F: FnOnce()>(Cell<Option<F>>);
+
+impl<F: FnOnce()> FreeOnce<F> {
+    fn new(free: F) -> Self {
+        Self(Cell::new(Some(free)))
+    }
+
+    fn free(&self) {
+        if let Some(free) = self.0.take() {
+            free();
+        }
+    }
+}
+
+impl<F: FnOnce()> Drop for FreeOnce<F> {
+    fn drop(&mut self) {
+        self.free();
+    }
 }
 
 /// The remedy of an error that left a job undecided, as a note of its report.

@@ -23,9 +23,9 @@ use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
 use super::tree_file::Tree;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait between two parts of an answer.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest time for a request and its whole answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 

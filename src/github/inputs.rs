@@ -47,6 +47,8 @@ pub struct Inputs {
     pub jobs: Vec<String>,
     pub token: Option<Token>,
     pub aws_region: Option<String>,
+    /// The ARN of the role that the program assumes itself; `None`: credentials are there already.
+    pub role_to_assume: Option<String>,
     pub comment: CommentPolicy,
     pub issue: IssuePolicy,
     /// `None`: as in the spec.
@@ -101,6 +103,11 @@ impl Inputs {
             jobs: reader.list("jobs", &[',', '\n']),
             token: reader.text("github-token").map(|text| Token::new(&text)),
             aws_region: reader.text("aws-region"),
+            role_to_assume: reader.parsed(
+                "role-to-assume",
+                "the ARN of a role such as `arn:aws:iam::123456789012:role/canary-gate`",
+                |text| is_role(text).then(|| text.to_owned()),
+            ),
             comment: reader
                 .parsed("comment", "`update` or `off`", |text| match text {
                     "update" => Some(CommentPolicy::Update),
@@ -162,6 +169,28 @@ impl Inputs {
         }
         (inputs, reader.errors)
     }
+}
+
+/// Whether a text is the ARN of an IAM role.
+fn is_role(text: &str) -> bool {
+    let Some((partition, rest)) = text
+        .strip_prefix("arn:")
+        .and_then(|rest| rest.split_once(":iam::"))
+    else {
+        return false;
+    };
+    let Some((account, name)) = rest.split_once(":role/") else {
+        return false;
+    };
+    let is_of = |text: &str, others: &[u8]| {
+        let mut bytes = text.bytes();
+        !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte))
+    };
+    is_of(partition, b"-")
+        && account.len() == 12
+        && account.bytes().all(|byte| byte.is_ascii_digit())
+        && name.len() <= 576
+        && is_of(name, b"+=,.@_/-")
 }
 
 struct InputReader<'a> {
@@ -300,5 +329,25 @@ mod tests {
     fn the_token_is_never_printed() {
         let (inputs, _) = read(&[("INPUT_GITHUB-TOKEN", "ghs_secret")]);
         assert!(!format!("{inputs:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_role_is_named_by_its_arn() {
+        for good in [
+            "arn:aws:iam::123456789012:role/canary-gate",
+            "arn:aws-cn:iam::123456789012:role/ci/path/canary_gate@x",
+        ] {
+            assert!(is_role(good), "{good}");
+        }
+        for bad in [
+            "canary-gate",
+            "arn:aws:iam::1234:role/x",
+            "arn:aws:iam::123456789012:user/x",
+            "arn:aws:iam::123456789012:role/",
+            "arn:aws:iam::123456789012:role/x y",
+            "arn::iam::123456789012:role/x",
+        ] {
+            assert!(!is_role(bad), "{bad}");
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod contents;
 pub mod environment;
 pub mod error;
 pub mod event;
+pub mod id_token;
 pub mod identity;
 pub mod inputs;
 pub mod issue;

@@ -12,8 +12,8 @@ impl Token {
         Self(text.trim().to_owned())
     }
 
-    /// The token itself, for the one place that sends it.
-    pub(super) fn expose(&self) -> &str {
+    /// The token itself, for the place that sends it.
+    pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 

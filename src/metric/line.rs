@@ -29,7 +29,7 @@ pub enum LineForm {
     /// An upper or a lower limit on a load; it has no short form.
     Load,
     /// An upper or a lower limit, a plain number; it has no short form.
-    Level,
+    Printed,
     /// An upper limit as a share of the base, and an amount in the metric's unit that the increase must pass too.
     Increase(LongForm),
 }
@@ -97,7 +97,7 @@ impl LineKind {
 
     pub fn form(self) -> LineForm {
         match self {
-            Self::Named(_) => LineForm::Level,
+            Self::Named(_) => LineForm::Printed,
             Self::Absolute(_) | Self::Increase(_) => self.row().form,
         }
     }

@@ -5,7 +5,7 @@ use crate::canary::{self, CanaryRun, ChannelData, Dataset, HandedShare, WorkLeve
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::rows::RowFormat;
+use crate::rows::{RowBlocks, RowFormat};
 use crate::spec::{Design, DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 
@@ -41,6 +41,11 @@ pub(super) fn runs(
                 .map_or(String::new(), |one| one.name.clone()),
         });
     }
+    let first = match (&job.share, dataset.smallest()) {
+        (None, Some(channel)) => fewest_blocks(channel, total),
+        _ => 1,
+    };
+    let floor = (first, least);
     let noun = match &job.share {
         Some(_) => "example",
         None => dataset.noun(),
@@ -50,7 +55,7 @@ pub(super) fn runs(
             fractions,
             replicates,
         } => {
-            let sizes = sizes(fractions, (total, noun, least), notes);
+            let sizes = sizes(fractions, (total, noun, floor), notes);
             let levels = levels_beside_data(job);
             let runs = sizes.len() * levels.len() * *replicates as usize;
             check_enough(sizes.len(), runs, runs >= FEWEST_RUNS)
@@ -64,7 +69,7 @@ pub(super) fn runs(
             )))
         }
         Design::Adaptive { fractions } => {
-            let sizes = ladder(sizes(fractions, (total, noun, least), notes), total);
+            let sizes = ladder(sizes(fractions, (total, noun, floor), notes), total);
             // A size may be run again, so too few of them are no lack of runs.
             check_enough(sizes.len(), sizes.len(), true)
                 .map_err(|error| name_folders(error, job, dataset, least))?;
@@ -221,6 +226,22 @@ fn fewest_objects(channel: &ChannelData) -> usize {
     }
 }
 
+/// So many blocks are drawn of a channel at least.
+///
+/// In a block of about a row's length none may begin, and a canary without rows ends the job. Several hold some unless the rows
+/// are very uneven; of a few, half leaves room for other sizes.
+fn fewest_blocks(channel: &ChannelData, total: usize) -> usize {
+    const SEVERAL: usize = 8;
+    let is_by_row = channel
+        .rows
+        .as_ref()
+        .is_some_and(RowBlocks::are_about_a_row);
+    match is_by_row {
+        true => SEVERAL.min(total / 2).max(1),
+        false => 1,
+    }
+}
+
 /// What of the draw a reader should know.
 fn draw_notes(dataset: &Dataset, notes: &mut Vec<String>) {
     for channel in dataset.sampled() {
@@ -290,10 +311,10 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
 /// Drops fractions that would draw as many objects or examples as a smaller one.
 fn sizes(
     fractions: &[Fraction],
-    (total, noun, least): (usize, &str, usize),
+    (total, noun, floor): (usize, &str, (usize, usize)),
     notes: &mut Vec<String>,
 ) -> Vec<DrawSize> {
-    let sizes = sampling::sizes(fractions, total, least);
+    let sizes = sampling::sizes(fractions, total, floor);
     if total < SOME_OBJECTS {
         notes.push(format!(
             "The data has only {total} {noun}s, so canaries are coarse: the smallest holds {}. 100 or more give better forecasts.",

@@ -96,6 +96,11 @@ impl<'a> JobLedger<'a> {
         for reservation in kept.into_values().flatten() {
             self.settle(reservation, None);
         }
+        self.bill(idle);
+    }
+
+    /// What machines were billed that were kept between runs.
+    pub fn bill(&self, idle: Option<Usd>) {
         if let Some(run) = self.run {
             run.borrow_mut().bill(idle);
         }
@@ -113,6 +118,11 @@ impl<'a> JobLedger<'a> {
     /// What the job's runs that have ended were billed.
     pub fn billed(&self) -> Option<Usd> {
         self.job.borrow().billed()
+    }
+
+    /// What counts against the job's limit: reserved, billed and saved.
+    pub fn committed(&self) -> Usd {
+        self.job.borrow().committed()
     }
 
     /// What is left by both limits; `None`: no limit.

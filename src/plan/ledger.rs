@@ -83,7 +83,7 @@ impl Ledger {
         self.saved = sum(self.saved, saved);
     }
 
-    /// What machines cost that were kept between runs.
+    /// What was never set aside by itself, a run or machines that were kept between runs, was billed so much.
     pub fn bill(&mut self, billed: Option<Usd>) {
         self.billed = sum(self.billed, billed);
     }
@@ -99,7 +99,7 @@ impl Ledger {
     }
 
     /// What counts against the limit.
-    fn committed(&self) -> Usd {
+    pub(super) fn committed(&self) -> Usd {
         self.reserved + self.billed.unwrap_or_default() + self.saved.unwrap_or_default()
     }
 

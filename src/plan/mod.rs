@@ -13,8 +13,8 @@ mod share;
 mod warm_pool;
 
 pub use adaptive::{
-    Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
-    next, shortest_for_memory,
+    Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
+    SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
 };
 pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};
@@ -38,7 +38,7 @@ pub struct Plan {
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
     /// The longest that all runs can take, those of alternatives included: `parallel` at a time in the fixed design, one
-    /// after the other in the adaptive one.
+    /// after the other in the adaptive one, whose rounds may be of one run.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
@@ -283,8 +283,7 @@ pub fn plan_within(
             count(usize::try_from(objects).unwrap_or(usize::MAX), "object"),
         ));
     }
-    let is_fixed = matches!(runs, PlannedRuns::Fixed(_));
-    if job.canary.parallel > 1 && job.instance.is_local() && is_fixed {
+    if job.canary.parallel > 1 && job.instance.is_local() {
         notes.push(format!(
             "{} canaries share this machine at a time, which inflates their times.",
             job.canary.parallel

@@ -21,12 +21,16 @@ pub(super) struct DrawSize {
 ///
 /// The rank makes the sizes differ if the data has few objects: 1, 2, 3 % of 10 objects are 1, 2 and 3 objects.
 ///
-/// None is below `least`.
-pub(super) fn sizes(fractions: &[Fraction], total: usize, least: usize) -> Vec<DrawSize> {
+/// None is below `least`, and the ranks begin with `first`.
+pub(super) fn sizes(
+    fractions: &[Fraction],
+    total: usize,
+    (first, least): (usize, usize),
+) -> Vec<DrawSize> {
     let mut sizes: Vec<DrawSize> = Vec::with_capacity(fractions.len());
     for (index, fraction) in fractions.iter().enumerate() {
         let objects = rounded(fraction.0 * count_as_float(total))
-            .max(index + 1)
+            .max(index + first)
             .max(least)
             .min(total);
         if sizes.last().is_none_or(|last| last.objects < objects) {

@@ -398,16 +398,14 @@ fn canaries_that_share_this_machine_are_noted() {
     let adaptive = Design::Adaptive {
         fractions: vec![Fraction(0.01), Fraction(0.02)],
     };
-    assert_eq!(
-        notes(2, "local", None),
-        ["2 canaries share this machine at a time, which inflates their times."]
-    );
-    for (parallel, instance, design) in [
-        (1, "local", None),
-        (2, "ml.m5.large", None),
-        (2, "local", Some(adaptive)),
-    ] {
-        assert_eq!(notes(parallel, instance, design), Vec::<String>::new());
+    for design in [None, Some(adaptive)] {
+        assert_eq!(
+            notes(2, "local", design),
+            ["2 canaries share this machine at a time, which inflates their times."]
+        );
+    }
+    for (parallel, instance) in [(1, "local"), (2, "ml.m5.large")] {
+        assert_eq!(notes(parallel, instance, None), Vec::<String>::new());
     }
 }
 
@@ -695,7 +693,7 @@ proptest! {
         let order = if last { DrawOrder::Last } else { DrawOrder::Random };
         let data = Dataset { channels: vec![by_folder(&folders, order)] };
         let total: usize = folders.iter().sum();
-        let sizes = sampling::sizes(&[Fraction(share)], total, folders.len());
+        let sizes = sampling::sizes(&[Fraction(share)], total, (1, folders.len()));
         let draw = || sampling::draw(&data, sizes[0].objects, total, seed, replicate).remove(0);
         let drawn = draw();
         prop_assert_eq!(&drawn, &draw());
@@ -715,7 +713,7 @@ proptest! {
         share in 0.0_f64..1.0,
         seed in any::<u64>(),
     ) {
-        let sizes = sampling::sizes(&[Fraction(share)], total, 1);
+        let sizes = sampling::sizes(&[Fraction(share)], total, (1, 1));
         let data = dataset(total);
         let drawn = sampling::draw(&data, sizes[0].objects, total, seed, 0);
         let mut keys = keys_of(&drawn[0]);

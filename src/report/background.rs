@@ -113,12 +113,9 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
         sentences.push(format!("fixed cost {}", Quantity::Time.figure(intercept)));
     }
     if let Some(largest) = largest_share(job, forecast) {
-        let held = match abscissa {
-            Abscissa::Data => "held",
-            Abscissa::Work => "did",
-        };
         sentences.push(format!(
-            "the largest canary {held} {} of the {abscissa}",
+            "the largest canary {} {} of the {abscissa}",
+            abscissa.verb(),
             words::share(largest)
         ));
     }

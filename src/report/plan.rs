@@ -188,12 +188,13 @@ impl PlannedJob<'_> {
             true => " and the start-up of each canary",
             false => "",
         };
-        let parallel = match self.plan.is_adaptive() {
-            true => 1,
-            false => self.affected.job.canary.parallel,
+        let parallel = self.affected.job.canary.parallel;
+        let at_a_time = match self.plan.is_adaptive() && parallel > 1 {
+            true => format!("up to {parallel} at a time after the first"),
+            false => format!("{parallel} at a time"),
         };
         let longest = self.plan.wall_clock;
-        format!("at most {longest}{start_up}, {parallel} at a time")
+        format!("at most {longest}{start_up}, {at_a_time}")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{READ_THROUGH, RowFile, RowLayout};
+use super::{RowFile, RowLayout};
 use crate::units::Bytes;
 
 /// So many blocks a channel has, where its rows and its size allow: 50 of them are half a percent.
@@ -68,6 +68,14 @@ impl RowBlocks {
             _ => self.files[file].row_bytes().0.div_ceil(self.sizes[file]),
         };
         u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Whether blocks of a file are about as long as one of its rows, so that in some of them none begins.
+    pub fn are_about_a_row(&self) -> bool {
+        self.files.iter().any(|file| {
+            let is_parquet = matches!(file.layout, RowLayout::Parquet { .. });
+            !is_parquet && file.is_small()
+        })
     }
 
     /// The blocks of every file.
@@ -162,10 +170,8 @@ impl RowBlocks {
 fn block_size(file: &RowFile, total: u64) -> u64 {
     let wanted = total / BLOCKS;
     let (row, is_small) = match file.layout {
-        RowLayout::Records { row, .. } | RowLayout::Lines { row } => {
-            (row, file.bytes.0 <= READ_THROUGH)
-        }
-        RowLayout::Tar { sample } if file.bytes.0 <= READ_THROUGH => (sample, true),
+        RowLayout::Records { row, .. } | RowLayout::Lines { row } => (row, file.is_small()),
+        RowLayout::Tar { sample } if file.is_small() => (sample, true),
         RowLayout::Tar { sample } => (sample.saturating_mul(SAMPLES), false),
         RowLayout::Parquet { .. } => return 1,
     };

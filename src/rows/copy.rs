@@ -7,7 +7,7 @@ use super::members::TarDraw;
 use super::output::{Copied, RowOutput};
 use super::problem::CopyError;
 use super::window::Window;
-use super::{READ_THROUGH, RangeSource, RowBlocks, RowLayout, RowSink};
+use super::{RangeSource, RowBlocks, RowLayout, RowSink};
 
 /// Copies drawn blocks of one file, ascending, into a file of the same format.
 pub async fn copy_rows<S, K>(
@@ -48,7 +48,7 @@ where
     };
     let header = window.read_apart(0..draw.header).await?;
     out.rows(&header).await?;
-    let copied = match row_file.bytes.0 <= READ_THROUGH {
+    let copied = match row_file.is_read_through() {
         true => draw.read_through(&mut window, &mut out).await?,
         false => draw.read_blocks(&mut window, &mut out).await?,
     };

@@ -1,5 +1,8 @@
 //! Where a record of CSV ends, and what the first ones say of the others. Lines are records without quotes.
 
+/// Spreadsheets begin a file with it; behind it a quote opens a field.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// How fields are parted and quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
@@ -82,14 +85,19 @@ impl Dialect {
         fields: [1; 2],
     };
 
-    /// By the beginning of a file, with the end of the header; blank lines before it belong to it. `is_end`: it is the whole file.
+    /// By the beginning of a file, with the end of the header; a UTF-8 mark and blank lines before it
+    /// belong to it. `is_end`: it is the whole file.
     /// `None`: the header goes on, or a quote of the first row has not closed, without which nobody knows what quotes mean.
     pub(super) fn of_beginning(
         bytes: &[u8],
         is_end: bool,
         prefers_tabs: bool,
     ) -> Option<(Self, usize)> {
-        let blank = blank_lines(bytes);
+        let mark = match bytes.starts_with(UTF8_MARK) {
+            true => UTF8_MARK.len(),
+            false => 0,
+        };
+        let blank = mark + blank_lines(&bytes[mark..]);
         let bytes = &bytes[blank..];
         let header_by = |delimiter: Option<u8>, quotes| {
             let dialect = Self {

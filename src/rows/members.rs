@@ -12,9 +12,11 @@ use super::{RangeSource, RowLayout, RowSink};
 use crate::units::Bytes;
 
 const RECORD: u64 = 512;
+/// Two records of zeros.
+const END_MARK: usize = 1024;
 /// Read around a header: it is small, and the member behind it is often small too.
 const AROUND: u64 = 16 * Bytes::KIB;
-/// Longer names of members are none.
+/// A longer name is passed over.
 const LONGEST_NAME: u64 = 64 * Bytes::KIB;
 
 pub(super) struct TarDraw<'a> {
@@ -23,12 +25,26 @@ pub(super) struct TarDraw<'a> {
     pub(super) drawn: &'a [u32],
 }
 
+/// Before a member is found, so much is read in vain; or a block, where that is longer.
+const LONGEST_SCAN: u64 = 64 * Bytes::MIB;
+const NO_HEADER: RowsProblem = RowsProblem::NotTar("no header is where one should be");
+
 /// One member with the headers that extend its own.
 #[derive(Debug, PartialEq, Eq)]
 struct TarMember {
     stem: String,
     /// Where the next one begins.
     end: u64,
+}
+
+/// What stands where a member may begin.
+#[derive(Debug, PartialEq, Eq)]
+enum TarPlace {
+    Member(TarMember),
+    /// The archive ends here, with its mark or because it was cut.
+    End,
+    /// No header.
+    Other,
 }
 
 /// What stands where a header may.
@@ -53,7 +69,7 @@ pub(super) async fn inspect_tar<S: RangeSource>(
     let mut members = 0;
     while members < FIRST {
         match member(window, at).await? {
-            Some(member) => {
+            TarPlace::Member(member) => {
                 at = member.end;
                 members += 1;
                 if last.as_ref() != Some(&member.stem) {
@@ -61,10 +77,8 @@ pub(super) async fn inspect_tar<S: RangeSource>(
                     last = Some(member.stem);
                 }
             }
-            None if members == 0 => {
-                return Err(RowsProblem::NotTar("no header is where one should be").into());
-            }
-            None => break,
+            TarPlace::End if members > 0 => break,
+            TarPlace::End | TarPlace::Other => return Err(NO_HEADER.into()),
         }
     }
     let end = window.size().saturating_sub(RECORD)..window.size();
@@ -92,10 +106,10 @@ impl TarDraw<'_> {
             let cut = self.block * u64::from(*block);
             let start = match known {
                 Some((of, boundary)) if of == cut => boundary,
-                _ => boundary(window, cut).await?,
+                _ => boundary(window, cut, self.block).await?,
             };
             let next = cut + self.block;
-            let end = boundary(window, next).await?;
+            let end = boundary(window, next, self.block).await?;
             known = Some((next, end));
             let mut at = start;
             while at < end {
@@ -105,59 +119,90 @@ impl TarDraw<'_> {
             }
             copied.bytes = copied.bytes + Bytes(end.saturating_sub(start));
         }
-        out.piece(vec![0; 2 * 512]).await?;
+        out.piece(vec![0; END_MARK]).await?;
         Ok(copied)
     }
 }
 
-/// Where the samples of a cut begin: 0 for 0, the end of the last member beyond it.
+/// Where the samples of a cut begin: 0 for 0, the end of the file where none does.
 async fn boundary<S: RangeSource>(
     window: &mut Window<'_, S>,
     cut: u64,
+    block: u64,
 ) -> Result<u64, CopyError<S::Error>> {
     if cut == 0 {
         return Ok(0);
     }
+    let longest = LONGEST_SCAN.max(block);
     // A header found there may be the second of its member's, whose name it then lacks: the one after it is whole.
-    let Some(mut at) = after_first_header(window, cut).await? else {
-        return Ok(window.size());
+    let mut at = match after_first_header(window, cut, longest).await? {
+        TarScan::Found(behind) => behind,
+        TarScan::End => return Ok(window.size()),
+        TarScan::TooLong => return Err(RowsProblem::LongMember(Bytes(longest)).into()),
     };
     let mut last: Option<String> = None;
     loop {
         match member(window, at).await? {
-            Some(next) if last.as_ref().is_some_and(|last| *last != next.stem) => return Ok(at),
-            Some(next) => {
+            TarPlace::Member(next) if last.as_ref().is_some_and(|last| *last != next.stem) => {
+                return Ok(at);
+            }
+            TarPlace::Member(next) => {
                 at = next.end;
                 last = Some(next.stem);
             }
-            // With the end mark, which is written again.
-            None => return Ok(window.size()),
+            TarPlace::End => {
+                // Readers end at the mark, and a block that reached over it would hold those of others.
+                let goes_on = after_first_header(window, at, longest).await?;
+                return match goes_on {
+                    TarScan::Found(_) => Err(RowsProblem::NotTar(
+                        "members follow its end mark, as where archives were joined",
+                    )
+                    .into()),
+                    // With the end mark, which is written again.
+                    TarScan::End | TarScan::TooLong => Ok(window.size()),
+                };
+            }
+            TarPlace::Other => return Err(NO_HEADER.into()),
         }
     }
 }
 
-/// Behind the first member whose header lies at or after a cut; `None` where no header does.
+/// What a search for a header found.
+enum TarScan {
+    /// Behind the first member whose header lies there.
+    Found(u64),
+    /// No header up to the end of the file.
+    End,
+    /// No header in what may be read in vain.
+    TooLong,
+}
+
+/// Looks for the first member whose header lies at or after a cut.
 async fn after_first_header<S: RangeSource>(
     window: &mut Window<'_, S>,
     cut: u64,
-) -> Result<Option<u64>, CopyError<S::Error>> {
+    longest: u64,
+) -> Result<TarScan, CopyError<S::Error>> {
     const SCANNED: u64 = 64 * Bytes::KIB;
     let mut at = cut.next_multiple_of(RECORD);
     while at + RECORD <= window.size() {
+        if at - cut > longest {
+            return Ok(TarScan::TooLong);
+        }
         let record = window.at(at..at + RECORD, SCANNED).await?;
         if !matches!(header(record), TarRecord::Member { .. }) {
             at += RECORD;
             continue;
         }
         // What only looks like a header has none behind it.
-        if let Some(found) = member(window, at).await?
+        if let TarPlace::Member(found) = member(window, at).await?
             && is_header_or_end(window, found.end).await?
         {
-            return Ok(Some(found.end));
+            return Ok(TarScan::Found(found.end));
         }
         at += RECORD;
     }
-    Ok(None)
+    Ok(TarScan::End)
 }
 
 async fn is_header_or_end<S: RangeSource>(
@@ -171,19 +216,21 @@ async fn is_header_or_end<S: RangeSource>(
     Ok(!matches!(header(record), TarRecord::Not))
 }
 
-/// The member whose headers begin here; `None` at the end of the archive.
+/// The member whose headers begin here.
 async fn member<S: RangeSource>(
     window: &mut Window<'_, S>,
     start: u64,
-) -> Result<Option<TarMember>, CopyError<S::Error>> {
+) -> Result<TarPlace, CopyError<S::Error>> {
     let mut at = start;
     let (mut long_name, mut long_size) = (None, None);
     while at + RECORD <= window.size() {
         let record = window.at(at..at + RECORD, AROUND).await?;
-        let TarRecord::Member { name, kind, size } = header(record) else {
-            return Ok(None);
+        let (name, kind, size) = match header(record) {
+            TarRecord::Member { name, kind, size } => (name, kind, size),
+            TarRecord::End => return Ok(TarPlace::End),
+            TarRecord::Not => return Ok(TarPlace::Other),
         };
-        let is_extension = matches!(kind, b'x' | b'g' | b'L' | b'K');
+        let is_extension = is_extension(kind);
         let size = match kind {
             // Links, devices and folders have no content.
             b'1'..=b'6' => 0,
@@ -196,12 +243,12 @@ async fn member<S: RangeSource>(
             .and_then(|end| end.checked_next_multiple_of(RECORD))
             .filter(|end| *end <= window.size())
         else {
-            return Ok(None);
+            return Ok(TarPlace::End);
         };
         if !is_extension {
             let name = long_name.unwrap_or(name);
             let stem = stem(&name).to_owned();
-            return Ok(Some(TarMember { stem, end }));
+            return Ok(TarPlace::Member(TarMember { stem, end }));
         }
         if matches!(kind, b'x' | b'L') && size <= LONGEST_NAME {
             let text = window.at(content..content + size, 0).await?;
@@ -215,7 +262,12 @@ async fn member<S: RangeSource>(
         }
         at = end;
     }
-    Ok(None)
+    Ok(TarPlace::End)
+}
+
+/// Whether a header is about the one that follows.
+fn is_extension(kind: u8) -> bool {
+    matches!(kind, b'x' | b'g' | b'L' | b'K')
 }
 
 /// Path and size in a PAX header: records `LENGTH KEY=VALUE\n`.
@@ -236,7 +288,10 @@ fn extended(mut text: &[u8]) -> (Option<String>, Option<u64>) {
                 .ok()
                 .and_then(|text| text.parse().ok());
         }
-        text = &text[length..];
+        let Some(rest) = text.get(length..) else {
+            break;
+        };
+        text = rest;
     }
     (path, size)
 }
@@ -264,7 +319,9 @@ fn header(record: &[u8]) -> TarRecord {
     let (Some(written), Some(size)) = (octal(&record[CHECKSUM]), octal(&record[124..136])) else {
         return TarRecord::Not;
     };
-    if written != sum || record[0] == 0 {
+    let kind = record[156];
+    // Some writers give PAX headers no name.
+    if written != sum || record[0] == 0 && !is_extension(kind) {
         return TarRecord::Not;
     }
     let mut name = text_of(&record[..100]);
@@ -272,11 +329,7 @@ fn header(record: &[u8]) -> TarRecord {
     if &record[257..263] == b"ustar\0" && !prefix.is_empty() {
         name = format!("{prefix}/{name}");
     }
-    TarRecord::Member {
-        name,
-        kind: record[156],
-        size,
-    }
+    TarRecord::Member { name, kind, size }
 }
 
 /// Up to the first NUL.

@@ -69,7 +69,7 @@ pub struct RowFile {
     /// As in the listing of its channel.
     pub key: String,
     pub bytes: Bytes,
-    /// What tells this version of the file from another: the `ETag` in S3, on a disk the times of change.
+    /// What tells this version of the file from another: the `ETag` in S3, on a disk the time of its last writing.
     pub version: String,
     pub layout: RowLayout,
     /// What a reader should know of a draw of its rows, as sentences without a capital.
@@ -117,10 +117,15 @@ impl RowFile {
         }
     }
 
+    /// Whether its blocks may be single rows.
+    fn is_small(&self) -> bool {
+        self.bytes.0 <= READ_THROUGH
+    }
+
     /// Whether all before a drawn row is read too.
     pub fn is_read_through(&self) -> bool {
         let is_text = matches!(self.format(), RowFormat::Csv | RowFormat::Lines);
-        is_text && self.bytes.0 <= READ_THROUGH
+        is_text && self.is_small()
     }
 
     pub fn format(&self) -> RowFormat {

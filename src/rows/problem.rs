@@ -36,6 +36,8 @@ pub enum RowsProblem {
     OneRowGroup,
     #[error("it is not a tar archive: {0}")]
     NotTar(&'static str),
+    #[error("a member is longer than {0}, so no sample is found without reading all of it")]
+    LongMember(Bytes),
     #[error("it has changed since it was listed")]
     Changed,
 }
@@ -68,6 +70,9 @@ impl RowsProblem {
                 "write it with smaller row groups, as `pyarrow.parquet.write_table(table, path, row_group_size=100_000)` does, 100 or more of them; or let the script draw its own share with the job's key `share`"
             }
             Self::NotTar(_) => "store it as a tar archive again, or name it for what it is",
+            Self::LongMember(_) => {
+                "store large members in an archive of their own; or let the script draw its own share with the job's key `share`"
+            }
             Self::Changed => "keep the data unchanged while canaries run, and run the gate again",
         }
     }

@@ -264,6 +264,155 @@ fn an_archive_that_was_cut_is_cautioned_of() {
     );
 }
 
+/// Members whose names stand before them, GNU's way and as PAX has it.
+fn tar_with_long_names() -> Vec<u8> {
+    let name = |sample: usize| format!("{}/{sample:06}.jpg", "d".repeat(110));
+    let mut builder = ::tar::Builder::new(Vec::new());
+    for sample in 0..3 {
+        let mut header = ::tar::Header::new_gnu();
+        header.set_size(700);
+        let content = vec![b'x'; 700];
+        if sample % 2 == 0 {
+            let long = name(sample);
+            let path = [("path", long.as_bytes())];
+            builder.append_pax_extensions(path).unwrap();
+            header.set_path(format!("{sample:06}.jpg")).unwrap();
+            header.set_cksum();
+            builder.append(&header, content.as_slice()).unwrap();
+        } else {
+            builder
+                .append_data(&mut header, name(sample), content.as_slice())
+                .unwrap();
+        }
+    }
+    builder.into_inner().unwrap()
+}
+
+/// One that names no member: its content is that of a PAX header.
+fn tar_with_pax(content: &[u8]) -> Vec<u8> {
+    let mut builder = ::tar::Builder::new(Vec::new());
+    let mut header = ::tar::Header::new_ustar();
+    header.set_entry_type(::tar::EntryType::XHeader);
+    header.set_size(content.len() as u64);
+    header.set_path("pax").unwrap();
+    header.set_cksum();
+    builder.append(&header, content).unwrap();
+    let mut archive = builder.into_inner().unwrap();
+    archive.truncate(archive.len() - 1024);
+    archive.extend(tar_of(&[("1.jpg", 900), ("2.jpg", 900)]));
+    archive
+}
+
+#[test]
+fn a_pax_record_that_is_longer_than_its_header_says_nothing() {
+    let file = tar_with_pax(b"4 x");
+    let blocks = RowBlocks::of(vec![inspected("a.tar", &file).unwrap()]);
+    assert_eq!(blocks.block_size(0), Bytes(2048));
+}
+
+/// With the checksum that the header of this record should have.
+fn with_checksum(mut archive: Vec<u8>, record: usize) -> Vec<u8> {
+    let header = &mut archive[record..record + 512];
+    header[148..156].fill(b' ');
+    let sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    archive
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_damaged_archive_is_read_or_refused(
+        record in 0_usize..15,
+        place in prop_oneof![0_usize..8, 100_usize..160, 0_usize..512],
+        more in prop_oneof![Just(1), Just(u8::MAX), any::<u8>()],
+    ) {
+        let mut file = tar_with_long_names();
+        let was_header = file[record * 512 + 257..].starts_with(b"ustar");
+        let damaged = &mut file[record * 512 + place];
+        *damaged = damaged.wrapping_add(more);
+        if was_header {
+            file = with_checksum(file, record * 512);
+        }
+        if let Ok(layout) = inspected("a.tar", &file) {
+            let blocks = RowBlocks::of(vec![layout]);
+            let drawn: Vec<u32> = (0..blocks.counts()[0]).collect();
+            let _ = copied(&blocks, &file, &drawn);
+        }
+    }
+}
+
+/// What each block becomes; the first problem of one.
+fn each_block(blocks: &RowBlocks, file: &[u8]) -> Result<Vec<String>, RowsProblem> {
+    let mut found = Vec::new();
+    for block in 0..blocks.counts()[0] {
+        let (result, sample, _) = copied(blocks, file, &[block]);
+        result?;
+        found.extend(names_of(&sample));
+    }
+    Ok(found)
+}
+
+#[test]
+fn an_archive_that_goes_on_behind_its_end_mark_is_refused() {
+    let members: Vec<String> = (0..60).map(|sample| format!("{sample:06}.jpg")).collect();
+    let part = |names: &[String]| {
+        let members: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 700)).collect();
+        tar_of(&members)
+    };
+    let mut joined = part(&members[..30]);
+    joined.extend(part(&members[30..]));
+    let blocks = RowBlocks::of(vec![inspected("a.tar", &joined).unwrap()]);
+    let problem = each_block(&blocks, &joined).unwrap_err();
+    assert_eq!(
+        problem.to_string(),
+        "it is not a tar archive: members follow its end mark, as where archives were joined"
+    );
+}
+
+#[test]
+fn an_archive_that_is_damaged_between_two_members_is_refused() {
+    let members: Vec<String> = (0..60).map(|sample| format!("{sample:06}.jpg")).collect();
+    let members: Vec<(&str, usize)> = members.iter().map(|name| (name.as_str(), 700)).collect();
+    let mut file = tar_of(&members);
+    file[40 * 1536] = b'?';
+    let blocks = RowBlocks::of(vec![inspected("a.tar", &file).unwrap()]);
+    let problem = each_block(&blocks, &file).unwrap_err();
+    assert_eq!(
+        problem.to_string(),
+        "it is not a tar archive: no header is where one should be"
+    );
+}
+
+#[test]
+fn the_padding_of_an_archive_is_its_end() {
+    let members: Vec<String> = (0..60).map(|sample| format!("{sample:06}.jpg")).collect();
+    let sized: Vec<(&str, usize)> = members.iter().map(|name| (name.as_str(), 700)).collect();
+    let mut file = tar_of(&sized);
+    file.resize(file.len() + 10_240, 0);
+    let blocks = RowBlocks::of(vec![inspected("a.tar", &file).unwrap()]);
+    assert_eq!(each_block(&blocks, &file), Ok(members));
+}
+
+#[test]
+fn an_archive_whose_later_members_are_huge_is_not_read_in_vain() {
+    let mut members: Vec<(String, usize)> = (0..40).map(|id| (format!("{id}.jpg"), 700)).collect();
+    members.push(("huge.bin".to_owned(), 70 << 20));
+    let members: Vec<(&str, usize)> = members
+        .iter()
+        .map(|(name, size)| (&**name, *size))
+        .collect();
+    let file = tar_of(&members);
+    let blocks = RowBlocks::of(vec![inspected("a.tar", &file).unwrap()]);
+    let (result, _, source) = copied(&blocks, &file, &[4]);
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        "a member is longer than 64.0 MiB, so no sample is found without reading all of it"
+    );
+    assert!(source.read < 66 << 20, "{}", Bytes(source.read));
+}
+
 fn names_of(archive: &[u8]) -> Vec<String> {
     let mut archive = ::tar::Archive::new(archive);
     let entries = archive.entries().unwrap();
@@ -402,6 +551,9 @@ fn the_delimiter_and_the_quotes_are_those_of_the_first_rows() {
     assert!(stray.1.contains("Lenient"), "{stray:?}");
     let in_header = header_of("a.csv", b"\"a\nb\",c\n1,2\n");
     assert_eq!(in_header.0, 8);
+    // Spreadsheets begin UTF-8 with its mark.
+    let marked = header_of("a.csv", b"\xef\xbb\xbf\"a\nb\",c\n1,2\n");
+    assert!(marked.0 == 11 && marked.1.contains("Strict"), "{marked:?}");
 }
 
 #[test]

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::raw::Words;
-
 /// How a channel's objects are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Compression {
@@ -20,13 +18,4 @@ pub enum RecordWrapper {
     None,
     /// Each object becomes one RecordIO record; only a Pipe channel has it.
     RecordIo,
-}
-
-impl Words for Compression {
-    const WORDS: &'static [(&'static str, Self)] = &[("None", Self::None), ("Gzip", Self::Gzip)];
-}
-
-impl Words for RecordWrapper {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("None", Self::None), ("RecordIO", Self::RecordIo)];
 }

@@ -22,11 +22,15 @@ const PLACES: [&str; 16] = [
 ];
 
 /// Names of files of secrets that lie elsewhere: Hugging Face keeps its token beside the models.
-const FILES: [&str; 6] = [
+const FILES: [&str; 10] = [
+    ".env",
+    ".pgpass",
+    ".vault-token",
     "token",
     "stored_tokens",
     "credentials",
     "credentials.json",
+    "credentials.toml",
     "kaggle.json",
     "auth.json",
 ];
@@ -41,9 +45,19 @@ pub fn holds_secrets(below: &Path) -> bool {
 /// Whether a real path anywhere on the machine is such a place, seen from the real home folder, or lies in one.
 pub fn is_secret_place(real: &Path, home: Option<&Path>) -> bool {
     let below = home.and_then(|home| real.strip_prefix(home).ok());
-    let mut names = below.unwrap_or(real).components();
-    below.is_some_and(|below| below != "" && holds_secrets(below))
-        || names.any(|name| PLACES.iter().any(|place| name.as_os_str() == *place))
+    let mut from = below.unwrap_or(real).components();
+    if below.is_some_and(|below| below != "" && holds_secrets(below)) {
+        return true;
+    }
+    // A place has one name or several, and may begin anywhere: another user's home is one folder among others.
+    loop {
+        if PLACES.iter().any(|place| from.as_path().starts_with(place)) {
+            return true;
+        }
+        if from.next().is_none() {
+            return false;
+        }
+    }
 }
 
 /// Whether what has this name is a secret, or a folder of secrets.
@@ -63,6 +77,8 @@ mod tests {
             "/home/me/.local",
             "/home/you/.aws/sso",
             "/home/me/a/.ssh/x",
+            "/home/you/.local/share/keyrings",
+            "/home/you/.local/share/keyrings/login",
         ] {
             assert!(is_secret_place(Path::new(secret), home), "{secret}");
         }
@@ -71,8 +87,23 @@ mod tests {
             "/mnt/models",
             "/home/me",
             "/home/me/.sshx",
+            "/home/you/.local/share/models",
         ] {
             assert!(!is_secret_place(Path::new(open), home), "{open}");
         }
+    }
+
+    #[test]
+    fn files_of_secrets_are_known_by_their_names() {
+        for secret in [
+            "credentials.toml",
+            ".pgpass",
+            ".vault-token",
+            ".env",
+            ".netrc",
+        ] {
+            assert!(is_secret_name(secret), "{secret}");
+        }
+        assert!(!is_secret_name("environment"));
     }
 }

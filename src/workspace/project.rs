@@ -37,6 +37,8 @@ pub(crate) struct Project {
     pub(crate) caches: Vec<PathBuf>,
     /// The value of `--region`.
     pub(crate) region_flag: Option<String>,
+    /// The ARN of the role that the program assumes itself, by a token of GitHub's: the action's input.
+    pub(crate) role_to_assume: Option<String>,
     /// The commit's own spec, before policy was applied; `None` if no policy was.
     pub(crate) own_spec: Option<Spec>,
     /// The policy that applies; the spec's own until the base's is applied.
@@ -110,6 +112,7 @@ impl Project {
             data_roots: Vec::new(),
             caches: Vec::new(),
             region_flag: None,
+            role_to_assume: None,
             own_spec: None,
             policy: ProjectPolicy::default(),
             files: OnceCell::new(),

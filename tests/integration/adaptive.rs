@@ -1,4 +1,4 @@
-//! The adaptive design: canaries chosen one by one, on recorded runs and on real ones.
+//! The adaptive design: canaries chosen one by one or in rounds, on recorded runs and on real ones.
 
 use serde_json::{Value, json};
 
@@ -372,4 +372,44 @@ fn where_the_time_limit_keeps_canaries_small_the_report_says_so() {
         .ended_with(0)
         .reported("roughly 1d 05h")
         .reported("longer than canary.max_runtime (1h)");
+}
+
+/// Run by run the third canary is chosen when the second has ended; in a round it starts beside it.
+#[test]
+fn with_canary_parallel_the_third_canary_runs_beside_the_second() {
+    let (finished, one_by_one) = gate(&recorded("pca_ridge", ""));
+    finished.ended_with(0);
+    assert_eq!(one_by_one, [1.0, 3.0, 50.0]);
+    let (finished, in_rounds) = gate(&recorded("pca_ridge", "    canary: {parallel: 3}\n"));
+    finished.ended_with(0);
+    assert_eq!(in_rounds, [1.0, 3.0, 20.0]);
+}
+
+/// Each waits until the other has begun: they end only side by side.
+#[test]
+fn the_canaries_of_a_round_run_at_the_same_time() {
+    let project = real_with(
+        "{parallel: 3, max_runtime: 1m, fractions: [1%, 2%, 5%]}",
+        "",
+    )
+    .file(
+        "train.sh",
+        "\
+files=$(ls \"$SM_CHANNEL_TRAIN\" | wc -l)
+meet=MEET
+[ \"$files\" -eq 1 ] && exit 0
+touch \"$meet/$files\"
+while [ \"$(ls \"$meet\" | wc -l)\" -lt 2 ]; do sleep 0.05; done
+",
+    );
+    let meet = project.path("meet");
+    std::fs::create_dir(&meet).unwrap();
+    let script = project
+        .read("train.sh")
+        .replace("MEET", meet.to_str().unwrap());
+    let project = project.file("train.sh", &script);
+    let (finished, mut percentages) = gate(&project);
+    finished.ended_with(0);
+    percentages.sort_by(f64::total_cmp);
+    assert_eq!(percentages, [1.0, 2.0, 5.0]);
 }

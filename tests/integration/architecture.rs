@@ -61,7 +61,7 @@ const HOMES: [(&str, &[&str]); 19] = [
     ("http", &["github/client.rs"]),
     ("http_body_util", &["github/client.rs"]),
     ("parquet", &["rows/footer.rs", "rows/tests"]),
-    ("reqwest", &["github/client.rs"]),
+    ("reqwest", &["github/client.rs", "github/id_token.rs"]),
     ("sha1", &["github/tree.rs"]),
     ("indicatif", &["console/progress.rs"]),
     ("miette", &["spec/errors.rs", "spec/excerpt.rs"]),

@@ -197,6 +197,21 @@ async fn a_job_goes_through_its_statuses_poll_by_poll() {
     );
 }
 
+#[tokio::test]
+async fn a_job_comes_to_its_end_as_time_passes() {
+    let aws = with_data();
+    aws.polls(Polls::Clock { scale: 10_000.0 });
+    let client = sagemaker(&aws).await;
+    let request = create(&client, "alone", "s3://data/train/");
+    request.send().await.unwrap();
+    // Nobody looks at it.
+    while !aws.in_progress().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let end = wait(&client, "alone").await;
+    assert_eq!(end.training_time_in_seconds(), Some(25 + 60 + 5));
+}
+
 /// A job's name, what becomes of it, its secondary status at the end, and how the failure's reason starts.
 type End = (&'static str, fn() -> Timeline, &'static str, &'static str);
 

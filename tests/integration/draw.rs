@@ -223,6 +223,10 @@ fn what_makes_no_sense_is_said_at_its_line() {
             "`/labels.csv` is not below the channel",
         ),
         (
+            "{uri: data, always: [a.csv, '!/labels.csv']}",
+            "`!/labels.csv` is not below the channel",
+        ),
+        (
             "{uri: data, always: [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u]}",
             "21 patterns; a channel has at most 20",
         ),
@@ -318,6 +322,27 @@ fn a_pull_request_that_draws_otherwise_is_named() {
         .json();
     let notes = report["jobs"][0]["notes"].to_string();
     let said = "are drawn: channel `train` from random to {order: last}.";
+    assert!(notes.contains(said), "{notes}");
+    // Renamed, it is another one.
+    let spec = project.read("canary-gate.yml");
+    project.write(
+        "canary-gate.yml",
+        &spec.replace("train: {uri", "newest: {uri"),
+    );
+    project.commit("by another name");
+    let report = project
+        .run(&[
+            "run",
+            "--all",
+            "--quiet",
+            "--base",
+            "origin/main",
+            "--format",
+            "json",
+        ])
+        .json();
+    let notes = report["jobs"][0]["notes"].to_string();
+    let said = "are drawn: channel `newest`, which the base does not have, is {order: last}.";
     assert!(notes.contains(said), "{notes}");
 }
 

@@ -87,7 +87,7 @@ fn the_steady_state_is_judged_and_shown() {
 }
 
 #[test]
-fn a_line_that_comes_later_is_measured_anew() {
+fn a_line_that_comes_later_is_measured_again() {
     let project = project(STEADY, "{min: 9000}");
     let spec = project.read("canary-gate.yml");
     let (without, _) = spec.split_once("    budget:").unwrap();

@@ -108,6 +108,51 @@ fn canaries_get_whole_rows_of_one_csv_under_its_name() {
 }
 
 #[test]
+fn a_file_may_be_drawn_from_and_linked_as_a_whole() {
+    // More than is copied: the whole file is a hard link, which changes it as the file system sees it.
+    let project = with_file("data.csv", &hard_csv(200_000));
+    let spec = project.read("canary-gate.yml");
+    let whole =
+        "{uri: data/data.csv, sample: rows}\n        all: {uri: data/data.csv, sample: false}";
+    project.write(
+        "canary-gate.yml",
+        &spec.replace("{uri: data/data.csv, sample: rows}", whole),
+    );
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    assert_eq!(seen(&project).len(), 6);
+}
+
+#[test]
+fn a_small_draw_of_uneven_rows_has_some() {
+    // In half of the blocks, of the mean length of a row, no row begins.
+    let mut file = String::new();
+    for id in 0..100 {
+        let text = "x".repeat(if id % 2 == 0 { 300 } else { 1 });
+        writeln!(file, "{id} {text}").unwrap();
+    }
+    let project = with_file("data.txt", file.as_bytes());
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    assert!(seen(&project).iter().all(|sample| !sample.is_empty()));
+}
+
+#[test]
+fn every_host_has_the_rows_that_were_drawn() {
+    let project = with_file("data.csv", &hard_csv(5000));
+    let spec = project.read("canary-gate.yml");
+    project.write(
+        "canary-gate.yml",
+        &spec.replace("instance: local", "instance: 2x local"),
+    );
+    let ran = project.run(&["run", "--all", "--quiet", "--format", "json"]);
+    let report = ran.ended_with(0).json();
+    let measurements = report["jobs"][0]["measurements"].as_array().unwrap();
+    for run in measurements {
+        assert_eq!(run["hosts"][0]["bytes"], run["bytes"], "{run}");
+        assert_eq!(run["hosts"][1]["bytes"], run["bytes"], "{run}");
+    }
+}
+
+#[test]
 fn lines_are_drawn_whole() {
     let mut file = String::new();
     for id in 0..5000 {

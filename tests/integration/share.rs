@@ -215,6 +215,17 @@ fn wrong_shares_are_said_at_their_line() {
         let words = of(share, training);
         assert!(words.contains(said), "{share}: {words}");
     }
+    for share in [
+        "{hyperparameter: epochs, full: 50}",
+        "{hyperparameter: epochs, full: 50, follows: train}",
+    ] {
+        let words = of(
+            &format!("{share}\n    work: {{hyperparameter: epochs, full: 50, canary: [5, 10]}}"),
+            ", hyperparameters: {epochs: 50}, channels: {train: {uri: data}}",
+        );
+        let said = "`work` and `share` set the same hyperparameter";
+        assert!(words.contains(said), "{share}: {words}");
+    }
     let without = project("{hyperparameter: a}");
     let spec = without
         .read("canary-gate.yml")

@@ -10,7 +10,7 @@ use self::text::{Errors, quoted};
 use crate::canary::CanaryRun;
 use crate::measurement::Outcome;
 use crate::metric::MemoryOf;
-use crate::spec::Job;
+use crate::spec::{Channel, Job};
 
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 
@@ -103,9 +103,9 @@ fn object_left_out(failure: &FirstError<'_>) -> Option<String> {
             let is_left_out = channel.sampled && channel.objects.leaves_out(key);
             is_left_out.then(|| {
                 format!(
-                    "{} is not in this canary, which holds a share of channel {}: put files that every run needs under `always`, or into a channel of their own with `sample: false`",
+                    "{} is not in this canary, which holds a share of channel `{}`: put files that every run needs under `always`, or into a channel of their own with `sample: false`",
                     quoted(key, "a file"),
-                    quoted(&channel.name, "of it"),
+                    channel.name,
                 )
             })
         })
@@ -116,7 +116,7 @@ fn object_left_out(failure: &FirstError<'_>) -> Option<String> {
 fn fixed_data_path(failure: &FirstError<'_>) -> Option<String> {
     failure.missing_files().find_map(|path| {
         let mut channels = failure.job.training.channels.iter();
-        let channel = channels.find(|channel| failure.below_channel(&channel.name, path).is_some())?;
+        let channel = channels.find(|channel| failure.is_below(channel, path))?;
         let variable = channel.name.to_uppercase().replace('-', "_");
         Some(format!(
             "the script reads {} by a fixed path, and a canary has its data elsewhere: read them from the folder that the variable `SM_CHANNEL_{variable}` names",
@@ -209,17 +209,13 @@ impl FirstError<'_> {
         self.errors.about_files().flat_map(text::paths)
     }
 
-    /// What follows the folder of a channel in a path that leads into the checkout: in `./data/train/a.csv` `a.csv`.
-    fn below_channel<'p>(&self, name: &str, path: &'p str) -> Option<&'p str> {
+    /// Whether a path leads into the folder of a channel in the checkout, as `./data/train/a.csv` does.
+    fn is_below(&self, channel: &Channel, path: &str) -> bool {
         let training = &self.job.training;
-        let channel = training
-            .channels
-            .iter()
-            .find(|channel| channel.name == name)?;
         let folder = text::in_checkout(&channel.uri);
         let source = training.source_dir.as_deref().map(text::in_checkout);
         let from_source = source.and_then(|source| text::below(source, folder));
-        let usual = format!("data/{name}");
+        let usual = format!("data/{}", channel.name);
         let folders = match channel.uri.contains("://") {
             true => [None, None, Some(usual.as_str())],
             false => [Some(folder), from_source, Some(usual.as_str())],
@@ -228,17 +224,21 @@ impl FirstError<'_> {
             .into_iter()
             .flatten()
             .filter(|folder| !folder.is_empty());
-        folders.find_map(|folder| text::below(folder, text::in_checkout(path)))
+        folders.any(|folder| text::below(folder, text::in_checkout(path)).is_some())
     }
 
     /// A variable of SageMaker's in a hyperparameter or an argument that goes through no shell.
     fn written_variable(&self) -> Option<&str> {
         let training = &self.job.training;
         let (command, script) = (&training.local.command, &training.sagemaker.entry_point);
-        let program = command
-            .first()
-            .and_then(|program| program.rsplit('/').next());
-        if program.is_some_and(|program| SHELLS.contains(&program))
+        let container = &training.sagemaker.container;
+        let is_shell = |program: &String| {
+            SHELLS
+                .iter()
+                .any(|shell| program.rsplit('/').next() == Some(*shell))
+        };
+        let programs = [command.first(), container.entrypoint.first()];
+        if programs.into_iter().flatten().any(is_shell)
             || script
                 .as_ref()
                 .is_some_and(|script| script.ends_with(".sh"))
@@ -248,6 +248,8 @@ impl FirstError<'_> {
         let handed = training.hyperparameters.iter().map(|(_, value)| value);
         handed
             .chain(command)
+            .chain(&container.entrypoint)
+            .chain(&container.arguments)
             .find_map(|value| text::variable(value))
     }
 }

@@ -45,6 +45,7 @@ Traceback (most recent call last):
   File "/work/churn/train.py", line 4, in <module>
     raise RuntimeError("no data") from e
 RuntimeError: no data"#;
+const DIRECT_CAUSE: &str = "The above exception was the direct cause of the following exception:";
 const DEALT_WITH: &str = r#"ERROR:root:skipped
 Traceback (most recent call last):
   File "/work/churn/train.py", line 2, in <module>
@@ -294,6 +295,23 @@ fn a_variable_that_no_shell_expands() {
             .contains("`sh -c`")
     );
     assert_eq!(spec("[sh, train.sh]").of(&line), None);
+    // On SageMaker the words of the container.
+    let container = |words: &str| FailedRun {
+        spec: SAGEMAKER.replace(
+            "      role:",
+            &format!("      container: {{{words}}}\n      role:"),
+        ),
+        ..on_sagemaker()
+    };
+    for words in [
+        "entrypoint: [python3, /opt/train.py, --data, $SM_CHANNEL_TRAIN]",
+        "arguments: [--data, $SM_CHANNEL_TRAIN]",
+    ] {
+        let said = container(words).of(&line).unwrap_or_default();
+        assert!(said.contains("`sh -c`"), "{words}: {said}");
+    }
+    let words = "entrypoint: [/bin/sh, -c], arguments: [python3 /opt/train.py $SM_CHANNEL_TRAIN]";
+    assert_eq!(container(words).of(&line), None);
 }
 
 #[test]
@@ -306,14 +324,23 @@ fn memory_of_the_gpu_is_not_that_of_the_machine() {
         assert_eq!(outcome.words(), "out of GPU memory", "{log}");
         assert_eq!(outcome.last_line(), last_line);
     }
+    // One that the script dealt with, by a smaller batch, and what ended it.
+    let caught = format!(
+        "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n{TENSORFLOW}\nthe batch is halved\nTraceback (most recent call last):\n  File \"train.py\", line 12, in <module>\nKeyError: 'age'"
+    );
     for log in [
         TENSORFLOW_CPU,
+        &caught,
         "warning: CUDA out of memory, the batch is halved\nKeyError: 'age'",
     ] {
         let outcome = EXITED.explained(log, log.lines().last()).outcome;
         assert_eq!(outcome.words(), "failed", "{log}");
     }
     assert_eq!(EXITED.of(TENSORFLOW_CPU), None);
+    // One that led to the last.
+    let led_on = caught.replace("the batch is halved", &format!("\n{DIRECT_CAUSE}\n"));
+    let outcome = EXITED.explained(&led_on, led_on.lines().last()).outcome;
+    assert_eq!(outcome.words(), "out of GPU memory");
 }
 
 #[test]

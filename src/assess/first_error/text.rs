@@ -22,6 +22,8 @@ const AFTERWARDS: [&str; 10] = [
     "For debugging consider passing CUDA_LAUNCH_BLOCKING",
     "Compile with `TORCH_USE_CUDA_DSA`",
 ];
+/// What Python prints before the places of an error.
+const TRACEBACK: &str = "Traceback (most recent call last):";
 /// What Python prints between an error and the one that it led to.
 const LEADS_TO: [&str; 2] = [
     "The above exception was the direct cause of the following exception:",
@@ -65,7 +67,7 @@ impl Errors {
             .collect();
         let mut has_lost_tensor = false;
         for part in std::iter::once(said.to_vec()).chain(parts(log_tail)) {
-            has_lost_tensor |= part.iter().any(|line| is_lost_tensor(line));
+            has_lost_tensor |= last_words(&part).iter().any(|line| is_lost_tensor(line));
             for line in uncaught(&part) {
                 if !lines.iter().any(|known| known == line) {
                     lines.push(line.to_owned());
@@ -154,6 +156,28 @@ fn uncaught<'a>(lines: &[&'a str]) -> Vec<&'a str> {
         end = index;
     }
     errors
+}
+
+/// From the last traceback on, and from those that led to it; all where there is none.
+///
+/// TensorFlow's errors have many lines, of which the last of the traceback is not the one that says what happened.
+fn last_words<'l, 'a>(lines: &'l [&'a str]) -> &'l [&'a str] {
+    let mut start = lines.len();
+    loop {
+        let above = &lines[..start];
+        let Some(index) = above.iter().rposition(|line| line.trim() == TRACEBACK) else {
+            break;
+        };
+        start = index;
+        let led_on = lines[..start]
+            .iter()
+            .rev()
+            .find(|line| !line.trim().is_empty());
+        if !led_on.is_some_and(|line| LEADS_TO.contains(&line.trim())) {
+            return &lines[start..];
+        }
+    }
+    lines
 }
 
 /// Whether the line is the last of a traceback: not indented, after indented lines of which one names a place in a file.

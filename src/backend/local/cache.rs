@@ -74,14 +74,25 @@ impl Cache {
                 "name the folder that holds the models or the data",
             ));
         }
-        if let Some(secret) = find_secret(&real) {
-            return Err(BackendError::new(
-                format!(
-                    "{field} holds `{}`, which by its name is a secret; no canary gets it",
-                    secret.display()
-                ),
-                "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
-            ));
+        match search(&real, SEARCHED_ENTRIES) {
+            Searched::NoSecret => {}
+            Searched::Secret(secret) => {
+                return Err(BackendError::new(
+                    format!(
+                        "{field} holds `{}`, which by its name is a secret; no canary gets it",
+                        secret.display()
+                    ),
+                    "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
+                ));
+            }
+            Searched::TooMany => {
+                return Err(BackendError::new(
+                    format!(
+                        "{field} has more than {SEARCHED_ENTRIES} entries in its first three levels, too many to search for secrets"
+                    ),
+                    "name a folder within it, such as `~/.cache/huggingface/hub`",
+                ));
+            }
         }
         if !paths.caches.iter().any(|opened| real.starts_with(opened)) {
             return Err(BackendError::new(
@@ -114,10 +125,20 @@ impl Cache {
     }
 }
 
-/// A file or folder near the top whose name says that it is secret; the path to it below the cache. Links are not followed.
-fn find_secret(cache: &Path) -> Option<PathBuf> {
+/// What a search of a cache's upper levels for secrets found.
+#[derive(Debug, PartialEq, Eq)]
+enum Searched {
+    NoSecret,
+    /// Something whose name says that it is secret; the path to it below the cache.
+    Secret(PathBuf),
+    /// More than may be searched, so that there may be a secret.
+    TooMany,
+}
+
+/// Looks at so many entries at most. Links are not followed.
+fn search(cache: &Path, at_most: usize) -> Searched {
     let mut level = vec![cache.to_owned()];
-    let mut left = SEARCHED_ENTRIES;
+    let mut left = at_most;
     for _ in 0..SEARCHED_LEVELS {
         let mut next = Vec::new();
         for entry in level
@@ -126,15 +147,38 @@ fn find_secret(cache: &Path) -> Option<PathBuf> {
             .flatten()
             .flatten()
         {
-            left = left.checked_sub(1)?;
+            let path = entry.path();
             if is_secret_name(&entry.file_name().to_string_lossy()) {
-                return entry.path().strip_prefix(cache).map(Path::to_owned).ok();
+                let below = path.strip_prefix(cache).unwrap_or(&path);
+                return Searched::Secret(below.to_owned());
             }
+            if left == 0 {
+                return Searched::TooMany;
+            }
+            left -= 1;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                next.push(entry.path());
+                next.push(path);
             }
         }
         level = next;
     }
-    None
+    Searched::NoSecret
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_is_not_searched_to_its_end_is_not_free_of_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path();
+        for name in ["a", "b", "c"] {
+            fs::write(cache.join(name), "").unwrap();
+        }
+        assert_eq!(search(cache, 3), Searched::NoSecret);
+        assert_eq!(search(cache, 2), Searched::TooMany);
+        fs::write(cache.join("token"), "hf_x").unwrap();
+        assert_eq!(search(cache, 4), Searched::Secret("token".into()));
+    }
 }

@@ -34,18 +34,17 @@ impl DiskFile {
         Ok(Self { path, file })
     }
 
-    /// Tells this content of the file from another.
-    fn version(&self) -> Result<(u64, String), Error> {
+    /// Its size, and what tells this content of the file from another. Not the time of its last change: a hard link, as other
+    /// canaries have it, is a change.
+    fn listed(&self) -> Result<(u64, String), Error> {
         let read = |metadata: Metadata| {
             let version = format!(
-                "{}-{}-{}-{}.{}-{}.{}",
+                "{}-{}-{}-{}.{}",
                 metadata.dev(),
                 metadata.ino(),
                 metadata.size(),
                 metadata.mtime(),
-                metadata.mtime_nsec(),
-                metadata.ctime(),
-                metadata.ctime_nsec()
+                metadata.mtime_nsec()
             );
             (metadata.size(), version)
         };
@@ -101,7 +100,7 @@ pub(super) fn blocks(
     let look = |key: String| {
         let path = place(channel, &key);
         let mut file = DiskFile::open(paths, &path).map_err(|error| unreadable(&path, error))?;
-        let (size, version) = file.version().map_err(|error| unreadable(&path, error))?;
+        let (size, version) = file.listed().map_err(|error| unreadable(&path, error))?;
         inspect(&key, Bytes(size), version, &mut file)
             .now_or_never()
             .expect("a file on a disk is not waited for")
@@ -133,7 +132,7 @@ pub(super) fn copy(
         }
         let mut file = DiskFile::open(paths, &path).map_err(|error| unreadable(&path, error))?;
         let is_known = |file: &DiskFile| {
-            let version = file.version().map_err(CopyError::Io)?.1;
+            let version = file.listed().map_err(CopyError::Io)?.1;
             match version == known.version {
                 true => Ok(()),
                 false => Err(CopyError::Rows(RowsProblem::Changed)),

@@ -15,8 +15,9 @@ use super::{usage, workspace};
 use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows};
 use crate::canary::{self, CanaryRun, ChannelData};
 use crate::instance::Capacity;
-use crate::measurement::steps::{self, Printed, Sought};
-use crate::measurement::{Measurement, Outcome, Phases, Usage, levels};
+use crate::measurement::printed_figures::PrintedFigures;
+use crate::measurement::steps::Sought;
+use crate::measurement::{Measurement, Outcome, Phases, Usage};
 use crate::probe::{OptMl, ProbeReport};
 use crate::rows::Copied;
 use crate::secret::CutAt;
@@ -112,19 +113,12 @@ impl LocalBackend {
         let mut notes = notes(&outcome, &results);
         notes.extend(rows::note_of_left(drawn.left));
         let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
-        let (metrics, why_no_level) = levels::of_run(&judged, &steps::levels_of(&printed));
-        if outcome == Outcome::Completed {
-            notes.extend(why_no_level);
-        }
-        let step_seconds = match step_time(job, &printed) {
-            Some(Ok(seconds)) => Some(seconds),
-            // A run that broke off may have had no step.
-            Some(Err(why)) if outcome == Outcome::Completed => {
-                notes.push(why);
-                None
-            }
-            _ => None,
+        let sought = Sought {
+            step: job.training.step_metric.as_ref(),
+            levels: &judged,
         };
+        let figures = PrintedFigures::of_run(&sought, &printed, outcome == Outcome::Completed);
+        notes.extend(figures.notes);
         let log_tail = match outcome {
             Outcome::Completed | Outcome::Stopped => Vec::new(),
             _ => log_tail(&hosts, &results),
@@ -149,13 +143,13 @@ impl LocalBackend {
                 billable_seconds: Some(wall),
                 usage: usage::of_machine(&results),
                 hosts: usage::of_each_host(&hosts, &shards, &results),
-                step_seconds,
-                metrics,
+                step_seconds: figures.step_seconds,
+                metrics: figures.metrics,
                 ended_at: Some(jiff::Timestamp::now()),
-                bytes: (run.share.is_none()).then(|| run.bytes_with_rows(drawn.bytes)),
                 notes,
                 ..Measurement::of_run(run, BackendKind::Local, outcome)
-            },
+            }
+            .with_drawn_rows(run, drawn.bytes),
             log_tail,
         }))
     }
@@ -230,12 +224,6 @@ fn run_name(run: &CanaryRun) -> String {
         run.objects_total,
         run.replicate
     )
-}
-
-/// What the output says of the time of a step; `None` without a step metric.
-fn step_time(job: &Job, printed: &[&[Printed; 2]]) -> Option<Result<Seconds, String>> {
-    let metric = job.training.step_metric.as_ref()?;
-    Some(steps::of_run(metric, printed))
 }
 
 /// `algo-1`, `algo-2`, ... sorted as strings, as SageMaker lists them: algo-10 before algo-2.

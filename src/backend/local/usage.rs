@@ -67,7 +67,7 @@ fn sum_of_memory(hosts: &[&Usage]) -> Option<PeakMemory> {
             .iter()
             .map(|memory| bound(memory))
             .sum::<Option<Bytes>>(),
-        is_lower_bound: false,
+        is_lower_bound: all.iter().any(|memory| memory.is_lower_bound),
     })
 }
 
@@ -114,4 +114,26 @@ pub(super) fn of_each_host(
                 .unwrap_or_default(),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_with_a_lower_bound_is_one() {
+        let host = |is_lower_bound| Usage {
+            memory: Some(PeakMemory {
+                bytes: Some(Bytes(1 << 30)),
+                percent: None,
+                source: "RSS of the process tree".to_owned(),
+                upper_bound: None,
+                is_lower_bound,
+            }),
+            ..Usage::default()
+        };
+        let sum = |one, other| sum_of_memory(&[&host(one), &host(other)]).unwrap();
+        assert!(!sum(false, false).is_lower_bound);
+        assert!(sum(false, true).is_lower_bound);
+    }
 }

@@ -10,6 +10,7 @@ use super::ready_job::ReadyJob;
 use super::staging::{self, StagedSample};
 use super::sweep::{LeftoverKind, Sweep};
 use crate::aws::call::{Call, CallError};
+use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, Cancellation, Watcher};
 use crate::spec::{Channel, ChannelSample, InputMode};
 
@@ -17,6 +18,8 @@ use crate::spec::{Channel, ChannelSample, InputMode};
 const TIME_TO_STOP: Duration = Duration::from_secs(5);
 /// For the last look at what is left; after a signal somebody waits for it.
 const TIME_TO_FINISH: Duration = Duration::from_secs(30);
+
+const IN_TIME: &str = "AWS did not answer in time";
 
 const STOP: Call<'_> = Call("sagemaker:StopTrainingJob");
 
@@ -132,37 +135,55 @@ impl ReadyJob<'_> {
             };
             tokio::select! {
                 () = self.remove_all_of(&found.name) => {}
-                () = limit => say_left(&found.name),
+                () = limit => say_left(&found.name, IN_TIME),
             }
         }
     }
 
     /// Removes what was placed for a canary that was not started; if there is a job of its name by now, somebody else needs
-    /// it.
+    /// it. An upload that has not ended serves nobody.
     pub(super) async fn unplace(&self, name: &JobName) {
-        if let Ok(None) = self.backend.describe(&name.to_string()).await {
-            let removed = self.remove_all_of(name);
-            if tokio::time::timeout(TIME_TO_STOP, removed).await.is_err() {
-                say_left(name);
+        let removed = async {
+            match self.backend.describe(&name.to_string()).await {
+                Ok(None) => self.remove_all_of(name).await,
+                Ok(Some(_)) => self.abort_uploads_of(name).await,
+                Err(error) => {
+                    self.abort_uploads_of(name).await;
+                    say_left(name, &error.to_string());
+                }
             }
+        };
+        if tokio::time::timeout(TIME_TO_STOP, removed).await.is_err() {
+            say_left(name, IN_TIME);
+        }
+    }
+
+    /// Where something is put for a canary.
+    fn places_for(&self, name: &JobName) -> Vec<S3Uri> {
+        let Ok(output) = output(self.job) else {
+            return Vec::new();
+        };
+        let mut places = vec![output.below(&format!("{name}/"))];
+        if self.job.training.channels.iter().any(is_staged) {
+            places.push(StagedSample::of(&output, &name.to_string()).folder());
+        }
+        places
+    }
+
+    async fn abort_uploads_of(&self, name: &JobName) {
+        for place in self.places_for(name) {
+            self.uploads
+                .abort_below(&self.backend.aws().s3, &place)
+                .await;
         }
     }
 
     async fn remove_all_of(&self, name: &JobName) {
-        let job = self.job;
-        let Ok(output) = output(job) else {
+        let Ok(output) = output(self.job) else {
             return;
         };
-        let mut places = vec![output.below(&format!("{name}/"))];
-        if job.training.channels.iter().any(is_staged) {
-            places.push(StagedSample::of(&output, &name.to_string()).folder());
-        }
-        for place in &places {
-            self.uploads
-                .abort_below(&self.backend.aws().s3, place)
-                .await;
-        }
-        for place in places {
+        self.abort_uploads_of(name).await;
+        for place in self.places_for(name) {
             if let Err(error) = staging::remove(&self.backend.aws().s3, &place).await {
                 tracing::warn!("{}; {}", error.what, error.help);
                 self.note(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"),
@@ -172,9 +193,9 @@ impl ReadyJob<'_> {
     }
 }
 
-fn say_left(name: &JobName) {
+fn say_left(name: &JobName, why: &str) {
     tracing::warn!(
-        "what was placed in S3 for {name} could not be removed in time; `canary-gate sweep` removes it"
+        "what was placed for {name} may be left in S3 ({why}); `canary-gate sweep` removes it"
     );
 }
 

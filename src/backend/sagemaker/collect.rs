@@ -16,8 +16,9 @@ use crate::aws::call::{Call, CallError};
 use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::tables;
-use crate::measurement::levels::{self, PrintedLevel};
-use crate::measurement::steps::{self, OutputReader, Printed, Sought};
+use crate::measurement::levels::PrintedLevel;
+use crate::measurement::printed_figures::PrintedFigures;
+use crate::measurement::steps::{OutputReader, Printed, Sought};
 use crate::measurement::{HostUsage, Usage};
 use crate::metric::MetricName;
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
@@ -73,14 +74,6 @@ impl Arrived {
     }
 }
 
-/// What the log says.
-#[derive(Debug, Default)]
-struct ReadFromLog {
-    step_seconds: Option<Seconds>,
-    metrics: BTreeMap<MetricName, PrintedLevel>,
-    notes: Vec<String>,
-}
-
 impl ReadyJob<'_> {
     /// What the hosts of a canary used, and how long its steps took. What cannot be had is missing, with a note.
     pub(super) async fn collect(
@@ -95,7 +88,9 @@ impl ReadyJob<'_> {
         let capacity = run.instance.single_type().and_then(tables::capacity);
         let has_gpus = capacity.as_ref().is_some_and(|capacity| capacity.gpus > 0);
         let arrived = (self.wait(&name, &hosts, has_gpus, description, watcher)).await;
-        let said = self.said(&name, &hosts).await;
+        let said = self
+            .said(&name, &hosts, description.state == JobState::Completed)
+            .await;
         let from_cloudwatch = capacity
             .as_ref()
             .map(|capacity| cloudwatch::read(&arrived.answers, capacity, &hosts));
@@ -139,10 +134,8 @@ impl ReadyJob<'_> {
         let (mut usage, unknown_hosts) = metrics::of_machine(&usages);
         let all_answered = arrived.log_refused.is_none() && arrived.metrics_refused.is_none();
         let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
-        if usage.memory.is_none()
-            && all_answered
-            && description.training_seconds.is_some_and(is_short)
-        {
+        let is_unseen = usage.memory.is_none() || has_gpus && usage.gpu_memory.is_none();
+        if is_unseen && all_answered && description.training_seconds.is_some_and(is_short) {
             usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
         }
         let mut notes = said.notes;
@@ -235,7 +228,7 @@ impl ReadyJob<'_> {
                 && arrived.log_refused.is_none()
                 && arrived.no_probe.is_none();
             let waits_for_points = arrived.metrics_refused.is_none()
-                && !cloudwatch::is_complete(&arrived.answers, hosts, start, end);
+                && !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, (start, end));
             if !waits_for_points && !waits_for_probe {
                 break;
             }
@@ -336,7 +329,7 @@ impl ReadyJob<'_> {
     }
 
     /// What the log says of steps and of the budget's metrics, or why it does not; nothing where nothing is asked.
-    async fn said(&self, name: &str, hosts: &[String]) -> ReadFromLog {
+    async fn said(&self, name: &str, hosts: &[String], is_completed: bool) -> PrintedFigures {
         let judged = self.job.judged_metrics();
         let step = self.job.training.step_metric.as_ref();
         let sought = Sought {
@@ -344,7 +337,7 @@ impl ReadyJob<'_> {
             levels: &judged,
         };
         if sought.is_nothing() {
-            return ReadFromLog::default();
+            return PrintedFigures::default();
         }
         let mut printed = Vec::new();
         for host in hosts {
@@ -357,33 +350,21 @@ impl ReadyJob<'_> {
                 })
                 .await;
             if let Err(error) = read {
-                let what = match step {
-                    Some(_) => "step times",
-                    None => "the metrics of the budget",
+                let what = match (step.is_some(), judged.is_empty()) {
+                    (true, true) => "step times",
+                    (true, false) => "step times and the metrics of the budget",
+                    (false, _) => "the metrics of the budget",
                 };
-                return ReadFromLog {
+                return PrintedFigures {
                     notes: vec![format!("{what} could not be read: {error}")],
-                    ..ReadFromLog::default()
+                    ..PrintedFigures::default()
                 };
             }
             // CloudWatch has both streams in one.
             printed.push([reader.finish(), Printed::default()]);
         }
         let printed: Vec<_> = printed.iter().collect();
-        let (metrics, mut notes) = levels::of_run(&judged, &steps::levels_of(&printed));
-        let step_seconds = match step.map(|metric| steps::of_run(metric, &printed)) {
-            Some(Ok(seconds)) => Some(seconds),
-            Some(Err(why)) => {
-                notes.insert(0, why);
-                None
-            }
-            None => None,
-        };
-        ReadFromLog {
-            step_seconds,
-            metrics,
-            notes,
-        }
+        PrintedFigures::of_run(&sought, &printed, is_completed)
     }
 
     /// The end of what each host printed; the host is named where there are several.

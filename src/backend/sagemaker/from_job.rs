@@ -32,7 +32,7 @@ pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, Backen
             "name a training job that ran on the full data",
         ));
     }
-    let aws = Aws::load(region, 1.0)
+    let aws = Aws::load(region, 1.0, None)
         .await
         .map_err(|error| BackendError::new(error.to_string(), "unset it, or name an endpoint"))?;
     spec_of(&aws.sagemaker, name, region).await

@@ -144,11 +144,12 @@ impl PolicyScope<'_> {
         statements.extend(self.read_data("ReadRows", &["s3:GetObject"], has_rows));
         statements.extend(self.find_uploads());
         statements.extend(self.decrypt_data());
-        let mut in_folder = vec!["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
-        let channels = self.spec.jobs.iter().flat_map(|job| &job.training.channels);
-        if channels.into_iter().any(has_rows) {
-            in_folder.push("s3:AbortMultipartUpload");
-        }
+        let in_folder = [
+            "s3:GetObject",
+            "s3:PutObject",
+            "s3:DeleteObject",
+            "s3:AbortMultipartUpload",
+        ];
         statements.push(allow("CanaryFolder", &in_folder, self.outputs()));
         statements.extend(self.read_and_add_records());
         statements.extend(self.kms_keys());
@@ -202,14 +203,11 @@ impl PolicyScope<'_> {
         statements
     }
 
-    /// Large draws of rows are put in parts, and those of a gate that was killed are looked for.
+    /// Large draws of rows are put in parts, and those of a gate that was killed are looked for; its spec may have drawn rows
+    /// where this one does not.
     fn find_uploads(&self) -> Option<Value> {
-        let with_rows = self
-            .spec
-            .jobs
-            .iter()
-            .filter(|job| job.training.channels.iter().any(has_rows));
-        let buckets: BTreeSet<String> = with_rows
+        let jobs = self.spec.jobs.iter();
+        let buckets: BTreeSet<String> = jobs
             .filter_map(|job| PolicyPlace::folder(job.training.sagemaker.output.as_deref()?))
             .map(|(bucket, _)| format!("arn:{}:s3:::{bucket}", self.partition()))
             .collect();

@@ -107,6 +107,7 @@ impl JobSession<'_> {
         wants_pools: bool,
     ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
         let aws = self.backend.aws();
+        let _asking = self.backend.asking.lock().await;
         let is_known = || {
             let known = &self.backend.known.borrow().quotas;
             let pools = (wanted.iter())

@@ -28,7 +28,7 @@ impl ReadyJob<'_> {
         let mut retries = Retries::of(run);
         loop {
             let launched = self.launch(run, &key, &retries, watcher).await?;
-            let LaunchOutcome::Job(found) = launched else {
+            let LaunchOutcome::Job(found, room) = launched else {
                 return Ok(None);
             };
             let ended = match self.watch(&found, watcher).await {
@@ -55,6 +55,13 @@ impl ReadyJob<'_> {
                     continue;
                 }
             }
+            // What did not complete is heard of before its room is taken.
+            if let Some(description) = &ended
+                && let Some(measurement) = self.preliminary(run, &found, description, &retries)
+            {
+                (watcher.freed)(measurement);
+            }
+            drop(room);
             let pooled = match &ended {
                 Some(description) => self.look_at_pool(run, &found, description).await,
                 None => StartOnPool::default(),

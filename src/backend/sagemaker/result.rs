@@ -80,15 +80,46 @@ impl ReadyJob<'_> {
         measurement.start = pooled.start().or(measurement.start);
         measurement.idle_seconds = pooled.idle;
         measurement.notes.extend(pooled.note());
-        // Of a job that another process started nobody knows but what was asked for, which is about as much.
-        if let Some(placed) = self.placed_rows.borrow().get(&found.name.to_string()) {
-            measurement.bytes = Some(run.bytes_with_rows(placed.bytes));
-            measurement.notes.extend(rows::note_of_left(placed.left));
-        }
         Ok(CanaryResult {
-            measurement,
+            measurement: self.with_placed_rows(run, found, measurement),
             log_tail,
         })
+    }
+}
+
+impl ReadyJob<'_> {
+    /// What is known of a job that is over before its metrics are collected; `None` where it could not run as configured.
+    pub(super) fn preliminary(
+        &self,
+        run: &CanaryRun,
+        found: &Found,
+        description: &JobDescription,
+        retries: &Retries,
+    ) -> Option<Measurement> {
+        let measurement = measurement(
+            run,
+            found,
+            description,
+            outcome(description, self.job, found).ok()?,
+            Collected::default(),
+            retries,
+            jiff::Timestamp::now(),
+        );
+        Some(self.with_placed_rows(run, found, measurement))
+    }
+
+    /// Of a job that another process started nobody knows but what was asked for, which is about as much.
+    fn with_placed_rows(
+        &self,
+        run: &CanaryRun,
+        found: &Found,
+        mut measurement: Measurement,
+    ) -> Measurement {
+        if let Some(placed) = self.placed_rows.borrow().get(&found.name.to_string()) {
+            measurement = measurement.with_drawn_rows(run, placed.bytes);
+            measurement.notes.extend(rows::note_of_left(placed.left));
+        }
+        measurement
     }
 }
 

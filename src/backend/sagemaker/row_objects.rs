@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use aws_sdk_s3::Client;
+use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, ServerSideEncryption};
 use futures_util::future::LocalBoxFuture;
@@ -12,7 +13,7 @@ use futures_util::stream::{FuturesOrdered, FuturesUnordered, StreamExt};
 use jiff::Timestamp;
 
 use super::staging::{self, Existing, patient};
-use crate::aws::s3_error::{Request, User};
+use crate::aws::s3_error::{Request, User, is_denied};
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::{BackendError, rows};
 use crate::canary::Objects;
@@ -70,11 +71,15 @@ pub(super) struct UnfinishedUpload {
     pub(super) begun: Option<Timestamp>,
 }
 
+/// What a look for unfinished uploads found.
+pub(super) enum UploadListing {
+    Found(Vec<UnfinishedUpload>),
+    /// They may not be listed.
+    Denied(BackendError),
+}
+
 /// The unfinished uploads in a folder, of any gate: one page of the listing.
-pub(super) async fn unfinished(
-    s3: &Client,
-    folder: &S3Uri,
-) -> Result<Vec<UnfinishedUpload>, BackendError> {
+pub(super) async fn unfinished(s3: &Client, folder: &S3Uri) -> Result<UploadListing, BackendError> {
     let region = s3.config().region().map(ToString::to_string);
     let permissions = format!(
         "s3:ListBucketMultipartUploads on arn:aws:s3:::{}",
@@ -93,8 +98,17 @@ pub(super) async fn unfinished(
         .bucket(&folder.bucket)
         .prefix(&folder.key)
         .send()
-        .await
-        .map_err(|error| request.refused(&error))?;
+        .await;
+    let listed = match listed {
+        Ok(listed) => listed,
+        Err(error) => {
+            let refused = request.refused(&error).into();
+            return match is_denied(&error) {
+                true => Ok(UploadListing::Denied(refused)),
+                false => Err(refused),
+            };
+        }
+    };
     let uploads = listed.uploads().iter().filter_map(|upload| {
         let key = upload.key().filter(|key| key.starts_with(&folder.key))?;
         Some(UnfinishedUpload {
@@ -108,10 +122,11 @@ pub(super) async fn unfinished(
                 .and_then(|time| Timestamp::from_second(time.secs()).ok()),
         })
     });
-    Ok(uploads.collect())
+    Ok(UploadListing::Found(uploads.collect()))
 }
 
 impl UnfinishedUpload {
+    /// Ends it; one that is gone is as good as aborted.
     pub(super) async fn abort(&self, s3: &Client) -> Result<(), BackendError> {
         let aborted = s3
             .abort_multipart_upload()
@@ -136,9 +151,12 @@ impl UnfinishedUpload {
             region: region.as_deref(),
             user: User::TrainingJobs,
         };
-        aborted
-            .map(|_| ())
-            .map_err(|error| request.refused(&error).into())
+        match aborted {
+            Err(error) if error.code() != Some("NoSuchUpload") => {
+                Err(request.refused(&error).into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A job that was opened: its data may be listed, and it may be made ready.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
@@ -10,10 +11,10 @@ use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
-use crate::plan::NotMeasured;
+use crate::plan::{NotMeasured, Plan};
 use crate::rows::{READ_THROUGH, RowBlocks};
 use crate::spec::{ChannelSample, FileSystem, Job};
-use crate::units::{Bytes, Usd};
+use crate::units::{Bytes, Seconds, Usd};
 use futures_util::future::LocalBoxFuture;
 
 /// A job whose access was checked.
@@ -89,6 +90,32 @@ impl<'a> Session<'a> for JobSession<'a> {
 
     fn list(&mut self) -> BackendFuture<'_, ListedData> {
         Box::pin(self.list_channels())
+    }
+
+    /// There is no lack of runs; credentials may end before the last of them.
+    fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
+        let Some(end) = self.backend.aws().credentials_end() else {
+            return Ok(Vec::new());
+        };
+        let left = end.duration_since(SystemTime::now()).unwrap_or_default();
+        let left = Seconds(left.as_secs_f64());
+        let job = &self.job.name;
+        let needed = plan.wall_clock;
+        if left >= needed {
+            tracing::info!(
+                "the AWS credentials last {left}, and the canaries of {job} take at most {needed}, and the wait for machines"
+            );
+            return Ok(Vec::new());
+        }
+        // Only what is wrong is printed of it, so it says what to do too.
+        let help =
+            "sign in for longer, or let the action assume the role itself by `role-to-assume`";
+        Ok(vec![BackendError::transient(
+            format!(
+                "the AWS credentials end in {left}, and the canaries of {job} may take up to {needed}, and the wait for machines: {help}"
+            ),
+            help,
+        )])
     }
 
     fn notes(&self) -> Vec<String> {

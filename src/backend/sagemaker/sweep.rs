@@ -7,7 +7,7 @@ use super::SagemakerBackend;
 use super::adoption;
 use super::name::JobName;
 use super::placing::output;
-use super::row_objects::{self, UnfinishedUpload};
+use super::row_objects::{self, UnfinishedUpload, UploadListing};
 use super::staging::{self, StagedSample};
 use super::tags::{EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
@@ -81,11 +81,13 @@ impl SagemakerBackend {
         for job in jobs {
             let output = output(job)?;
             let mut channels = job.training.channels.iter();
-            if channels.any(|channel| channel.sample == ChannelSample::Rows) {
-                for place in self.left_uploads(&output.below(staging::STAGES)).await? {
-                    if !left.contains(&place) {
-                        left.push(place);
-                    }
+            let has_rows = channels.any(|channel| channel.sample == ChannelSample::Rows);
+            for place in self
+                .left_uploads(&output.below(staging::STAGES), has_rows)
+                .await?
+            {
+                if !left.contains(&place) {
+                    left.push(place);
                 }
             }
             for folder in [output.below(staging::STAGES), output] {
@@ -100,8 +102,19 @@ impl SagemakerBackend {
     }
 
     /// The folders of canaries whose upload was begun long ago and not ended.
-    async fn left_uploads(&self, stages: &S3Uri) -> Result<Vec<S3Uri>, BackendError> {
-        let uploads = row_objects::unfinished(&self.aws().s3, stages).await?;
+    ///
+    /// A spec that draws no rows may be another than that of the gate that began it, so it is looked for all the same; but its
+    /// policy may be older.
+    async fn left_uploads(
+        &self,
+        stages: &S3Uri,
+        has_rows: bool,
+    ) -> Result<Vec<S3Uri>, BackendError> {
+        let uploads = match row_objects::unfinished(&self.aws().s3, stages).await? {
+            UploadListing::Found(uploads) => uploads,
+            UploadListing::Denied(error) if has_rows => return Err(error),
+            UploadListing::Denied(_) => return Ok(Vec::new()),
+        };
         let is_old = |upload: &UnfinishedUpload| {
             let age = upload
                 .begun
@@ -174,8 +187,8 @@ impl SagemakerBackend {
     /// Removes all objects below a place.
     pub async fn remove(&self, place: &S3Uri) -> Result<(), BackendError> {
         let s3 = &self.aws().s3;
-        // Only rows are put in parts; where the uploads may not be listed, nobody's were.
-        if let Ok(uploads) = row_objects::unfinished(s3, place).await {
+        // Whether uploads have to be listed was decided where the places were found.
+        if let UploadListing::Found(uploads) = row_objects::unfinished(s3, place).await? {
             for upload in uploads {
                 upload.abort(s3).await?;
             }

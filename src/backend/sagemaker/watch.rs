@@ -10,7 +10,6 @@ use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::pace::Pace;
 use super::ready_job::ReadyJob;
-use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, Watcher};
 use crate::units::Seconds;
@@ -187,9 +186,9 @@ impl SagemakerBackend {
 
     /// Reads the credentials again: a new sign-in has changed their file.
     pub(super) async fn renew(&self) {
-        let region = self.aws.borrow().region.clone();
+        let known = self.aws();
         // The variables that were looked at before have not changed.
-        if let Ok(fresh) = Aws::load(&region, self.pace.factor()).await {
+        if let Ok(fresh) = known.reloaded(self.pace.factor()).await {
             self.aws.replace(fresh);
         }
     }

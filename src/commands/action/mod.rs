@@ -230,6 +230,7 @@ async fn prepare(
     }
     let mut project = load(&github, &publisher.environment, &spec).await?;
     project.region_flag.clone_from(&inputs.aws_region);
+    project.role_to_assume.clone_from(&inputs.role_to_assume);
     publisher.about(&project);
     trigger.refuse_another_commit(&github, &project).await?;
     publisher.set_status_on(&github, &trigger, &inputs);
@@ -391,6 +392,7 @@ async fn sweep_all(trigger: &Trigger, inputs: &Inputs) -> Result<Checked, AppErr
     };
     let mut project = Project::load(&arguments)?;
     project.region_flag.clone_from(&inputs.aws_region);
+    project.role_to_assume.clone_from(&inputs.role_to_assume);
     let now = Sweep::Expired(jiff::Timestamp::now());
     let code = sweep::of(&project, &now, Sweeping::ForReal).await?;
     let strictness = strictness(inputs, &project);

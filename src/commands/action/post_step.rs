@@ -96,7 +96,8 @@ pub(super) async fn run(
         Leftovers::Nothing
     } else {
         say("the step was killed; stopping what it left");
-        sweep(main).await.unwrap_or_else(|error| {
+        let (inputs, _) = Inputs::read(variable);
+        sweep(main, &inputs).await.unwrap_or_else(|error| {
             say(error.render(false).trim_end());
             Leftovers::Unknown
         })
@@ -109,7 +110,7 @@ pub(super) async fn run(
 }
 
 /// Stops the training jobs of this step; those of other steps of the workflow run continue.
-async fn sweep(main: &MainStep) -> Result<Leftovers, AppError> {
+async fn sweep(main: &MainStep, inputs: &Inputs) -> Result<Leftovers, AppError> {
     let mut project = Project::load(&SpecArguments {
         spec: main.spec.as_ref().map(PathBuf::from),
     })?;
@@ -117,6 +118,7 @@ async fn sweep(main: &MainStep) -> Result<Leftovers, AppError> {
         return Ok(Leftovers::Nothing);
     }
     project.region_flag.clone_from(&main.region);
+    project.role_to_assume.clone_from(&inputs.role_to_assume);
     for job in &mut project.spec.jobs {
         if let Some(output) = main.outputs.get(&job.name) {
             job.training.sagemaker.output = Some(output.clone());

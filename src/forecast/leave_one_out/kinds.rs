@@ -1,5 +1,5 @@
 //! Whether each kind of law earns its place in the family: the forecasts without it, with the shipped constants and with those
-//! that the other workloads choose anew once it is gone.
+//! that the other workloads choose once it is gone.
 
 use std::fmt::Write as _;
 

@@ -143,6 +143,31 @@ fn a_gpu_that_is_full_at_every_size_says_nothing_of_the_need() {
     assert!(known[Metric::GpuMemory].is_ok());
 }
 
+/// 75 % of the GPU beside a context, whatever the canary needs.
+#[test]
+fn a_pool_of_jax_says_nothing_of_the_need() {
+    let pool = Some(Doubt::JaxPool);
+    let known = on_a_gpu(&held(&[(1.0, 11.35), (5.0, 11.36), (20.0, 11.35)]));
+    assert!(known[Metric::GpuMemory].is_ok());
+    assert_eq!(known.gpu_memory.doubt, pool);
+    assert!(Doubt::JaxPool.is_of_source() && !Doubt::JaxPool.is_of_lower_bound());
+    let note = "GPU memory is as much at every size as JAX takes beforehand";
+    assert!(
+        known.notes.iter().any(|said| said.starts_with(note)),
+        "{:?}",
+        known.notes
+    );
+    // As much at every size, but not as much as JAX takes; and a need that grows beyond a step.
+    for other in [
+        [(1.0, 10.5), (5.0, 10.5), (20.0, 10.5)],
+        [(1.0, 12.0), (5.0, 12.0), (20.0, 12.0)],
+        [(1.0, 11.2), (5.0, 11.3), (20.0, 11.4)],
+    ] {
+        let known = on_a_gpu(&held(&other));
+        assert_ne!(known.gpu_memory.doubt, pool, "{other:?}");
+    }
+}
+
 #[test]
 fn an_average_is_no_peak() {
     let mut averages = held(&[(1.0, 0.0), (5.0, 0.0), (20.0, 0.0)]);

@@ -20,12 +20,16 @@ const FINE_ENOUGH: f64 = 0.5;
 /// many more between the neighbours of the best of them.
 const WORK_STEPS: u32 = 16;
 const FINER_WORK_STEPS: u32 = 8;
+/// The first grid over c, the part of what is fixed that only cold runs have.
+const COLD_STEPS: u32 = 4;
 /// The runs, prepared for many candidates: one group, or several that share the law and the noise but have each its own S.
 pub(in crate::forecast) struct Evidence<'a> {
     prior: &'a Prior,
     groups: Vec<Group>,
-    /// Every share and work that a run has, once.
-    places: Vec<(f64, f64)>,
+    /// Whether there are cold runs and warm ones, and that matters.
+    is_mixed: bool,
+    /// Every share, work and start that a run has, once; the last is whether it was warm.
+    places: Vec<(f64, f64, bool)>,
     /// Prior information on s^2 beside the residuals of these runs: squares, and degrees of freedom after the runs.
     known_squares: f64,
     degrees_of_freedom: f64,
@@ -52,9 +56,9 @@ impl<'a> Evidence<'a> {
         let mut known = HashMap::new();
         let mut place = |run: &Observation| {
             *known
-                .entry((run.share.to_bits(), run.work.to_bits()))
+                .entry((run.share.to_bits(), run.work.to_bits(), run.is_warm))
                 .or_insert_with(|| {
-                    places.push((run.share, run.work));
+                    places.push((run.share, run.work, run.is_warm));
                     places.len() - 1
                 })
         };
@@ -80,6 +84,9 @@ impl<'a> Evidence<'a> {
             degrees_of_freedom: prior.noise_degrees_of_freedom + count_as_float(runs)
                 - count_as_float(groups.len()),
             groups,
+            is_mixed: prior.knows_cold_starts()
+                && places.iter().any(|(_, _, is_warm)| *is_warm)
+                && places.iter().any(|(_, _, is_warm)| !is_warm),
             places,
         }
     }
@@ -113,7 +120,15 @@ impl<'a> Evidence<'a> {
         let relative: Vec<f64> = self
             .places
             .iter()
-            .map(|(share, work)| candidate.relative(*share, *work).0.ln())
+            .map(|(share, work, is_warm)| {
+                candidate.ln_relative_of(&Observation {
+                    share: *share,
+                    work: *work,
+                    value: 1.0,
+                    weight: 1.0,
+                    is_warm: *is_warm,
+                })
+            })
             .collect();
         self.groups
             .iter()
@@ -139,7 +154,7 @@ impl<'a> Evidence<'a> {
         let least = self
             .places
             .iter()
-            .map(|(_, work)| *work)
+            .map(|(_, work, _)| *work)
             .fold(1.0, f64::min);
         if least >= 1.0 {
             return vec![(0.0, 0.0)];
@@ -211,7 +226,7 @@ impl<'a> Evidence<'a> {
         let growth: Vec<f64> = self
             .places
             .iter()
-            .map(|(share, work)| shape.at(*share) * (1.0 - work_part + work_part * work))
+            .map(|(share, work, _)| shape.at(*share) * (1.0 - work_part + work_part * work))
             .collect();
         self.over_fixed_part(shape, &growth, work_part, log_prior)
     }
@@ -225,33 +240,33 @@ impl<'a> Evidence<'a> {
         work_part: f64,
         log_prior: f64,
     ) -> Vec<WeighedLaw> {
-        let candidate = |logit: f64| {
+        let candidates = |logit: f64| {
             let fixed = 1.0 / (1.0 + (-logit).exp());
-            self.weigh(
-                WeighedLaw {
-                    shape,
-                    fixed,
-                    work_part,
-                    weight: log_prior,
-                    center: 0.0,
-                    squares: 0.0,
-                },
-                growth,
-            )
+            let law = WeighedLaw {
+                shape,
+                fixed,
+                work_part,
+                cold_part: 0.0,
+                weight: log_prior,
+                center: 0.0,
+                squares: 0.0,
+            };
+            self.over_cold_part(law, growth)
         };
         // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
         // u's prior counts.
-        if growth.iter().all(|growth| *growth == 1.0) {
-            return vec![candidate(self.prior.fixed_logit_mean)];
+        if growth.iter().all(|growth| *growth == 1.0) && !self.is_mixed {
+            return candidates(self.prior.fixed_logit_mean);
         }
         let deviation = self.prior.fixed_logit_deviation;
         let density =
             |logit: f64| -0.5 * ((logit - self.prior.fixed_logit_mean) / deviation).powi(2);
         let point = |logit: f64| {
-            let one = candidate(logit);
-            (logit, one, one.weight + density(logit))
+            let laws = candidates(logit);
+            let height = ln_sum(&laws) + density(logit);
+            (logit, laws, height)
         };
-        let mut grid: Vec<(f64, WeighedLaw, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
+        let mut grid: Vec<(f64, Vec<WeighedLaw>, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
             .map(|logit| point(f64::from(logit)))
             .collect();
         for _ in 0..MOST_ZOOM_PASSES {
@@ -284,12 +299,58 @@ impl<'a> Evidence<'a> {
         // The trapezoidal rule over logit u, with its prior density.
         let log_scale = -(deviation * std::f64::consts::TAU.sqrt()).ln();
         (0..grid.len())
-            .map(|index| {
+            .flat_map(|index| {
                 let before = grid[index.saturating_sub(1)].0;
                 let after = grid[(index + 1).min(grid.len() - 1)].0;
+                let (logit, laws, _) = &grid[index];
+                let (of_point, width) = (density(*logit), ((after - before) / 2.0).ln());
+                laws.iter().map(move |one| WeighedLaw {
+                    weight: one.weight + of_point + width + log_scale,
+                    ..*one
+                })
+            })
+            .collect()
+    }
+
+    /// The grid over c for one law and one fixed part, finer and finer about its highest point; one point where all runs started
+    /// alike. Of one variable the squares have one minimum, so no other can be missed.
+    fn over_cold_part(&self, law: WeighedLaw, growth: &[f64]) -> Vec<WeighedLaw> {
+        if !self.is_mixed {
+            return vec![self.weigh(law, growth)];
+        }
+        let at = |cold_part: f64| self.weigh(WeighedLaw { cold_part, ..law }, growth);
+        let steps = f64::from(COLD_STEPS);
+        let mut grid: Vec<WeighedLaw> = (0..=COLD_STEPS)
+            .map(|step| at(f64::from(step) / steps))
+            .collect();
+        for _ in 0..MOST_ZOOM_PASSES {
+            let last = grid.len() - 1;
+            let highest = (0..=last)
+                .max_by(|a, b| grid[*a].weight.total_cmp(&grid[*b].weight))
+                .expect("the grid is not empty");
+            let (from, to) = (highest.saturating_sub(1), (highest + 1).min(last));
+            if grid[highest].weight - grid[from].weight.min(grid[to].weight) < FINE_ENOUGH {
+                break;
+            }
+            for index in from..to {
+                let (start, end) = (grid[index].cold_part, grid[index + 1].cold_part);
+                let part = |part| start + (end - start) * f64::from(part) / f64::from(ZOOM);
+                grid.extend((1..ZOOM).map(|step| at(part(step))));
+            }
+            grid.sort_by(|a, b| a.cold_part.total_cmp(&b.cold_part));
+        }
+        // The trapezoidal rule over c, uniform but for the mass on 0.
+        let last = grid.len() - 1;
+        (0..=last)
+            .map(|index| {
+                let before = grid[index.saturating_sub(1)].cold_part;
+                let after = grid[(index + 1).min(last)].cold_part;
+                let none = self.prior.no_cold_weight;
+                let mass = if index == 0 { none } else { 0.0 };
+                let chance = mass + (1.0 - none) * (after - before) / 2.0;
                 WeighedLaw {
-                    weight: grid[index].2 + ((after - before) / 2.0).ln() + log_scale,
-                    ..grid[index].1
+                    weight: grid[index].weight + chance.ln(),
+                    ..grid[index]
                 }
             })
             .collect()
@@ -298,9 +359,15 @@ impl<'a> Evidence<'a> {
     /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
     fn weigh(&self, candidate: WeighedLaw, growth: &[f64]) -> WeighedLaw {
         let fixed = candidate.fixed;
+        let if_warm = fixed * (1.0 - candidate.cold_part);
         let relative: Vec<f64> = growth
             .iter()
-            .map(|growth| (fixed + (1.0 - fixed) * growth).max(f64::MIN_POSITIVE).ln())
+            .zip(&self.places)
+            .map(|(growth, (_, _, is_warm))| {
+                let without_data = if *is_warm { if_warm } else { fixed };
+                let relative = without_data + (1.0 - fixed) * growth;
+                relative.max(f64::MIN_POSITIVE).ln()
+            })
             .collect();
         let mut centers = self
             .groups
@@ -315,6 +382,30 @@ impl<'a> Evidence<'a> {
             ..candidate
         }
     }
+}
+
+/// The logarithm of the sum of the weights, of which there is at least one.
+fn ln_sum(laws: &[WeighedLaw]) -> f64 {
+    let [one] = laws else {
+        let highest = (laws.iter().map(|law| law.weight)).fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = laws.iter().map(|law| (law.weight - highest).exp()).sum();
+        return highest + sum.ln();
+    };
+    one.weight
+}
+
+/// One candidate for each fixed part: the most probable cold part, with the weight of all. Where candidates of two sides are paired, all
+/// of them would be too many.
+pub(in crate::forecast) fn without_cold_parts(laws: &[WeighedLaw]) -> Vec<WeighedLaw> {
+    laws.chunk_by(|a, b| a.fixed == b.fixed)
+        .map(|same| {
+            let best = same.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
+            WeighedLaw {
+                weight: ln_sum(same),
+                ..*best.expect("a chunk is not empty")
+            }
+        })
+        .collect()
 }
 
 impl Group {

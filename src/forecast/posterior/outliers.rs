@@ -24,14 +24,16 @@ impl Observation {
     }
 }
 
-/// `runs`, sorted by work and then by share, cut where the work changes or the share exceeds [`ONE_SIZE`] times the first of its
+/// `runs`, sorted by work, start and then share, cut where the first two change or the share exceeds [`ONE_SIZE`] times the first of its
 /// size.
 fn of_one_size(runs: &[Observation]) -> Vec<&[Observation]> {
     let mut sizes = Vec::new();
     let mut rest = runs;
     while let [first, ..] = rest {
-        let is_other =
-            |run: &Observation| run.work != first.work || run.share >= ONE_SIZE * first.share;
+        let is_other = |run: &Observation| {
+            let is_same = run.work == first.work && run.is_warm == first.is_warm;
+            !is_same || run.share >= ONE_SIZE * first.share
+        };
         let end = rest.iter().position(is_other).unwrap_or(rest.len());
         let (size, others) = rest.split_at(end);
         sizes.push(size);

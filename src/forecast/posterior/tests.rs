@@ -33,6 +33,7 @@ fn prior(laws: FamilyWeights) -> Prior {
         fixed_logit_deviation: 3.0,
         no_work_weight: 0.05,
         all_work_weight: 0.0475,
+        no_cold_weight: 0.2,
         exponent_drift: 0.0,
         least_growing: 0.15,
         cold_weight: 0.1,
@@ -50,6 +51,7 @@ fn runs(of: &[(f64, f64)]) -> Vec<Observation> {
             work: 1.0,
             value,
             weight: 1.0,
+            is_warm: false,
         })
         .collect()
 }
@@ -124,6 +126,7 @@ fn two_levels_of_work_predict_what_integration_gives() {
             work,
             value,
             weight: 1.0,
+            is_warm: false,
         })
         .collect();
     // Here S and s are integrated by the Student-t that the tests above check, over 20,001 values of logit u
@@ -286,6 +289,7 @@ fn little_work_forecasts_all_of_it() {
                 work,
                 value: time(share, work),
                 weight: 1.0,
+                is_warm: false,
             })
             .collect();
         let full = Posterior::fit(&runs, &TIME).predict_at(1.0, 1.0);
@@ -317,6 +321,7 @@ fn what_work_adds_is_recovered_from_two_levels() {
         work,
         value: time(share, work),
         weight: 1.0,
+        is_warm: false,
     })
     .to_vec();
     let posterior = Posterior::fit(&six, &TIME);
@@ -413,6 +418,7 @@ fn any_runs() -> impl Strategy<Value = Vec<Observation>> {
                 work: 1.0,
                 value,
                 weight,
+                is_warm: false,
             })
             .collect()
     })
@@ -444,3 +450,5 @@ proptest! {
         prop_assert!(full.median() >= small.median() * (1.0 - 1e-3));
     }
 }
+
+mod cold;

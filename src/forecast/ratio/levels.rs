@@ -4,7 +4,7 @@ use super::super::Unknown;
 use super::super::law::Shape;
 use super::super::posterior::{
     Evidence, MAD_TO_DEVIATION, NEGLIGIBLE, Observation, Prior, WeighedLaw, median,
-    without_outlying_replicates,
+    without_cold_parts, without_outlying_replicates,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -69,7 +69,7 @@ fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<FullRunLevel> {
 /// work parts are selected under the linear law, and forms under the best of these parts.
 fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
     let grid = |shape: Shape, weight: f64, (part, part_weight): (f64, f64)| {
-        evidence.with_work_part(shape, part, weight.ln() + part_weight)
+        without_cold_parts(&evidence.with_work_part(shape, part, weight.ln() + part_weight))
     };
     let parts = in_question(evidence.work_parts(), |part| {
         grid(Shape::linear(), 1.0, *part)
@@ -165,9 +165,8 @@ impl SharedLaws {
             .enumerate()
             .map(|(record, side)| {
                 let residual = |run: &Observation| {
-                    let fitted = self.mean(|law, centers| {
-                        centers[record] + law.relative(run.share, run.work).0.ln()
-                    });
+                    let fitted =
+                        self.mean(|law, centers| centers[record] + law.ln_relative_of(run));
                     run.value.ln() - fitted
                 };
                 let residuals: Vec<f64> = side.observations.iter().map(residual).collect();

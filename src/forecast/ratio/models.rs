@@ -12,7 +12,7 @@
 //! Information Theory, Inference, and Learning Algorithms, 2003, chapter 28).
 
 use super::super::law::Shape;
-use super::super::posterior::{Evidence, NEGLIGIBLE, Prior, WeighedLaw};
+use super::super::posterior::{Evidence, NEGLIGIBLE, Prior, WeighedLaw, without_cold_parts};
 use super::super::predictive::{Component, Predictive, Spread, merged};
 use super::sides::{AxisPoint, Side};
 use crate::units::count_as_float;
@@ -164,7 +164,7 @@ impl<'a> ComparedSides<'a> {
                 .beside(squares[other], count_as_float(others) - 1.0)
         });
         let of_side = |own: &Evidence, (shape, part, form): (Shape, f64, f64)| -> Vec<Own> {
-            own.with_work_part(shape, part, form)
+            without_cold_parts(&own.with_work_part(shape, part, form))
                 .into_iter()
                 .map(|candidate| Own {
                     mass: own.prior_probability(&candidate),
@@ -194,7 +194,9 @@ impl<'a> ComparedSides<'a> {
         };
         let mut common: Vec<WeighedLaw> = forms
             .iter()
-            .flat_map(|(shape, part, weight)| both.with_work_part(*shape, *part, *weight))
+            .flat_map(|(shape, part, weight)| {
+                without_cold_parts(&both.with_work_part(*shape, *part, *weight))
+            })
             .collect();
         let best = common
             .iter()

@@ -70,6 +70,14 @@ fn say_other_draws(base: &Training, head: &Training, differences: &mut Differenc
     for channel in &head.channels {
         let mut known = base.channels.iter();
         let Some(before) = known.find(|before| before.name == channel.name) else {
+            let is_default = channel.sample == ChannelSample::Objects && channel.draw.is_default();
+            if !is_default {
+                differences.say(format!(
+                    "This pull request changes how the data of a canary are drawn: channel `{}`, which the base does not have, is {}.",
+                    channel.name,
+                    said(channel)
+                ));
+            }
             continue;
         };
         let (before, now) = (said(before), said(channel));

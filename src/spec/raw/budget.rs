@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::level_line::RawLevel;
+use super::printed_line::RawPrintedLine;
 use super::reader::{Entries, FromNode, Map, Need, described, mapping, wrong_kind};
 use super::scalar::{AnyQuantity, Choice, Day, Quantity, Text, Words, amount, quantity_schema};
 use crate::metric::{Amount, LineForm, LineKind, LongForm, Metric, Unit};
@@ -19,7 +19,7 @@ pub(in crate::spec) struct RawBudget {
     /// Those that are written, in the order of [`LineKind::ALL`].
     pub(in crate::spec) lines: Vec<(LineKind, Located<RawLine>)>,
     /// About what the script prints, by name.
-    pub(in crate::spec) metrics: Option<Located<Map<RawLevel>>>,
+    pub(in crate::spec) metrics: Option<Located<Map<RawPrintedLine>>>,
     pub(in crate::spec) certainty: Option<Located<Quantity<Fraction>>>,
     pub(in crate::spec) existing_breach: Option<Located<Choice<Level>>>,
 }
@@ -65,7 +65,7 @@ impl JsonSchema for RawBudget {
             line.insert("description".to_owned(), kind.description().into());
             properties.insert(kind.fixed_key().to_owned(), line.to_value());
         }
-        let metrics = described::<Map<RawLevel>>(
+        let metrics = described::<Map<RawPrintedLine>>(
             generator,
             &[
                 "Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.",
@@ -119,7 +119,7 @@ impl UpperLimit {
     /// `None` of a line on a load.
     fn of(kind: LineKind) -> Option<Self> {
         let (at_least, long) = match kind.form() {
-            LineForm::Load | LineForm::Level => return None,
+            LineForm::Load | LineForm::Printed => return None,
             LineForm::Max(long) | LineForm::Share(long) => (None, long),
             LineForm::Increase(long) => (kind.metric().map(Metric::unit), long),
         };
@@ -218,8 +218,8 @@ impl From<RawUtilization> for RawLine {
     }
 }
 
-impl From<RawLevel> for RawLine {
-    fn from(RawLevel(written): RawLevel) -> Self {
+impl From<RawPrintedLine> for RawLine {
+    fn from(RawPrintedLine(written): RawPrintedLine) -> Self {
         let amount = |limit: Located<f64>| Located {
             value: Unit::Number.amount(limit.value),
             at: limit.at,

@@ -23,6 +23,15 @@ impl Words for DrawOrder {
         &[("random", Self::Random), ("last", Self::Last)];
 }
 
+impl Words for Compression {
+    const WORDS: &'static [(&'static str, Self)] = &[("None", Self::None), ("Gzip", Self::Gzip)];
+}
+
+impl Words for RecordWrapper {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("None", Self::None), ("RecordIO", Self::RecordIo)];
+}
+
 mapping! {
     /// One input channel.
     pub(in crate::spec) struct RawChannel {

@@ -22,7 +22,8 @@ mapping! {
         /// Other configurations to compare. They never change the exit code.
         optional alternatives: List<Instance>,
         /// The place in which the script is handed its share of the data, which it draws itself: for a database, a hub, a file
-        /// system, a generator, or an option of the script. No channel is sampled then.
+        /// system, a generator, or an option of the script. No channel is sampled then, unless `share` has `follows`: then the gate
+        /// draws, and the script is handed a count.
         optional share: RawShare,
         /// The hyperparameter that canaries set lower, so that they do less work per datum. Where no channel is sampled, canaries
         /// differ in it alone.

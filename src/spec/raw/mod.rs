@@ -6,7 +6,7 @@
 mod budget;
 mod channel;
 mod job;
-mod level_line;
+mod printed_line;
 mod reader;
 mod scalar;
 mod warm_pool;
@@ -16,7 +16,7 @@ pub(super) use channel::RawChannel;
 pub(super) use job::{
     Canary, DesignKind, Groups, Instance, Machines, Probe, RawJob, RawShare, RawWork,
 };
-pub(super) use level_line::RawLevel;
+pub(super) use printed_line::RawPrintedLine;
 pub(super) use reader::{
     Either, Entries, FromNode, List, Map, MapEntry, MappingKeys, Need, described, description,
     mapping, need,

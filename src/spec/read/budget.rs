@@ -1,4 +1,4 @@
-//! What a job may take: written budget lines, the two implicit ones, and drift.
+//! What a job may take: written budget lines, the implicit ones, and drift.
 
 use super::{Instances, SpecReader, level};
 use crate::metric::{Amount, LineForm, LineKind, Metric, MetricNameError};
@@ -13,7 +13,8 @@ use crate::units::{Fraction, Percent, Usd};
 const DEFAULT_DRIFT: Percent = Percent(15.0);
 
 impl SpecReader<'_> {
-    /// The lines in the order of [`LineKind::ALL`], then the implicit ones that no written line covers.
+    /// The lines in the order of [`LineKind::ALL`], then those about what the script prints as they are written, then the implicit
+    /// ones that no written line covers.
     pub(super) fn budget(
         &mut self,
         raw: Option<Located<raw::RawBudget>>,
@@ -38,7 +39,7 @@ impl SpecReader<'_> {
                 .into_iter()
                 .flat_map(|metrics| metrics.value.entries)
             {
-                lines.extend(self.level_line(entry, training, job));
+                lines.extend(self.printed_line(entry, training, job));
             }
             certainty = raw
                 .certainty
@@ -68,8 +69,13 @@ impl SpecReader<'_> {
         let level = level(line.level);
         let (bound, limit, at_least) = match (kind.form(), kind) {
             (LineForm::Load, _) => {
-                let (bound, limit) = self.load(line.max, line.min, &at)?;
-                (bound, limit, None)
+                let (bound, limit) = self.either_limit(line.max, line.min, &at, "20%")?;
+                let share = limit.value.number;
+                if share <= 0.0 || share > 100.0 {
+                    let message = "a load is more than 0% and at most 100%";
+                    self.findings.wrong(&limit.at, message);
+                }
+                (bound, limit.value, None)
             }
             (_, LineKind::Increase(metric)) => {
                 let nothing = metric.unit().amount(0.0);
@@ -78,8 +84,11 @@ impl SpecReader<'_> {
             }
             (_, LineKind::Absolute(_)) => (Bound::Max, self.upper(kind, line.max?), None),
             (_, LineKind::Named(_)) => {
-                let (bound, limit) = self.level(line.max, line.min, &at)?;
-                (bound, limit, None)
+                let (bound, limit) = self.either_limit(line.max, line.min, &at, "9000")?;
+                if limit.value.number <= 0.0 {
+                    self.findings.wrong(&limit.at, "a limit is more than 0");
+                }
+                (bound, limit.value, None)
             }
         };
         Some(BudgetLine {
@@ -103,40 +112,12 @@ impl SpecReader<'_> {
         value
     }
 
-    fn load(
+    fn either_limit(
         &mut self,
         max: Option<Located<Amount>>,
         min: Option<Located<Amount>>,
         line: &At,
-    ) -> Option<(Bound, Amount)> {
-        let (bound, limit) = self.one_limit(max, min, line, "write `min: 20%` or `max: 20%`")?;
-        let share = limit.value.number;
-        if share <= 0.0 || share > 100.0 {
-            self.findings
-                .wrong(&limit.at, "a load is more than 0% and at most 100%");
-        }
-        Some((bound, limit.value))
-    }
-
-    fn level(
-        &mut self,
-        max: Option<Located<Amount>>,
-        min: Option<Located<Amount>>,
-        line: &At,
-    ) -> Option<(Bound, Amount)> {
-        let (bound, limit) = self.one_limit(max, min, line, "write `min: 9000` or `max: 9000`")?;
-        if limit.value.number <= 0.0 {
-            self.findings.wrong(&limit.at, "a limit is more than 0");
-        }
-        Some((bound, limit.value))
-    }
-
-    fn one_limit(
-        &mut self,
-        max: Option<Located<Amount>>,
-        min: Option<Located<Amount>>,
-        line: &At,
-        help: &str,
+        example: &str,
     ) -> Option<(Bound, Located<Amount>)> {
         match (max, min) {
             (Some(max), None) => Some((Bound::Max, max)),
@@ -149,6 +130,7 @@ impl SpecReader<'_> {
             // A limit that could not be read was complained of.
             (None, None) if self.findings.is_known(&line.path) => None,
             (None, None) => {
+                let help = format!("write `min: {example}` or `max: {example}`");
                 self.findings
                     .wrong_with_help(line, "the line has no limit", help);
                 None
@@ -157,9 +139,9 @@ impl SpecReader<'_> {
     }
 
     /// A line about what the script prints; its name is one of `training.metrics`, whose pattern can be read.
-    fn level_line(
+    fn printed_line(
         &mut self,
-        entry: raw::MapEntry<raw::RawLevel>,
+        entry: raw::MapEntry<raw::RawPrintedLine>,
         training: Option<&Training>,
         job: &At,
     ) -> Option<BudgetLine> {

@@ -59,27 +59,26 @@ impl SpecReader<'_> {
     }
 
     fn always(&mut self, always: Located<raw::List<raw::Text>>) -> Vec<String> {
-        for pattern in &always.value.0 {
-            if pattern.value.0.starts_with('/') {
-                self.findings.wrong_with_help(
-                    &pattern.at,
-                    format!("{} is not below the channel", quoted(&pattern.value.0)),
-                    "write the path from the channel's folder, such as `labels.csv`",
-                );
-            }
-        }
         let mut is_wrong = false;
         for pattern in &always.value.0 {
             let text = &pattern.value.0;
             let path = text.strip_prefix('!').unwrap_or(text);
-            if let Some((problem, _)) = path_problem(path) {
-                is_wrong = true;
-                self.findings.wrong_with_help(
-                    &pattern.at,
-                    format!("{} {problem}", quoted(text)),
+            let (problem, help) = if path.starts_with('/') {
+                (
+                    "is not below the channel",
+                    "write the path from the channel's folder, such as `labels.csv`",
+                )
+            } else if let Some((problem, _)) = path_problem(path) {
+                (
+                    problem,
                     "patterns are over paths below the channel: write one from the channel's folder, such as `labels.csv`",
-                );
-            }
+                )
+            } else {
+                continue;
+            };
+            is_wrong = true;
+            let message = format!("{} {problem}", quoted(text));
+            self.findings.wrong_with_help(&pattern.at, message, help);
         }
         if is_wrong {
             return Vec::new();
@@ -126,7 +125,8 @@ impl SpecReader<'_> {
             };
             let (name, at) = (with.value.0.as_str(), &with.at);
             let Some(other) = find(name) else {
-                self.no_such_channel(name, at, channels);
+                let known = channels.names.iter().map(String::as_str);
+                self.no_such_channel(name, at, known, "name one of `channels`");
                 continue;
             };
             let other = &other.value.value;
@@ -154,11 +154,16 @@ impl SpecReader<'_> {
         }
     }
 
-    fn no_such_channel(&mut self, name: &str, at: &At, channels: &raw::Map<RawChannel>) {
-        let known = channels.names.iter().map(String::as_str);
+    pub(super) fn no_such_channel<'n>(
+        &mut self,
+        name: &str,
+        at: &At,
+        known: impl Iterator<Item = &'n str>,
+        otherwise: &str,
+    ) {
         let help = match near_miss(name, known) {
             Some(near) => format!("did you mean {}?", quoted(near)),
-            None => "name one of `channels`".to_owned(),
+            None => otherwise.to_owned(),
         };
         let message = format!("{} names no channel", quoted(name));
         self.findings.wrong_with_help(at, message, help);

@@ -21,7 +21,7 @@ pub(in crate::spec) const HYPERPARAMETER_VALUE: usize = 2500;
 pub(in crate::spec) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
 pub(in crate::spec) const ENVIRONMENT: usize = 100;
 pub(in crate::spec) const ENVIRONMENT_TEXT: usize = 512;
-/// SageMaker takes 50; canary-gate sets three of its own.
+/// SageMaker takes 50; canary-gate sets four of its own.
 pub(in crate::spec) const TAGS: usize = 46;
 pub(in crate::spec) const TAG_NAME: usize = 128;
 pub(in crate::spec) const TAG_VALUE: usize = 256;
@@ -120,7 +120,7 @@ pub(in crate::spec) fn is_tag_text(text: &str) -> bool {
         .all(|c| c.is_alphanumeric() || c == ' ' || "_.:/=+-@".contains(c))
 }
 
-/// The regions of AWS, for suggestions; a newer one is none of a misspelled name.
+/// The regions of AWS, for suggestions. A region that is not among them may be a newer one, and is only warned of.
 pub(in crate::spec) const REGIONS: [&str; 38] = [
     "af-south-1",
     "ap-east-1",
@@ -162,13 +162,17 @@ pub(in crate::spec) const REGIONS: [&str; 38] = [
     "us-west-2",
 ];
 
+/// The id of an account of AWS: 12 digits.
+pub(in crate::spec) fn is_account(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// The region of an image's registry; `None` if it is not Amazon ECR: `123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1`.
 pub(in crate::spec) fn region_of_image(image: &str) -> Option<&str> {
     let (host, _) = image.split_once('/')?;
     let (account, rest) = host.split_once(".dkr.ecr.")?;
-    let is_account = account.len() == 12 && account.bytes().all(|b| b.is_ascii_digit());
     let (region, domain) = rest.split_once('.')?;
-    (is_account && domain.starts_with("amazonaws.com")).then_some(region)
+    (is_account(account) && domain.starts_with("amazonaws.com")).then_some(region)
 }
 
 /// `us-east-1`, `ap-southeast-2`, `us-gov-west-1`.
@@ -194,8 +198,7 @@ pub(in crate::spec) fn is_role(text: &str) -> bool {
     let name = |b: u8| b.is_ascii_alphanumeric() || b"_+=,.@-/".contains(&b);
     text.len() <= 2048
         && partition.starts_with("aws")
-        && account.len() == 12
-        && account.bytes().all(|b| b.is_ascii_digit())
+        && is_account(account)
         && resource
             .strip_prefix("role/")
             .is_some_and(|role| !role.is_empty() && role.bytes().all(name))

@@ -1,7 +1,7 @@
 //! Scripts that draw their own share of the data.
 
 use super::{SpecReader, limits};
-use crate::spec::problems::{At, Located, near_miss, quoted};
+use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw;
 use crate::spec::{FollowingCount, FullShare, ScriptShare, SharePlace, Training};
 
@@ -62,16 +62,10 @@ impl SpecReader<'_> {
                     "name a channel that is sampled",
                 ),
                 None => {
-                    let known = training
-                        .channels
-                        .iter()
-                        .map(|channel| channel.name.as_str());
-                    let help = match near_miss(name, known) {
-                        Some(near) => format!("did you mean {}?", quoted(near)),
-                        None => "name a channel that is sampled".to_owned(),
-                    };
-                    let message = format!("{} names no channel", quoted(name));
-                    self.findings.wrong_with_help(&follows.at, message, help);
+                    let known = training.channels.iter();
+                    let known = known.map(|channel| channel.name.as_str());
+                    let otherwise = "name a channel that is sampled";
+                    self.no_such_channel(name, &follows.at, known, otherwise);
                 }
             }
             self.check_full_value(&place, FullShare::Examples(full?), training, &at);
@@ -81,6 +75,27 @@ impl SpecReader<'_> {
             full: full?,
             channel: follows.value.0,
         })
+    }
+
+    /// A canary's level of work would stand where its share is handed over.
+    pub(super) fn refuse_shared_work(&mut self, job: &raw::RawJob) {
+        let share = job
+            .share
+            .as_ref()
+            .and_then(|share| share.value.hyperparameter.as_ref());
+        let work = job
+            .work
+            .as_ref()
+            .and_then(|work| work.value.hyperparameter.as_ref());
+        if let (Some(share), Some(work)) = (share, work)
+            && share.value.0 == work.value.0
+        {
+            self.findings.wrong_with_help(
+                &work.at,
+                "`work` and `share` set the same hyperparameter",
+                "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them",
+            );
+        }
     }
 
     fn share_place(

@@ -138,7 +138,7 @@ impl SpecReader<'_> {
         let (Some((name, version)), None) = (named.next(), named.next()) else {
             self.findings.wrong_with_help(
                 &raw.at,
-                "names not one framework",
+                "needs exactly one framework",
                 format!("write one, such as `framework: {{pytorch: 2.8}}`, {WAY_OUT}"),
             );
             return None;
@@ -224,14 +224,16 @@ impl SpecReader<'_> {
     }
 }
 
+/// `1.4-2` is 1, 4 and 2.
+fn numbers(version: &str) -> [f64; 3] {
+    let mut parts = version
+        .split(['.', '-'])
+        .map(|part| part.parse::<f64>().unwrap_or(0.0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0.0))
+}
+
 /// By the numbers of the version, the first counting most.
 fn nearest(images: &FrameworkImages, written: &str) -> &'static str {
-    let numbers = |version: &str| -> [f64; 3] {
-        let mut parts = version
-            .split(['.', '-'])
-            .map(|part| part.parse::<f64>().unwrap_or(0.0));
-        std::array::from_fn(|_| parts.next().unwrap_or(0.0))
-    };
     let wanted = numbers(written);
     let distance = |version: &str| {
         let own = numbers(version);
@@ -354,6 +356,8 @@ mod tests {
         for images in &FRAMEWORKS {
             assert!(images.registries.is_sorted(), "{}", images.name);
             assert!(!images.versions.is_empty());
+            let is_older = |pair: &[(&str, &str)]| numbers(pair[0].0) < numbers(pair[1].0);
+            assert!(images.versions.windows(2).all(is_older), "{}", images.name);
         }
     }
 }

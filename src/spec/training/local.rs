@@ -5,9 +5,12 @@ use std::path::Path;
 use super::{BackendEntry, RawTraining};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
-use crate::spec::read::{SpecReader, limits};
+use crate::spec::read::SpecReader;
 use crate::spec::rules::{DataRule, GroupRule, MachineRule, ProbeRule, RecordingRule, Rules};
 use crate::spec::{Traits, holds_secrets};
+
+/// Each is mounted for each canary.
+const MOST_CACHES: usize = 20;
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
@@ -87,8 +90,11 @@ impl SpecReader<'_> {
     }
 
     fn caches(&mut self, caches: Located<List<Text>>) -> Vec<String> {
-        let at_most = limits::CHANNELS;
-        self.at_most_many(&caches.at, "caches", caches.value.0.len(), *at_most.end());
+        let count = caches.value.0.len();
+        if count > MOST_CACHES {
+            let message = format!("{count} caches; a job has at most {MOST_CACHES}");
+            self.findings.wrong(&caches.at, message);
+        }
         let caches = caches.value.0.into_iter();
         caches
             .map(|cache| {

@@ -86,7 +86,7 @@ pub(super) fn check(reader: &mut SpecReader<'_>, raw: &RawTraining) {
     {
         reader.findings.warn(
             &entry_point.at,
-            "the image's training toolkit starts it, and `container.entrypoint` is started in place of the toolkit; it has to start the toolkit itself",
+            "`container.entrypoint` replaces the training toolkit, which would start this script; let the entrypoint start the toolkit, or remove `entry_point`",
         );
     }
     check_registry(reader, raw);
@@ -223,7 +223,7 @@ impl SpecReader<'_> {
         }
         let parts: Vec<&str> = text.splitn(7, ':').collect();
         let is_function = matches!(parts.as_slice(), ["arn", _, "lambda", _, account, "function", name]
-            if account.len() == 12 && account.bytes().all(|b| b.is_ascii_digit()) && !name.is_empty());
+            if limits::is_account(account) && !name.is_empty());
         if !is_function || text.len() > ARN {
             self.findings.wrong_with_help(
                 &raw.at,
@@ -250,8 +250,7 @@ impl SpecReader<'_> {
         let parts: Vec<&str> = text.splitn(6, ':').collect();
         let is_plan = matches!(parts.as_slice(), ["arn", partition, "sagemaker", _, account, resource]
             if partition.starts_with("aws")
-                && account.len() == 12
-                && account.bytes().all(|b| b.is_ascii_digit())
+                && limits::is_account(account)
                 && resource.strip_prefix("training-plan/").is_some_and(|name| !name.is_empty()));
         if !is_plan || text.len() > ARN {
             self.findings.wrong_with_help(

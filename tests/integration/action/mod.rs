@@ -6,6 +6,7 @@ mod history;
 mod parts;
 mod policy;
 mod pull_request;
+mod role;
 pub(crate) mod sagemaker;
 mod trouble;
 pub(crate) mod workflow;

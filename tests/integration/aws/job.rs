@@ -1,6 +1,7 @@
 //! One training job of the fake: what was asked for, what it reads, and where it is on its timeline.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -22,6 +23,8 @@ pub(crate) struct Job {
     pub(super) timeline: Timeline,
     /// Seconds of the job's life that have passed on its own clock.
     pub(super) elapsed: f64,
+    /// By the real clock.
+    pub(super) began: Instant,
     pub(super) polls: u64,
     pub(super) tags: Vec<(String, String)>,
     pub(super) is_deleted: bool,

@@ -30,6 +30,7 @@ mod s3_front;
 mod sagemaker;
 mod script_run;
 mod server;
+mod sessions;
 mod state;
 mod timeline;
 
@@ -103,6 +104,7 @@ impl FakeAws {
                 lasting: None,
                 profiles: Arc::new(|_| None),
                 pool_fate: Arc::new(|_| PoolFate::Kept),
+                sessions: sessions::Sessions::lasting(Duration::from_hours(1)),
             }),
             s3_service: store.service(),
             s3: store,
@@ -224,6 +226,13 @@ impl FakeAws {
         self.core.state().clock = Clock::Scripted(start);
     }
 
+    /// Creates all jobs at this moment (epoch seconds), for answers that are the same whichever comes first.
+    pub(crate) fn still_clock(&self, at: i64) {
+        #[expect(clippy::cast_precision_loss, reason = "seconds of this century")]
+        let at = at as f64;
+        self.core.state().clock = Clock::Still(at);
+    }
+
     pub(crate) fn metrics(&self, metrics: Metrics) {
         self.core.state().metrics = metrics;
     }
@@ -264,6 +273,16 @@ impl FakeAws {
     /// Creates one job in so much time, as an account does that throttles all others.
     pub(crate) fn one_create_in(&self, time: Duration) {
         self.core.state().between_creates = Some((time, Instant::now()));
+    }
+
+    /// Roles that are assumed from now on have credentials for so long.
+    pub(crate) fn sessions_last(&self, lifetime: Duration) {
+        self.core.state().sessions.lifetime = lifetime;
+    }
+
+    /// Calls that were signed by credentials which had ended, and were refused for it.
+    pub(crate) fn late_calls(&self) -> u64 {
+        self.core.state().sessions.late_calls
     }
 
     /// No call fails any more.

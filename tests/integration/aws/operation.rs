@@ -24,7 +24,7 @@ operations! {
     "logs" => DescribeLogStreams, GetLogEvents, FilterLogEvents;
     "pricing" => GetProducts;
     "service-quotas" => ListServiceQuotas;
-    "sts" => GetCallerIdentity;
+    "sts" => GetCallerIdentity, AssumeRoleWithWebIdentity;
     "s3" => ListObjectsV2, GetObject, HeadObject, PutObject, CopyObject, DeleteObject, DeleteObjects,
         CreateMultipartUpload, UploadPart, CompleteMultipartUpload, AbortMultipartUpload,
         ListMultipartUploads;

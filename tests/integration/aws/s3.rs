@@ -16,6 +16,7 @@ use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3Result, s3_error};
 
 use super::s3_front::Front;
+use super::sessions::{MOST_SESSIONS, key_pair};
 use super::{ACCESS_KEY, REGION, SECRET_KEY};
 
 /// All buckets.
@@ -61,7 +62,11 @@ impl Stored {
 impl Store {
     pub(super) fn service(self: &Arc<Self>) -> S3Service {
         let mut builder = S3ServiceBuilder::new(Front(self.clone()));
-        builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let mut keys = SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY);
+        for (key, secret) in (0..MOST_SESSIONS).map(key_pair) {
+            keys.register(key, secret.into());
+        }
+        builder.set_auth(keys);
         builder.build()
     }
 

@@ -72,6 +72,7 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
         created,
         timeline: Timeline::completed(),
         elapsed: 0.0,
+        began: Instant::now(),
         polls: 0,
         tags: tags(input),
         is_deleted: false,
@@ -255,7 +256,7 @@ fn describe(state: &mut State, input: &Value) -> Result<Value, Refusal> {
             }
         }
         Polls::Seconds(seconds) => job.elapsed += seconds,
-        Polls::Nothing => {}
+        Polls::Nothing | Polls::Clock { .. } => {}
     }
     Ok(answer)
 }

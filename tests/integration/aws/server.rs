@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::fault::{Fault, Refusal};
 use super::operation::Operation;
-use super::{ACCOUNT, Core, cbor, cloudwatch, logs, prices, quotas, sagemaker};
+use super::{Core, cbor, cloudwatch, logs, prices, quotas, sagemaker, sessions};
 
 /// How a service writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,10 +63,16 @@ async fn answer(State(core): State<Arc<Core>>, request: Request<Body>) -> Respon
     if let Some(Fault::Silent) = fault {
         std::future::pending::<()>().await;
     }
+    let signed = call.headers.get("authorization");
+    let signed = signed.and_then(|value| value.to_str().ok());
+    let ended = signed
+        .zip(operation)
+        .and_then(|(signed, operation)| core.state().sessions.refusal(signed, operation));
     let refusal = fault
         .as_ref()
         .zip(operation)
-        .and_then(|(fault, operation)| fault.refusal(operation));
+        .and_then(|(fault, operation)| fault.refusal(operation))
+        .or(ended);
     let response = match (refusal, &fault) {
         (Some(refusal), _) => refused(protocol, &refusal),
         (None, Some(Fault::Page(status))) => {
@@ -127,8 +133,7 @@ fn read(protocol: Protocol, body: &Bytes) -> Option<Value> {
     match protocol {
         Protocol::Json => serde_json::from_slice(body).ok(),
         Protocol::Cbor => cbor::decode(body).ok(),
-        // The only operation of the old form has no parameters.
-        Protocol::Query => Some(json!({})),
+        Protocol::Query => Some(sessions::parameters(body)),
         Protocol::S3 => None,
     }
 }
@@ -141,44 +146,25 @@ fn done(core: &Core, protocol: Protocol, operation: Operation, input: &Value) ->
         "logs" => logs::answer(&mut core.state(), operation, input),
         "pricing" => prices::answer(&core.state(), input),
         "service-quotas" => quotas::answer(&core.state(), input),
-        _ => Ok(identity()),
+        _ => sessions::answer(core, operation, input),
     };
     match output {
         Ok(output) => {
             core.exchanges.output(operation, &output);
-            given(protocol, &output)
+            given(protocol, operation, &output)
         }
         Err(refusal) => refused(protocol, &refusal),
     }
 }
 
-fn identity() -> Value {
-    json!({
-        "UserId": "AROAEXAMPLE:session",
-        "Account": ACCOUNT,
-        "Arn": format!("arn:aws:sts::{ACCOUNT}:assumed-role/ci/session"),
-    })
-}
-
-fn given(protocol: Protocol, output: &Value) -> Response<Body> {
+fn given(protocol: Protocol, operation: Operation, output: &Value) -> Response<Body> {
     match protocol {
         Protocol::Cbor => {
             let mut response = written(200, "application/cbor", cbor::encode(output));
             mark_as_cbor(&mut response);
             response
         }
-        Protocol::Query => {
-            let text = |key: &str| output[key].as_str().unwrap_or_default();
-            let xml = format!(
-                "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult>\
-                 <Arn>{}</Arn><UserId>{}</UserId><Account>{}</Account></GetCallerIdentityResult>\
-                 <ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></GetCallerIdentityResponse>",
-                text("Arn"),
-                text("UserId"),
-                text("Account")
-            );
-            written(200, "text/xml", xml)
-        }
+        Protocol::Query => written(200, "text/xml", sessions::xml(operation, output)),
         _ if output.is_null() => written(200, "application/x-amz-json-1.1", ""),
         _ => written(200, "application/x-amz-json-1.1", output.to_string()),
     }

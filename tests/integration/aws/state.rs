@@ -17,6 +17,7 @@ use super::operation::Operation;
 use super::pools::PoolFate;
 use super::s3::Store;
 use super::script_run::ScriptRun;
+use super::sessions::Sessions;
 use super::timeline::Timeline;
 
 /// The fake behind its door.
@@ -56,6 +57,7 @@ pub(super) struct State {
     pub(super) lasting: Option<(Fault, u64)>,
     pub(super) profiles: Arc<Profiles>,
     pub(super) pool_fate: Arc<Fate>,
+    pub(super) sessions: Sessions,
 }
 
 /// What a call of DescribeTrainingJob does to the clock of its job, after it was answered.
@@ -67,6 +69,8 @@ pub(crate) enum Polls {
     Seconds(f64),
     /// Jobs stand still until [`super::FakeAws::finish_jobs`].
     Nothing,
+    /// Nothing either: time itself passes, so many seconds of a job's life in a real one.
+    Clock { scale: f64 },
 }
 
 /// When jobs are created.
@@ -75,6 +79,8 @@ pub(super) enum Clock {
     Wall,
     /// Epoch seconds, one more for each job.
     Scripted(f64),
+    /// Always these epoch seconds.
+    Still(f64),
 }
 
 impl Clock {
@@ -89,6 +95,7 @@ impl Clock {
                 *seconds += 1.0;
                 *seconds
             }
+            Self::Still(seconds) => *seconds,
         }
     }
 }
@@ -96,9 +103,16 @@ impl Clock {
 impl Core {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // A script that panicked has failed its test already.
-        self.state
+        let mut state = self
+            .state
             .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Polls::Clock { scale } = state.polls {
+            for job in &mut state.jobs {
+                job.elapsed = job.began.elapsed().as_secs_f64() * scale;
+            }
+        }
+        state
     }
 
     /// Counts a call and returns what is to go wrong with it; `says` is whether the request holds a text.

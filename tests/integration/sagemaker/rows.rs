@@ -161,6 +161,75 @@ fn an_upload_that_a_killed_gate_left_is_swept() {
     assert_eq!(aws.open_uploads(), 0);
 }
 
+/// The gate of a pull request that draws rows was killed, and its spec was never merged.
+#[test]
+fn an_upload_is_swept_by_a_spec_without_rows() {
+    let (project, aws) = project(10, FIXED);
+    let spec = project.read("canary-gate.yml");
+    project.write("canary-gate.yml", &spec.replace(", sample: rows", ""));
+    aws.leave_upload(
+        "canaries",
+        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
+    );
+    gate(&project, &aws, &["sweep"])
+        .ended_with(0)
+        .reported("removed");
+    assert_eq!(aws.open_uploads(), 0);
+    // A policy that was made before rows were drawn.
+    aws.fail(Operation::ListMultipartUploads)
+        .with(Fault::AccessDenied);
+    gate(&project, &aws, &["sweep"]).ended_with(0);
+    project.write("canary-gate.yml", &spec);
+    gate(&project, &aws, &["sweep"])
+        .ended_with(1)
+        .complained("s3:ListBucketMultipartUploads");
+}
+
+#[test]
+fn uploads_that_could_not_be_looked_for_are_no_success() {
+    let (project, aws) = project(10, FIXED);
+    aws.leave_upload(
+        "canaries",
+        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
+    );
+    // Found by the first look; the second one is at the place itself.
+    aws.fail(Operation::ListMultipartUploads)
+        .on_calls(2..=100)
+        .with(Fault::Throttled);
+    gate(&project, &aws, &["sweep"])
+        .ended_with(1)
+        .complained("could not list unfinished uploads");
+    assert_eq!(aws.open_uploads(), 1);
+}
+
+#[test]
+fn an_upload_that_somebody_else_aborted_is_gone() {
+    let (project, aws) = project(10, FIXED);
+    aws.leave_upload(
+        "canaries",
+        "out/cg-stage/cg-churn-0123456789abcdef-0/train/data.csv",
+    );
+    aws.fail(Operation::AbortMultipartUpload)
+        .with(Fault::error("NoSuchUpload", "no"));
+    gate(&project, &aws, &["sweep"]).ended_with(0);
+}
+
+/// Its upload failed, and nobody knows whether a training job of its name is there by now.
+#[test]
+fn slow_an_upload_is_aborted_whatever_became_of_its_training_job() {
+    let large = "{design: fixed, max_share: 10000%, fractions: [18%, 19%, 20%], replicates: 1, max_runtime: 30m}";
+    let (project, aws) = project(1_500_000, large);
+    aws.fail(Operation::CompleteMultipartUpload)
+        .with(Fault::AccessDenied);
+    aws.fail(Operation::DescribeTrainingJob)
+        .on_calls(2..=100)
+        .with(Fault::AccessDenied);
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(1)
+        .complained("may be left in S3");
+    assert_eq!(aws.open_uploads(), 0);
+}
+
 /// `cargo nextest run --run-ignored only figures_of_rows_in_s3 --no-capture`
 #[test]
 #[ignore = "a figure, not a test"]

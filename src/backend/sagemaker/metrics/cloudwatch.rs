@@ -201,18 +201,19 @@ fn points<'a>(answers: &'a [MetricDataResult], id: &'a str) -> impl Iterator<Ite
 pub(in crate::backend) fn is_complete(
     answers: &[MetricDataResult],
     hosts: &[String],
-    start: DateTime,
-    end: DateTime,
+    has_gpus: bool,
+    (start, end): (DateTime, DateTime),
 ) -> bool {
     let minutes = end.secs().saturating_sub(start.secs()) / i64::from(PERIOD_SECONDS);
     // The first and the last minute are cut.
     let expected = usize::try_from(minutes - 1)
         .unwrap_or(0)
         .clamp(1, MOST_POINTS);
+    let of_host = [Series::Cpu, Series::Memory];
+    let of_gpus = [Series::Gpu, Series::GpuMemoryPeak];
+    let series = (of_host.iter()).chain(of_gpus.iter().filter(|_| has_gpus));
     (0..hosts.len()).all(|host| {
-        [Series::Cpu, Series::Memory]
-            .iter()
-            .all(|series| points(answers, &series.id(host)).count() >= expected)
+        (series.clone()).all(|series| points(answers, &series.id(host)).count() >= expected)
     })
 }
 
@@ -369,12 +370,19 @@ mod tests {
                 answer("memory_1", &values),
             ];
             let end = DateTime::from_secs(1000 + seconds);
-            is_complete(&answers, &hosts(2), DateTime::from_secs(1000), end)
+            let span = (DateTime::from_secs(1000), end);
+            is_complete(&answers, &hosts(2), false, span)
         };
         assert!(!complete(0, 30) && complete(1, 30));
         assert!(!complete(3, 300) && complete(4, 300));
         let one_host = [answer("cpu_0", &[1.0]), answer("memory_0", &[1.0])];
-        let (start, end) = (DateTime::from_secs(0), DateTime::from_secs(60));
-        assert!(!is_complete(&one_host, &hosts(2), start, end));
+        let span = (DateTime::from_secs(0), DateTime::from_secs(60));
+        assert!(!is_complete(&one_host, &hosts(2), false, span));
+        // Where there are GPUs, their points are waited for too.
+        assert!(is_complete(&one_host, &hosts(1), false, span));
+        assert!(!is_complete(&one_host, &hosts(1), true, span));
+        let of_gpus = ["gpu_0", "gpu_memory_peak_0"].map(|id| answer(id, &[1.0]));
+        let all = [one_host.as_slice(), &of_gpus].concat();
+        assert!(is_complete(&all, &hosts(1), true, span));
     }
 }

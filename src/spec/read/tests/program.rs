@@ -100,10 +100,10 @@ fn a_framework_is_an_image_of_the_table() {
     assert_eq!(framework("{pytorch: 2.0}"), "pytorch 2.0.1 py310");
     assert_eq!(framework("{xgboost: 1.7}"), "xgboost 1.7-1 py3");
     for (written, problem) in [
-        ("{}", "framework: names not one framework"),
+        ("{}", "framework: needs exactly one framework"),
         (
             "{pytorch: 2.8, sklearn: 1.4-2}",
-            "framework: names not one framework",
+            "framework: needs exactly one framework",
         ),
         (
             "{pytorch: 2.12}",

@@ -24,9 +24,9 @@ mapping! {
 
 /// The line, which has no short form: a bare `9000` would not say which way.
 #[derive(Debug)]
-pub(in crate::spec) struct RawLevel(pub(in crate::spec) MetricLine);
+pub(in crate::spec) struct RawPrintedLine(pub(in crate::spec) MetricLine);
 
-impl FromNode for RawLevel {
+impl FromNode for RawPrintedLine {
     fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
         if let Value::Text(text) | Value::Number(text) = &node.value {
             let is_number = matches!(node.value, Value::Number(_));
@@ -49,13 +49,13 @@ impl FromNode for RawLevel {
     }
 }
 
-impl JsonSchema for RawLevel {
+impl JsonSchema for RawPrintedLine {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "RawLevel".into()
+        "RawPrintedLine".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {

@@ -1,0 +1,129 @@
+//! [`AssumedRole`]: a role that the program assumes itself, by a token of OpenID Connect, and again before its credentials end.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::{ProvideCredentials, future};
+use aws_sdk_sts::error::ProvideErrorMetadata;
+
+use super::call::{Call, CallError};
+use super::error::AwsError;
+use super::s3_uri::shown;
+
+/// What the tokens must be made for.
+pub const AUDIENCE: &str = "sts.amazonaws.com";
+
+const ASSUME: Call<'_> = Call("sts:AssumeRoleWithWebIdentity");
+
+/// The token that is on its way.
+pub type TokenFuture = Pin<Box<dyn Future<Output = Result<String, AwsError>> + Send>>;
+
+/// A role, and where its tokens come from.
+#[derive(Clone)]
+pub struct AssumedRole {
+    pub arn: String,
+    /// The session's name, by which CloudTrail shows whose calls these are.
+    pub session: String,
+    /// Gives a new token each time.
+    pub token: Arc<dyn Fn() -> TokenFuture + Send + Sync>,
+}
+
+impl fmt::Debug for AssumedRole {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("AssumedRole")
+            .field(&self.arn)
+            .finish()
+    }
+}
+
+/// Assumes the role each time that it is asked; the SDK's cache asks once for all clients, and before the credentials end.
+#[derive(Debug)]
+pub(super) struct RoleCredentials {
+    pub(super) role: AssumedRole,
+    /// Without credentials of its own.
+    pub(super) sts: aws_sdk_sts::Client,
+}
+
+impl ProvideCredentials for RoleCredentials {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::new(async {
+            let assumed = self.assume().await;
+            assumed.map_err(CredentialsError::provider_error)
+        })
+    }
+}
+
+impl RoleCredentials {
+    async fn assume(&self) -> Result<Credentials, AwsError> {
+        let mut has_expired = false;
+        loop {
+            let token = (self.role.token)().await?;
+            let request = self
+                .sts
+                .assume_role_with_web_identity()
+                .role_arn(&self.role.arn)
+                .role_session_name(&self.role.session)
+                .web_identity_token(token);
+            let error = match request.send().await {
+                Ok(answer) => {
+                    return answer
+                        .credentials
+                        .and_then(|given| credentials(given).ok())
+                        .ok_or_else(|| {
+                            AwsError::transient(
+                                format!("AWS gave no credentials for {}", shown(&self.role.arn)),
+                                "start the check again",
+                            )
+                        });
+                }
+                Err(error) => error,
+            };
+            // A token lives for minutes: on a slow way it may end before it is there.
+            let is_old = matches!(error.code(), Some("ExpiredTokenException" | "ExpiredToken"));
+            if is_old && !has_expired {
+                has_expired = true;
+                continue;
+            }
+            return Err(self.refused(&CallError::of(ASSUME, &error)));
+        }
+    }
+
+    fn refused(&self, error: &CallError) -> AwsError {
+        let role = shown(&self.role.arn);
+        let said = format!("AWS let nobody assume {role} ({})", error.said());
+        match error.code.as_deref() {
+            Some("AccessDenied" | "AccessDeniedException" | "IDPRejectedClaim") => AwsError::new(
+                said,
+                "correct the role's name and its trust policy: `sts:AssumeRoleWithWebIdentity` for this repository's `sub`, in an environment `repo:OWNER/NAME:environment:NAME`, and the `aud` sts.amazonaws.com; docs/action.md has one",
+            ),
+            Some("InvalidIdentityToken") => AwsError::new(
+                said,
+                "add the identity provider https://token.actions.githubusercontent.com with the audience sts.amazonaws.com to the role's account",
+            ),
+            Some("ExpiredTokenException" | "ExpiredToken") => AwsError::transient(
+                said,
+                "correct the runner's clock, and start the check again; it reuses the canaries that completed",
+            ),
+            _ => error.to_error(&format!("assume {role}")),
+        }
+    }
+}
+
+fn credentials(given: aws_sdk_sts::types::Credentials) -> Result<Credentials, CredentialsError> {
+    let end = SystemTime::try_from(given.expiration).map_err(CredentialsError::unhandled)?;
+    Ok(Credentials::new(
+        given.access_key_id,
+        given.secret_access_key,
+        Some(given.session_token),
+        Some(end),
+        "GitHub",
+    ))
+}
