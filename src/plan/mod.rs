@@ -7,9 +7,12 @@
 mod adaptive;
 mod design;
 mod job_ledger;
+mod lane_choice;
+mod lanes;
 mod ledger;
 mod sampling;
 mod share;
+mod start_up;
 mod warm_pool;
 
 pub use adaptive::{
@@ -18,9 +21,15 @@ pub use adaptive::{
 };
 pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};
+pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, ways};
+pub use lanes::{
+    BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,
+    one_after_another, schedule,
+};
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 pub use share::{Share, fewest};
+pub use start_up::{FEWEST_STARTS, StartUp, StartUpMode};
 pub use warm_pool::WarmPool;
 
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
