@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::lanes::{ConfigurationRuns, Lanes, QuotasOf, Schedule, one_after_another, schedule};
+use super::lanes::{
+    ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule, one_after_another, schedule,
+};
 use super::start_up::StartUp;
 use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd};
@@ -13,7 +15,7 @@ pub const KEEP_ALIVE: Seconds = Seconds(300.0);
 /// What pools may cost idle by `auto`, as a part of the spend limit.
 const SHARE_OF_LIMIT: f64 = 0.1;
 
-/// The same canaries in four ways.
+/// The same canaries in four ways. Where their times are not known, each is at its longest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ways {
     pub one_after_another: Schedule,
@@ -24,6 +26,32 @@ pub struct Ways {
     pub chosen: Schedule,
     /// For each configuration why it has no pool; `None` where it has one.
     pub no_pool: Vec<Option<NoPool>>,
+}
+
+impl Ways {
+    /// On the lanes chosen or cold: whichever is longer, since a quota may have no room for a pool.
+    pub fn longest(&self) -> Seconds {
+        let (warm, cold) = (self.chosen.wall_clock, self.side_by_side.wall_clock);
+        if warm > cold { warm } else { cold }
+    }
+
+    /// The same lanes with other times of canaries and start-ups.
+    #[must_use]
+    pub fn with_times(&self, all: &[ConfigurationRuns], start_up: StartUp) -> Self {
+        let again = |way: &Schedule| schedule(all, &way.lanes, start_up, &|_| no_quotas());
+        Self {
+            one_after_another: one_after_another(all, start_up),
+            side_by_side: again(&self.side_by_side),
+            one_lane: again(&self.one_lane),
+            chosen: again(&self.chosen),
+            no_pool: self.no_pool.clone(),
+        }
+    }
+}
+
+/// Where nobody asked for the quotas.
+pub(super) fn no_quotas() -> MachineQuotas {
+    MachineQuotas::default()
 }
 
 /// Why the canaries of a configuration start cold.

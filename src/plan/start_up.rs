@@ -26,6 +26,17 @@ pub struct StartUp {
     pub warm: Seconds,
 }
 
+/// Start-ups, and where they come from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KnownStartUp {
+    pub mode: StartUpMode,
+    pub times: StartUp,
+    /// How many canaries `cold` is the P90 of; `None`: the table's.
+    pub cold_starts: Option<usize>,
+    /// The same of `warm`.
+    pub warm_starts: Option<usize>,
+}
+
 impl StartUpMode {
     /// The slowest of a job's channels decides; a job without channels downloads nothing.
     pub fn of(job: &Job) -> Self {
@@ -70,7 +81,7 @@ impl StartUpMode {
 
     /// The P90 of the canaries in `runs`, which all are of this mode, for each kind of start of which there are at least
     /// [`FEWEST_STARTS`]; else the table's.
-    pub fn observed<'a>(self, runs: impl IntoIterator<Item = &'a Measurement>) -> StartUp {
+    pub fn observed<'a>(self, runs: impl IntoIterator<Item = &'a Measurement>) -> KnownStartUp {
         let (mut cold, mut warm) = (Vec::new(), Vec::new());
         for run in runs {
             match (run.start, until_training(run)) {
@@ -79,19 +90,26 @@ impl StartUpMode {
                 _ => {}
             }
         }
+        let enough = |times: &Vec<Seconds>| Some(times.len()).filter(|n| *n >= FEWEST_STARTS);
+        let (cold_starts, warm_starts) = (enough(&cold), enough(&warm));
         let table = self.table();
         let cold = p90(cold).unwrap_or(table.cold);
         let warm = p90(warm).unwrap_or(table.warm);
-        StartUp {
-            cold,
-            warm: if warm > cold { cold } else { warm },
+        KnownStartUp {
+            mode: self,
+            times: StartUp {
+                cold,
+                warm: if warm > cold { cold } else { warm },
+            },
+            cold_starts,
+            warm_starts,
         }
     }
 }
 
 /// What a run took until its training started; absent where AWS gave no such times.
 fn until_training(run: &Measurement) -> Option<Seconds> {
-    // A cached canary did not start.
+    // It did not start in its run.
     if run.reused.is_some() {
         return None;
     }
