@@ -2,8 +2,8 @@
 //! `aws s3 ls --recursive` beside them where `aws` is on PATH.
 //!
 //! `cargo bench --bench listing` starts itself three times: a responder that makes up pages of keys, a lister that measures
-//! itself, and the orchestra. The aim: 80 MB in all. It asserts nothing. `LISTING_OBJECTS` changes the number,
-//! `LISTING_KEYS=random` makes keys of which little is alike.
+//! itself, and the orchestra. A page takes 60 ms. The aim: 10 s and 80 MB in all. It asserts nothing. `LISTING_OBJECTS` changes the
+//! number, `LISTING_KEYS=random` makes keys of which little is alike, `LISTING_KEYS=flat` numbered ones in one folder.
 
 #![expect(
     clippy::disallowed_methods,
@@ -27,6 +27,8 @@ use canary_gate::spec::{self, SpecSource};
 const OBJECTS: usize = 1_000_000;
 const PAGE: usize = 1000;
 const MONTHS: usize = 12;
+/// Of every page, as the round trip and S3's own time are.
+const DELAY: Duration = Duration::from_millis(60);
 
 const SPEC: &str = "
 version: 1
@@ -41,7 +43,7 @@ jobs:
       output: s3://bucket/output/
     instance: ml.m5.2xlarge
     alternatives: [ml.c5.4xlarge, ml.m5.4xlarge]
-    canary: {fractions: [1%, 2%, 3%, 5%, 10%, 20%, 50%]}
+    canary: {design: fixed, fractions: [1%, 2%, 3%, 5%, 10%, 20%, 50%]}
 ";
 
 fn main() {
@@ -203,43 +205,107 @@ fn respond() {
     let _ = io::stdin().read_to_end(&mut rest);
 }
 
-async fn page(State(objects): State<usize>, RawQuery(query): RawQuery) -> String {
-    let query = query.unwrap_or_default();
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    let from = pairs.find(|(name, _)| *name == "continuation-token");
-    let from: usize = from.map_or(0, |(_, token)| token.parse().expect("a token of ours"));
-    let to = (from + PAGE).min(objects);
-    let is_random = env::var("LISTING_KEYS").is_ok_and(|keys| keys == "random");
-    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>bucket</Name><Prefix>train/</Prefix><EncodingType>url</EncodingType>".to_owned();
-    for index in from..to {
-        let month = index * MONTHS / objects + 1;
-        let size = 100_000_000 + index * 7919 % 50_000_000;
-        let key = if is_random {
-            // Sorted in its first half, without an order in its second.
+/// Keys are those of an index, in order.
+fn key(index: usize, objects: usize) -> String {
+    match env::var("LISTING_KEYS").as_deref() {
+        // Sorted in its first half, without an order in its second.
+        Ok("random") => {
             let rest = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             format!(
                 "train/{:016x}{rest:016x}.jpeg",
                 index * (usize::MAX / objects)
             )
-        } else {
-            format!("train/year%3D2026/month%3D{month:02}/part-{index:07}.parquet")
+        }
+        Ok("flat") => format!("train/part-{index:07}.parquet"),
+        _ => {
+            let month = index * MONTHS / objects + 1;
+            format!("train/year=2026/month={month:02}/part-{index:07}.parquet")
+        }
+    }
+}
+
+/// The index of the first key after a text.
+fn index_after(text: &str, objects: usize) -> usize {
+    let (mut low, mut high) = (0, objects);
+    while low < high {
+        let middle = low.midpoint(high);
+        match key(middle, objects).as_str() > text {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
+}
+
+/// What a query has encoded.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut parts = text.split('%');
+    bytes.extend(parts.next().unwrap_or_default().bytes());
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        bytes.push(u8::from_str_radix(digits, 16).expect("two digits"));
+        bytes.extend(rest.bytes());
+    }
+    String::from_utf8(bytes).expect("keys are text")
+}
+
+async fn page(State(objects): State<usize>, RawQuery(query): RawQuery) -> String {
+    tokio::time::sleep(DELAY).await;
+    let query = query.unwrap_or_default();
+    let parameter = |name: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        Some(decoded(pairs.find(|(own, _)| *own == name)?.1))
+    };
+    let prefix = parameter("prefix").unwrap_or_default();
+    let token = parameter("continuation-token").map(|token| token.parse().expect("a token"));
+    let after = parameter("start-after").unwrap_or_default();
+    let mut index: usize = token.unwrap_or_else(|| index_after(&after, objects));
+    let has_folders = parameter("delimiter").is_some();
+    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>bucket</Name><Prefix>train/</Prefix><EncodingType>url</EncodingType>".to_owned();
+    let mut count = 0;
+    let mut more = false;
+    while index < objects {
+        let key = key(index, objects);
+        let Some(rest) = key.strip_prefix(&prefix) else {
+            break;
         };
+        if count == PAGE {
+            more = true;
+            break;
+        }
+        count += 1;
+        if let Some((folder, _)) = rest.split_once('/').filter(|_| has_folders) {
+            let folder = format!("{prefix}{folder}/");
+            let written = folder.replace('=', "%3D");
+            write!(
+                text,
+                "<CommonPrefixes><Prefix>{written}</Prefix></CommonPrefixes>"
+            )
+            .expect("text can be written to");
+            index = index_after(&format!("{folder}\u{10ffff}"), objects);
+            continue;
+        }
+        let size = 100_000_000 + index * 7919 % 50_000_000;
+        let written = key.replace('=', "%3D");
         write!(
             text,
-            "<Contents><Key>{key}</Key><LastModified>2026-01-31T10:20:30.000Z</LastModified><ETag>&quot;{index:032x}&quot;</ETag><Size>{size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
+            "<Contents><Key>{written}</Key><LastModified>2026-01-31T10:20:30.000Z</LastModified><ETag>&quot;{index:032x}&quot;</ETag><Size>{size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
         )
         .expect("text can be written to");
+        index += 1;
     }
-    let more = to < objects;
     write!(
         text,
-        "<KeyCount>{}</KeyCount><MaxKeys>{PAGE}</MaxKeys><IsTruncated>{more}</IsTruncated>",
-        to - from
+        "<KeyCount>{count}</KeyCount><MaxKeys>{PAGE}</MaxKeys><IsTruncated>{more}</IsTruncated>"
     )
     .expect("text can be written to");
     if more {
-        write!(text, "<NextContinuationToken>{to}</NextContinuationToken>")
-            .expect("text can be written to");
+        write!(
+            text,
+            "<NextContinuationToken>{index}</NextContinuationToken>"
+        )
+        .expect("text can be written to");
     }
     text.push_str("</ListBucketResult>");
     text

@@ -107,6 +107,7 @@ fn compare(arguments: &Arguments) -> Result<(), String> {
         Form::Text => {
             print!("{}", comparison.text());
             println!("{}", speed::measure(&recorded.workloads));
+            print!("\n{}", comparison::rounds::text(&recorded.workloads));
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -17,7 +18,7 @@ use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::pass_env;
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::{self, Ran, Runner};
+use crate::gate::runner::{self, Ran, Runner, RunningJob};
 use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
@@ -113,27 +114,23 @@ struct ForecastJob<'a> {
 
 impl ForecastJob<'_> {
     async fn run(&self, run_id: &str, progress: &Progress, cancellation: &Cancellation) -> Ran {
-        let mut runner = Runner {
+        let runner = Runner {
             run_id,
-            file: &mut MeasurementsFile::Nowhere,
+            file: &RefCell::new(MeasurementsFile::Nowhere),
             progress,
             cancellation,
             secrets: &self.secrets,
-            records: None,
+            jobs: 1,
         };
         let full = [plan::full_run(self.job, &self.dataset)];
-        let ledger = JobLedger::without_limit();
-        let (ready, earlier) = (&*self.ready, Earlier::default());
-        runner::run(
-            &mut runner,
-            ready,
-            self.job,
-            &full,
-            &self.offer,
-            &ledger,
-            earlier,
-        )
-        .await
+        let of = RunningJob {
+            job: self.job,
+            place: 0,
+            ready: &*self.ready,
+            ledger: &JobLedger::without_limit(),
+            records: None,
+        };
+        runner::run(&runner, of, &full, &self.offer, Earlier::default()).await
     }
 
     fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {

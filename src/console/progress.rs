@@ -1,6 +1,7 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere, nothing when quiet.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub(crate) struct Progress {
 }
 
 enum Shown {
-    Bars(MultiProgress),
+    Bars(Bars),
     Lines,
     Nothing,
 }
@@ -29,7 +30,7 @@ impl Progress {
         let shown = if loudness == Loudness::Quiet {
             Shown::Nothing
         } else if std::io::stderr().is_terminal() {
-            Shown::Bars(MultiProgress::new())
+            Shown::Bars(Bars::default())
         } else {
             Shown::Lines
         };
@@ -39,13 +40,19 @@ impl Progress {
     /// Prints a line, above the bars on a terminal.
     pub(crate) fn say(&self, text: &str) {
         match &self.shown {
-            Shown::Bars(bars) => bars.suspend(|| say(text)),
+            Shown::Bars(bars) => bars.all.suspend(|| say(text)),
             Shown::Lines | Shown::Nothing => say(text),
         }
     }
 
-    /// The progress of the canaries of one configuration.
-    pub(crate) fn canaries(&self, job: &Job, runs: &[CanaryRun], earlier: Earlier) -> Canaries<'_> {
+    /// The progress of the canaries of one configuration of a job; on a terminal they stand in the order of `group`.
+    pub(crate) fn canaries(
+        &self,
+        job: &Job,
+        group: Group,
+        runs: &[CanaryRun],
+        earlier: Earlier,
+    ) -> Canaries<'_> {
         let instance = runs
             .first()
             .map(|run| run.instance.to_string())
@@ -58,7 +65,7 @@ impl Progress {
         let title = printable(&format!("{} on {instance}  {noun}", job.name));
         let all = match &self.shown {
             Shown::Bars(bars) => {
-                let bar = bars.add(ProgressBar::new(count as u64));
+                let bar = bars.add((group, 0), ProgressBar::new(count as u64));
                 bar.set_style(style(if earlier.is_open {
                     "  {prefix}  {elapsed}  {msg}"
                 } else {
@@ -73,6 +80,7 @@ impl Progress {
         };
         Canaries {
             progress: self,
+            group,
             title,
             count: (!earlier.is_open).then_some(count),
             limit: job.canary.spend_limit,
@@ -82,6 +90,45 @@ impl Progress {
                 started: earlier.runs,
                 done: earlier.runs,
             }),
+        }
+    }
+}
+
+/// Whose canaries are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Group {
+    /// The job's place in the spec.
+    pub(crate) job: usize,
+    /// `instance` first, then the alternatives.
+    pub(crate) configuration: usize,
+}
+
+/// The line of a group has place 0, its canaries those after it.
+type LinePlace = (Group, usize);
+
+/// Live lines of a terminal.
+#[derive(Default)]
+struct Bars {
+    all: MultiProgress,
+    shown: RefCell<BTreeMap<LinePlace, ProgressBar>>,
+}
+
+impl Bars {
+    /// Shows a line among the others, by its place.
+    fn add(&self, place: LinePlace, bar: ProgressBar) -> ProgressBar {
+        let mut shown = self.shown.borrow_mut();
+        let bar = match shown.range(..place).next_back() {
+            Some((_, before)) => self.all.insert_after(before, bar),
+            None => self.all.insert(0, bar),
+        };
+        shown.insert(place, bar.clone());
+        bar
+    }
+
+    fn remove(&self, place: LinePlace) {
+        if let Some(bar) = self.shown.borrow_mut().remove(&place) {
+            bar.finish_and_clear();
+            self.all.remove(&bar);
         }
     }
 }
@@ -100,6 +147,7 @@ pub(crate) struct Earlier {
 /// Progress of the canaries of one configuration.
 pub(crate) struct Canaries<'a> {
     progress: &'a Progress,
+    group: Group,
     title: String,
     /// How many canaries there will be; `None` if unknown.
     count: Option<usize>,
@@ -117,7 +165,7 @@ struct State {
 impl Canaries<'_> {
     pub(crate) fn start(&self, index: usize, run: &CanaryRun) {
         if let Shown::Bars(bars) = &self.progress.shown {
-            let bar = bars.add(ProgressBar::new_spinner());
+            let bar = bars.add((self.group, index + 1), ProgressBar::new_spinner());
             bar.set_style(style("    {spinner} {msg}  {elapsed}"));
             bar.set_message(printable(&format!("{} ({})", run.label(), run.bytes)));
             bar.enable_steady_tick(Duration::from_millis(250));
@@ -137,9 +185,12 @@ impl Canaries<'_> {
         match &self.progress.shown {
             Shown::Bars(_) => {
                 if let CanaryProgress::Fact(text) = progress {
-                    let text = printable(text);
-                    self.progress
-                        .say(&format!("  {}  {text}", printable(&run.label())));
+                    self.progress.say(&format!(
+                        "{}  {}  {}",
+                        self.title,
+                        printable(&run.label()),
+                        printable(text)
+                    ));
                     return;
                 }
                 if let Some(bar) = &self.state.borrow().running[index] {
@@ -185,10 +236,9 @@ impl Canaries<'_> {
             .map(|spent| format!("  spent {spent} of {}", self.limit))
             .unwrap_or_default();
         match &self.progress.shown {
-            Shown::Bars(_) => {
-                if let Some(bar) = state.running[index].take() {
-                    bar.finish_and_clear();
-                }
+            Shown::Bars(bars) => {
+                state.running[index] = None;
+                bars.remove((self.group, index + 1));
                 if let Some(all) = &state.all {
                     all.set_position(state.done as u64);
                     all.set_prefix(self.numbered(state.started));
@@ -222,14 +272,11 @@ fn how_long(measurement: &Measurement) -> String {
 
 impl Drop for Canaries<'_> {
     fn drop(&mut self) {
-        let state = self.state.get_mut();
-        for bar in state
-            .running
-            .iter_mut()
-            .filter_map(Option::take)
-            .chain(state.all.take())
-        {
-            bar.finish_and_clear();
+        if let Shown::Bars(bars) = &self.progress.shown {
+            let lines = self.state.get_mut().running.len() + 1;
+            for line in 0..lines {
+                bars.remove((self.group, line));
+            }
         }
     }
 }

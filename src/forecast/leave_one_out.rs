@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use comparison::adaptive::adaptive;
+use comparison::adaptive::{Spending, adaptive};
 use comparison::score::{Scored, largest, mean, median};
 use comparison::workload::{self, Workload};
 
@@ -15,8 +15,7 @@ use super::posterior::{LowerBound, Prior};
 use super::runs::Runs;
 use super::{Estimate, Predictive, points, prior, seconds};
 use crate::measurement::Measurement;
-use crate::units::Fraction;
-use crate::units::count_as_float;
+use crate::units::{Fraction, Seconds, count_as_float};
 
 mod kinds;
 
@@ -60,14 +59,18 @@ fn measurements(runs: &[workload::Run]) -> Vec<Measurement> {
 impl LeftOutWorkload {
     fn of(workload: &Workload) -> Self {
         let seconds = workload.canary_seconds();
+        let adaptive = |times: f64| {
+            let all = Spending::All(Seconds(times * seconds));
+            adaptive(workload, all, 1).canaries
+        };
         Self {
             name: workload.name.clone(),
             designs: [
-                adaptive(workload, seconds).canaries,
+                adaptive(1.0),
                 measurements(&workload.canaries),
-                adaptive(workload, 0.7 * seconds).canaries,
-                adaptive(workload, 1.4 * seconds).canaries,
-                adaptive(workload, 2.0 * seconds).canaries,
+                adaptive(0.7),
+                adaptive(1.4),
+                adaptive(2.0),
             ],
             full: measurements(&workload.full),
         }

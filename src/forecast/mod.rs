@@ -29,6 +29,7 @@ mod runs;
 pub mod scale_out;
 #[cfg(test)]
 pub(crate) mod simulation;
+mod supposed;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -39,6 +40,7 @@ use points::Fewest;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 pub use printed::LevelForecast;
+pub use supposed::supposed;
 
 use std::collections::BTreeMap;
 use std::ops::Index;

@@ -7,7 +7,7 @@ use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis, Doubt, FEWEST_RUNS, Forecast};
 use crate::gate::request::Purpose;
-use crate::gate::runner::{self, Ran, Runner};
+use crate::gate::runner::{self, Ran, Records, Runner, RunningJob};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
@@ -30,10 +30,14 @@ const TENFOLD: f64 = 10.0;
 pub(crate) struct DesignInput<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
+    /// Among the jobs of the run.
+    pub(crate) place: usize,
     pub(crate) dataset: &'a Dataset,
     pub(crate) purpose: Purpose,
     pub(crate) ready: &'a dyn Ready,
     pub(crate) ledger: &'a JobLedger<'a>,
+    /// `None` if no run of the job is kept, and none is reused.
+    pub(crate) records: Option<&'a Records<'a>>,
 }
 
 /// The results of a job's canaries.
@@ -50,7 +54,7 @@ pub(crate) struct JobMeasurements {
 pub(crate) async fn measure(
     input: DesignInput<'_>,
     plan: &mut Plan,
-    runner: &mut Runner<'_>,
+    runner: &Runner<'_>,
 ) -> JobMeasurements {
     let job = input.job;
     let mut design = DesignLoop {
@@ -103,7 +107,7 @@ pub(crate) async fn measure(
             _ if design.broke_off.is_none() => {}
             _ => {
                 if let Some(error) = design.failure.take() {
-                    runner.progress.say(&error.in_a_line());
+                    runner.say_of(job, &error.in_a_line());
                 }
                 design.broke_off = None;
                 alternative.runs = Err(NotMeasured::CouldNotRun);
@@ -137,7 +141,7 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         runs: &PlannedRuns,
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) -> Option<StopReason> {
         match runs {
             PlannedRuns::Ladder(sizes) => self.climb(instance, sizes, runner).await,
@@ -154,7 +158,7 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         runs: &[CanaryRun],
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) {
         let offer = self.offer(instance);
         let (fewest, more) = runs.split_at(plan::fewest(runs));
@@ -181,7 +185,7 @@ impl DesignLoop<'_> {
         runs: &[CanaryRun],
         to_come: usize,
         offer: &Offer,
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) {
         let Some(instance) = runs.first().map(|run| &run.instance) else {
             return;
@@ -212,7 +216,7 @@ impl DesignLoop<'_> {
         match ran.failure {
             None => {}
             Some(error) if error.is_transient() => {
-                runner.progress.say(&format!("  × {}", error.in_a_line()));
+                runner.say_of(self.input.job, &format!("× {}", error.in_a_line()));
                 self.broke_off = Some(error.in_a_line());
                 self.notes.extend(error.remedy().map(runner::what_to_do));
             }
@@ -228,7 +232,7 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         ladder: &[LadderSize],
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
     ) -> Option<StopReason> {
         let offer = self.offer(instance);
         loop {
@@ -357,15 +361,27 @@ impl DesignLoop<'_> {
 
     async fn run_canaries(
         &self,
-        runner: &mut Runner<'_>,
+        runner: &Runner<'_>,
         runs: &[CanaryRun],
         offer: &Offer,
         earlier: Earlier,
     ) -> Ran {
         let DesignInput {
-            job, ready, ledger, ..
+            job,
+            place,
+            ready,
+            ledger,
+            records,
+            ..
         } = self.input;
-        runner::run(runner, ready, job, runs, offer, ledger, earlier).await
+        let of = RunningJob {
+            job,
+            place,
+            ready,
+            ledger,
+            records,
+        };
+        runner::run(runner, of, runs, offer, earlier).await
     }
 
     /// The shortest canary that measures what a written line still needs.

@@ -36,7 +36,7 @@ pub(crate) async fn gate<'a>(
     history: &'a RunHistory,
     backend: &'a dyn Backend,
     ledger: &JobLedger<'_>,
-    runner: &mut Runner<'a>,
+    runner: &Runner<'a>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
     let job = affected.job;
     let looking = look(project, affected, request, history, backend);
@@ -61,20 +61,23 @@ pub(crate) async fn gate<'a>(
     );
     let (ready, keys, base) = unless_cancelled(preparing, runner.cancellation).await??;
     // A recording hands its runs out again and again; nothing is measured.
-    runner.records = (!project.traits().replays).then(|| Records {
+    let records = (!project.traits().replays).then(|| Records {
         project,
         job,
         history,
         keys: keys.clone(),
         reuse: request.reuse,
     });
+    let place = (request.affected.iter()).position(|one| one.job.name == job.name);
     let design = DesignInput {
         project,
         job,
+        place: place.unwrap_or_default(),
         dataset: &dataset,
         purpose: request.purpose,
         ready: &*ready,
         ledger,
+        records: records.as_ref(),
     };
     let mut measured = design_loop::measure(design, &mut plan, runner).await;
     let failure = measured.failure.take();

@@ -8,19 +8,39 @@ use std::path::{Path, PathBuf};
 use crate::console::{AppError, files};
 use crate::measurement::{Measurement, table};
 
+/// Where a canary stands in the spec's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) job: usize,
+    /// `instance` first, then the alternatives.
+    pub(crate) configuration: usize,
+    /// Among the canaries of the configuration.
+    pub(crate) number: usize,
+}
+
 /// Where `--measurements` writes.
 #[derive(Debug)]
 pub(crate) enum MeasurementsFile {
     /// It was not given.
     Nowhere,
-    /// JSON lines, appended as each run ends.
-    Lines { path: PathBuf, file: File },
+    /// JSON lines, appended as each run ends, and put into the spec's order at the end.
+    Lines(Lines),
     /// The table of the seed library, written at the end.
     Csv {
         path: PathBuf,
         root: PathBuf,
-        measurements: Vec<Measurement>,
+        measurements: Vec<(Place, Measurement)>,
     },
+}
+
+/// JSON lines of measurements.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    path: PathBuf,
+    root: PathBuf,
+    file: File,
+    /// In the order in which they were appended.
+    written: Vec<(Place, String)>,
 }
 
 impl MeasurementsFile {
@@ -31,7 +51,7 @@ impl MeasurementsFile {
             return Ok(Self::Nowhere);
         };
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("jsonl") => Self::lines(path, root),
+            Some("jsonl") => Ok(Self::Lines(Lines::open(path, root)?)),
             Some("csv") => {
                 files::check_target(path, root)?;
                 Ok(Self::Csv {
@@ -48,7 +68,43 @@ impl MeasurementsFile {
         }
     }
 
-    fn lines(path: &Path, root: &Path) -> Result<Self, AppError> {
+    /// Keeps one measurement, whole or not at all.
+    pub(crate) fn append(
+        &mut self,
+        place: Place,
+        measurement: &Measurement,
+    ) -> Result<(), AppError> {
+        match self {
+            Self::Nowhere => Ok(()),
+            Self::Lines(lines) => lines.append(place, measurement),
+            Self::Csv { measurements, .. } => {
+                measurements.push((place, measurement.clone()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Leaves what was measured in the spec's order.
+    pub(crate) fn finish(self) -> Result<(), AppError> {
+        match self {
+            Self::Nowhere => Ok(()),
+            Self::Lines(lines) => lines.put_in_order(),
+            Self::Csv {
+                path,
+                root,
+                mut measurements,
+            } => {
+                measurements.sort_by_key(|(place, _)| *place);
+                let measurements: Vec<_> = measurements.into_iter().map(|(_, one)| one).collect();
+                let table = table::write_seed_csv(&measurements);
+                files::write_new(&path, table.as_bytes(), &root)
+            }
+        }
+    }
+}
+
+impl Lines {
+    fn open(path: &Path, root: &Path) -> Result<Self, AppError> {
         files::check_target(path, root)?;
         let cannot_write = |source| files::cannot_write(path, source);
         let mut file = OpenOptions::new()
@@ -63,36 +119,47 @@ impl MeasurementsFile {
         if ends_in_mid_line(&mut file).map_err(cannot_write)? {
             file.write_all(b"\n").map_err(cannot_write)?;
         }
-        Ok(Self::Lines {
+        Ok(Self {
             path: path.to_owned(),
+            root: root.to_owned(),
             file,
+            written: Vec::new(),
         })
     }
 
-    /// Keeps one measurement, whole or not at all: a line is one write.
-    pub(crate) fn append(&mut self, measurement: &Measurement) -> Result<(), AppError> {
-        match self {
-            Self::Nowhere => Ok(()),
-            Self::Lines { path, file } => file
-                .write_all(table::to_json_line(measurement).as_bytes())
-                .map_err(|source| files::cannot_write(path, source)),
-            Self::Csv { measurements, .. } => {
-                measurements.push(measurement.clone());
-                Ok(())
-            }
-        }
+    /// A line is one write.
+    fn append(&mut self, place: Place, measurement: &Measurement) -> Result<(), AppError> {
+        let line = table::to_json_line(measurement);
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(|source| files::cannot_write(&self.path, source))?;
+        self.written.push((place, line));
+        Ok(())
     }
 
-    /// Writes the table of what was measured until now.
-    pub(crate) fn finish(&self) -> Result<(), AppError> {
-        match self {
-            Self::Nowhere | Self::Lines { .. } => Ok(()),
-            Self::Csv {
-                path,
-                root,
-                measurements,
-            } => files::write_new(path, table::write_seed_csv(measurements).as_bytes(), root),
+    /// Puts the lines of this run into the spec's order, all at once: a gate that is killed meanwhile leaves them as they were
+    /// appended. So does one whose file somebody else has written to.
+    fn put_in_order(mut self) -> Result<(), AppError> {
+        if self.written.is_sorted_by_key(|(place, _)| *place) {
+            return Ok(());
         }
+        let together = |written: &[(Place, String)]| -> String {
+            written.iter().map(|(_, line)| line.as_str()).collect()
+        };
+        let appended = together(&self.written);
+        self.written.sort_by_key(|(place, _)| *place);
+        // A file that cannot be read back has all lines.
+        let Ok(content) = files::open_plain(&self.path).and_then(|mut file| {
+            let mut content = Vec::new();
+            file.read_to_end(&mut content).map(|_| content)
+        }) else {
+            return Ok(());
+        };
+        let Some(before) = content.strip_suffix(appended.as_bytes()) else {
+            return Ok(());
+        };
+        let ordered = [before, together(&self.written).as_bytes()].concat();
+        files::write_new(&self.path, &ordered, &self.root)
     }
 }
 
@@ -105,4 +172,63 @@ fn ends_in_mid_line(file: &mut File) -> std::io::Result<bool> {
     file.seek(SeekFrom::End(-1))?;
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::Outcome;
+    use crate::units::Fraction;
+
+    fn measured(job: &str) -> Measurement {
+        Measurement::without_figures(
+            job.to_owned(),
+            "local".parse().unwrap(),
+            Fraction(0.01),
+            Outcome::Completed,
+        )
+    }
+
+    fn place(job: usize) -> Place {
+        Place {
+            job,
+            configuration: 0,
+            number: 0,
+        }
+    }
+
+    /// The jobs of a file after the end, where `b` ended before `a`, and `meanwhile` happened before the end.
+    fn jobs(meanwhile: impl FnOnce(&Path)) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.jsonl");
+        std::fs::write(&path, table::to_json_line(&measured("before"))).unwrap();
+        let mut file = MeasurementsFile::open(Some(&path), folder.path()).unwrap();
+        for (place, job) in [(place(1), "b"), (place(0), "a")] {
+            file.append(place, &measured(job)).unwrap();
+        }
+        meanwhile(&path);
+        file.finish().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let of_line = |line| serde_json::from_str::<Measurement>(line).unwrap().job;
+        text.lines().map(of_line).collect()
+    }
+
+    #[test]
+    fn lines_are_there_as_runs_end_and_at_the_end_in_the_specs_order() {
+        let seen = |path: &Path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            assert_eq!(text.lines().count(), 3);
+        };
+        assert_eq!(jobs(seen), ["before", "a", "b"]);
+    }
+
+    #[test]
+    fn what_somebody_else_appended_is_never_lost() {
+        let other = |path: &Path| {
+            let mut file = OpenOptions::new().append(true).open(path).unwrap();
+            let line = table::to_json_line(&measured("theirs"));
+            file.write_all(line.as_bytes()).unwrap();
+        };
+        assert_eq!(jobs(other), ["before", "b", "a", "theirs"]);
+    }
 }

@@ -14,6 +14,7 @@ mod run;
 pub(crate) mod run_history;
 pub(crate) mod run_report;
 pub(crate) mod runner;
+mod turns;
 
 pub(crate) use outcome::{GateFailure, Left};
 pub(crate) use request::{GateRequest, Purpose, Reuse};

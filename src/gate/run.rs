@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
+use futures_util::future::join_all;
+
 use crate::assess::whole_report;
 use crate::backend::Backend;
 use crate::backend::sagemaker::ReusePolicy;
@@ -15,6 +17,7 @@ use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{Runner, what_to_do};
+use crate::gate::turns::{MachineSharing, Turns};
 use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
 use crate::plan::{JobLedger, Ledger};
@@ -37,7 +40,7 @@ pub(crate) async fn run(
     });
     let backend = backend::backend_of(project, request.pass_env, tags).await?;
     let secrets = pass_env::secrets(request.pass_env);
-    let mut file = MeasurementsFile::open(request.measurements, &project.root)?;
+    let file = RefCell::new(MeasurementsFile::open(request.measurements, &project.root)?);
     files::make_state_folder(&project.state_folder())?;
     project.warn(loudness);
 
@@ -45,13 +48,13 @@ pub(crate) async fn run(
 
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
-    let mut runner = Runner {
+    let runner = Runner {
         run_id: &run_id,
-        file: &mut file,
+        file: &file,
         progress: &progress,
         cancellation: &cancellation,
         secrets: &secrets,
-        records: None,
+        jobs: request.affected.len(),
     };
     let run_ledger = RefCell::new(match request.max_spend {
         Some(limit) => Ledger::new(limit),
@@ -64,7 +67,7 @@ pub(crate) async fn run(
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Left::Perhaps);
     let work = async {
-        let gated = gate_all(project, request, &history, &*backend, &ledgers, &mut runner).await;
+        let gated = gate_all(project, request, &history, &*backend, &ledgers, &runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
             Ok(stopped) => {
@@ -81,7 +84,7 @@ pub(crate) async fn run(
         gated.map(|gated| (gated, finished))
     };
     let gated = interruption.unless_impatient(work, &progress).await;
-    let written = file.finish();
+    let written = file.into_inner().finish();
     let spent = (ledgers.iter())
         .filter_map(|ledger| ledger.billed())
         .reduce(|sum, billed| sum + billed);
@@ -121,21 +124,53 @@ fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
     }
 }
 
-/// Checks the jobs one after another. A job that cannot be checked does not prevent the others.
+/// Checks the jobs, each at its turn; what comes of them stands in the spec's order. A job that cannot be checked does not
+/// prevent the others.
 async fn gate_all<'a>(
     project: &'a Project,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
     ledgers: &[JobLedger<'_>],
-    runner: &mut Runner<'a>,
+    runner: &Runner<'a>,
 ) -> Result<GateOutcome, AppError> {
+    let machines = match project.traits().is_remote {
+        true => MachineSharing::OwnOnes,
+        false => MachineSharing::OneForAll,
+    };
+    let turns = &Turns::new(machines, request.max_spend);
+    let of_jobs = request.affected.iter().zip(ledgers).enumerate();
+    let checks = of_jobs.map(|(place, (affected, ledger))| async move {
+        let waits = || {
+            runner.say_of(
+                affected.job,
+                "waits for the jobs before it: what they may still spend is what --max-spend leaves",
+            );
+        };
+        let turn = turns
+            .begin(place, affected.job.canary.spend_limit, waits)
+            .await;
+        // After a signal no further job is begun.
+        if runner.cancellation.is_cancelled() {
+            turns.end(turn, ledger);
+            return None;
+        }
+        let gated = job_gate::gate(
+            project, affected, request, history, backend, ledger, runner,
+        );
+        let gated = gated.await.map_err(|error| error.without(runner.secrets));
+        turns.end(turn, ledger);
+        if let Err(error) = &gated
+            && error.is_transient()
+        {
+            runner.say_of(affected.job, &format!("× {}", error.in_a_line()));
+        }
+        Some((affected, gated))
+    });
     let mut jobs = Vec::new();
     let mut failures = Vec::new();
-    for (affected, ledger) in request.affected.iter().zip(ledgers) {
-        let gated =
-            job_gate::gate(project, affected, request, history, backend, ledger, runner).await;
-        match gated.map_err(|error| error.without(runner.secrets)) {
+    for (affected, gated) in join_all(checks).await.into_iter().flatten() {
+        match gated {
             Ok((report, failure)) => {
                 jobs.push(report);
                 let named = |error: AppError| (Some(affected.job.name.clone()), error);
@@ -143,7 +178,6 @@ async fn gate_all<'a>(
             }
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {
-                say(&format!("  × {}", error.in_a_line()));
                 let mut notes = project.ignored_not_yet(affected.job);
                 notes.extend(error.remedy().map(what_to_do));
                 let reason = error.in_a_line();
@@ -155,9 +189,6 @@ async fn gate_all<'a>(
                 ));
             }
             Err(error) => failures.push((Some(affected.job.name.clone()), error)),
-        }
-        if runner.cancellation.is_cancelled() {
-            break;
         }
     }
     Ok(GateOutcome {

@@ -1,17 +1,17 @@
 //! Runs canaries: a bounded number at a time, results in plan order, each measurement kept as its run ends, nothing launched
 //! after a failure.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use futures_util::stream::{self, StreamExt};
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
-use crate::console::progress::{Canaries, Earlier, Progress};
-use crate::console::{AppError, indented, say};
+use crate::console::progress::{Canaries, Earlier, Group, Progress};
+use crate::console::{AppError, indented, printable, say};
 use crate::gate::job_keys::JobKeys;
-use crate::gate::measurements_file::MeasurementsFile;
+use crate::gate::measurements_file::{MeasurementsFile, Place};
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::instance::Offer;
@@ -21,21 +21,68 @@ use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
-/// What running needs.
+/// What running needs, whichever job's canaries are run.
+#[derive(Clone, Copy)]
 pub(crate) struct Runner<'a> {
     /// The id of this run of the gate, which every measurement names.
     pub(crate) run_id: &'a str,
-    pub(crate) file: &'a mut MeasurementsFile,
+    pub(crate) file: &'a RefCell<MeasurementsFile>,
     pub(crate) progress: &'a Progress,
     pub(crate) cancellation: &'a Cancellation,
     /// What no canary's words may show.
     pub(crate) secrets: &'a SecretMask,
+    /// How many there are: of several, each line names its own.
+    pub(crate) jobs: usize,
+}
+
+impl Runner<'_> {
+    /// Says something about a job.
+    pub(crate) fn say_of(&self, job: &Job, text: &str) {
+        let of = match self.jobs {
+            0 | 1 => String::new(),
+            _ => format!("{}: ", printable(&job.name)),
+        };
+        self.progress.say(&format!("  {of}{text}"));
+    }
+}
+
+/// A job whose canaries are run.
+#[derive(Clone, Copy)]
+pub(crate) struct RunningJob<'a> {
+    pub(crate) job: &'a Job,
+    /// Among the jobs of the run.
+    pub(crate) place: usize,
+    pub(crate) ready: &'a dyn Ready,
+    pub(crate) ledger: &'a JobLedger<'a>,
     /// `None` if no run of the job is kept, and none is reused.
-    pub(crate) records: Option<Records<'a>>,
+    pub(crate) records: Option<&'a Records<'a>>,
+}
+
+impl RunningJob<'_> {
+    /// Where a canary stands in the spec's order; `number` is that among those of its configuration.
+    fn place_of(&self, run: &CanaryRun, number: usize) -> Place {
+        let Group { job, configuration } = self.group(std::slice::from_ref(run));
+        Place {
+            job,
+            configuration,
+            number,
+        }
+    }
+
+    /// The group of canaries of one configuration.
+    fn group(&self, runs: &[CanaryRun]) -> Group {
+        let mut alternatives = self.job.alternatives.iter();
+        let place = runs
+            .first()
+            .and_then(|run| alternatives.position(|alternative| *alternative == run.instance));
+        Group {
+            job: self.place,
+            configuration: place.map_or(0, |place| place + 1),
+        }
+    }
 }
 
 /// The records of one job's canaries: read before a canary is run, written after.
-#[derive(Clone)]
 pub(crate) struct Records<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
@@ -96,24 +143,22 @@ pub(crate) struct Ran {
 /// After a run that did not complete nothing more is launched: the same code would fail again, on more data. Nor is one whose
 /// worst case the ledger refuses.
 pub(crate) async fn run(
-    runner: &mut Runner<'_>,
-    ready: &dyn Ready,
-    job: &Job,
+    runner: &Runner<'_>,
+    of: RunningJob<'_>,
     runs: &[CanaryRun],
     offer: &Offer,
-    ledger: &JobLedger<'_>,
     earlier: Earlier,
 ) -> Ran {
+    let ready = of.ready;
     let batch = Batch {
         run_id: runner.run_id,
-        job,
-        ready,
+        of,
         offer,
-        ledger,
         cancellation: runner.cancellation,
         secrets: runner.secrets,
-        records: runner.records.clone(),
-        progress: runner.progress.canaries(job, runs, earlier),
+        progress: runner
+            .progress
+            .canaries(of.job, of.group(runs), runs, earlier),
         is_launching: Cell::new(true),
         too_expensive: Cell::new(0),
     };
@@ -137,9 +182,10 @@ pub(crate) async fn run(
             Some((index, Ok(launched))) => {
                 let (measurement, log_tail) = batch.settle(index, &runs[index], launched);
                 for line in &log_tail {
-                    runner.progress.say(&format!("  | {}", indented(line)));
+                    runner.say_of(of.job, &format!("| {}", indented(line)));
                 }
-                if let Err(error) = runner.file.append(&measurement) {
+                let place = of.place_of(&runs[index], earlier.runs + index);
+                if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {
                     batch.is_launching.set(false);
                     failure.get_or_insert(error);
                 }
@@ -162,13 +208,10 @@ pub(crate) async fn run(
 /// The canaries of one configuration under way.
 struct Batch<'a> {
     run_id: &'a str,
-    job: &'a Job,
-    ready: &'a dyn Ready,
+    of: RunningJob<'a>,
     offer: &'a Offer,
-    ledger: &'a JobLedger<'a>,
     cancellation: &'a Cancellation,
     secrets: &'a SecretMask,
-    records: Option<Records<'a>>,
     progress: Canaries<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
@@ -182,7 +225,7 @@ impl Batch<'_> {
         if !self.is_launching.get() || self.cancellation.is_cancelled() {
             return None;
         }
-        if let Some(records) = &self.records {
+        if let Some(records) = self.of.records {
             match records.found(run).await {
                 Ok(None) => {}
                 Ok(Some(measurement)) => return Some(Ok(Launched::Before(measurement))),
@@ -193,7 +236,7 @@ impl Batch<'_> {
             }
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
-        let reserved = self.ledger.reserve(worst.unwrap_or_default());
+        let reserved = self.of.ledger.reserve(worst.unwrap_or_default());
         let Some(reservation) = reserved else {
             self.too_expensive.set(self.too_expensive.get() + 1);
             return None;
@@ -204,8 +247,8 @@ impl Batch<'_> {
             may_start: &|| self.is_launching.get(),
             cancellation: self.cancellation,
         };
-        let Some(result) = self.ready.run(run, &watcher).await.transpose() else {
-            self.ledger.settle(reservation, None);
+        let Some(result) = self.of.ready.run(run, &watcher).await.transpose() else {
+            self.of.ledger.settle(reservation, None);
             return None;
         };
         let is_completed = |result: &CanaryResult| result.measurement.is_completed();
@@ -223,7 +266,7 @@ impl Batch<'_> {
         let measurement = measurement.with_words(|words| self.secrets.mask(words));
         let log_tail = self.secrets.mask_lines(&log_tail);
         let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
-            job: self.job,
+            job: self.of.job,
             run,
             outcome: &measurement.outcome,
             log_tail: &log_tail,
@@ -235,7 +278,7 @@ impl Batch<'_> {
         };
         let measurement = of_run(self.run_id, priced(measurement, self.offer));
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
-        if let Some(records) = &self.records {
+        if let Some(records) = self.of.records {
             records.keep(run, &measurement).await;
         }
         Some(Ok(Launched::Now {
@@ -256,7 +299,7 @@ impl Batch<'_> {
             Launched::Before(measurement) => {
                 let measurement = of_run(self.run_id, priced(measurement, self.offer));
                 let saved = measurement.reused.and_then(|reused| reused.saved_usd);
-                self.ledger.reuse(saved);
+                self.of.ledger.reuse(saved);
                 (measurement, Vec::new())
             }
             Launched::Now {
@@ -265,11 +308,11 @@ impl Batch<'_> {
                 reservation,
             } => {
                 let billed = measurement.cost;
-                self.ledger.settle(reservation, billed);
+                self.of.ledger.settle(reservation, billed);
                 (measurement, log_tail)
             }
         };
-        let spent = self.ledger.billed();
+        let spent = self.of.ledger.billed();
         self.progress.finish(index, run, &measurement, spent);
         (measurement, log_tail)
     }

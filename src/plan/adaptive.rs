@@ -6,9 +6,11 @@
 //! full run. It repeats a size only if a forecast still lacks runs.
 
 mod resolution;
+mod round;
 mod situation;
 
 pub use resolution::shortest_for_memory;
+pub use round::{NextRound, RoundRule, RoundRun, next_round};
 pub use situation::has_enough;
 
 use crate::forecast::CanaryTime;
@@ -159,6 +161,14 @@ struct NextRung {
 
 /// The next canary, or why there is none. Deterministic.
 pub fn next(situation: &Situation) -> Next {
+    next_by(
+        situation,
+        CanaryTime::learn(situation.measurements).as_ref(),
+    )
+}
+
+/// The same by times that were learned from the runs that have ended: some of the situation's may still be supposed.
+fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Next {
     let done = |why| Next::Done(why);
     if situation
         .measurements
@@ -177,7 +187,7 @@ pub fn next(situation: &Situation) -> Next {
     let left = situation.left();
     let limit = Seconds(left.min(situation.max_runtime.0));
     let run = |rung| Next::Run { rung, limit };
-    let Some(time) = CanaryTime::learn(situation.measurements) else {
+    let Some(time) = time else {
         // The time of a first run is unknown except for its limit; if it timed out, no larger one is run.
         return match situation.open_rungs().next() {
             Some(rung) if situation.measurements.is_empty() && limit.0 > 0.0 => run(*rung),
@@ -186,10 +196,10 @@ pub fn next(situation: &Situation) -> Next {
         };
     };
     let room = left - RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
-    let worth = situation.worth(&time);
+    let worth = situation.worth(time);
     let open: Vec<NextRung> = situation
         .open_rungs()
-        .map(|rung| candidate(rung, &time))
+        .map(|rung| candidate(rung, time))
         .filter(|one| one.upper <= LIMIT_SHARE * situation.max_runtime.0)
         .collect();
     let within: Vec<NextRung> = (open.iter())
@@ -232,7 +242,7 @@ pub fn next(situation: &Situation) -> Next {
         |rung: Rung| Next::Run {
             rung,
             limit: Seconds(limit.0.min(
-                (left - situation.kept_besides(&rung, &time)).max(candidate(&rung, &time).upper),
+                (left - situation.kept_besides(&rung, time)).max(candidate(&rung, time).upper),
             )),
         };
     let is_strict = matches!(situation.spending, SpendingRule::UpTo(_));
@@ -250,7 +260,7 @@ pub fn next(situation: &Situation) -> Next {
     if enough || is_strict {
         return done(if chosen(&open, room).is_some() {
             StopReason::BeyondTheShare
-        } else if enough && situation.is_kept_by_max_runtime(&time, room.min(worth)) {
+        } else if enough && situation.is_kept_by_max_runtime(time, room.min(worth)) {
             StopReason::MaxRuntime
         } else if enough {
             StopReason::NothingHelps
@@ -269,7 +279,7 @@ pub fn next(situation: &Situation) -> Next {
         }
     }
     // If no rung is sure enough to stay below the time limit, take the smallest that is likely to.
-    let likely = likely_below_the_limit(situation, &time);
+    let likely = likely_below_the_limit(situation, time);
     let kept = situation.kept_for_the_fewest(&likely);
     match choose_cheapest(situation, &likely, room - kept) {
         Some(rung) => run(rung),

@@ -80,6 +80,11 @@ impl<'a> JobLedger<'a> {
         self.job.borrow().billed()
     }
 
+    /// What counts against the job's limit: reserved, billed and saved.
+    pub fn committed(&self) -> Usd {
+        self.job.borrow().committed()
+    }
+
     /// What is left by both limits; `None`: no limit.
     pub fn left(&self) -> Option<Usd> {
         match self.tighter() {

@@ -82,7 +82,8 @@ impl Ledger {
         self.saved = sum(self.saved, saved);
     }
 
-    fn bill(&mut self, billed: Option<Usd>) {
+    /// A run that was never set aside was billed so much.
+    pub fn bill(&mut self, billed: Option<Usd>) {
         self.billed = sum(self.billed, billed);
     }
 
@@ -97,7 +98,7 @@ impl Ledger {
     }
 
     /// What counts against the limit.
-    fn committed(&self) -> Usd {
+    pub(super) fn committed(&self) -> Usd {
         self.reserved + self.billed.unwrap_or_default() + self.saved.unwrap_or_default()
     }
 

@@ -17,8 +17,8 @@ mod start_up;
 mod warm_pool;
 
 pub use adaptive::{
-    Aim, LadderSize, NARROW, Next, Reached, Rung, Situation, SpendingRule, StopReason, has_enough,
-    next, shortest_for_memory,
+    Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
+    SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
 };
 pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};

@@ -1,38 +1,66 @@
-//! Which recorded runs an adaptive gate takes as its canaries.
+//! Which recorded runs an adaptive gate takes as its canaries, run by run or in rounds.
 
+use canary_gate::forecast::{self, Basis, Forecast, Predictive};
+use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::{Measurement, Outcome, Usage};
-use canary_gate::plan::{Aim, LadderSize, Next, Rung, Situation, SpendingRule, next};
-use canary_gate::units::{Bytes, Fraction, Seconds};
+use canary_gate::metric::Metric;
+use canary_gate::plan::{
+    Aim, LadderSize, NARROW, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
+    SpendingRule, has_enough, next_round,
+};
+use canary_gate::units::{Bytes, Fraction, Percent, Seconds};
 
 use super::workload::{Run, Workload};
 
 /// The ladder of the adaptive design's defaults.
 const LADDER: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
+/// The default of `canary.max_share`.
+const MAX_SHARE: Percent = Percent(25.0);
 
-/// The canaries of one workload, in the order in which they were run.
-pub(crate) struct AdaptiveResult {
-    pub(crate) canaries: Vec<Measurement>,
-    /// The seconds that they took together; a run that was ended at the budget's end counts too, without a measurement.
-    pub(crate) seconds: f64,
+/// What the canaries may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Spending {
+    /// So many seconds, all of them: designs are compared at equal cost.
+    All(Seconds),
+    /// As in a gate without a budget: `canary.max_share` of the full run, until the forecast is narrow.
+    AShare,
 }
 
-/// The program's own adaptive design on recorded runs, each used once, in the order of their replicates. As in the gate,
-/// a run that would pass its limit is ended there.
-pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResult {
+/// The canaries of one workload, in the order in which they were asked for.
+pub(crate) struct AdaptiveResult {
+    pub(crate) canaries: Vec<Measurement>,
+    /// The seconds of each run, round by round; a run that was ended at its limit counts too, without a measurement.
+    pub(crate) rounds: Vec<Vec<f64>>,
+}
+
+impl AdaptiveResult {
+    /// That they took together.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.rounds.iter().flatten().sum()
+    }
+
+    /// One round after another, each a start-up and its longest run, in seconds.
+    pub(crate) fn wall_clock(&self, start_up: f64) -> f64 {
+        let longest = |round: &Vec<f64>| round.iter().copied().fold(0.0, f64::max);
+        let rounds = self.rounds.iter();
+        rounds.map(|round| start_up + longest(round)).sum()
+    }
+}
+
+/// The program's own adaptive design on recorded runs, `at_once` to a round, each used once, in the order of their replicates. As
+/// in the gate, a run that would pass its limit is ended there.
+pub(crate) fn adaptive(workload: &Workload, spending: Spending, at_once: usize) -> AdaptiveResult {
     let mut recorded: Vec<(Fraction, Vec<&Run>)> = LADDER
         .map(|fraction| {
-            let mut runs: Vec<&Run> = workload
-                .partial
-                .iter()
-                .filter(|run| (run.measurement.fraction.0 - fraction).abs() < 1e-9)
-                .collect();
+            let is_of = |run: &&Run| (run.measurement.fraction.0 - fraction).abs() < 1e-9;
+            let mut runs: Vec<&Run> = workload.partial.iter().filter(is_of).collect();
             runs.reverse();
             (Fraction(fraction), runs)
         })
         .to_vec();
     let mut result = AdaptiveResult {
         canaries: Vec::new(),
-        seconds: 0.0,
+        rounds: Vec::new(),
     };
     loop {
         let ladder: Vec<Rung> = recorded
@@ -48,38 +76,92 @@ pub(crate) fn adaptive(workload: &Workload, budget_seconds: f64) -> AdaptiveResu
                 supply: u32::try_from(runs.len()).ok(),
             })
             .collect();
+        let aim = |runs: &[Measurement]| spending.aim(runs);
+        let spent = result.seconds();
         let situation = Situation {
             ladder: &ladder,
             measurements: &result.canaries,
-            budget: Some(Seconds(budget_seconds)),
-            spent: Seconds(result.seconds),
+            budget: spending.budget(),
+            // Rounding must not make a budget that is used up one that is passed.
+            spent: Seconds(
+                spending
+                    .budget()
+                    .map_or(spent, |budget| spent.min(budget.0)),
+            ),
             max_runtime: Seconds(f64::INFINITY),
-            // The comparison is at equal seconds: all of them are spent.
             shortest: None,
-            doubt: None,
-            aim: Aim::GoOn,
-            spending: SpendingRule::WholeBudget,
+            doubt: spending.doubt(&result.canaries),
+            aim: aim(&result.canaries),
+            spending: spending.rule(),
         };
-        let Next::Run { rung, limit } = next(&situation) else {
+        let rule = RoundRule {
+            at_once,
+            beside: Seconds(0.0),
+            aim_after: &aim,
+        };
+        let NextRound::Run(round) = next_round(&situation, &rule) else {
             return result;
         };
-        let run = recorded
-            .iter_mut()
-            .find(|(fraction, _)| *fraction == rung.size.fraction)
-            .and_then(|(_, runs)| runs.pop())
-            .expect("the design asks only for what the ladder can supply");
-        let took = run.seconds.min(limit.0);
-        // Rounding must not make a budget that is used up one that is passed.
-        result.seconds = (result.seconds + took).min(budget_seconds);
-        result.canaries.push(if run.seconds > limit.0 {
-            Measurement {
-                outcome: Outcome::TimedOut,
-                training_seconds: Some(limit),
-                usage: Usage::default(),
-                ..run.measurement.clone()
-            }
-        } else {
-            run.measurement.clone()
-        });
+        let mut seconds = Vec::new();
+        for RoundRun { rung, limit } in round {
+            let run = recorded
+                .iter_mut()
+                .find(|(fraction, _)| *fraction == rung.size.fraction)
+                .and_then(|(_, runs)| runs.pop())
+                .expect("the design asks only for what the ladder can supply");
+            seconds.push(run.seconds.min(limit.0));
+            result.canaries.push(if run.seconds > limit.0 {
+                Measurement {
+                    outcome: Outcome::TimedOut,
+                    training_seconds: Some(limit),
+                    usage: Usage::default(),
+                    ..run.measurement.clone()
+                }
+            } else {
+                run.measurement.clone()
+            });
+        }
+        result.rounds.push(seconds);
     }
+}
+
+impl Spending {
+    fn budget(self) -> Option<Seconds> {
+        match self {
+            Self::All(seconds) => Some(seconds),
+            Self::AShare => None,
+        }
+    }
+
+    fn rule(self) -> SpendingRule {
+        match self {
+            Self::All(_) => SpendingRule::WholeBudget,
+            Self::AShare => SpendingRule::UpToAShare(MAX_SHARE),
+        }
+    }
+
+    fn aim(self, runs: &[Measurement]) -> Aim {
+        let is_narrow = |time: &Predictive| time.quantile(0.95) <= NARROW * time.quantile(0.05);
+        let is_reached = self == Self::AShare
+            && provisional(runs)[Metric::Time]
+                .as_ref()
+                .is_ok_and(is_narrow);
+        match is_reached {
+            true => Aim::Reached(Reached::Narrow),
+            false => Aim::GoOn,
+        }
+    }
+
+    fn doubt(self, runs: &[Measurement]) -> Option<Seconds> {
+        let forecast = (self == Self::AShare && has_enough(runs)).then(|| provisional(runs))?;
+        let is_in_doubt = forecast.is_rough() || forecast.doubt(Metric::Time).is_some();
+        is_in_doubt.then_some(Seconds(0.0))
+    }
+}
+
+fn provisional(measurements: &[Measurement]) -> Forecast {
+    forecast::provisional(&Basis {
+        offer: &Offer::unknown(&InstanceConfiguration::one(InstanceType::local())),
+        measurements,
+    })
 }

@@ -1,6 +1,7 @@
 //! The comparison itself: workloads in, figures out. Pure, so that the tests can include it.
 
 pub(crate) mod adaptive;
+pub(crate) mod rounds;
 pub(crate) mod score;
 pub(crate) mod seed;
 mod summary;
@@ -11,9 +12,10 @@ use canary_gate::forecast::{Basis, Estimate, Forecast, forecast};
 use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate::measurement::Measurement;
 use canary_gate::metric::Metric;
-use canary_gate::units::Fraction;
+use canary_gate::units::{Fraction, Seconds};
 use serde::Serialize;
 
+use adaptive::Spending;
 use score::{Scored, median};
 use seed::SeedForecast;
 use workload::{Run, Workload};
@@ -110,14 +112,15 @@ impl Row {
             .map(|run| run.measurement.clone())
             .collect();
         let budget_seconds = workload.canary_seconds();
-        let chosen = adaptive::adaptive(workload, budget_seconds);
+        let all = Spending::All(Seconds(budget_seconds));
+        let chosen = adaptive::adaptive(workload, all, 1);
         Self {
             name: workload.name.clone(),
             full: Both::of(|quantity| median(&full_values(workload, quantity))),
             seed: Both::of(|quantity| seed_score(workload, quantity)),
             fixed: score_both(workload, &ours(&nine)),
             adaptive: score_both(workload, &ours(&chosen.canaries)),
-            spent: chosen.seconds / budget_seconds,
+            spent: chosen.seconds() / budget_seconds,
         }
     }
 }

@@ -20,6 +20,7 @@ impl JobSession<'_> {
     pub(super) async fn check_access(&self) -> Result<(), BackendError> {
         let job = self.job;
         let aws = self.backend.aws();
+        let asking = self.backend.asking.lock().await;
         if !self.backend.has_access.get() {
             let identity = aws.sts.get_caller_identity().send().await;
             identity.map_err(|error| {
@@ -27,6 +28,7 @@ impl JobSession<'_> {
             })?;
             self.backend.has_access.set(true);
         }
+        drop(asking);
         let training = &job.training;
         let uris = training
             .channels
@@ -100,6 +102,7 @@ impl JobSession<'_> {
             ));
             return BTreeMap::new();
         }
+        let _asking = self.backend.asking.lock().await;
         for kind in kinds {
             let is_settled = {
                 let known = self.backend.known.borrow();

@@ -1,6 +1,6 @@
 //! S3 for a test: any bucket, keys in memory, and refusals on demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -177,8 +177,12 @@ fn list(buckets: &Buckets, bucket: &str, query: &str) -> Response<Body> {
     assert_eq!(parameter("encoding-type").as_deref(), Some("url"));
     let bucket = bucket.trim_end_matches('/');
     let prefix = parameter("prefix").unwrap_or_default();
-    let after = parameter("continuation-token").unwrap_or_default();
-    let after = decoded(&after).unwrap();
+    let token = parameter("continuation-token").map(|token| decoded(&token).unwrap());
+    let after = token.or_else(|| parameter("start-after"));
+    let after = after.unwrap_or_default();
+    if parameter("delimiter").is_some() {
+        return folders(buckets, bucket, &prefix, &after);
+    }
     let mut found = buckets
         .objects
         .iter()
@@ -203,6 +207,25 @@ fn list(buckets: &Buckets, bucket: &str, query: &str) -> Response<Body> {
         if more { encoded(&last) } else { String::new() }
     )
     .unwrap();
+    xml(200, text)
+}
+
+/// The folders of a folder after a key, all on one page, without its own objects.
+fn folders(buckets: &Buckets, bucket: &str, prefix: &str, after: &str) -> Response<Body> {
+    let keys = (buckets.objects.keys())
+        .filter_map(|name| name.strip_prefix(bucket)?.strip_prefix('/'))
+        .filter_map(|key| Some(key.strip_prefix(prefix)?.split_once('/')?.0));
+    let folders: BTreeSet<String> = keys.map(|name| format!("{prefix}{name}/")).collect();
+    let mut text = "<ListBucketResult><EncodingType>url</EncodingType>".to_owned();
+    for folder in folders.iter().filter(|folder| folder.as_str() > after) {
+        let folder = encoded(folder).replace("%20", "+");
+        write!(
+            text,
+            "<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>"
+        )
+        .unwrap();
+    }
+    text.push_str("<IsTruncated>false</IsTruncated></ListBucketResult>");
     xml(200, text)
 }
 

@@ -9,6 +9,7 @@ use super::name::JobName;
 use super::pace;
 use super::placing::output;
 use super::quota;
+use super::quota_room::UsedRoom;
 use super::ready_job::ReadyJob;
 use super::request::{self, Input, Launch};
 use super::retries::Retries;
@@ -26,7 +27,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// How often a name may turn out to be taken before it is given up.
 const MOST_ROUNDS: u32 = 6;
-/// How often room in the quota is waited for where no canary of this run uses it: about two minutes.
+/// How often room in the quota is waited for where no other canary of this run uses it: about two minutes.
 const WAITS_FOR_ROOM: u32 = 6;
 /// How long the answer to such a request is waited for after a signal.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -34,8 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 
 /// What became of a launch.
-pub(super) enum LaunchOutcome {
-    Job(Found),
+pub(super) enum LaunchOutcome<'a> {
+    /// With the room that it takes in its quota.
+    Job(Found, Option<UsedRoom<'a>>),
     /// Nothing was started: a signal came first, or another canary failed.
     HeldBack,
 }
@@ -62,7 +64,7 @@ impl ReadyJob<'_> {
         key: &Key,
         retries: &Retries,
         watcher: &Watcher<'_>,
-    ) -> Result<LaunchOutcome, BackendError> {
+    ) -> Result<LaunchOutcome<'_>, BackendError> {
         let run = retries.shortened(run);
         let first = JobName::new(&self.job.name, &key.short(), 0);
         for round in 0..MOST_ROUNDS {
@@ -86,22 +88,29 @@ impl ReadyJob<'_> {
                         "training job {}, already there",
                         found.name
                     )));
-                    return Ok(LaunchOutcome::Job(found));
+                    return Ok(LaunchOutcome::Job(found, self.room_of(&run)));
                 }
+            };
+            let Some(room) = self.wait_for_room(&run, watcher).await else {
+                self.stop_unwatched(&first).await;
+                return Ok(LaunchOutcome::HeldBack);
             };
             let placed = tokio::select! {
                 placed = self.place(&run, &name) => Some(placed),
                 () = watcher.cancellation.cancelled() => None,
             };
             let created = match placed {
-                Some(Ok(inputs)) => self.create(&run, &name, &inputs, watcher).await,
+                Some(Ok(inputs)) => {
+                    self.create(&run, &name, &inputs, room.as_ref(), watcher)
+                        .await
+                }
                 Some(Err(error)) => Err(error),
                 None => Ok(Created::HeldBack),
             };
             match created {
                 Ok(Created::Yes) => {
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
-                    return Ok(LaunchOutcome::Job(Found::created(name)));
+                    return Ok(LaunchOutcome::Job(Found::created(name), room));
                 }
                 // Whose it is shows a look.
                 Ok(Created::Taken) => {}
@@ -154,6 +163,37 @@ impl ReadyJob<'_> {
         })
     }
 
+    /// The room that a training job takes which is there already; `None` where its machines are of several types.
+    fn room_of(&self, run: &CanaryRun) -> Option<UsedRoom<'_>> {
+        let kind = run.instance.single_type()?;
+        let room = &self.backend.room;
+        Some(room.take(kind, run.instance.total_count()))
+    }
+
+    /// Waits until canaries of this run have left room in the quota; `None` if nothing is to be started any more.
+    async fn wait_for_room(
+        &self,
+        run: &CanaryRun,
+        watcher: &Watcher<'_>,
+    ) -> Option<Option<UsedRoom<'_>>> {
+        let Some(kind) = run.instance.single_type() else {
+            return Some(None);
+        };
+        let limit = self.prepared.quota_of(&run.instance);
+        let waits = |used: u32| {
+            let limit = limit.unwrap_or(used);
+            watcher.report(CanaryProgress::Phase(&format!(
+                "waiting for room in the quota of {kind}: {used} of {limit} in use by this run"
+            )));
+        };
+        let machines = run.instance.total_count();
+        let room = tokio::select! {
+            room = self.backend.room.enter(kind, machines, limit, waits) => room,
+            () = watcher.cancellation.cancelled() => return None,
+        };
+        (!watcher.holds_back()).then_some(Some(room))
+    }
+
     /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.
     async fn stop_unwatched(&self, name: &JobName) {
         let names: Vec<JobName> = self
@@ -177,6 +217,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         inputs: &[Input<'_>],
+        room: Option<&UsedRoom<'_>>,
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         let mut request = self.request(run, name, inputs)?;
@@ -196,15 +237,20 @@ impl ReadyJob<'_> {
                 Created::NoRoom(error) => {
                     // What a canary that has just ended used may be counted a little longer.
                     waits_for_room += 1;
-                    let would_fit = quota::Refused::parse(&error.message)
-                        .is_some_and(|refused| refused.limit >= refused.delta);
+                    let refused = quota::Refused::parse(&error.message);
+                    let would_fit =
+                        (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
                     let is_worth_it = would_fit && waits_for_room <= WAITS_FOR_ROOM;
-                    if self.watched.borrow().is_empty() && !is_worth_it {
+                    if !room.is_some_and(UsedRoom::has_others) && !is_worth_it {
                         return Err(no_quota(&error, run));
                     }
-                    watcher.report(CanaryProgress::Phase(
-                        "waiting for a canary to end: the quota is used up",
-                    ));
+                    let used = refused.map_or("used up".to_owned(), |refused| {
+                        format!("{} of {} in use", refused.used, refused.limit)
+                    });
+                    watcher.report(CanaryProgress::Phase(&format!(
+                        "waiting for room in the quota of {}: {used}",
+                        run.instance
+                    )));
                     LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
                 }
                 Created::Again(error) => {

@@ -36,6 +36,7 @@ mod prepared;
 mod preparing;
 mod price;
 mod quota;
+mod quota_room;
 mod ready;
 mod ready_job;
 mod request;
@@ -56,8 +57,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use tokio::sync::Mutex;
+
 use self::known::KnownFacts;
 use self::pace::Pace;
+use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
 use super::{Backend, BackendError, BackendFuture, Cancellation, Session};
@@ -121,6 +125,9 @@ pub struct SagemakerBackend {
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
     known: RefCell<KnownFacts>,
+    /// Held while something is asked that is asked once, so that jobs which begin together do not all ask it.
+    asking: Mutex<()>,
+    room: QuotaRoom,
     /// Whether SageMaker has refused a request for its profiler.
     refuses_profiler: Cell<bool>,
 }
@@ -137,6 +144,8 @@ impl SagemakerBackend {
             own: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),
+            asking: Mutex::default(),
+            room: QuotaRoom::default(),
             refuses_profiler: Cell::new(false),
         }
     }

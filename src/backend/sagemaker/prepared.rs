@@ -54,6 +54,11 @@ impl PreparedJob {
             .max(1)
     }
 
+    /// The quota of a configuration's type; `None` where it is not known.
+    pub(super) fn quota_of(&self, instance: &InstanceConfiguration) -> Option<u32> {
+        self.quotas.get(instance.single_type()?).copied()
+    }
+
     /// Whether one canary of a configuration fits into its quota, as far as that is known.
     pub(super) fn has_quota(&self, instance: &InstanceConfiguration) -> bool {
         instance

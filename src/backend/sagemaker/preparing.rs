@@ -105,6 +105,7 @@ impl JobSession<'_> {
         wanted: &BTreeSet<&InstanceType>,
     ) -> Result<BTreeMap<InstanceType, u32>, BackendError> {
         let aws = self.backend.aws();
+        let _asking = self.backend.asking.lock().await;
         let is_known = || {
             let known = &self.backend.known.borrow().quotas;
             let names = wanted.iter().map(|kind| quota::training_quota(kind.name()));

@@ -23,7 +23,7 @@ impl ReadyJob<'_> {
         let mut retries = Retries::of(run);
         loop {
             let launched = self.launch(run, &key, &retries, watcher).await?;
-            let LaunchOutcome::Job(found) = launched else {
+            let LaunchOutcome::Job(found, room) = launched else {
                 return Ok(None);
             };
             let ended = match self.watch(&found, watcher).await {
@@ -37,6 +37,8 @@ impl ReadyJob<'_> {
                 WatchEnd::Cancelled => None,
                 WatchEnd::Description(description) => Some(description),
             };
+            // Its machines are free.
+            drop(room);
             if let Some(description) = &ended {
                 if retries.try_again(&found, description) {
                     watcher.report(CanaryProgress::Fact(

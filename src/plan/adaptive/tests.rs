@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::forecast::FEWEST_RUNS;
+use crate::units::count_as_float;
 
 const UP_TO_A_FULL_RUN: SpendingRule = SpendingRule::UpToAShare(Percent(100.0));
 const LADDER: [f64; 7] = [1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
@@ -498,3 +499,5 @@ fn a_job_whose_every_canary_is_too_short_is_designed_as_if_none_were() {
     let (same, _, _) = simulate(&situation(&ladder, &[]), |percent| 1.0 + 0.1 * percent);
     assert_eq!(order, same);
 }
+
+mod rounds;

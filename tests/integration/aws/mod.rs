@@ -221,6 +221,13 @@ impl FakeAws {
         self.core.state().clock = Clock::Scripted(start);
     }
 
+    /// Creates all jobs at this moment (epoch seconds), for answers that are the same whichever comes first.
+    pub(crate) fn still_clock(&self, at: i64) {
+        #[expect(clippy::cast_precision_loss, reason = "seconds of this century")]
+        let at = at as f64;
+        self.core.state().clock = Clock::Still(at);
+    }
+
     pub(crate) fn metrics(&self, metrics: Metrics) {
         self.core.state().metrics = metrics;
     }

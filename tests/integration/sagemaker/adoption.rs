@@ -77,6 +77,20 @@ fn changed_data_is_another_canary() {
 }
 
 #[test]
+fn data_that_are_listed_in_many_pages_side_by_side_are_the_same_data() {
+    let (project, aws) = project(FIXED);
+    aws.put_object("data", "churn/train/2026/12 ü+%/part", "more\n");
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    let asked = aws.calls(Operation::ListObjectsV2);
+    for page in [1, 7, 50] {
+        aws.page_size(page);
+        gate(&project, &aws, &["run", "--all"]).ended_with(0);
+        assert_eq!(created(&aws).len(), 3, "pages of {page}");
+    }
+    assert!(aws.calls(Operation::ListObjectsV2) > asked + 100);
+}
+
+#[test]
 fn a_failure_of_the_script_is_taken_over_too() {
     let (project, aws) = project(FIXED);
     aws.train(|_| crate::aws::Timeline::script_failed(1, "boom"));

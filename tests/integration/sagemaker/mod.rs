@@ -14,6 +14,7 @@ mod printed_levels;
 mod rows;
 mod scripts;
 mod shapes;
+mod side_by_side;
 mod troubles;
 
 use crate::aws::{FakeAws, Timeline};

@@ -1,6 +1,11 @@
+use std::collections::BTreeSet;
+
+use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
+use aws_sdk_s3::types::Object;
+
 use super::*;
 use crate::backend::sagemaker::fake_s3::{FakeS3, Refusal};
-use crate::spec::{ChannelSample, Compression, Distribution, RecordWrapper};
+use crate::spec::{ChannelSample, Compression, Distribution, InputMode, RecordWrapper};
 
 const FIELD: &str = "jobs.churn.training.channels.train";
 
@@ -64,6 +69,33 @@ async fn a_folder_is_listed_over_several_pages_without_its_markers() {
         assert_eq!(keys(&listed), pairs(&expected));
         assert_eq!(listed.base.to_string(), "s3://b/data/train/");
         assert!(listed.objects.digest().is_some());
+    }
+}
+
+#[tokio::test]
+async fn many_pages_are_asked_for_side_by_side_and_found_in_order() {
+    let names = (0..60).map(|index| match index % 3 {
+        0 => format!("b/data/train/a b/ü%+{index:03}.csv"),
+        1 => format!("b/data/train/{index}.csv"),
+        _ => format!("b/data/train/folder-{}/part", index / 5),
+    });
+    let names: BTreeSet<String> = names.collect();
+    let objects: Vec<(&str, u64)> = names.iter().map(String::as_str).zip(1..).collect();
+    let expected = (objects.iter()).map(|(key, bytes)| (&key["b/data/train/".len()..], *bytes));
+    let expected: Vec<(&str, u64)> = expected.collect();
+    for refusal in [
+        None,
+        // A policy may allow the channel's own prefix only.
+        Some(Refusal::new("delimiter=", 403, "AccessDenied")),
+        Some(Refusal::new("delimiter=", 503, "SlowDown")),
+    ] {
+        let s3 = FakeS3::with(&objects).await;
+        s3.buckets().refusals.extend(refusal);
+        let channel = channel("s3://b/data/train/", InputMode::File);
+        let listed = list(&s3.client, FIELD, &channel).await.unwrap();
+        assert_eq!(keys(&listed), pairs(&expected));
+        let requests = &s3.buckets().requests;
+        assert!(requests.iter().any(|line| line.contains("start-after=")));
     }
 }
 
@@ -213,8 +245,11 @@ fn page(keys: &[&str], token: Option<&str>) -> ListObjectsV2Output {
 /// What becomes of pages that no S3 would send.
 fn refused(pages: &[ListObjectsV2Output]) -> String {
     let uri = S3Uri::read("s3://b/t/", "f").unwrap();
-    let mut taken = Pages::of(&uri, "f", InputMode::File, None);
-    let error = pages.iter().find_map(|page| taken.take(page).err());
+    let mut ranges = KeyRanges::of(KeysInOrder::of(&uri, "f", InputMode::File, None));
+    let error = pages.iter().find_map(|page| {
+        let ask = ranges.next().expect("more was promised");
+        ranges.take(&ask, page).err()
+    });
     error.expect("one of the pages is refused").what
 }
 

@@ -359,7 +359,11 @@ fn numbers_stay_in_their_range() {
             "warm_pool: yes",
             "jobs.churn.canary.warm_pool: `yes`, where `auto`, `off` or a time is needed (write `auto`, `off` or `{keep_alive: 5m}`)",
         ),
-        ("warm_pool: 10m", "warm_pool: 600", ""),
+        (
+            "warm_pool: 10m",
+            "warm_pool: 600",
+            "jobs.churn.canary.warm_pool: a number without a unit (write `600s`, `600m` or `600h`)",
+        ),
         (
             "spot: false",
             "spot: true",

@@ -1,0 +1,178 @@
+//! **Turns**: when each job of a run may begin. Where jobs have machines of their own all begin at once, as far as the money of
+//! the run covers the most that each may spend.
+
+use std::cell::{Cell, RefCell};
+
+use tokio::sync::Notify;
+
+use crate::plan::{JobLedger, Ledger, Reservation};
+use crate::units::Usd;
+
+/// Whether jobs are in each other's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MachineSharing {
+    /// All canaries run on one machine, so a job begins when the one before it has ended.
+    OneForAll,
+    /// Each canary has machines of its own.
+    OwnOnes,
+}
+
+/// The turns of the jobs of one run, in the spec's order. No job overtakes another.
+///
+/// A job begins where the run's limit covers its own `canary.spend_limit` beside those of the jobs at work and what the others
+/// have cost; else when all before it have ended. So what a job may spend, and with it its report, is the same as if the jobs were
+/// checked one after another.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    machines: MachineSharing,
+    /// The most that the jobs at work may spend, and what those that have ended did.
+    promised: RefCell<Ledger>,
+    begun: Cell<usize>,
+    ended: Cell<usize>,
+    /// Whether a job is at work that may take all that is left.
+    is_closed: Cell<bool>,
+    changed: Notify,
+}
+
+/// A job's turn, until it is ended.
+#[derive(Debug)]
+#[must_use = "the next job may wait for its end"]
+pub(crate) struct Turn(Option<Reservation>);
+
+impl Turns {
+    /// `limit` is that of the run; `None`: no limit.
+    pub(crate) fn new(machines: MachineSharing, limit: Option<Usd>) -> Self {
+        Self {
+            machines,
+            promised: RefCell::new(limit.map_or_else(Ledger::without_limit, Ledger::new)),
+            begun: Cell::new(0),
+            ended: Cell::new(0),
+            is_closed: Cell::new(false),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Waits for the turn of the job at a place of the spec's order. `says` hears once where it waits for money.
+    pub(crate) async fn begin(&self, place: usize, limit: Usd, says: impl FnOnce()) -> Turn {
+        let mut says = Some(says);
+        loop {
+            // Before the look, so that no change is missed.
+            let changed = self.changed.notified();
+            if let Some(turn) = self.try_begin(place, limit) {
+                self.changed.notify_waiters();
+                return turn;
+            }
+            let waits_for_money =
+                self.machines == MachineSharing::OwnOnes && self.begun.get() == place;
+            if waits_for_money && let Some(says) = says.take() {
+                says();
+            }
+            changed.await;
+        }
+    }
+
+    fn try_begin(&self, place: usize, limit: Usd) -> Option<Turn> {
+        let is_next = self.begun.get() == place;
+        let is_alone = self.ended.get() == place;
+        if !is_next
+            || self.is_closed.get()
+            || self.machines == MachineSharing::OneForAll && !is_alone
+        {
+            return None;
+        }
+        let promise = self.promised.borrow_mut().reserve(limit);
+        if promise.is_none() && !is_alone {
+            return None;
+        }
+        self.is_closed.set(promise.is_none());
+        self.begun.set(place + 1);
+        Some(Turn(promise))
+    }
+
+    /// The job has ended: what it committed takes the place of what it might have spent.
+    pub(crate) fn end(&self, Turn(promise): Turn, ledger: &JobLedger<'_>) {
+        let spent = Some(ledger.committed());
+        let mut promised = self.promised.borrow_mut();
+        match promise {
+            Some(promise) => promised.settle(promise, spent),
+            None => promised.bill(spent),
+        }
+        self.is_closed.set(false);
+        self.ended.set(self.ended.get() + 1);
+        drop(promised);
+        self.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: Usd = Usd(5.0);
+
+    /// Which of these jobs may begin at this moment.
+    fn begin(turns: &Turns, places: std::ops::Range<usize>) -> Vec<Option<Turn>> {
+        places.map(|place| turns.try_begin(place, JOB)).collect()
+    }
+
+    fn how_many(turns: &[Option<Turn>]) -> usize {
+        turns.iter().flatten().count()
+    }
+
+    #[test]
+    fn jobs_on_one_machine_come_one_after_another() {
+        let turns = Turns::new(MachineSharing::OneForAll, None);
+        let mut first = begin(&turns, 0..3);
+        assert_eq!(how_many(&first), 1);
+        let run = RefCell::new(Ledger::without_limit());
+        turns.end(first[0].take().unwrap(), &JobLedger::new(JOB, &run));
+        assert!(turns.try_begin(2, JOB).is_none());
+        assert!(turns.try_begin(1, JOB).is_some());
+    }
+
+    #[test]
+    fn without_a_limit_of_the_run_all_jobs_begin() {
+        let turns = Turns::new(MachineSharing::OwnOnes, None);
+        assert_eq!(how_many(&begin(&turns, 0..20)), 20);
+    }
+
+    #[test]
+    fn jobs_begin_as_far_as_the_limit_of_the_run_covers_the_most_that_they_may_spend() {
+        let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(12.0)));
+        let mut at_work = begin(&turns, 0..4);
+        assert_eq!(how_many(&at_work), 2);
+        // The first spent 1 USD of its 5: 1 + 5 + 5 fit into 12.
+        let run = RefCell::new(Ledger::new(Usd(12.0)));
+        let ledger = JobLedger::new(JOB, &run);
+        let reservation = ledger.reserve(Usd(2.0)).unwrap();
+        ledger.settle(reservation, Some(Usd(1.0)));
+        turns.end(at_work[0].take().unwrap(), &ledger);
+        let more = begin(&turns, 2..4);
+        assert_eq!((more[0].is_some(), more[1].is_some()), (true, false));
+    }
+
+    #[test]
+    fn a_job_that_may_take_all_that_is_left_is_alone() {
+        let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(3.0)));
+        let mut at_work = begin(&turns, 0..2);
+        assert_eq!(how_many(&at_work), 1);
+        let run = RefCell::new(Ledger::new(Usd(3.0)));
+        turns.end(at_work[0].take().unwrap(), &JobLedger::new(JOB, &run));
+        assert_eq!(how_many(&begin(&turns, 1..3)), 1);
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_money_says_so_once_and_begins_when_it_is_there() {
+        let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(6.0)));
+        let first = turns.begin(0, JOB, || panic!("there is money")).await;
+        let said = Cell::new(0);
+        let run = RefCell::new(Ledger::new(Usd(6.0)));
+        let ledger = JobLedger::new(JOB, &run);
+        let second = turns.begin(1, JOB, || said.set(said.get() + 1));
+        let end = async { turns.end(first, &ledger) };
+        let (second, ()) = tokio::join!(second, end);
+        assert_eq!(said.get(), 1);
+        turns.end(second, &ledger);
+        assert_eq!(turns.ended.get(), 2);
+    }
+}

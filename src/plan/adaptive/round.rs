@@ -1,0 +1,200 @@
+//! A **round**: the canaries of the adaptive design that run at once.
+//!
+//! The runs of a round are chosen without their own results. The first is the one that the design runs next. Then that one is
+//! supposed to have completed, and the design is asked again, by the same times and rules: what is known is what has ended, and
+//! what the round's runs take is counted with its upper end. A round ends before a run that only their results would ask for.
+
+use super::{
+    Aim, LIMIT_SHARE, Next, NextRung, Rung, Situation, SpendingRule, StopReason, candidate, next,
+    next_by, shortest_for_memory,
+};
+use crate::forecast::{CanaryTime, supposed};
+use crate::measurement::Measurement;
+use crate::units::{Percent, Seconds, count_as_float};
+
+/// So many times the upper end of its time is kept for a run that others run beside: it may take longer than the runs before it
+/// let one expect. Chosen on the first nine workloads of `tests/data/training-runs.csv`; the other nineteen were kept aside.
+const UNSEEN: f64 = 1.5;
+
+/// How a round is made.
+#[derive(Clone, Copy)]
+pub struct RoundRule<'a> {
+    /// The most runs of a round; 1 is the design run by run, as [`next`] gives it.
+    pub at_once: usize,
+    /// What each further run of a round sets aside beyond its limit, as long as stopping it takes.
+    pub beside: Seconds,
+    /// Whether the forecast would need more runs after these, some of which are only supposed.
+    pub aim_after: &'a dyn Fn(&[Measurement]) -> Aim,
+}
+
+/// What to run next, at once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NextRound {
+    /// At least one; all may start together.
+    Run(Vec<RoundRun>),
+    Done(StopReason),
+}
+
+/// One run of a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundRun {
+    pub rung: Rung,
+    /// It is stopped after so long.
+    pub limit: Seconds,
+}
+
+/// The next round, or why there is none. Deterministic.
+///
+/// The first canary of a job is alone: it is the proof of role, image and code. The limits of a round's runs, with what each sets
+/// aside beside the first, sum to no more than the budget leaves.
+pub fn next_round(situation: &Situation, rule: &RoundRule<'_>) -> NextRound {
+    let (first, limit) = match next(situation) {
+        Next::Run { rung, limit } => (rung, limit),
+        Next::Done(done) => return NextRound::Done(done),
+    };
+    let alone = vec![RoundRun { rung: first, limit }];
+    let Some(time) = CanaryTime::learn(situation.measurements) else {
+        return NextRound::Run(alone);
+    };
+    let mut round = DraftRound {
+        situation,
+        rule,
+        time: &time,
+        runs: vec![first],
+        ended: situation.measurements.to_vec(),
+    };
+    while round.runs.len() < rule.at_once {
+        match round.one_more() {
+            Some(rung) => round.runs.push(rung),
+            None => break,
+        }
+    }
+    match round.runs.len() {
+        1 => NextRound::Run(alone),
+        _ => NextRound::Run(round.with_limits()),
+    }
+}
+
+/// A round in the making.
+struct DraftRound<'a> {
+    situation: &'a Situation<'a>,
+    rule: &'a RoundRule<'a>,
+    /// By the runs that have ended.
+    time: &'a CanaryTime,
+    runs: Vec<Rung>,
+    /// The runs that have ended, and those of the round as they are supposed to.
+    ended: Vec<Measurement>,
+}
+
+impl DraftRound<'_> {
+    /// The next run of the round, if it would be run after the others had completed as expected.
+    fn one_more(&mut self) -> Option<Rung> {
+        let last = self.runs.last()?;
+        let expected = Seconds(candidate(last, self.time).median);
+        let place = (last.size.share, last.work);
+        let run = supposed(&self.ended, last.size.fraction, place, expected)?;
+        self.ended.push(run);
+        let medians: f64 = self.times().map(|one| one.median).sum();
+        let uppers: f64 = self.times().map(|one| self.most(&one)).sum();
+        let set_aside = uppers - medians + self.beside();
+        let ladder: Vec<Rung> = (self.situation.ladder.iter())
+            .map(|rung| self.left_of(rung))
+            .collect();
+        let after = Situation {
+            ladder: &ladder,
+            measurements: &self.ended,
+            // By the share canaries count as they are likely to, by the budget as they may at most.
+            spent: self.situation.spent + Seconds(medians),
+            budget: (self.situation.budget).map(|budget| budget - Seconds(set_aside)),
+            shortest: (self.situation.shortest).and_then(|_| shortest_for_memory(&self.ended)),
+            aim: (self.rule.aim_after)(&self.ended),
+            spending: match self.situation.spending {
+                SpendingRule::UpTo(left) => SpendingRule::UpTo(left - Seconds(medians)),
+                other => other,
+            },
+            ..*self.situation
+        };
+        let fits = |one: &NextRung| one.upper <= after.left();
+        let rung = match (self.ended_count(), self.situation.spending, after.aim) {
+            (1, SpendingRule::UpToAShare(share), Aim::GoOn) => self.farthest_unseen(&after, share),
+            // How far the budget reaches only a second run shows.
+            (1, SpendingRule::WholeBudget, Aim::GoOn) => None,
+            _ => match next_by(&after, Some(self.time)) {
+                Next::Run { rung, .. } => Some(rung),
+                Next::Done(_) => None,
+            },
+        };
+        rung.filter(|rung| fits(&candidate(rung, self.time)))
+    }
+
+    /// While one canary alone has shown how long the full run is, beside the second the largest that is within the share by its
+    /// data: with it all canaries together hold no more of the data than they may take of the full run. Nothing once a forecast
+    /// has its fewest runs.
+    fn farthest_unseen(&self, after: &Situation, share: Percent) -> Option<Rung> {
+        let parts = self
+            .ended
+            .iter()
+            .map(|run| run.data_share() * run.work_share());
+        let left = share.as_fraction().0 - parts.sum::<f64>();
+        let is_open = after.longest_timed_out() == 0.0 && !after.has_enough();
+        let last = self.runs.last()?;
+        after
+            .open_rungs()
+            .filter(|rung| is_open && rung.size.share * rung.work <= left)
+            .filter(|rung| rung.size.fraction.0 > last.size.fraction.0)
+            .rfind(|rung| {
+                let upper = candidate(rung, self.time).upper;
+                upper <= (LIMIT_SHARE * after.max_runtime.0).min(after.left())
+            })
+            .copied()
+    }
+
+    fn ended_count(&self) -> usize {
+        self.situation.completed().count()
+    }
+
+    /// Of the round's runs so far.
+    fn times(&self) -> impl Iterator<Item = NextRung> {
+        self.runs.iter().map(|rung| candidate(rung, self.time))
+    }
+
+    /// The longest that it is likely to take, in seconds.
+    fn most(&self, one: &NextRung) -> f64 {
+        (UNSEEN * one.upper).min(self.situation.max_runtime.0)
+    }
+
+    /// What the round's runs and one more set aside for stopping, beyond the one that the budget counts, in seconds.
+    fn beside(&self) -> f64 {
+        self.rule.beside.0 * count_as_float(self.runs.len())
+    }
+
+    /// A rung of the ladder less the round's runs of it.
+    fn left_of(&self, rung: &Rung) -> Rung {
+        let taken = self.runs.iter().filter(|run| run.size == rung.size).count();
+        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+        Rung {
+            supply: rung.supply.map(|supply| supply.saturating_sub(taken)),
+            ..*rung
+        }
+    }
+
+    /// All that the budget leaves, in proportion to what each run is likely to take at most.
+    fn with_limits(&self) -> Vec<RoundRun> {
+        let times: Vec<NextRung> = self.times().collect();
+        let most: Vec<f64> = times.iter().map(|one| self.most(one)).collect();
+        let sum: f64 = most.iter().sum();
+        let stopping = self.beside() - self.rule.beside.0;
+        let left = self.situation.left() - stopping;
+        let smallest =
+            (self.runs.iter()).min_by(|a, b| a.size.fraction.0.total_cmp(&b.size.fraction.0));
+        let kept = smallest.map_or(0.0, |rung| self.situation.kept_besides(rung, self.time));
+        let times = (left - kept).max(sum.min(left)) / sum;
+        let limit = |most: f64| Seconds((most * times).min(self.situation.max_runtime.0));
+        (self.runs.iter().zip(most))
+            .map(|(rung, most)| RoundRun {
+                rung: *rung,
+                limit: limit(most),
+            })
+            .collect()
+    }
+}

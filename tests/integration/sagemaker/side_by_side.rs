@@ -1,0 +1,169 @@
+//! Several jobs in one run: at once, and as if one after another.
+
+use std::process::Stdio;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::clean_up::{signal, wait_for};
+use super::{FIXED, created, gate, project};
+use crate::aws::{FakeAws, Operation, Polls, Timeline};
+use crate::project::{Finished, Project};
+
+const ADAPTIVE: &str = "{max_share: 10000%, max_runtime: 30m}";
+
+/// A project with so many jobs like `churn`: `churn0`, `churn1` and so on, each with its own hyperparameter and with `more`.
+fn jobs(count: usize, canary: &str, more: &str) -> (Project, FakeAws) {
+    let (project, aws) = project(canary);
+    let one = project.read("canary-gate.yml");
+    let (head, job) = one.split_once("  churn:\n").unwrap();
+    let jobs: String = (0..count)
+        .map(|number| {
+            let job = job.replace("epochs: 5", &format!("epochs: {number}"));
+            format!("  churn{number}:\n{job}{more}")
+        })
+        .collect();
+    project.write("canary-gate.yml", &format!("{head}{jobs}"));
+    (project, aws)
+}
+
+/// What differs from run to run by its nature: when something was written, and by which run.
+fn without_times(text: &str) -> String {
+    let pattern =
+        regex::Regex::new(r#""(run|generated_at|recorded_at|age_days)": ?("[^"]*"|[0-9.e-]+)"#);
+    let pattern = pattern.unwrap();
+    pattern.replace_all(text, "[$1]").into_owned()
+}
+
+/// Report, file of measurements and records of a run.
+fn all_of(project: &Project, aws: &FakeAws, more: &[&str]) -> (String, String, Vec<String>) {
+    let arguments = [
+        "run",
+        "--all",
+        "--format",
+        "json",
+        "--measurements",
+        "runs.jsonl",
+    ];
+    let run = gate(project, aws, &[&arguments, more].concat());
+    let jobs = std::fs::read_dir(project.path(".canary-gate/local")).unwrap();
+    let files = jobs.flat_map(|job| std::fs::read_dir(job.unwrap().path()).unwrap());
+    let mut records: Vec<String> = files
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .map(|record| without_times(&record))
+        .collect();
+    records.sort();
+    (
+        without_times(&run.json().to_string()),
+        without_times(&project.read("runs.jsonl")),
+        records,
+    )
+}
+
+#[test]
+fn jobs_side_by_side_give_what_they_give_one_after_another() {
+    for canary in [FIXED, ADAPTIVE] {
+        let alternatives = "    alternatives: [ml.m5.2xlarge, ml.c5.xlarge]\n";
+        let canary = canary.replace('}', ", spend_limit: 5 USD}");
+        let now = jiff::Timestamp::now().as_second();
+        let (project, aws) = jobs(3, &canary, alternatives);
+        aws.still_clock(now);
+        let at_once = all_of(&project, &aws, &[]);
+        // Two jobs may spend more than that together, so each waits for the one before it.
+        let (project, aws) = jobs(3, &canary, alternatives);
+        aws.still_clock(now);
+        let in_turn = all_of(&project, &aws, &["--max-spend", "6"]);
+        assert_eq!(at_once.0, in_turn.0);
+        assert_eq!(at_once.1, in_turn.1);
+        assert_eq!(at_once.2, in_turn.2);
+        assert!(at_once.1.lines().count() >= 27, "{}", at_once.1);
+    }
+}
+
+#[test]
+fn jobs_begin_at_once() {
+    let (project, aws) = jobs(3, FIXED, "");
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws);
+    // Not one of them has ended.
+    wait_for(|| aws.in_progress().len() == 3);
+    signal(&child, Signal::SIGTERM);
+    child.wait().unwrap();
+}
+
+fn started(project: &Project, aws: &FakeAws) -> std::process::Child {
+    let mut command = project.gate(&["run", "--all"]);
+    aws.reach(&mut command);
+    command
+        .env("CANARY_GATE_PACE", "0.001")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_signal_while_four_jobs_are_at_work_leaves_nothing_running() {
+    let (project, aws) = jobs(4, FIXED, "");
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws);
+    wait_for(|| aws.in_progress().len() == 4);
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    assert_eq!(aws.calls(Operation::StopTrainingJob), 4);
+    assert!(!project.path(".canary-gate/run-0").exists());
+}
+
+/// The verdicts of a report's jobs, in order.
+fn verdicts(run: &Finished) -> Vec<(String, String)> {
+    let jobs = run.json()["jobs"].as_array().unwrap().clone();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    jobs.iter()
+        .map(|job| (text(&job["name"]), text(&job["verdict"])))
+        .collect()
+}
+
+#[test]
+fn a_job_whose_code_fails_keeps_no_other_from_its_check() {
+    let (project, aws) = jobs(3, FIXED, "");
+    aws.train(|job| match job.hyperparameter("epochs") {
+        Some("1") | Some("\"1\"") => Timeline::script_failed(1, "ValueError: no such column"),
+        _ => Timeline::completed(),
+    });
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(13);
+    let verdicts = verdicts(&run);
+    let of = |number: usize| (verdicts[number].0.as_str(), verdicts[number].1.as_str());
+    assert_eq!(of(0), ("churn0", "within"));
+    assert_eq!(of(1), ("churn1", "failed"));
+    assert_eq!(of(2), ("churn2", "within"));
+    assert_eq!(created(&aws).len(), 7);
+    // Of several jobs each line says whose it is.
+    run.complained("  churn1: | ");
+}
+
+#[test]
+fn a_job_that_cannot_be_checked_keeps_no_other_from_its_check() {
+    let (project, aws) = jobs(3, FIXED, "");
+    let spec = project.read("canary-gate.yml");
+    let (before, after) = spec.split_once("  churn1:\n").unwrap();
+    let after = after.replacen("s3://data/churn/train/", "s3://data/nothing/", 1);
+    project.write("canary-gate.yml", &format!("{before}  churn1:\n{after}"));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let names: Vec<String> = verdicts(&run).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["churn0", "churn2"]);
+    run.complained("jobs.churn1");
+    assert_eq!(created(&aws).len(), 6);
+}
+
+#[test]
+fn jobs_wait_together_for_a_quota_of_one() {
+    let (project, aws) = jobs(2, FIXED, "");
+    aws.quota("ml.m5.xlarge for training job usage", 1.0);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+    let of = |name: &str| (name.to_owned(), "within".to_owned());
+    assert_eq!(verdicts(&run), [of("churn0"), of("churn1")]);
+    // SageMaker was never asked for more than there is room for.
+    assert_eq!(created(&aws).len(), 6);
+    assert_eq!(aws.calls(Operation::CreateTrainingJob), 6);
+}
