@@ -14,7 +14,7 @@ use crate::measurement::{Measurement, Start};
 use crate::plan::{self, Alternatives, FEWEST_STARTS, Plan, PlanError, StartUpMode};
 use crate::report::plan::PlannedJob;
 use crate::report::plan_lanes::{CanaryTimes, PlannedWays};
-use crate::report::plan_totals::{JobTotals, PlanTotals};
+use crate::report::plan_totals::{JobOrder, JobTotals, PlanTotals};
 use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
 use crate::workspace::idle_globs;
@@ -131,6 +131,10 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         let totals = PlanTotals {
             jobs: totals,
             max_spend: arguments.policy.max_spend,
+            order: match project.traits().is_remote {
+                true => JobOrder::AtOnce,
+                false => JobOrder::OneAfterAnother,
+            },
         };
         let _ = writeln!(text, "{totals}");
     }

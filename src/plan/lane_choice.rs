@@ -104,7 +104,7 @@ pub fn ways(
         keep_alive: one.can_be_kept.then_some(keep_alive),
     };
     let single: Vec<Lanes> = all.iter().map(single).collect();
-    let choice = Choice {
+    let choice = PoolChoice {
         policy,
         keep_alive,
         start_up,
@@ -136,14 +136,14 @@ pub fn ways(
     }
 }
 
-struct Choice<'a> {
+struct PoolChoice<'a> {
     policy: WarmPoolPolicy,
     keep_alive: Seconds,
     start_up: StartUp,
     quotas_of: QuotasOf<'a>,
 }
 
-impl Choice<'_> {
+impl PoolChoice<'_> {
     /// The lanes of a configuration by itself that end first, and what they cost idle; or why it has none.
     fn pool(
         &self,
