@@ -240,6 +240,21 @@ impl RunHistory {
         }))
     }
 
+    /// Shows the forecasts of a job on record, newest first, until `is_enough` says so.
+    pub(crate) async fn look_back(
+        &self,
+        job: &Job,
+        mut is_enough: impl FnMut(&record::ForecastRecord) -> bool,
+    ) -> Result<(), AppError> {
+        self.look_up(&job.name).await?;
+        let entries = self.of_job(&job.name);
+        let forecasts = history::forecasts(&entries, &job.name);
+        let is_last = |record: &Record| record.forecast().is_some_and(&mut is_enough);
+        let found = self.history.first(forecasts, is_last).await?;
+        self.warn_of(found.damaged);
+        Ok(())
+    }
+
     /// Keeps what this run found about a job.
     pub(crate) async fn keep_forecast(
         &self,

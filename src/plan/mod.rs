@@ -7,9 +7,13 @@
 mod adaptive;
 mod design;
 mod job_ledger;
+mod lane_choice;
+mod lane_runs;
+mod lanes;
 mod ledger;
 mod sampling;
 mod share;
+mod start_up;
 mod warm_pool;
 
 pub use adaptive::{
@@ -18,9 +22,16 @@ pub use adaptive::{
 };
 pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};
+pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, ways};
+pub use lane_runs::configuration_runs;
+pub use lanes::{
+    BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,
+    one_after_another, schedule,
+};
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 pub use share::{Share, fewest};
+pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};
 pub use warm_pool::WarmPool;
 
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
@@ -37,12 +48,14 @@ pub struct Plan {
     pub runs: PlannedRuns,
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
-    /// The longest that all runs can take, those of alternatives included: `parallel` at a time in the fixed design, one
-    /// after the other in the adaptive one, whose rounds may be of one run.
+    /// The longest that all runs can take, those of alternatives included: in the cloud with start-ups by input mode, on the
+    /// lanes chosen or cold, whichever is longer, since a quota may have no room for a pool; on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
-    /// At most one for each configuration; empty where every canary starts cold.
+    /// The ways to run them on machines in the cloud, each run at its longest; `None` on this machine.
+    pub ways: Option<Ways>,
+    /// Those of the way that is chosen: at most one for each configuration; empty where every canary starts cold.
     pub warm_pools: Vec<WarmPool>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
@@ -289,17 +302,28 @@ pub fn plan_within(
             job.canary.parallel
         ));
     }
+    let (all, ways) = match job.instance.is_local() {
+        true => (Vec::new(), None),
+        false => {
+            let all = configuration_runs(job, &runs, &alternatives, &[], offer_of);
+            let start_up = StartUpMode::of(job).table();
+            let policy = job.canary.warm_pool;
+            let ways = ways(&all, policy, limit, start_up, &|_| lane_choice::no_quotas());
+            (all, Some(ways))
+        }
+    };
+    let on_this_machine = || {
+        let measured = alternatives.iter().filter_map(|one| one.runs.as_ref().ok());
+        measured.chain([&runs]).map(|runs| runs.longest(job)).sum()
+    };
     Ok(Plan {
-        wall_clock: alternatives
-            .iter()
-            .filter_map(|alternative| alternative.runs.as_ref().ok())
-            .map(|runs| runs.longest(job))
-            .chain([runs.longest(job)])
-            .sum(),
+        wall_clock: (ways.as_ref()).map_or_else(on_this_machine, Ways::longest),
+        warm_pools: (ways.as_ref())
+            .map_or_else(Vec::new, |ways| warm_pool::pools(&all, &ways.chosen.lanes)),
         runs,
         worst_case: worst,
-        warm_pools: warm_pool::pools(job, &alternatives),
         alternatives,
+        ways,
         notes,
     })
 }

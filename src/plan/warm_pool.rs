@@ -1,6 +1,6 @@
 //! The warm pools that a plan's canaries run in.
 
-use super::PlannedAlternative;
+use super::lanes::{ConfigurationRuns, Lanes};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::spec::{Job, WarmPoolPolicy};
 use crate::units::{Seconds, Usd, count_as_float};
@@ -26,25 +26,14 @@ pub(super) fn longest_idle(job: &Job, runs: usize, offer: &Offer) -> Usd {
     }
 }
 
-/// The pools that the spec asks for by a time: one lane for each configuration that is measured.
-pub(super) fn pools(job: &Job, alternatives: &[PlannedAlternative]) -> Vec<WarmPool> {
-    let WarmPoolPolicy::KeepAlive(keep_alive) = job.canary.warm_pool else {
-        return Vec::new();
+/// The pools of the chosen lanes.
+pub(super) fn pools(all: &[ConfigurationRuns], chosen: &[Lanes]) -> Vec<WarmPool> {
+    let pool = |(one, lanes): (&ConfigurationRuns, &Lanes)| {
+        Some(WarmPool {
+            instance: one.instance.clone(),
+            keep_alive: lanes.keep_alive?,
+            lanes: lanes.count,
+        })
     };
-    let measured = alternatives
-        .iter()
-        .filter(|alternative| alternative.runs.is_ok())
-        .map(|alternative| &alternative.instance);
-    [&job.instance]
-        .into_iter()
-        .chain(measured)
-        .filter(|instance| {
-            matches!(instance, InstanceConfiguration::Homogeneous { .. }) && !instance.is_local()
-        })
-        .map(|instance| WarmPool {
-            instance: instance.clone(),
-            keep_alive,
-            lanes: 1,
-        })
-        .collect()
+    all.iter().zip(chosen).filter_map(pool).collect()
 }

@@ -36,6 +36,7 @@ pub mod markdown;
 mod merge;
 mod mermaid;
 pub mod plan;
+pub mod plan_lanes;
 pub mod plan_totals;
 mod recommendation;
 mod redact;

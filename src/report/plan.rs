@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::escape::for_terminal;
+use super::plan_lanes::PlannedWays;
 use super::plan_totals::ExpectedSpend;
 use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
@@ -16,7 +17,7 @@ use crate::units::{Bytes, Fraction};
 const LONGEST_NAME: usize = 2000;
 
 /// What would run for one job.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PlannedJob<'a> {
     pub affected: &'a AffectedJob<'a>,
     pub dataset: &'a Dataset,
@@ -25,6 +26,8 @@ pub struct PlannedJob<'a> {
     pub plan: &'a Plan,
     /// By the newest check in the history.
     pub expected: Option<ExpectedSpend>,
+    /// Where canaries start machines in the cloud.
+    pub ways: Option<PlannedWays>,
     /// Of the spec's backend.
     pub traits: &'a Traits,
 }
@@ -77,6 +80,9 @@ impl fmt::Display for PlannedJob<'_> {
             if let Some(text) = text {
                 writeln!(f, "  {label:<16}{text}")?;
             }
+        }
+        if let Some(ways) = &self.ways {
+            write!(f, "{ways}")?;
         }
         for alternative in &self.plan.alternatives {
             let (instance, runs) = (&alternative.instance, runs_of(alternative));
@@ -184,17 +190,18 @@ impl PlannedJob<'_> {
         if self.traits.replays {
             return "none, the runs are recorded".to_owned();
         }
-        let start_up = match self.traits.start_up_unknown {
-            true => " and the start-up of each canary",
-            false => "",
-        };
+        let longest = self.plan.wall_clock;
         let parallel = self.affected.job.canary.parallel;
+        if self.ways.is_some() {
+            return format!(
+                "at most {longest} with cold starts, where the quota has room for {parallel} at a time"
+            );
+        }
         let at_a_time = match self.plan.is_adaptive() && parallel > 1 {
             true => format!("up to {parallel} at a time after the first"),
             false => format!("{parallel} at a time"),
         };
-        let longest = self.plan.wall_clock;
-        format!("at most {longest}{start_up}, {at_a_time}")
+        format!("at most {longest}, {at_a_time}")
     }
 }
 

@@ -20,7 +20,7 @@ pub struct JobTotals {
     pub worst_case: Option<Usd>,
     /// By the newest check in the history; absent where it has none of this job on this instance.
     pub expected: Option<ExpectedSpend>,
-    /// The longest that the canaries can take, one job after another.
+    /// The longest that the canaries can take.
     pub wall_clock: Seconds,
 }
 
@@ -41,6 +41,15 @@ pub struct PlanTotals {
     pub jobs: Vec<JobTotals>,
     /// What the whole run may cost; absent where only each job has a limit.
     pub max_spend: Option<Usd>,
+    pub order: JobOrder,
+}
+
+/// How the jobs of a run come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobOrder {
+    /// Each has machines of its own. Under a limit on the whole run one may still wait for another.
+    AtOnce,
+    OneAfterAnother,
 }
 
 impl fmt::Display for PlanTotals {
@@ -103,8 +112,22 @@ impl PlanTotals {
                 format!("expected {time}{of_how_many}")
             }
         };
-        let wall_clock: Seconds = runs.iter().map(|job| job.wall_clock).sum();
-        format!("{count} · {worst}, {expected}, at most {wall_clock}, one job after another")
+        let times = || runs.iter().map(|job| job.wall_clock);
+        let wall_clock = match (self.order, self.max_spend) {
+            (JobOrder::AtOnce, None) => {
+                let longest = times().fold(Seconds(0.0), |a, b| if a > b { a } else { b });
+                format!("at most {longest}, jobs side by side")
+            }
+            (JobOrder::AtOnce, Some(_)) => {
+                let sum: Seconds = times().sum();
+                format!("at most {sum}, jobs side by side as far as --max-spend lets them")
+            }
+            (JobOrder::OneAfterAnother, _) => {
+                let sum: Seconds = times().sum();
+                format!("at most {sum}, one job after another")
+            }
+        };
+        format!("{count} · {worst}, {expected}, {wall_clock}")
     }
 }
 
@@ -163,6 +186,7 @@ mod tests {
         let mut totals = PlanTotals {
             jobs: vec![job("churn", Some(0.31)), job("fraud-detection", None)],
             max_spend: None,
+            order: JobOrder::OneAfterAnother,
         };
         let shown = totals.to_string();
         totals.jobs.push(JobTotals {
@@ -180,9 +204,29 @@ mod tests {
         let totals = PlanTotals {
             jobs: vec![one],
             max_spend: None,
+            order: JobOrder::OneAfterAnother,
         };
         assert!(totals.to_string().starts_with(
             "1 job · worst case not known for want of a price, expected spend not known before the first canaries, at most 2h"
         ));
+    }
+
+    #[test]
+    fn jobs_side_by_side_take_as_long_as_the_longest() {
+        let mut short = job("more", None);
+        short.wall_clock = Seconds(60.0);
+        let mut totals = PlanTotals {
+            jobs: vec![job("churn", None), short],
+            max_spend: None,
+            order: JobOrder::AtOnce,
+        };
+        assert!(
+            totals
+                .to_string()
+                .contains("at most 2h, jobs side by side\n")
+        );
+        totals.max_spend = Some(Usd(8.0));
+        let said = "at most 2h 01m, jobs side by side as far as --max-spend lets them\n";
+        assert!(totals.to_string().contains(said), "{totals}");
     }
 }

@@ -40,6 +40,7 @@ mod history_command;
 mod history_s3;
 mod iam_policy;
 mod layouts;
+mod machines;
 mod offline;
 mod outcomes;
 mod outputs;

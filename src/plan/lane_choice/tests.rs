@@ -1,0 +1,120 @@
+use super::*;
+use crate::instance::InstanceType;
+use crate::plan::lanes::MachineQuotas;
+use crate::plan::start_up::StartUpMode;
+
+fn nine(instance: &str, usd_per_hour: Option<f64>) -> ConfigurationRuns {
+    ConfigurationRuns {
+        instance: instance.parse().unwrap(),
+        rounds: vec![vec![Seconds(113.0); 9]],
+        usd_per_second: usd_per_hour.map(|usd| Usd(usd / 3600.0)),
+        parallel: 3,
+        waits_for_proof: false,
+        can_be_kept: true,
+    }
+}
+
+fn chosen(
+    one: &ConfigurationRuns,
+    policy: WarmPoolPolicy,
+    limit: f64,
+    warm_pool: Option<u32>,
+) -> Ways {
+    let quotas = move |_: &InstanceType| MachineQuotas {
+        training: None,
+        warm_pool,
+    };
+    let start_up = StartUpMode::File.table();
+    ways(
+        std::slice::from_ref(one),
+        policy,
+        Usd(limit),
+        start_up,
+        &quotas,
+    )
+}
+
+#[test]
+fn auto_takes_pools_where_they_shorten_the_check_for_little_money() {
+    let cheap = nine("ml.m5.2xlarge", Some(0.461));
+    let ways = chosen(&cheap, WarmPoolPolicy::Auto, 5.0, None);
+    assert_eq!(ways.no_pool, [None]);
+    assert_eq!(ways.chosen.lanes[0].count, 3);
+    assert_eq!(ways.chosen.lanes[0].keep_alive, Some(KEEP_ALIVE));
+    let order = [
+        &ways.chosen,
+        &ways.side_by_side,
+        &ways.one_lane,
+        &ways.one_after_another,
+    ];
+    let times: Vec<f64> = order.iter().map(|way| way.wall_clock.0).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    assert_eq!(ways.side_by_side.idle_usd, Some(Usd(0.0)));
+}
+
+#[test]
+fn auto_takes_none_without_quota_or_price_or_above_a_tenth_of_the_limit() {
+    let why = |one: &ConfigurationRuns, limit, quota| {
+        let ways = chosen(one, WarmPoolPolicy::Auto, limit, quota);
+        assert_eq!(ways.chosen, ways.side_by_side);
+        ways.no_pool[0]
+    };
+    let cheap = nine("ml.m5.2xlarge", Some(0.461));
+    assert_eq!(why(&cheap, 5.0, Some(0)), Some(NoPool::NoQuota));
+    assert_eq!(
+        why(&nine("2x ml.m5.2xlarge", Some(0.9)), 5.0, Some(1)),
+        Some(NoPool::NoQuota)
+    );
+    assert_eq!(
+        why(&nine("ml.m5.2xlarge", None), 5.0, None),
+        Some(NoPool::NoPrice)
+    );
+    // Nine gaps and ends of 6 s, and two seconds of lanes that began later, at 63.296 USD/h.
+    let dear = why(&nine("ml.p5.48xlarge", Some(63.296)), 5.0, None);
+    assert!(
+        matches!(dear, Some(NoPool::TooDear(idle, most)) if idle > most && most == Usd(0.5)),
+        "{dear:?}"
+    );
+    let kept = ConfigurationRuns {
+        can_be_kept: false,
+        ..cheap
+    };
+    assert_eq!(why(&kept, 5.0, None), Some(NoPool::NotKept));
+}
+
+/// One canary has none after it to be warm for.
+#[test]
+fn a_pool_that_makes_nothing_shorter_is_not_taken() {
+    let one = ConfigurationRuns {
+        rounds: vec![vec![Seconds(113.0)]],
+        ..nine("ml.m5.2xlarge", Some(0.461))
+    };
+    let ways = chosen(&one, WarmPoolPolicy::Auto, 5.0, None);
+    assert_eq!(ways.no_pool, [Some(NoPool::NotShorter)]);
+    // Three lanes of one canary each are no longer than cold ones either.
+    let three = ConfigurationRuns {
+        rounds: vec![vec![Seconds(113.0); 3]],
+        ..one
+    };
+    let ways = chosen(&three, WarmPoolPolicy::Auto, 5.0, None);
+    assert_eq!(ways.no_pool, [Some(NoPool::NotShorter)]);
+}
+
+#[test]
+fn who_asks_for_a_time_gets_it_and_off_is_off() {
+    let dear = nine("ml.p5.48xlarge", Some(63.296));
+    let asked = chosen(&dear, WarmPoolPolicy::KeepAlive(Seconds(60.0)), 5.0, None);
+    assert_eq!(asked.chosen.lanes[0].keep_alive, Some(Seconds(60.0)));
+    let off = chosen(&dear, WarmPoolPolicy::Off, 500.0, None);
+    assert_eq!(off.no_pool, [Some(NoPool::Off)]);
+    assert_eq!(off.chosen, off.side_by_side);
+}
+
+/// With room for two machines in the pools' quota three cold lanes are sooner done than two warm ones.
+#[test]
+fn a_small_quota_of_pools_does_not_make_a_check_longer() {
+    let one = nine("ml.m5.2xlarge", Some(0.461));
+    let with = |quota| chosen(&one, WarmPoolPolicy::Auto, 5.0, Some(quota));
+    assert_eq!(with(2).no_pool, [Some(NoPool::NotShorter)]);
+    assert_eq!(with(3).chosen.lanes[0].count, 3);
+}

@@ -1,0 +1,105 @@
+//! The canaries of a plan as lanes take them: how long each is expected to take, and in which rounds they come.
+
+use super::lanes::ConfigurationRuns;
+use super::{PlannedAlternative, PlannedRuns};
+use crate::canary::CanaryRun;
+use crate::instance::{InstanceConfiguration, OfferOf};
+use crate::measurement::Measurement;
+use crate::spec::Job;
+use crate::units::{Fraction, Seconds, count_as_float};
+
+/// Of `instance` first, then of each alternative that is measured. `earlier` are the canaries of an earlier check; where there
+/// are none of a configuration, it takes as long as `instance`, and that takes `canary.max_runtime` each.
+pub fn configuration_runs(
+    job: &Job,
+    runs: &PlannedRuns,
+    alternatives: &[PlannedAlternative],
+    earlier: &[Measurement],
+    offer_of: OfferOf<'_>,
+) -> Vec<ConfigurationRuns> {
+    let measured = alternatives
+        .iter()
+        .filter_map(|one| Some((&one.instance, one.runs.as_ref().ok()?)));
+    let all = [(&job.instance, runs)].into_iter().chain(measured);
+    all.map(|(instance, runs)| {
+        let is_job_s = *instance == job.instance;
+        let is_kept = matches!(instance, InstanceConfiguration::Homogeneous { .. });
+        ConfigurationRuns {
+            instance: instance.clone(),
+            rounds: rounds(runs, &Times::of(job, instance, earlier)),
+            usd_per_second: offer_of(instance).cost(Seconds(1.0)),
+            parallel: job.canary.parallel,
+            waits_for_proof: !is_job_s,
+            can_be_kept: is_kept && !job.training.sagemaker.spot,
+        }
+    })
+    .collect()
+}
+
+/// The fixed design starts one canary alone, which proves role, image and network, then all others. The adaptive design chooses
+/// one after another: as many as the earlier check took, else each size once.
+fn rounds(runs: &PlannedRuns, times: &Times<'_>) -> Vec<Vec<Seconds>> {
+    match runs {
+        PlannedRuns::Fixed(runs) => {
+            let time = |run: &CanaryRun| times.of_size(run.fraction);
+            let (first, rest) = runs.split_at(1.min(runs.len()));
+            let rounds = [first, rest].map(|round| round.iter().map(time).collect());
+            rounds
+                .into_iter()
+                .filter(|round: &Vec<_>| !round.is_empty())
+                .collect()
+        }
+        PlannedRuns::Ladder(_) if !times.known.is_empty() => {
+            times.known.iter().map(|(_, time)| vec![*time]).collect()
+        }
+        PlannedRuns::Ladder(sizes) => {
+            let time = |fraction| vec![times.of_size(fraction)];
+            sizes.iter().map(|size| time(size.fraction)).collect()
+        }
+    }
+}
+
+/// How long canaries of a configuration take without their start-up.
+struct Times<'a> {
+    job: &'a Job,
+    /// By what they were asked for.
+    known: Vec<(Fraction, Seconds)>,
+}
+
+impl<'a> Times<'a> {
+    fn of(job: &'a Job, instance: &InstanceConfiguration, earlier: &[Measurement]) -> Self {
+        let on = |instance: &InstanceConfiguration| -> Vec<(Fraction, Seconds)> {
+            let runs = earlier.iter().filter(|run| run.is_on(instance));
+            runs.filter_map(|run| Some((run.fraction, after_start_up(run)?)))
+                .collect()
+        };
+        let own = on(instance);
+        Self {
+            job,
+            known: match own.is_empty() {
+                true => on(&job.instance),
+                false => own,
+            },
+        }
+    }
+
+    /// The mean of those of the size, else the longest known, else the limit.
+    fn of_size(&self, fraction: Fraction) -> Seconds {
+        let alike = self.known.iter().filter(|(size, _)| *size == fraction);
+        let alike: Vec<f64> = alike.map(|(_, time)| time.0).collect();
+        if !alike.is_empty() {
+            return Seconds(alike.iter().sum::<f64>() / count_as_float(alike.len()));
+        }
+        let longest = self.known.iter().map(|(_, time)| time.0);
+        longest
+            .max_by(f64::total_cmp)
+            .map_or(self.job.canary.max_runtime, Seconds)
+    }
+}
+
+/// What a canary took once its data were there; absent where it did not complete.
+fn after_start_up(run: &Measurement) -> Option<Seconds> {
+    let time = run.time().filter(|_| run.is_completed())?;
+    let download = run.phases.download.unwrap_or_default();
+    Some(Seconds((time.0 - download.0).max(0.0)))
+}
