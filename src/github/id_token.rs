@@ -35,8 +35,11 @@ pub enum IdTokenError {
 impl IdTokenError {
     pub fn help(&self) -> &'static str {
         match self {
-            Self::NotGranted | Self::Refused(_) => {
+            Self::NotGranted => {
                 "give the job of the workflow `permissions: {id-token: write}` beside what it has; a pull request from a fork cannot have it"
+            }
+            Self::Refused(_) => {
+                "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens"
             }
             Self::NotUsable(_) => {
                 "start the check again later; it reuses the canaries that completed"
