@@ -10,7 +10,6 @@ mod job_ledger;
 mod ledger;
 mod sampling;
 mod share;
-mod warm_pool;
 
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
@@ -21,7 +20,6 @@ pub use job_ledger::{JobLedger, TighterLimit};
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
 pub use share::{Share, fewest};
-pub use warm_pool::WarmPool;
 
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
@@ -42,8 +40,6 @@ pub struct Plan {
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
-    /// At most one for each configuration; empty where every canary starts cold.
-    pub warm_pools: Vec<WarmPool>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -297,7 +293,6 @@ pub fn plan_within(
             .sum(),
         runs,
         worst_case: worst,
-        warm_pools: warm_pool::pools(job, &alternatives),
         alternatives,
         notes,
     })
