@@ -36,7 +36,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// For all attempts of one call, waits included: what hangs is given up.
 const CALL_TIMEOUT: Duration = Duration::from_mins(3);
-/// A role is assumed again so long before its credentials end: no call is signed with some that end on its way.
+/// A role is assumed again at most so long before its credentials end, and at least half of it: no call is signed with some that end on its way.
 const RENEWED_BEFORE: Duration = Duration::from_mins(1);
 /// The only region with the price list that cannot be disabled for an account.
 const PRICE_LIST_REGION: &str = "us-east-1";

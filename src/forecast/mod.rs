@@ -107,7 +107,7 @@ pub struct Forecast {
     pub gpu_memory: KnownPeak,
     /// In seconds: how long a canary ran that was ended at its time limit. The full run takes longer; absent where none was.
     pub time_at_least: Option<f64>,
-    /// What a cold start adds to the billed time, where cold and warm canaries were measured.
+    /// What a cold start adds at least to the billed time, with a chance of 90 %, where cold and warm canaries were measured.
     pub cold_offset: Option<Seconds>,
     /// What that much time costs over all machines, in US dollars.
     pub cost_at_least: Option<f64>,
@@ -484,14 +484,14 @@ impl Runs<'_> {
         Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
     }
 
-    /// What a cold start adds to the billed time.
+    /// What a cold start adds at least to the billed time, with a chance of 90 %.
     fn cold_offset(&self) -> Option<Seconds> {
         let points = self.measured(|run| seconds(run.time())).ok()?;
         let is_mixed = points.iter().any(|point| point.is_warm);
         let posterior = is_mixed
             .then(|| points::weigh(&points, "time", &prior::TIME, self.fewest).ok())
             .flatten()?;
-        posterior.cold_offset().map(Seconds)
+        posterior.cold_offset(0.9).map(Seconds)
     }
 
     /// The doubt in a quantity's growth, where it has a forecast.

@@ -308,12 +308,21 @@ impl Posterior {
         (prior + candidate.squares) / self.degrees_of_freedom
     }
 
-    /// What a cold start adds, in the unit of the value: the mean over the candidates. `None` where cold and warm runs are not both
-    /// there.
-    pub(super) fn cold_offset(&self) -> Option<f64> {
-        let is_known = self.candidates.iter().any(|one| one.cold_part > 0.0);
-        let offset = |one: &WeighedLaw| one.weight * one.center.exp() * one.fixed * one.cold_part;
-        is_known.then(|| self.candidates.iter().map(offset).sum())
+    /// What a cold start adds at least, as surely as `certainty`, in the unit of the value. `None` where cold and warm runs are not
+    /// both there.
+    pub(super) fn cold_offset(&self, certainty: f64) -> Option<f64> {
+        let offset = |one: &WeighedLaw| one.center.exp() * one.fixed * one.cold_part;
+        let mut offsets: Vec<(f64, f64)> = (self.candidates.iter())
+            .map(|one| (offset(one), one.weight))
+            .collect();
+        offsets.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let is_known = offsets.iter().any(|(offset, _)| *offset > 0.0);
+        let mut below = 0.0;
+        let reached = offsets.iter().find(|(_, weight)| {
+            below += weight;
+            below > 1.0 - certainty
+        });
+        reached.filter(|_| is_known).map(|(offset, _)| *offset)
     }
 
     /// The kind of growth that is most probable, and the most probable law of that kind.

@@ -68,7 +68,7 @@ pub(crate) async fn measure<'a>(
         late_failure: None,
         notes: Vec::new(),
     };
-    let done = design.run(&job.instance, &plan.runs, runner).await;
+    let done = design.run(&job.instance, &plan.runs).await;
     let ending = done.map(|done| design.ending(done));
     let has_cause = unfinished::cause(&design.measurements).is_some();
     let too_expensive = ending.clone().filter(|_| {
@@ -92,7 +92,7 @@ pub(crate) async fn measure<'a>(
         let Ok(runs) = &alternative.runs else {
             continue;
         };
-        if is_adaptive && !money_is_known {
+        if design.late_failure.is_some() || is_adaptive && !money_is_known {
             alternative.runs = Err(NotMeasured::CouldNotRun);
             continue;
         }
@@ -101,7 +101,7 @@ pub(crate) async fn measure<'a>(
             continue;
         }
         let before = design.measurements.len();
-        match design.run(&alternative.instance, runs, runner).await {
+        match design.run(&alternative.instance, runs).await {
             Some(StopReason::TooExpensive) if design.measurements.len() == before => {
                 alternative.runs = Err(NotMeasured::NothingLeft(design.input.ledger.tighter()));
             }
@@ -156,12 +156,11 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         runs: &PlannedRuns,
-        runner: &Runner<'_>,
     ) -> Option<StopReason> {
         match runs {
-            PlannedRuns::Ladder(sizes) => self.climb(instance, sizes, runner).await,
+            PlannedRuns::Ladder(sizes) => self.climb(instance, sizes).await,
             PlannedRuns::Fixed(runs) => {
-                self.run_all(instance, runs, runner).await;
+                self.run_all(instance, runs).await;
                 None
             }
         }
@@ -169,17 +168,13 @@ impl DesignLoop<'_> {
 
     /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as
     /// far as they fit into the spend limit.
-    async fn run_all(
-        &mut self,
-        instance: &InstanceConfiguration,
-        runs: &[CanaryRun],
-        runner: &Runner<'_>,
-    ) {
+    async fn run_all(&mut self, instance: &InstanceConfiguration, runs: &[CanaryRun]) {
         let offer = self.offer(instance);
         let (fewest, more) = runs.split_at(plan::fewest(runs));
-        self.run_batch(fewest, more.len(), &offer, runner).await;
+        self.run_batch(fewest, more.len(), &offer).await;
         let is_complete = self.on(instance).iter().all(Measurement::is_completed);
-        if more.is_empty() || !is_complete || self.broke_off.is_some() {
+        let has_failed = self.broke_off.is_some() || self.late_failure.is_some();
+        if more.is_empty() || !is_complete || has_failed {
             return;
         }
         let fitting = self.with_share(|share| share.fitting(more, &offer));
@@ -191,21 +186,15 @@ impl DesignLoop<'_> {
                 self.input.job.canary.max_share,
             ));
         }
-        self.run_batch(&more[..fitting], 0, &offer, runner).await;
+        self.run_batch(&more[..fitting], 0, &offer).await;
     }
 
     /// Runs some canaries of the fixed design on one configuration; `to_come` more are planned after them.
-    async fn run_batch(
-        &mut self,
-        runs: &[CanaryRun],
-        to_come: usize,
-        offer: &Offer,
-        runner: &Runner<'_>,
-    ) {
+    async fn run_batch(&mut self, runs: &[CanaryRun], to_come: usize, offer: &Offer) {
         let Some(instance) = runs.first().map(|run| &run.instance) else {
             return;
         };
-        if runner.cancellation.is_cancelled() {
+        if self.runner.cancellation.is_cancelled() {
             return;
         }
         let earlier = Earlier {
@@ -222,16 +211,17 @@ impl DesignLoop<'_> {
                 self.input.ledger.tighter().name(),
             ));
         }
-        self.keep(ran, runner);
+        self.keep(ran);
     }
 
     /// Keeps what was measured, and what broke the batch off.
-    fn keep(&mut self, ran: Ran, runner: &Runner<'_>) {
+    fn keep(&mut self, ran: Ran) {
         self.measurements.extend(ran.measurements);
         match ran.failure {
             None => {}
             Some(error) if error.is_transient() => {
-                runner.say_of(self.input.job, &format!("× {}", error.in_a_line()));
+                self.runner
+                    .say_of(self.input.job, &format!("× {}", error.in_a_line()));
                 self.broke_off = Some(error.in_a_line());
                 self.notes.extend(error.remedy().map(runner::what_to_do));
             }
@@ -247,7 +237,6 @@ impl DesignLoop<'_> {
         &mut self,
         instance: &InstanceConfiguration,
         ladder: &[LadderSize],
-        runner: &Runner<'_>,
     ) -> Option<StopReason> {
         let offer = self.offer(instance);
         loop {
@@ -278,10 +267,16 @@ impl DesignLoop<'_> {
                 doubt: is_in_doubt.then(|| self.allowed_by_the_budget(&offer)),
                 spending: self.spending(instance, &offer),
             };
+            // Levels of work take turns run by run, and those of a round would have one.
+            let levels = [0, 1].map(|more| plan::level(self.input.job, here.len() + more));
+            let at_once = match levels[0] == levels[1] {
+                true => self.input.ready.at_once(instance) as usize,
+                false => 1,
+            };
             let round = plan::next_round(
                 &situation,
                 &RoundRule {
-                    at_once: self.input.ready.at_once(instance) as usize,
+                    at_once,
                     beside: TIME_TO_STOP,
                     aim_after: &|runs| self.aim(&offer, runs, &provisional(&offer, runs)),
                     shortest_after: &|runs| self.shortest(runs),
@@ -302,8 +297,8 @@ impl DesignLoop<'_> {
                 is_open: true,
             };
             let ran = self.run_canaries(runs, &offer, earlier).await;
-            self.keep(ran, runner);
-            if runner.cancellation.is_cancelled() || self.broke_off.is_some() {
+            self.keep(ran);
+            if self.runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
             }
         }

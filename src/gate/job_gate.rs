@@ -29,16 +29,17 @@ use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
-/// One job from its data to its part of the report, and the error that ended it early if a person must correct its cause.
+/// One job, the `place`th of the run from 0, from its data to its part of the report, and the error that ended it early if a person must correct its cause.
 pub(crate) async fn gate<'a>(
     project: &'a Project,
-    affected: &AffectedJob<'a>,
+    place: usize,
     request: &GateRequest<'a>,
     history: &'a RunHistory,
     backend: &'a dyn Backend,
     ledger: &JobLedger<'_>,
     runner: &Runner<'a>,
 ) -> Result<(JobReport, Option<AppError>), AppError> {
+    let affected = &request.affected[place];
     let job = affected.job;
     let looking = look(project, affected, request, history, backend);
     let (session, listing, checks) = unless_cancelled(looking, runner.cancellation).await??;
@@ -69,11 +70,10 @@ pub(crate) async fn gate<'a>(
         keys: keys.clone(),
         reuse: request.reuse,
     });
-    let place = (request.affected.iter()).position(|one| one.job.name == job.name);
     let design = DesignInput {
         project,
         job,
-        place: place.unwrap_or_default(),
+        place,
         dataset: &dataset,
         purpose: request.purpose,
         ready: &*ready,

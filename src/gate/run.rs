@@ -144,7 +144,7 @@ async fn gate_all<'a>(
         let waits = || {
             runner.say_of(
                 affected.job,
-                "waits for the jobs before it: what they may still spend is what --max-spend leaves",
+                "waits for a job before it to end: what is left of --max-spend does not cover its canary.spend_limit beside theirs",
             );
         };
         let turn = turns
@@ -156,7 +156,7 @@ async fn gate_all<'a>(
             return None;
         }
         let gated = job_gate::gate(
-            project, affected, request, history, backend, ledger, runner,
+            project, place, request, history, backend, ledger, runner,
         );
         let gated = gated.await.map_err(|error| error.without(runner.secrets));
         turns.end(turn, ledger);

@@ -23,11 +23,21 @@ use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
 use super::tree_file::Tree;
 
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait between two parts of an answer.
-pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest time for a request and its whole answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A client that follows no redirect, which could take a token to somebody else.
+pub(super) fn http_client() -> reqwest::Result<Client> {
+    Client::builder()
+        .user_agent(concat!("canary-gate/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .redirect(redirect::Policy::none())
+        .build()
+}
 
 /// The largest JSON answer that is read. GitHub's largest, a recursive tree and a page of files with patches, are far smaller.
 const JSON_LIMIT: usize = 64 << 20;
@@ -135,16 +145,10 @@ impl Github {
             return Err(wrong("the input github-token", "a token of GitHub"));
         };
         authorization.set_sensitive(true);
-        let http = Client::builder()
-            .user_agent(concat!("canary-gate/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .build()
-            .map_err(|error| GithubError::NotReachable {
-                request: settings.api_url.to_owned(),
-                reason: causes(&error),
-            })?;
+        let http = http_client().map_err(|error| GithubError::NotReachable {
+            request: settings.api_url.to_owned(),
+            reason: causes(&error),
+        })?;
         let graphql = split(settings.graphql_url).filter(|(other, _)| *other == origin);
         Ok(Self {
             http,

@@ -5,12 +5,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use reqwest::Client;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
-use reqwest::{Client, redirect};
 use serde::Deserialize;
 
 use super::address::split;
-use super::client::{CONNECT_TIMEOUT, READ_TIMEOUT};
+use super::client::http_client;
 use super::line::{causes, line};
 use super::retry::{Refusal, backoff};
 use super::token::Token;
@@ -35,8 +35,11 @@ pub enum IdTokenError {
 impl IdTokenError {
     pub fn help(&self) -> &'static str {
         match self {
-            Self::NotGranted | Self::Refused(_) => {
+            Self::NotGranted => {
                 "give the job of the workflow `permissions: {id-token: write}` beside what it has; a pull request from a fork cannot have it"
+            }
+            Self::Refused(_) => {
+                "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens"
             }
             Self::NotUsable(_) => {
                 "start the check again later; it reuses the canaries that completed"
@@ -97,13 +100,7 @@ impl IdTokenService {
             )));
         };
         authorization.set_sensitive(true);
-        let http = Client::builder()
-            .user_agent(concat!("canary-gate/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .build()
-            .map_err(|error| IdTokenError::NotUsable(causes(&error)))?;
+        let http = http_client().map_err(|error| IdTokenError::NotUsable(causes(&error)))?;
         Ok(Self {
             http,
             url,

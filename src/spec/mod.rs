@@ -123,9 +123,9 @@ impl Spec {
 /// Something in the spec that no code serves yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NotYet {
-    /// The field, e.g. `jobs.churn.canary.warm_pool`.
+    /// The field, e.g. `jobs.churn.alternatives[2]`.
     pub field: String,
-    /// What is missing, in a few words, e.g. `managed warm pools`.
+    /// What is missing, in a few words, e.g. `canaries on instance groups`.
     pub what: String,
     pub effect: NotYetEffect,
 }

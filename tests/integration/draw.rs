@@ -290,6 +290,15 @@ fn patterns_and_partners_that_the_data_do_not_have_are_said_by_their_field() {
 /// What a canary gets is the change's own, and is named beside the base's.
 #[test]
 fn a_pull_request_that_draws_otherwise_is_named() {
+    const AGAINST_MAIN: [&str; 7] = [
+        "run",
+        "--all",
+        "--quiet",
+        "--base",
+        "origin/main",
+        "--format",
+        "json",
+    ];
     let project = project("        train: {uri: data}\n");
     let project = files(
         project,
@@ -308,18 +317,7 @@ fn a_pull_request_that_draws_otherwise_is_named() {
         &spec.replace("uri: data", "uri: data, order: last"),
     );
     project.commit("the newest alone");
-    let report = project
-        .run(&[
-            "run",
-            "--all",
-            "--quiet",
-            "--base",
-            "origin/main",
-            "--format",
-            "json",
-        ])
-        .ended_with(0)
-        .json();
+    let report = project.run(&AGAINST_MAIN).ended_with(0).json();
     let notes = report["jobs"][0]["notes"].to_string();
     let said = "are drawn: channel `train` from random to {order: last}.";
     assert!(notes.contains(said), "{notes}");
@@ -330,17 +328,7 @@ fn a_pull_request_that_draws_otherwise_is_named() {
         &spec.replace("train: {uri", "newest: {uri"),
     );
     project.commit("by another name");
-    let report = project
-        .run(&[
-            "run",
-            "--all",
-            "--quiet",
-            "--base",
-            "origin/main",
-            "--format",
-            "json",
-        ])
-        .json();
+    let report = project.run(&AGAINST_MAIN).json();
     let notes = report["jobs"][0]["notes"].to_string();
     let said = "are drawn: channel `newest`, which the base does not have, is {order: last}.";
     assert!(notes.contains(said), "{notes}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::project::{Finished, Project};
+use crate::project::{Finished, Project, budget_line};
 
 /// Runs on a machine whose one GPU has 16,000 MiB, of which each canary holds 1,000 and, for each object, what `mebibytes` says.
 ///
@@ -52,9 +52,7 @@ fn on_a_gpu(mebibytes: &str, after: &str, budget: &str) -> Finished {
 }
 
 fn line(report: &Value) -> &Value {
-    let lines = report["jobs"][0]["forecasts"][0]["budget"].as_array();
-    let mut lines = lines.unwrap().iter();
-    lines.find(|line| line["line"] == "gpu_memory").unwrap()
+    budget_line(report, "gpu_memory")
 }
 
 #[test]

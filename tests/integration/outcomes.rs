@@ -1,6 +1,6 @@
 //! Every documented exit code, reached by the real program.
 
-use crate::project::Project;
+use crate::project::{Project, budget_line};
 
 fn sleeping(budget: &str) -> Project {
     Project::with_script("sleep 0.1\n").spec(budget)
@@ -28,8 +28,7 @@ fn a_warn_line_is_shown_and_does_not_count() {
         .run(&["run", "--all", "--quiet", "--format", "json"])
         .ended_with(0)
         .json();
-    let lines = run["jobs"][0]["forecasts"][0]["budget"].as_array().unwrap();
-    let time = lines.iter().find(|line| line["line"] == "time").unwrap();
+    let time = budget_line(&run, "time");
     assert_eq!(
         (&time["verdict"], &time["level"]),
         (&"exceeded".into(), &"warn".into())

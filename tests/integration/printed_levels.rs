@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::project::Project;
+use crate::project::{Project, budget_line};
 
 /// Slow while it compiles, then about 10,000 tokens a second, a little different in each run.
 const STEADY: &str = "\
@@ -26,11 +26,7 @@ fn project(script: &str, lines: &str) -> Project {
 }
 
 fn line(report: &Value) -> &Value {
-    let lines = report["jobs"][0]["forecasts"][0]["budget"].as_array();
-    let mut lines = lines.unwrap().iter();
-    lines
-        .find(|line| line["line"] == "metrics.tokens_per_second")
-        .unwrap()
+    budget_line(report, "metrics.tokens_per_second")
 }
 
 #[test]

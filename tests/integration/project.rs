@@ -181,6 +181,15 @@ jobs:
     }
 }
 
+/// The budget line of this name of the first job of a report, on its instance; null where there is none.
+pub(crate) fn budget_line<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let lines = report["jobs"][0]["forecasts"][0]["budget"].as_array();
+    let mut lines = lines.unwrap().iter();
+    lines
+        .find(|line| line["line"] == name)
+        .unwrap_or(&serde_json::Value::Null)
+}
+
 impl Finished {
     pub(crate) fn new(output: &Output, root: &Path) -> Self {
         let text = |bytes: &[u8]| {

@@ -21,7 +21,7 @@ pub(super) fn advice(input: &AdviceInput<'_>) -> Option<String> {
     let is_worth_it = download > LONG && download.0 > MUCH * full_run;
     is_worth_it.then(|| {
         format!(
-            "Advice: the full run is forecast to copy its data for {download}{} of its {} before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. A cold start-up took {FAST_FILE} or {FSX} in place of {FILE} in 90 of 100 jobs elsewhere (2 GB of data).",
+            "Advice: the full run is forecast to copy its data for {download}{} of its {} before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. In 90 of 100 jobs elsewhere (2 GB of data) a cold start-up took at most {FAST_FILE} with FastFile, {FSX} with FSx and {FILE} with File.",
             input.cost(download),
             Seconds(full_run),
         )

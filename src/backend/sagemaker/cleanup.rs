@@ -34,7 +34,7 @@ impl SagemakerBackend {
         let why = match tokio::time::timeout(TIME_TO_STOP, self.stop(&name)).await {
             Ok(Ok(())) => return self.forget(&name),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "AWS did not answer in time".to_owned(),
+            Err(_) => IN_TIME.to_owned(),
         };
         tracing::error!(
             "the training job {name} could not be stopped ({why}); it ends at its time limit, or stop it with `canary-gate sweep`"

@@ -112,6 +112,7 @@ impl ReadyJob<'_> {
             match created {
                 Ok(Created::Yes) => {
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
+                    room.iter().for_each(UsedRoom::begin_work);
                     return Ok(LaunchOutcome::Job(Found::created(name), room));
                 }
                 // Whose it is shows a look.
@@ -172,7 +173,9 @@ impl ReadyJob<'_> {
     fn room_of(&self, run: &CanaryRun) -> Option<UsedRoom<'_>> {
         let kind = run.instance.single_type()?;
         let room = &self.backend.room;
-        Some(room.take(kind, run.instance.total_count()))
+        let room = room.take(kind, run.instance.total_count());
+        room.begin_work();
+        Some(room)
     }
 
     /// Waits until canaries of this run have left room in the quota; `None` if nothing is to be started any more.
@@ -193,10 +196,10 @@ impl ReadyJob<'_> {
         };
         let machines = run.instance.total_count();
         let room = tokio::select! {
-            room = self.backend.room.enter(kind, machines, limit, waits) => room,
+            room = self.backend.room.enter(kind, machines, limit, || !watcher.holds_back(), waits) => room?,
             () = watcher.cancellation.cancelled() => return None,
         };
-        (!watcher.holds_back()).then_some(Some(room))
+        Some(Some(room))
     }
 
     /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.

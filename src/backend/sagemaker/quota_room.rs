@@ -18,6 +18,8 @@ pub(super) struct QuotaRoom {
 #[derive(Debug, Default)]
 struct Used {
     machines: u32,
+    /// Of them, those whose training job is there.
+    at_work: u32,
     /// Who waits, in the order of coming.
     queue: VecDeque<u64>,
 }
@@ -29,22 +31,28 @@ pub(super) struct UsedRoom<'a> {
     room: &'a QuotaRoom,
     kind: InstanceType,
     machines: u32,
+    is_at_work: Cell<bool>,
 }
 
 impl QuotaRoom {
     /// Waits until the quota has room for so many machines beside those that this run uses; `limit` is `None` where the quota is
-    /// not known, and then nobody waits. Who comes first is first. `waits` hears how many are in use, at each change.
+    /// not known, and then nobody waits. Who comes first is first, and `None` who goes on no longer. `waits` hears how many are in use,
+    /// at each change.
     pub(super) async fn enter(
         &self,
         kind: &InstanceType,
         machines: u32,
         limit: Option<u32>,
+        goes_on: impl Fn() -> bool,
         mut waits: impl FnMut(u32),
-    ) -> UsedRoom<'_> {
+    ) -> Option<UsedRoom<'_>> {
         let waiter = Waiter::begin(self, kind);
         loop {
             // Before the look, so that no change is missed.
             let changed = self.changed.notified();
+            if !goes_on() {
+                return None;
+            }
             let used = self.used(kind);
             // What alone is too much for the quota is SageMaker's to refuse.
             let fits = limit.is_none_or(|limit| used == 0 || used + machines <= limit);
@@ -54,7 +62,7 @@ impl QuotaRoom {
             waits(used);
             changed.await;
         }
-        self.take(kind, machines)
+        Some(self.take(kind, machines))
     }
 
     /// Counts machines that are in use already.
@@ -65,6 +73,7 @@ impl QuotaRoom {
             room: self,
             kind: kind.clone(),
             machines,
+            is_at_work: Cell::new(false),
         }
     }
 
@@ -76,9 +85,23 @@ impl QuotaRoom {
 }
 
 impl UsedRoom<'_> {
-    /// Whether other training jobs of this run use machines of the same type.
+    /// Its training job is there.
+    pub(super) fn begin_work(&self) {
+        if !self.is_at_work.replace(true)
+            && let Some(used) = self.room.used.borrow_mut().get_mut(&self.kind)
+        {
+            used.at_work += self.machines;
+        }
+    }
+
+    /// Whether other training jobs of this run are at work on machines of the same type: what waits to be created makes no room.
     pub(super) fn has_others(&self) -> bool {
-        self.room.used(&self.kind) > self.machines
+        let own = match self.is_at_work.get() {
+            true => self.machines,
+            false => 0,
+        };
+        let used = self.room.used.borrow();
+        used.get(&self.kind).map_or(0, |used| used.at_work) > own
     }
 }
 
@@ -86,6 +109,9 @@ impl Drop for UsedRoom<'_> {
     fn drop(&mut self) {
         if let Some(used) = self.room.used.borrow_mut().get_mut(&self.kind) {
             used.machines -= self.machines;
+            if self.is_at_work.get() {
+                used.at_work -= self.machines;
+            }
         }
         self.room.changed.notify_waiters();
     }
@@ -137,6 +163,10 @@ mod tests {
 
     use super::*;
 
+    fn always() -> bool {
+        true
+    }
+
     fn kind(name: &str) -> InstanceType {
         name.parse().unwrap()
     }
@@ -146,20 +176,25 @@ mod tests {
         let room = QuotaRoom::default();
         let m5 = kind("ml.m5.large");
         let silent = |used| panic!("{used} are in use");
-        let first = room.enter(&m5, 3, Some(4), silent).await;
+        let first = room.enter(&m5, 3, Some(4), always, silent).await;
         let mut heard = Vec::new();
-        let mut second = Box::pin(room.enter(&m5, 2, Some(4), |used| heard.push(used)));
+        let mut second = Box::pin(room.enter(&m5, 2, Some(4), always, |used| heard.push(used)));
         assert!(second.as_mut().now_or_never().is_none());
         // There is room for one machine, but somebody waits already.
-        let mut third = Box::pin(room.enter(&m5, 1, Some(4), |_| {}));
+        let mut third = Box::pin(room.enter(&m5, 1, Some(4), always, |_| {}));
         assert!(third.as_mut().now_or_never().is_none());
         drop(first);
         assert!(third.as_mut().now_or_never().is_none());
-        let second = second.await;
+        let second = second.await.unwrap();
+        second.begin_work();
         assert!(!second.has_others());
-        let third = third.await;
+        let third = third.await.unwrap();
         assert_eq!(room.used(&m5), 3);
-        assert!(second.has_others() && third.has_others());
+        assert!(third.has_others());
+        // Who waits to be created makes no room for others.
+        assert!(!second.has_others());
+        third.begin_work();
+        assert!(second.has_others());
         assert_eq!(heard, [3]);
     }
 
@@ -167,10 +202,10 @@ mod tests {
     async fn who_waits_no_longer_keeps_nobody_waiting() {
         let room = QuotaRoom::default();
         let m5 = kind("ml.m5.large");
-        let first = room.enter(&m5, 3, Some(4), |_| {}).await;
-        let mut second = Box::pin(room.enter(&m5, 2, Some(4), |_| {}));
+        let first = room.enter(&m5, 3, Some(4), always, |_| {}).await;
+        let mut second = Box::pin(room.enter(&m5, 2, Some(4), always, |_| {}));
         assert!(second.as_mut().now_or_never().is_none());
-        let mut third = Box::pin(room.enter(&m5, 1, Some(4), |_| {}));
+        let mut third = Box::pin(room.enter(&m5, 1, Some(4), always, |_| {}));
         assert!(third.as_mut().now_or_never().is_none());
         drop(second);
         let third = third.await;
@@ -179,16 +214,37 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_may_not_start_any_more_leaves_the_queue() {
+        let room = QuotaRoom::default();
+        let m5 = kind("ml.m5.large");
+        let of_a_failed_job = room.enter(&m5, 1, Some(2), always, |_| {}).await;
+        let of_another = room.enter(&m5, 1, Some(2), always, |_| {}).await;
+        let goes_on = Cell::new(true);
+        let mut waiting = Box::pin(room.enter(&m5, 2, Some(2), || goes_on.get(), |_| {}));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        goes_on.set(false);
+        drop(of_a_failed_job);
+        assert!(waiting.await.is_none());
+        drop(of_another);
+    }
+
+    #[tokio::test]
     async fn other_types_and_unknown_quotas_keep_nobody_waiting() {
         let room = QuotaRoom::default();
         let silent = |used| panic!("{used} are in use");
         let all = [
-            room.enter(&kind("ml.m5.large"), 1, Some(1), silent).await,
-            room.enter(&kind("ml.c5.large"), 1, Some(1), silent).await,
-            room.enter(&kind("ml.m5.large"), 1, None, silent).await,
+            room.enter(&kind("ml.m5.large"), 1, Some(1), always, silent)
+                .await,
+            room.enter(&kind("ml.c5.large"), 1, Some(1), always, silent)
+                .await,
+            room.enter(&kind("ml.m5.large"), 1, None, always, silent)
+                .await,
             // Too much for the quota alone.
-            room.enter(&kind("ml.p3.2xlarge"), 4, Some(2), silent).await,
+            room.enter(&kind("ml.p3.2xlarge"), 4, Some(2), always, silent)
+                .await,
         ];
+        let all = all.map(Option::unwrap);
+        all.iter().for_each(UsedRoom::begin_work);
         assert!(all[0].has_others() && !all[1].has_others());
     }
 }

@@ -112,7 +112,7 @@ impl<'a> Session<'a> for JobSession<'a> {
             "sign in for longer, or let the action assume the role itself by `role-to-assume`";
         Ok(vec![BackendError::transient(
             format!(
-                "the AWS credentials end in {left}, and the canaries of {job} may take up to {needed}, and the wait for machines: {help}"
+                "the AWS credentials end in {left}, which may be before the canaries of {job} do: they may take up to {needed} and the wait for machines; {help}"
             ),
             help,
         )])

@@ -1,10 +1,10 @@
 //! `canary.warm_pool`: its range, and what a pool excludes.
 
 use super::{SpecReader, limits};
+use crate::spec::WarmPoolPolicy;
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::{self, Either};
 use crate::spec::rules::MachineRule;
-use crate::spec::{NotYetEffect, WarmPoolPolicy};
 use crate::units::Seconds;
 
 impl SpecReader<'_> {
@@ -22,10 +22,6 @@ impl SpecReader<'_> {
             }),
         };
         if self.rules().has_warm_pools {
-            if read != WarmPoolPolicy::Off {
-                let what = "managed warm pools";
-                self.findings.not_yet(&pool.at, what, NotYetEffect::Ignore);
-            }
             read
         } else {
             self.no_effect(&pool.at);

@@ -210,7 +210,12 @@ fn a_token_service_that_refuses_or_has_trouble_is_named() {
             1,
             "GitHub refused an ID token (HTTP 403: Forbidden)",
         ),
-        (9, 401, 1, "`permissions: {id-token: write}`"),
+        (
+            9,
+            401,
+            1,
+            "GitHub refused an ID token (HTTP 401: Unauthorized)",
+        ),
         (9, 500, 14, "token service gave no usable answer"),
         (2, 502, 0, ""),
     ] {

@@ -1,10 +1,8 @@
 //! The memory of GPUs on SageMaker: what CloudWatch has of it, what the probe has, and training code that says it ran out.
 
-use serde_json::Value;
-
 use super::{FIXED, gate, project};
 use crate::aws::{FakeAws, Logs, Metrics, Timeline};
-use crate::project::Project;
+use crate::project::{Project, budget_line};
 
 /// The job on an instance with a GPU, under this budget; a canary trains for ten minutes.
 fn on_a_gpu(budget: &str) -> (Project, FakeAws) {
@@ -15,14 +13,6 @@ fn on_a_gpu(budget: &str) -> (Project, FakeAws) {
     project.write("canary-gate.yml", &format!("{spec}    budget: {budget}\n"));
     aws.train(|_| Timeline::completed().training(600.0));
     (project, aws)
-}
-
-fn line<'a>(report: &'a Value, name: &str) -> &'a Value {
-    let lines = report["jobs"][0]["forecasts"][0]["budget"].as_array();
-    let mut lines = lines.unwrap().iter();
-    lines
-        .find(|line| line["line"] == name)
-        .unwrap_or(&Value::Null)
 }
 
 /// A quarter of the GPU on average, and a third at its highest.
@@ -41,7 +31,7 @@ fn what_cloudwatch_saw_of_a_gpu_is_a_lower_bound() {
     aws.metrics(cloudwatch());
     let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
     let report = run.json();
-    assert_eq!(line(&report, "gpu_memory")["verdict"], "at_risk");
+    assert_eq!(budget_line(&report, "gpu_memory")["verdict"], "at_risk");
     assert_eq!(
         report["jobs"][0]["forecasts"][0]["gpu_memory_is_lower_bound"],
         true
@@ -58,7 +48,10 @@ fn what_cloudwatch_saw_of_a_gpu_is_a_lower_bound() {
     let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
         .ended_with(0)
         .json();
-    assert_eq!(line(&report, "gpu_memory")["verdict"], "not_applicable");
+    assert_eq!(
+        budget_line(&report, "gpu_memory")["verdict"],
+        "not_applicable"
+    );
     let notes = report["jobs"][0]["notes"].to_string();
     assert_eq!(
         notes
@@ -85,8 +78,8 @@ fn more_than_the_gpu_has_is_over_budget_even_by_a_lower_bound() {
     let report = gate(&project, &aws, &["run", "--all", "--format", "json"])
         .ended_with(10)
         .json();
-    assert_eq!(line(&report, "gpu_memory")["verdict"], "exceeded");
-    assert_eq!(line(&report, "memory")["verdict"], "within");
+    assert_eq!(budget_line(&report, "gpu_memory")["verdict"], "exceeded");
+    assert_eq!(budget_line(&report, "memory")["verdict"], "within");
 }
 
 #[test]
@@ -105,8 +98,8 @@ fn the_gpus_memory_that_ran_out_is_not_the_machines() {
         (&outcome["kind"], &outcome["of"]),
         (&"out_of_memory".into(), &"gpu".into())
     );
-    assert_eq!(line(&report, "gpu_memory")["verdict"], "exceeded");
-    assert_ne!(line(&report, "memory")["verdict"], "exceeded");
+    assert_eq!(budget_line(&report, "gpu_memory")["verdict"], "exceeded");
+    assert_ne!(budget_line(&report, "memory")["verdict"], "exceeded");
     assert_eq!(
         report["jobs"][0]["reason"],
         "a canary ran out of GPU memory, so the full run will pass 100% of the GPU"

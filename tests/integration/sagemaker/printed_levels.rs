@@ -4,13 +4,10 @@ use serde_json::Value;
 
 use super::{FIXED, gate, project};
 use crate::aws::Logs;
+use crate::project::budget_line;
 
 fn line(report: &Value) -> &Value {
-    let lines = report["jobs"][0]["forecasts"][0]["budget"].as_array();
-    let mut lines = lines.unwrap().iter();
-    lines
-        .find(|line| line["line"] == "metrics.tokens_per_second")
-        .unwrap()
+    budget_line(report, "metrics.tokens_per_second")
 }
 
 #[test]

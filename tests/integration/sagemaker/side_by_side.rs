@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::clean_up::{signal, wait_for};
 use super::{FIXED, created, gate, project};
-use crate::aws::{FakeAws, Logs, Metrics, Operation, Polls, Timeline};
+use crate::aws::{FakeAws, Fault, Logs, Metrics, Operation, Polls, Timeline};
 use crate::project::{Finished, Project};
 
 const ADAPTIVE: &str = "{max_share: 10000%, max_runtime: 30m}";
@@ -166,6 +166,18 @@ fn jobs_wait_together_for_a_quota_of_one() {
     // SageMaker was never asked for more than there is room for.
     assert_eq!(created(&aws).len(), 6);
     assert_eq!(aws.calls(Operation::CreateTrainingJob), 6);
+}
+
+#[test]
+fn canaries_that_only_wait_to_be_created_make_no_room_for_each_other() {
+    let (project, aws) = jobs(2, FIXED, "");
+    // Somebody else uses it up.
+    aws.fail(Operation::CreateTrainingJob)
+        .with(Fault::resource_limit("ml.m5.xlarge", 2, 2, 1));
+    gate(&project, &aws, &["run", "--all"])
+        .ended_with(14)
+        .complained("2 in use");
+    assert_eq!(created(&aws), Vec::<String>::new());
 }
 
 /// How often metrics were asked for when the second canary was started, where none ever come.

@@ -84,6 +84,8 @@ pub(super) struct KeyRanges<'a> {
     ranges: VecDeque<KeyRange>,
     next_id: u64,
     asked: usize,
+    /// Whether the last request was sent with nothing beside it, after S3 had asked for that.
+    is_sent_alone: bool,
     /// Less where S3 wants less.
     most_at_once: usize,
     /// Pages with keys.
@@ -104,6 +106,7 @@ impl<'a> KeyRanges<'a> {
             ranges: [KeyRange::new(0, String::new(), None)].into(),
             next_id: 1,
             asked: 0,
+            is_sent_alone: false,
             most_at_once: MOST_AT_ONCE,
             pages: 0,
             points,
@@ -123,6 +126,7 @@ impl<'a> KeyRanges<'a> {
             self.split();
             self.waiting()
         })?;
+        self.is_sent_alone = self.asked == 0 && self.at_once() == 1;
         self.asked += 1;
         Some(ask)
     }
@@ -230,9 +234,9 @@ impl<'a> KeyRanges<'a> {
         }
     }
 
-    /// S3 wanted fewer requests: this is asked again, with nothing beside it. `false` where nothing was beside it.
+    /// S3 wanted fewer requests: this is asked again, with nothing beside it. `false` where nothing was beside it when it was sent.
     pub(super) fn slow_down(&mut self, ask: &Ask) -> bool {
-        if self.asked == 1 {
+        if self.is_sent_alone {
             return false;
         }
         self.asked -= 1;

@@ -42,7 +42,7 @@ pub(super) struct KeysInOrder<'a> {
     named: Option<BTreeSet<String>>,
     objects: ObjectsBuilder,
     tags: Vec<String>,
-    /// Of the first object, which all others must share; with its key, for whoever reads that one does not.
+    /// The kinship of the first object, which all others must share, and the key of that object for the error.
     kinship: Option<(Kinship, String)>,
     last_key: Option<String>,
 }

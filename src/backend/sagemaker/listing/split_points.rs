@@ -10,7 +10,7 @@ use crate::aws::s3_uri::LONGEST_KEY;
 const PLACES: usize = 96;
 /// Different characters that are kept for a place.
 const MOST_CHARACTERS: usize = 128;
-/// Points closer than this are not told apart by a number of double precision.
+/// The smallest distance between two points: a double is no finer.
 const FINEST: f64 = 1e-13;
 
 /// Which characters keys have at which place.
@@ -108,7 +108,7 @@ fn position(text: impl Iterator<Item = char>, alphabets: &[Vec<char>]) -> f64 {
     at
 }
 
-/// The text at a position, as long as it must be to be told from those a step away.
+/// The shortest text at a position that differs from the texts one step away.
 fn text_at(mut at: f64, step: f64, alphabets: &[Vec<char>]) -> String {
     let mut text = String::new();
     let mut width = 1.0;

@@ -293,10 +293,7 @@ fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
     assert_eq!(not_yet(&spec, NotYetEffect::Refuse), [""; 0]);
     assert_eq!(
         not_yet(&spec, NotYetEffect::Ignore),
-        [
-            "jobs.churn.alternatives[2]: canaries on instance groups",
-            "jobs.churn.canary.warm_pool: managed warm pools",
-        ]
+        ["jobs.churn.alternatives[2]: canaries on instance groups",]
     );
     assert_eq!(
         remarks(&spec),
