@@ -124,7 +124,7 @@ pub fn schedule(
     while let Some(Reverse(turn)) = clock.turns.pop() {
         clock.take(turn);
     }
-    let idle = |state: &State<'_>| state.idle;
+    let idle = |state: &LaneState<'_>| state.idle;
     Schedule {
         lanes: clock.states.iter().map(|state| state.lanes).collect(),
         wall_clock: (clock.states.iter())
@@ -142,29 +142,29 @@ pub fn schedule(
 
 /// When a lane of a configuration is free; the earliest first.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Turn {
+struct LaneTurn {
     at: Seconds,
     configuration: usize,
     lane: usize,
 }
 
-impl Eq for Turn {}
+impl Eq for LaneTurn {}
 
-impl Ord for Turn {
+impl Ord for LaneTurn {
     fn cmp(&self, other: &Self) -> Ordering {
         let place = |turn: &Self| (turn.configuration, turn.lane);
         (self.at.0.total_cmp(&other.at.0)).then_with(|| place(self).cmp(&place(other)))
     }
 }
 
-impl PartialOrd for Turn {
+impl PartialOrd for LaneTurn {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// How far the canaries of a configuration are.
-struct State<'a> {
+struct LaneState<'a> {
     runs: &'a ConfigurationRuns,
     lanes: Lanes,
     is_admitted: bool,
@@ -181,11 +181,11 @@ struct State<'a> {
 }
 
 struct Clock<'a> {
-    states: Vec<State<'a>>,
+    states: Vec<LaneState<'a>>,
     start_up: StartUp,
     /// Machines that nobody holds; types of unknown quota are not in it.
     free: BTreeMap<&'a InstanceType, u32>,
-    turns: BinaryHeap<Reverse<Turn>>,
+    turns: BinaryHeap<Reverse<LaneTurn>>,
     next_create: Seconds,
     is_proven: bool,
 }
@@ -201,7 +201,7 @@ impl<'a> Clock<'a> {
         let free: BTreeMap<&InstanceType, u32> = kinds
             .filter_map(|kind| Some((kind, quotas_of(kind).training?)))
             .collect();
-        let state = |(runs, lanes): (&'a ConfigurationRuns, &Lanes)| State {
+        let state = |(runs, lanes): (&'a ConfigurationRuns, &Lanes)| LaneState {
             runs,
             lanes: Lanes {
                 count: lanes
@@ -265,7 +265,7 @@ impl<'a> Clock<'a> {
                 (Some(end), Some(_)) => later(now, *end + BETWEEN_CANARIES),
                 _ => now,
             };
-            self.turns.push(Reverse(Turn {
+            self.turns.push(Reverse(LaneTurn {
                 at,
                 configuration: index,
                 lane,
@@ -277,7 +277,7 @@ impl<'a> Clock<'a> {
     }
 
     /// A lane is free: it takes the next canary of the round, or is done with the round.
-    fn take(&mut self, turn: Turn) {
+    fn take(&mut self, turn: LaneTurn) {
         let state = &mut self.states[turn.configuration];
         let run = state.runs.rounds[state.round].get(state.started);
         let Some(run) = run.copied() else {
@@ -309,7 +309,7 @@ impl<'a> Clock<'a> {
             Some(_) => BETWEEN_CANARIES,
             None => Seconds(0.0),
         };
-        self.turns.push(Reverse(Turn {
+        self.turns.push(Reverse(LaneTurn {
             at: end + gap,
             ..turn
         }));

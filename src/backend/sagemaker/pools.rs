@@ -11,7 +11,7 @@ use super::description::JobDescription;
 use super::find::Found;
 use super::name::JobName;
 use super::pace;
-use super::pool::{self, MatchKey, PoolState, PooledStart};
+use super::pool::{self, MatchKey, PoolState, PoolStatus, PooledStart};
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{CanaryProgress, Cancellation, EndedPool, Watcher};
@@ -19,6 +19,7 @@ use crate::canary::CanaryRun;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Start;
 use crate::plan::WarmPool;
+use crate::spec::WarmPoolPolicy;
 use crate::units::Seconds;
 
 /// Between two looks at a pool: it is there within seconds of its job's end.
@@ -42,8 +43,8 @@ pub(super) struct OpenPool {
     keep_alive: Seconds,
     /// Its last job is over, and no other was started on it.
     is_free: bool,
-    /// The last job of the pool that this job was to run on.
-    after: Option<String>,
+    /// The last jobs of the pools that this job may run on: of the one meant for it, then of those like it.
+    after: Vec<String>,
 }
 
 /// How a canary started, and what machines that were kept for it are billed.
@@ -73,7 +74,12 @@ impl ReadyJob<'_> {
         }
     }
 
+    /// Whoever leaves pools to the gate is not told of each that the account has no room for.
     fn note_no_pool(&self, instance: &InstanceConfiguration) {
+        self.poolless.borrow_mut().insert(instance.to_string());
+        if self.job.canary.warm_pool == WarmPoolPolicy::Auto {
+            return;
+        }
         let kind = instance
             .single_type()
             .map_or("its type", |kind| kind.name());
@@ -81,7 +87,6 @@ impl ReadyJob<'_> {
             "canaries on {instance} start cold: the quota `{kind} for training warm pool usage`, which is 0 where nobody asked for more, has no room for a warm pool; ask for {} in Service Quotas (service Amazon SageMaker), or write `warm_pool: off`",
             instance.total_count(),
         ));
-        self.poolless.borrow_mut().insert(instance.to_string());
     }
 
     /// A job with a warm pool was denied: a policy may forbid the key `sagemaker:KeepAlivePeriod`, and name no more than the call.
@@ -118,28 +123,36 @@ impl ReadyJob<'_> {
             return;
         }
         pools.remove(&name);
-        if let Some(before) = pool.after.and_then(|before| pools.get_mut(&before)) {
+        if let Some(before) = pool.after.first().and_then(|before| pools.get_mut(before)) {
             before.is_free = true;
         }
     }
 
-    /// The last job of a free pool that a request may run on, once its machines are there; waits no longer than a cold start
-    /// takes.
+    /// The last jobs of pools that a request may run on, once the machines of the first are there, which is free; none where
+    /// none is. Waits no longer than a cold start takes.
     async fn take_pool(
         &self,
         request: &CreateTrainingJobInputBuilder,
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
-    ) -> Option<String> {
-        self.pool_for(instance)?;
-        let key = match_key(request)?;
-        let name = {
+    ) -> Vec<String> {
+        let key = self.pool_for(instance).and_then(|_| match_key(request));
+        let Some(key) = key else {
+            return Vec::new();
+        };
+        let (name, alike) = {
             let mut pools = self.backend.pools.borrow_mut();
-            let (name, pool) = pools
-                .iter_mut()
-                .find(|(_, pool)| pool.is_free && pool.job == self.job.name && pool.key == key)?;
+            let is_alike = |pool: &OpenPool| pool.job == self.job.name && pool.key == key;
+            let free = (pools.iter_mut()).find(|(_, pool)| pool.is_free && is_alike(pool));
+            let Some((name, pool)) = free else {
+                return Vec::new();
+            };
             pool.is_free = false;
-            name.clone()
+            let name = name.clone();
+            let others = pools.iter().filter(|(other, _)| **other != name);
+            let alike = others.filter(|(_, pool)| is_alike(pool));
+            let alike: Vec<String> = alike.map(|(other, _)| other.clone()).collect();
+            (name, alike)
         };
         watcher.report(CanaryProgress::Phase(
             "waiting for the machines of the canary before",
@@ -162,7 +175,7 @@ impl ReadyJob<'_> {
                 () = watcher.cancellation.cancelled() => break,
             }
         }
-        Some(name)
+        std::iter::once(name).chain(alike).collect()
     }
 
     fn expect_pool(
@@ -170,7 +183,7 @@ impl ReadyJob<'_> {
         name: &str,
         request: &CreateTrainingJobInputBuilder,
         instance: &InstanceConfiguration,
-        after: Option<String>,
+        after: Vec<String>,
     ) {
         let Some((warm_pool, key)) = self.pool_for(instance).zip(match_key(request)) else {
             return;
@@ -183,113 +196,137 @@ impl ReadyJob<'_> {
             is_free: false,
             after,
         };
+        self.entered.borrow_mut().insert(name.to_owned());
         self.backend
             .pools
             .borrow_mut()
             .insert(name.to_owned(), pool);
     }
 
+    /// A job is over: the next canary may have its machines, if they are kept. To be called before its room is given up.
+    pub(super) fn free_pool(&self, run: &CanaryRun, found: &Found, description: &JobDescription) {
+        let name = found.name.to_string();
+        let is_known = self.backend.pools.borrow().contains_key(&name);
+        if !is_known && found.is_own && found.may_stop {
+            self.adopt_pool(run, found, description);
+        }
+        let mut pools = self.backend.pools.borrow_mut();
+        let Some(pool) = pools.get_mut(&name) else {
+            return;
+        };
+        pool.is_free = description.pool.as_ref().is_some_and(PoolStatus::is_open);
+        if description.pool.is_none() {
+            drop(pools);
+            // A pool that was asked for and is not there: nothing says why but the quota.
+            self.note_no_pool(&run.instance);
+        }
+    }
+
     /// What a job that is over says of its start, and of the machines that it leaves.
     pub(super) async fn look_at_pool(
         &self,
-        run: &CanaryRun,
         found: &Found,
         description: &JobDescription,
     ) -> StartOnPool {
         let name = found.name.to_string();
-        let mut known = self.backend.pools.borrow().get(&name).cloned();
-        if known.is_none() && found.is_own && found.may_stop {
-            known = self.adopt_pool(run, found, description);
-        }
-        let Some(pool) = known else {
-            // Of an earlier start of this run: what it left is billed with it.
-            let idle = (description.pool.as_ref())
-                .filter(|pool| found.is_own && !pool.is_open() && pool.retained.0 > 0.0)
-                .map(|pool| pool.retained);
-            return StartOnPool { start: None, idle };
-        };
-        match &description.pool {
-            // A pool that was asked for and is not there: nothing says why but the quota.
-            None => {
-                self.note_no_pool(&run.instance);
-                self.backend.pools.borrow_mut().remove(&name);
-            }
-            Some(status) if !status.is_open() => {
-                self.backend.pools.borrow_mut().remove(&name);
-            }
-            Some(_) => {
-                if let Some(pool) = self.backend.pools.borrow_mut().get_mut(&name) {
-                    pool.is_free = true;
-                }
-            }
-        }
+        let known = self.backend.pools.borrow().get(&name).cloned();
+        // Of an earlier start of this run, what it left is billed with it.
+        let is_own = known.is_some() || found.is_own;
         let own = (description.pool.as_ref())
-            .filter(|status| !status.is_open() && status.retained.0 > 0.0)
+            .filter(|status| is_own && !status.is_open() && status.retained.0 > 0.0)
             .map(|status| status.retained);
-        let before = match &pool.after {
-            Some(before) => self.look_before(&name, before).await,
-            None => StartOnPool::default(),
+        let left_none = description.pool.as_ref().is_none_or(|pool| !pool.is_open());
+        if left_none {
+            self.backend.pools.borrow_mut().remove(&name);
+        }
+        let before = match &known {
+            Some(pool) if !pool.after.is_empty() => self.look_before(&name, pool).await,
+            _ => StartOnPool::default(),
         };
+        let idle = before.idle.into_iter().chain(own);
         StartOnPool {
-            idle: before
-                .idle
-                .into_iter()
-                .chain(own)
-                .reduce(|one, other| one + other),
+            idle: idle.reduce(|one, other| one + other),
             ..before
         }
     }
 
     /// A pool that an earlier start of this run left open.
-    fn adopt_pool(
-        &self,
-        run: &CanaryRun,
-        found: &Found,
-        description: &JobDescription,
-    ) -> Option<OpenPool> {
-        description.pool.as_ref().filter(|pool| pool.is_open())?;
-        let inputs = self.inputs(run, &found.name).ok()?;
-        let request = self.request(run, &found.name, &inputs).ok()?;
-        let name = found.name.to_string();
-        self.expect_pool(&name, &request, &run.instance, None);
-        self.backend.pools.borrow().get(&name).cloned()
+    fn adopt_pool(&self, run: &CanaryRun, found: &Found, description: &JobDescription) {
+        let is_open = description.pool.as_ref().is_some_and(PoolStatus::is_open);
+        let request = (self.inputs(run, &found.name).ok())
+            .and_then(|inputs| self.request(run, &found.name, &inputs).ok());
+        if let Some(request) = request.filter(|_| is_open) {
+            self.expect_pool(&found.name.to_string(), &request, &run.instance, Vec::new());
+        }
     }
 
-    /// What the job before says of its machines.
-    async fn look_before(&self, name: &str, before: &str) -> StartOnPool {
-        let mut described = self.backend.describe(before).await;
-        for _ in 1..MOST_TRIES {
-            if described.is_ok() {
-                break;
+    /// What the jobs before say of their machines. AWS chooses among alike pools, so that it may be another's than the one meant.
+    async fn look_before(&self, name: &str, pool: &OpenPool) -> StartOnPool {
+        let mut meant = None;
+        for (place, before) in pool.after.iter().enumerate() {
+            // What cannot be looked at now is looked at when pools are ended.
+            let Some(status) = self.status_of(before).await else {
+                continue;
+            };
+            let start = pool::start_of(name, status.as_ref(), pool.keep_alive);
+            if start.start == Start::Warm {
+                self.backend.pools.borrow_mut().remove(before);
+                self.free_again(&pool.after[..place]);
+                return StartOnPool {
+                    start: Some(start),
+                    idle: status.map(|status| status.retained),
+                };
             }
-            self.backend.pace.wait(BETWEEN_LOOKS).await;
-            described = self.backend.describe(before).await;
+            if place == 0 {
+                meant = Some((start, status));
+            }
         }
-        // What cannot be looked at now is looked at when pools are ended.
-        let Ok(described) = described else {
+        let Some((start, status)) = meant else {
             return StartOnPool::default();
         };
-        let status = described.and_then(|job| job.pool);
         let mut pools = self.backend.pools.borrow_mut();
-        let keep_alive = pools
-            .get(before)
-            .map_or(Seconds(0.0), |pool| pool.keep_alive);
-        let start = Some(pool::start_of(name, status.as_ref(), keep_alive));
-        let Some(status) = status else {
-            pools.remove(before);
-            return StartOnPool { start, idle: None };
-        };
-        if status.is_open() {
-            if let Some(pool) = pools.get_mut(before) {
-                pool.is_free = true;
+        let before = &pool.after[0];
+        let mut idle = None;
+        match status {
+            Some(status) if status.is_open() => {
+                if let Some(pool) = pools.get_mut(before) {
+                    pool.is_free = true;
+                }
             }
-            return StartOnPool { start, idle: None };
+            // Another canary of this run bills what it took.
+            Some(PoolStatus {
+                state: PoolState::Reused { by },
+                ..
+            }) if self.entered.borrow().contains(&by) => {}
+            status => {
+                pools.remove(before);
+                idle = status.map(|status| status.retained);
+            }
         }
-        pools.remove(before);
         StartOnPool {
-            start,
-            idle: Some(status.retained),
+            start: Some(start),
+            idle,
         }
+    }
+
+    /// The pool that was meant for a canary, which took another.
+    fn free_again(&self, passed_over: &[String]) {
+        let mut pools = self.backend.pools.borrow_mut();
+        if let Some(meant) = passed_over.first().and_then(|meant| pools.get_mut(meant)) {
+            meant.is_free = true;
+        }
+    }
+
+    /// `None` where AWS does not answer; `Some(None)` where the job leaves no pool.
+    async fn status_of(&self, name: &str) -> Option<Option<PoolStatus>> {
+        for _ in 1..MOST_TRIES {
+            if let Ok(described) = self.backend.describe(name).await {
+                return Some(described.and_then(|job| job.pool));
+            }
+            self.backend.pace.wait(BETWEEN_LOOKS).await;
+        }
+        let described = self.backend.describe(name).await.ok()?;
+        Some(described.and_then(|job| job.pool))
     }
 }
 

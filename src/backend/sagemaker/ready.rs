@@ -55,6 +55,9 @@ impl ReadyJob<'_> {
                     continue;
                 }
             }
+            if let Some(description) = &ended {
+                self.free_pool(run, &found, description);
+            }
             // What did not complete is heard of before its room is taken.
             if let Some(description) = &ended
                 && let Some(measurement) = self.preliminary(run, &found, description, &retries)
@@ -63,7 +66,7 @@ impl ReadyJob<'_> {
             }
             drop(room);
             let pooled = match &ended {
-                Some(description) => self.look_at_pool(run, &found, description).await,
+                Some(description) => self.look_at_pool(&found, description).await,
                 None => StartOnPool::default(),
             };
             let result = self

@@ -28,6 +28,8 @@ pub(super) struct ReadyJob<'a> {
     pub(super) warm_pools: Vec<WarmPool>,
     /// Configurations of which AWS kept no machines though it was asked to.
     pub(super) poolless: RefCell<BTreeSet<String>>,
+    /// Training jobs that were asked for with a warm pool.
+    pub(super) entered: RefCell<BTreeSet<String>>,
     /// Training jobs that are waited for at this moment.
     pub(super) watched: RefCell<BTreeSet<String>>,
 }
@@ -51,6 +53,7 @@ impl<'a> ReadyJob<'a> {
             uploads: OpenUploads::default(),
             warm_pools: warm_pools.to_vec(),
             poolless: RefCell::default(),
+            entered: RefCell::default(),
             watched: RefCell::default(),
         }
     }

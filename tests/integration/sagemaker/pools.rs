@@ -10,7 +10,7 @@ use super::{created, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls, PoolFate};
 use crate::project::Project;
 
-const POOLED: &str = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m, warm_pool: {keep_alive: 5m}}";
+const POOLED: &str = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, parallel: 1, max_runtime: 30m, warm_pool: {keep_alive: 5m}}";
 const QUOTA: &str = "ml.m5.xlarge for training warm pool usage";
 
 /// A project whose canaries run in a warm pool, and an account with room for one.
