@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::canary::{CanaryRun, Dataset, DrawProblem, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
-use crate::plan::{Plan, PlannedAlternative, WarmPool};
+use crate::plan::{LanePlan, Plan, PlannedAlternative, WarmPool};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
@@ -94,7 +94,8 @@ pub struct Planned<'p> {
     pub code: Option<Key>,
     /// The job as the commit itself writes it, before the base's policy.
     pub as_written: &'p Job,
-    pub warm_pools: &'p [WarmPool],
+    /// By which pools are chosen once the quotas are known; `None` where no machines are started.
+    pub lanes: Option<&'p LanePlan>,
 }
 
 /// The keys that identify a job's canaries.

@@ -157,7 +157,7 @@ async fn forecast_job<'a>(
     history.check_writable(&job.name).await?;
     let mut session = backend::open(backend, project, job).await?;
     let dataset = session.list().await?.dataset;
-    let planned = backend::planned(project, job, &dataset, &mut [], &[])?;
+    let planned = backend::planned(project, job, &dataset, &mut [], None)?;
     let ready = session.prepare(planned).await?;
     let keys = JobKeys::of(ready.keys(&dataset).await?, pass_env);
     let newest = history.newest_forecast(job, &keys).await?;

@@ -154,7 +154,7 @@ async fn planned_ways(
     plan: &Plan,
     history: &RunHistory,
 ) -> Result<Option<PlannedWays>, AppError> {
-    let Some(ways) = &plan.ways else {
+    let Some(lanes) = &plan.lanes else {
         return Ok(None);
     };
     let settings = TrainingSettings::of(job);
@@ -193,7 +193,9 @@ async fn planned_ways(
             project.offer(instance, &tables::capacity)
         });
     Ok(Some(PlannedWays {
-        ways: ways.with_times(&all, start_up.times),
+        ways: lanes
+            .ways(&plan::no_quotas)
+            .with_times(&all, start_up.times),
         start_up,
         instances: all.into_iter().map(|one| one.instance).collect(),
         times: match earlier.is_empty() {

@@ -18,7 +18,7 @@ use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
 use crate::github::id_token::{IdTokenError, IdTokenService};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::plan::{NotMeasured, Plan, PlannedAlternative, WarmPool};
+use crate::plan::{LanePlan, NotMeasured, Plan, PlannedAlternative};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
 use crate::workspace::project::Project;
@@ -143,7 +143,7 @@ pub(crate) async fn prepare<'a>(
         job,
         dataset,
         &mut plan.alternatives,
-        &plan.warm_pools,
+        plan.lanes.as_ref(),
     )?;
     Ok(session.prepare(planned).await?)
 }
@@ -154,14 +154,14 @@ pub(crate) fn planned<'p>(
     job: &'p Job,
     dataset: &'p Dataset,
     alternatives: &'p mut [PlannedAlternative],
-    warm_pools: &'p [WarmPool],
+    lanes: Option<&'p LanePlan>,
 ) -> Result<Planned<'p>, AppError> {
     Ok(Planned {
         dataset,
         alternatives,
         code: project.code_key(job)?,
         as_written: project.as_written(job),
-        warm_pools,
+        lanes,
     })
 }
 

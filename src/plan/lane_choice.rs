@@ -6,6 +6,8 @@ use super::lanes::{
     ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule, one_after_another, schedule,
 };
 use super::start_up::StartUp;
+use super::warm_pool::WarmPool;
+use crate::instance::InstanceType;
 use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd};
 
@@ -29,16 +31,10 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// On the lanes chosen or cold: whichever is longer, since a quota may have no room for a pool.
-    pub fn longest(&self) -> Seconds {
-        let (warm, cold) = (self.chosen.wall_clock, self.side_by_side.wall_clock);
-        if warm > cold { warm } else { cold }
-    }
-
     /// The same lanes with other times of canaries and start-ups.
     #[must_use]
     pub fn with_times(&self, all: &[ConfigurationRuns], start_up: StartUp) -> Self {
-        let again = |way: &Schedule| schedule(all, &way.lanes, start_up, &|_| no_quotas());
+        let again = |way: &Schedule| schedule(all, &way.lanes, start_up, &no_quotas);
         Self {
             one_after_another: one_after_another(all, start_up),
             side_by_side: again(&self.side_by_side),
@@ -49,8 +45,70 @@ impl Ways {
     }
 }
 
+/// What the ways are made of, to choose among them when the quotas are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LanePlan {
+    /// Each canary at its longest.
+    pub all: Vec<ConfigurationRuns>,
+    pub policy: WarmPoolPolicy,
+    /// What the canaries may cost.
+    pub spend_limit: Usd,
+    pub start_up: StartUp,
+    /// Rounds may turn out to be of one canary each.
+    pub is_adaptive: bool,
+}
+
+impl LanePlan {
+    pub fn ways(&self, quotas_of: QuotasOf<'_>) -> Ways {
+        ways(
+            &self.all,
+            self.policy,
+            self.spend_limit,
+            self.start_up,
+            quotas_of,
+        )
+    }
+
+    /// Whether the quotas of pools have a part in the choice.
+    pub fn may_keep(&self) -> bool {
+        self.policy != WarmPoolPolicy::Off && self.all.iter().any(|one| one.can_be_kept)
+    }
+
+    /// Of the way that is chosen: at most one for each configuration, whose lanes are within both quotas; empty where every
+    /// canary starts cold.
+    pub fn pools(&self, quotas_of: QuotasOf<'_>) -> Vec<WarmPool> {
+        let chosen = self.ways(quotas_of).chosen.lanes;
+        let pool = |(one, lanes): (&ConfigurationRuns, &Lanes)| {
+            Some(WarmPool {
+                instance: one.instance.clone(),
+                keep_alive: lanes.keep_alive?,
+                lanes: lanes.count,
+            })
+        };
+        self.all.iter().zip(&chosen).filter_map(pool).collect()
+    }
+
+    /// On the lanes chosen or cold, whichever is longer, since a quota may have no room for a pool; of the adaptive design with
+    /// rounds of one canary.
+    pub fn longest(&self) -> Seconds {
+        let ways = self.ways(&no_quotas);
+        let one_each: Vec<Lanes> = self.all.iter().map(|_| Lanes::cold(1)).collect();
+        let rounds_of_one = match self.is_adaptive {
+            true => schedule(&self.all, &one_each, self.start_up, &no_quotas).wall_clock,
+            false => Seconds(0.0),
+        };
+        [&ways.chosen, &ways.side_by_side]
+            .map(|way| way.wall_clock)
+            .into_iter()
+            .fold(
+                rounds_of_one,
+                |one, other| if one > other { one } else { other },
+            )
+    }
+}
+
 /// Where nobody asked for the quotas.
-pub(super) fn no_quotas() -> MachineQuotas {
+pub fn no_quotas(_: &InstanceType) -> MachineQuotas {
     MachineQuotas::default()
 }
 

@@ -2,9 +2,8 @@
 //! the machines cost while they wait.
 //!
 //! Pure. A lane is one warm pool, since a pool serves one job at a time: its first canary starts cold, the others warm. The
-//! canaries of a configuration come in rounds, and a round begins when all of the one before have ended: the fixed design has
-//! one round, after a first canary alone where the backend asks for it; the adaptive design decides between rounds, so a round
-//! of one canary makes one lane, and a round of three makes three.
+//! canaries of a configuration come in rounds, and a round begins when all of the one before have ended. A round of one canary
+//! makes one lane, and a round of three makes three.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};

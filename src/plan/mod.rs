@@ -22,7 +22,7 @@ pub use adaptive::{
 };
 pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};
-pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, ways};
+pub use lane_choice::{KEEP_ALIVE, LanePlan, NoPool, Ways, no_quotas, ways};
 pub use lane_runs::configuration_runs;
 pub use lanes::{
     BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,
@@ -48,15 +48,13 @@ pub struct Plan {
     pub runs: PlannedRuns,
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
-    /// The longest that all runs can take, those of alternatives included: in the cloud with start-ups by input mode, on the
-    /// lanes chosen or cold, whichever is longer, since a quota may have no room for a pool; on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
+    /// The longest that all runs can take, those of alternatives included: in the cloud with start-ups by input mode
+    /// ([`LanePlan::longest`]), on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
     pub wall_clock: Seconds,
     /// One entry for each alternative, in the order of the spec.
     pub alternatives: Vec<PlannedAlternative>,
-    /// The ways to run them on machines in the cloud, each run at its longest; `None` on this machine.
-    pub ways: Option<Ways>,
-    /// Those of the way that is chosen: at most one for each configuration; empty where every canary starts cold.
-    pub warm_pools: Vec<WarmPool>,
+    /// How they are run on machines in the cloud; `None` on this machine.
+    pub lanes: Option<LanePlan>,
     /// Cautions, as sentences.
     pub notes: Vec<String>,
 }
@@ -302,28 +300,23 @@ pub fn plan_within(
             job.canary.parallel
         ));
     }
-    let (all, ways) = match job.instance.is_local() {
-        true => (Vec::new(), None),
-        false => {
-            let all = configuration_runs(job, &runs, &alternatives, &[], offer_of);
-            let start_up = StartUpMode::of(job).table();
-            let policy = job.canary.warm_pool;
-            let ways = ways(&all, policy, limit, start_up, &|_| lane_choice::no_quotas());
-            (all, Some(ways))
-        }
-    };
+    let lanes = (!job.instance.is_local()).then(|| LanePlan {
+        all: configuration_runs(job, &runs, &alternatives, &[], offer_of),
+        policy: job.canary.warm_pool,
+        spend_limit: limit,
+        start_up: StartUpMode::of(job).table(),
+        is_adaptive: matches!(runs, PlannedRuns::Ladder(_)),
+    });
     let on_this_machine = || {
         let measured = alternatives.iter().filter_map(|one| one.runs.as_ref().ok());
         measured.chain([&runs]).map(|runs| runs.longest(job)).sum()
     };
     Ok(Plan {
-        wall_clock: (ways.as_ref()).map_or_else(on_this_machine, Ways::longest),
-        warm_pools: (ways.as_ref())
-            .map_or_else(Vec::new, |ways| warm_pool::pools(&all, &ways.chosen.lanes)),
+        wall_clock: (lanes.as_ref()).map_or_else(on_this_machine, LanePlan::longest),
         runs,
         worst_case: worst,
         alternatives,
-        ways,
+        lanes,
         notes,
     })
 }

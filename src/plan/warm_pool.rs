@@ -1,6 +1,5 @@
 //! The warm pools that a plan's canaries run in.
 
-use super::lanes::{ConfigurationRuns, Lanes};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::spec::{Job, WarmPoolPolicy};
 use crate::units::{Seconds, Usd, count_as_float};
@@ -24,16 +23,4 @@ pub(super) fn longest_idle(job: &Job, runs: usize, offer: &Offer) -> Usd {
             .unwrap_or_default(),
         WarmPoolPolicy::Auto | WarmPoolPolicy::Off => Usd(0.0),
     }
-}
-
-/// The pools of the chosen lanes.
-pub(super) fn pools(all: &[ConfigurationRuns], chosen: &[Lanes]) -> Vec<WarmPool> {
-    let pool = |(one, lanes): (&ConfigurationRuns, &Lanes)| {
-        Some(WarmPool {
-            instance: one.instance.clone(),
-            keep_alive: lanes.keep_alive?,
-            lanes: lanes.count,
-        })
-    };
-    all.iter().zip(chosen).filter_map(pool).collect()
 }

@@ -61,15 +61,33 @@ impl ReadyJob<'_> {
     pub(super) fn pool_for(&self, instance: &InstanceConfiguration) -> Option<&WarmPool> {
         let mut pools = self.warm_pools.iter();
         let pool = pools.find(|pool| pool.instance.is_same_machines(instance))?;
-        let has_quota = self.prepared.has_quota_of_pools(instance);
-        (has_quota && !self.poolless.borrow().contains(&instance.to_string())).then_some(pool)
+        (!self.poolless.borrow().contains(&instance.to_string())).then_some(pool)
     }
 
-    /// Notes which configurations go without the pool that they were to have, since the account has no quota of them.
-    pub(super) fn note_pools_without_quota(&self) {
-        for pool in &self.warm_pools {
-            if !self.prepared.has_quota_of_pools(&pool.instance) {
-                self.note_no_pool(&pool.instance);
+    /// Notes which configurations go without the pools that they would have but for the account's quotas, or with fewer.
+    pub(super) fn note_pools_without_quota(&self, wished: &[WarmPool]) {
+        for wish in wished {
+            let instance = &wish.instance;
+            if !self.prepared.has_quota(instance) {
+                continue;
+            }
+            let mut pools = self.warm_pools.iter();
+            let pool = pools.find(|pool| pool.instance.is_same_machines(instance));
+            let is_asked_for = self.job.canary.warm_pool != WarmPoolPolicy::Auto;
+            match (pool, instance.single_type()) {
+                (None, _) => self.note_no_pool(instance),
+                // A quota of training that is as small has a note of its own.
+                (Some(pool), Some(kind)) if is_asked_for && pool.lanes < wish.lanes => {
+                    let without = self.prepared.at_once(instance, self.job.canary.parallel);
+                    if pool.lanes < without {
+                        self.note(format!(
+                            "canaries on {instance} run {} at a time, not {without}: the quota `{kind} for training warm pool usage` is {}; ask for more in Service Quotas (service Amazon SageMaker), or write `warm_pool: auto`, which keeps machines where that is sooner done",
+                            pool.lanes,
+                            self.prepared.machine_quotas(kind).warm_pool.unwrap_or(0),
+                        ));
+                    }
+                }
+                (Some(_), _) => {}
             }
         }
     }

@@ -7,6 +7,7 @@ use super::quota;
 use super::request::{Input, Script};
 use crate::canary::Key;
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::plan::MachineQuotas;
 use crate::spec::Channel;
 
 /// A job whose preflight is over.
@@ -69,12 +70,12 @@ impl PreparedJob {
             .is_none_or(|limit| quota::at_once(*limit, instance.total_count(), 1) > 0)
     }
 
-    /// Whether the machines of one canary fit into the quota of warm pools, as far as that is known.
-    pub(super) fn has_quota_of_pools(&self, instance: &InstanceConfiguration) -> bool {
-        instance
-            .single_type()
-            .and_then(|kind| self.pool_quotas.get(kind))
-            .is_none_or(|limit| *limit >= instance.total_count())
+    /// How many machines of a type the account may use, as far as that is known.
+    pub(super) fn machine_quotas(&self, kind: &InstanceType) -> MachineQuotas {
+        MachineQuotas {
+            training: self.quotas.get(kind).copied(),
+            warm_pool: self.pool_quotas.get(kind).copied(),
+        }
     }
 
     pub(super) fn is_too_large_to_copy(&self, channel: &Channel) -> bool {

@@ -13,6 +13,7 @@ use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
 use crate::canary::{CodeFile, Dataset, Objects, code_key, data_key, listing_digest};
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::plan::LanePlan;
 use crate::spec::{Channel, ChannelSample, InputMode, Job};
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
@@ -27,7 +28,9 @@ impl JobSession<'_> {
     ) -> Result<PreparedJob, BackendError> {
         let (job, dataset) = (self.job, planned.dataset);
         self.note_unused_volume_key();
-        let quotas = self.quotas(!planned.warm_pools.is_empty()).await?;
+        let quotas = self
+            .quotas(planned.lanes.is_some_and(LanePlan::may_keep))
+            .await?;
         let PlacedCode {
             script,
             source,

@@ -41,7 +41,7 @@ impl<'a> ReadyJob<'a> {
         bases: BTreeMap<String, S3Uri>,
         notes: Notes,
         prepared: PreparedJob,
-        warm_pools: &[WarmPool],
+        warm_pools: Vec<WarmPool>,
     ) -> Self {
         Self {
             backend,
@@ -51,7 +51,7 @@ impl<'a> ReadyJob<'a> {
             notes,
             placed_rows: RefCell::default(),
             uploads: OpenUploads::default(),
-            warm_pools: warm_pools.to_vec(),
+            warm_pools,
             poolless: RefCell::default(),
             entered: RefCell::default(),
             watched: RefCell::default(),

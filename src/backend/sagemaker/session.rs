@@ -11,7 +11,7 @@ use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
-use crate::plan::{NotMeasured, Plan};
+use crate::plan::{self, NotMeasured, Plan, QuotasOf};
 use crate::rows::{READ_THROUGH, RowBlocks};
 use crate::spec::{ChannelSample, FileSystem, Job};
 use crate::units::{Bytes, Seconds, Usd};
@@ -128,6 +128,12 @@ impl<'a> Session<'a> for JobSession<'a> {
     {
         Box::pin(async move {
             let prepared = self.make_ready(&planned).await?;
+            let pools = |quotas_of: QuotasOf<'_>| {
+                let lanes = planned.lanes;
+                lanes.map_or_else(Vec::new, |lanes| lanes.pools(quotas_of))
+            };
+            let wished = pools(&plan::no_quotas);
+            let warm_pools = pools(&|kind| prepared.machine_quotas(kind));
             for alternative in planned.alternatives {
                 if alternative.runs.is_ok() && !prepared.has_quota(&alternative.instance) {
                     alternative.runs = Err(NotMeasured::NoQuota);
@@ -139,8 +145,8 @@ impl<'a> Session<'a> for JobSession<'a> {
                 bases,
                 notes,
             } = *self;
-            let ready = ReadyJob::new(backend, job, bases, notes, prepared, planned.warm_pools);
-            ready.note_pools_without_quota();
+            let ready = ReadyJob::new(backend, job, bases, notes, prepared, warm_pools);
+            ready.note_pools_without_quota(&wished);
             Ok(Box::new(ready) as Box<dyn Ready + 'a>)
         })
     }

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::instance::InstanceType;
 use crate::plan::lanes::MachineQuotas;
@@ -117,4 +119,44 @@ fn a_small_quota_of_pools_does_not_make_a_check_longer() {
     let with = |quota| chosen(&one, WarmPoolPolicy::Auto, 5.0, Some(quota));
     assert_eq!(with(2).no_pool, [Some(NoPool::NotShorter)]);
     assert_eq!(with(3).chosen.lanes[0].count, 3);
+}
+
+proptest! {
+    #[test]
+    fn chosen_lanes_are_within_both_quotas(
+        machines in 1..4_u32,
+        training in 0..12_u32,
+        warm_pool in 0..12_u32,
+        parallel in 1..6_u32,
+        keeps: bool,
+        training_seconds in 10.0..2000.0_f64,
+    ) {
+        let one = ConfigurationRuns {
+            instance: format!("{machines}x ml.m5.2xlarge").parse().unwrap(),
+            rounds: [1, 2, 6].map(|count| vec![Seconds(training_seconds); count]).to_vec(),
+            parallel,
+            ..nine("ml.m5.2xlarge", Some(0.461))
+        };
+        let quotas = |_: &InstanceType| MachineQuotas {
+            training: Some(training),
+            warm_pool: Some(warm_pool),
+        };
+        let lanes = LanePlan {
+            all: vec![one],
+            policy: match keeps {
+                true => WarmPoolPolicy::KeepAlive(Seconds(60.0)),
+                false => WarmPoolPolicy::Auto,
+            },
+            spend_limit: Usd(50.0),
+            start_up: StartUpMode::FastFile.table(),
+            is_adaptive: false,
+        };
+        let pools = lanes.pools(&quotas);
+        for pool in &pools {
+            prop_assert!(pool.lanes >= 1 && pool.lanes <= parallel);
+            prop_assert!(pool.lanes * machines <= training.min(warm_pool));
+        }
+        // Who writes a time has a pool wherever there is room for one.
+        prop_assert!(!keeps || pools.len() == usize::from(training.min(warm_pool) >= machines));
+    }
 }
