@@ -1,7 +1,7 @@
 //! The canaries of a plan as lanes take them: how long each is expected to take, and in which rounds they come.
 
 use super::lanes::ConfigurationRuns;
-use super::{PlannedAlternative, PlannedRuns};
+use super::{PlannedAlternative, PlannedRuns, fewest, level};
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, OfferOf};
 use crate::measurement::Measurement;
@@ -26,7 +26,7 @@ pub fn configuration_runs(
         let is_kept = matches!(instance, InstanceConfiguration::Homogeneous { .. });
         ConfigurationRuns {
             instance: instance.clone(),
-            rounds: rounds(runs, &Times::of(job, instance, earlier)),
+            rounds: rounds(job, runs, &Times::of(job, instance, earlier)),
             usd_per_second: offer_of(instance).cost(Seconds(1.0)),
             parallel: job.canary.parallel,
             waits_for_proof: !is_job_s,
@@ -36,27 +36,43 @@ pub fn configuration_runs(
     .collect()
 }
 
-/// The fixed design starts one canary alone, which proves role, image and network, then all others. The adaptive design chooses
-/// one after another: as many as the earlier check took, else each size once.
-fn rounds(runs: &PlannedRuns, times: &Times<'_>) -> Vec<Vec<Seconds>> {
-    match runs {
+/// The first canary is alone, which proves role, image and network. Then the fixed design runs what else a forecast needs at
+/// least, and then all others. The adaptive design goes on with up to `canary.parallel` at once: as many canaries as the earlier
+/// check took, else each size once.
+fn rounds(job: &Job, runs: &PlannedRuns, times: &Times<'_>) -> Vec<Vec<Seconds>> {
+    let (all, ends): (Vec<Seconds>, Vec<usize>) = match runs {
         PlannedRuns::Fixed(runs) => {
-            let time = |run: &CanaryRun| times.of_size(run.fraction);
-            let (first, rest) = runs.split_at(1.min(runs.len()));
-            let rounds = [first, rest].map(|round| round.iter().map(time).collect());
-            rounds
-                .into_iter()
-                .filter(|round: &Vec<_>| !round.is_empty())
-                .collect()
-        }
-        PlannedRuns::Ladder(_) if !times.known.is_empty() => {
-            times.known.iter().map(|(_, time)| vec![*time]).collect()
+            let of_run = |run: &CanaryRun| times.of_size(run.fraction);
+            let all = runs.iter().map(of_run).collect();
+            (all, vec![1, fewest(runs), runs.len()])
         }
         PlannedRuns::Ladder(sizes) => {
-            let time = |fraction| vec![times.of_size(fraction)];
-            sizes.iter().map(|size| time(size.fraction)).collect()
+            let all: Vec<Seconds> = match times.known.is_empty() {
+                true => (sizes.iter())
+                    .map(|size| times.of_size(size.fraction))
+                    .collect(),
+                false => times.known.iter().map(|(_, time)| *time).collect(),
+            };
+            // Levels of work take turns run by run.
+            let width = match level(job, 0) == level(job, 1) {
+                true => job.canary.parallel.max(1) as usize,
+                false => 1,
+            };
+            let ends = (1..all.len()).step_by(width).chain([all.len()]).collect();
+            (all, ends)
+        }
+    };
+    let mut rest = all.as_slice();
+    let mut rounds = Vec::new();
+    for end in ends {
+        let width = (end + rest.len()).saturating_sub(all.len());
+        let (round, after) = rest.split_at(width.min(rest.len()));
+        rest = after;
+        if !round.is_empty() {
+            rounds.push(round.to_vec());
         }
     }
+    rounds
 }
 
 /// How long canaries of a configuration take without their start-up.
@@ -103,3 +119,6 @@ fn after_start_up(run: &Measurement) -> Option<Seconds> {
     let download = run.phases.download.unwrap_or_default();
     Some(Seconds((time.0 - download.0).max(0.0)))
 }
+
+#[cfg(test)]
+mod tests;

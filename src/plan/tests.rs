@@ -29,7 +29,7 @@ fn sampled_channel() -> Channel {
     }
 }
 
-fn job(fractions: &[f64], replicates: u32) -> Job {
+pub(super) fn job(fractions: &[f64], replicates: u32) -> Job {
     Job {
         name: "digits".to_owned(),
         paths: Vec::new(),
@@ -85,7 +85,7 @@ fn channel(name: &str, sampled: bool, objects: usize) -> ChannelData {
     ChannelData::new(name, sampled, objects.collect())
 }
 
-fn dataset(objects: usize) -> Dataset {
+pub(super) fn dataset(objects: usize) -> Dataset {
     Dataset {
         channels: vec![
             channel("train", true, objects),
@@ -98,7 +98,7 @@ fn keys_of(channel: &ChannelData) -> Vec<String> {
     channel.objects.iter().map(|object| object.key).collect()
 }
 
-fn free(instance: &InstanceConfiguration) -> Offer {
+pub(super) fn free(instance: &InstanceConfiguration) -> Offer {
     Offer::unknown(instance)
 }
 
@@ -202,7 +202,7 @@ fn few_objects_keep_their_sizes_apart_by_rank_and_equal_sizes_are_dropped() {
     );
 }
 
-fn adaptive(percents: &[f64]) -> Job {
+pub(super) fn adaptive(percents: &[f64]) -> Job {
     let mut job = job(&[], 0);
     let fractions = percents.iter().map(|percent| Fraction(percent / 100.0));
     job.canary.design = Design::Adaptive {

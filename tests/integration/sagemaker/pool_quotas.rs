@@ -92,3 +92,16 @@ fn auto_finds_out_by_the_first_canary_where_no_quota_can_be_read() {
         assert_eq!(aws.kept_pools(), Vec::<String>::new());
     }
 }
+
+/// The adaptive design runs rounds, and lanes do not make them narrower.
+#[test]
+fn the_adaptive_design_has_as_many_lanes_as_its_rounds_have_canaries() {
+    let adaptive = "max_share: 10000%, fractions: [1%, 2%, 5%, 10%, 20%, 30%, 40%], max_runtime: 30m, spend_limit: 50 USD, parallel: 3";
+    let (project, aws) = project(&format!("{{{adaptive}}}"));
+    aws.quota(POOLS, 3.0);
+    notes(&project, &aws);
+    let jobs = aws.jobs();
+    assert!(jobs.len() >= 3 && jobs.iter().all(asks_for_a_pool));
+    assert!(warm(&aws) >= 1);
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
+}
