@@ -130,10 +130,9 @@ impl fmt::Display for NoPool {
             Self::Off => f.write_str("`canary.warm_pool` is off"),
             Self::NotKept => f.write_str("SageMaker keeps no instance groups and no spot capacity"),
             Self::NoQuota => f.write_str("its quota for training warm pool usage has no room"),
-            Self::TooDear(idle, most) => write!(
-                f,
-                "it would cost {idle} idle, and `auto` takes one below {most}, a tenth of what is left of the spend limit"
-            ),
+            Self::TooDear(idle, most) => {
+                write!(f, "idle it would cost {idle}; `auto` may take {most}")
+            }
             Self::NoPrice => f.write_str("no price is known, so what it costs idle is not"),
             Self::NotShorter => f.write_str("it would not be sooner done"),
         }

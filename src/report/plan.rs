@@ -193,9 +193,13 @@ impl PlannedJob<'_> {
         let longest = self.plan.wall_clock;
         let parallel = self.affected.job.canary.parallel;
         if self.ways.is_some() {
-            return format!(
-                "at most {longest} with cold starts, where the quota has room for {parallel} at a time"
-            );
+            return match (self.plan.is_adaptive(), parallel) {
+                (true, _) => format!("at most {longest}: each size once, cold, one at a time"),
+                (false, 1) => format!("at most {longest}: cold, one at a time"),
+                (false, _) => format!(
+                    "at most {longest}: cold, {parallel} at a time where the quota has room"
+                ),
+            };
         }
         let at_a_time = match self.plan.is_adaptive() && parallel > 1 {
             true => format!("up to {parallel} at a time after the first"),

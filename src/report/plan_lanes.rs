@@ -27,29 +27,35 @@ pub enum CanaryTimes {
 
 impl fmt::Display for PlannedWays {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {:<16}{}", "start-up", self.start_ups())?;
         let ways = &self.ways;
-        let rows = [
-            ("one after another, cold", &ways.one_after_another),
-            ("side by side, cold", &ways.side_by_side),
-            ("one lane each, warm", &ways.one_lane),
-            ("the lanes chosen", &ways.chosen),
-        ];
-        writeln!(f, "  {:<16}{}", "lanes", self.heading())?;
-        for (name, way) in rows {
-            writeln!(
-                f,
-                "    {name:<24}  {:>8}  {}",
-                way.wall_clock.to_string(),
-                idle(way)
-            )?;
+        writeln!(f, "  {:<16}{}", "ways to run", self.heading())?;
+        let mut rows = vec![("one at a time, cold", &ways.one_after_another)];
+        if ways.side_by_side != ways.one_after_another {
+            rows.push(("side by side, cold", &ways.side_by_side));
         }
+        rows.push(("one at a time, kept warm", &ways.one_lane));
+        if rows.iter().all(|(_, way)| **way != ways.chosen) {
+            rows.push(("side by side, kept warm", &ways.chosen));
+        }
+        for (name, way) in rows {
+            let mark = match *way == ways.chosen {
+                true => "> ",
+                false => "",
+            };
+            let time = way.wall_clock.to_string();
+            writeln!(f, "  {mark:<2}{name:<32}{time:>8}{}", idle(way))?;
+        }
+        writeln!(f, "  {:<16}{}", "start-up", self.start_ups())?;
         for (index, instance) in self.instances.iter().enumerate() {
             let Some(lanes) = ways.chosen.lanes.get(index) else {
                 continue;
             };
             let why = ways.no_pool.get(index).copied().flatten();
-            writeln!(f, "  {:<16}{}", "warm pool", pool(instance, *lanes, why))?;
+            let mut label = "warm pool";
+            for line in pool(instance, *lanes, why) {
+                writeln!(f, "  {label:<16}{line}")?;
+                label = "";
+            }
         }
         Ok(())
     }
@@ -59,58 +65,57 @@ impl PlannedWays {
     fn heading(&self) -> &'static str {
         match self.times {
             CanaryTimes::Measured => {
-                "wall-clock and idle machines, if canaries take as long as before"
+                "wall-clock, if canaries take as long as before; `>` is chosen"
             }
-            CanaryTimes::Longest => {
-                "wall-clock and idle machines, if every canary takes its time limit"
-            }
+            CanaryTimes::Longest => "wall-clock, if canaries take their time limit; `>` is chosen",
         }
     }
 
-    /// `2m 56s cold, 1m 10s warm (File; P90 of AWS's measurement)`
+    /// `2m 56s cold, 1m 10s warm (File, P90 of AWS's measurement)`
     fn start_ups(&self) -> String {
         let known = self.start_up;
         let from = |starts: Option<usize>| {
             starts.map_or("P90 of AWS's measurement".to_owned(), |count| {
-                format!("P90 of {count} canaries")
+                format!("P90 of {count} canaries on record")
             })
         };
         let (cold, warm) = (from(known.cold_starts), from(known.warm_starts));
         let (times, mode) = (known.times, known.mode.words());
         match cold == warm {
-            true => format!("{} cold, {} warm ({mode}; {cold})", times.cold, times.warm),
+            true => format!("{} cold, {} warm ({mode}, {cold})", times.cold, times.warm),
             false => format!(
-                "{} cold ({mode}; {cold}), {} warm ({warm})",
+                "{} cold ({mode}, {cold}), {} warm ({warm})",
                 times.cold, times.warm
             ),
         }
     }
 }
 
-/// `idle 54s, 0.0069 USD`
+/// ` + 0.0069 USD for 54s of waiting machines`
 fn idle(way: &Schedule) -> String {
     if way.idle == Seconds(0.0) {
-        return "nothing idle".to_owned();
+        return String::new();
     }
     let usd = way.idle_usd;
-    let usd = usd.map_or("no price".to_owned(), |usd| usd.to_string());
-    format!("idle {}, {usd}", way.idle)
+    let usd = usd.map_or(String::new(), |usd| format!("{usd} for "));
+    format!("  + {usd}{} idle", way.idle)
 }
 
-fn pool(instance: &InstanceConfiguration, lanes: Lanes, why: Option<NoPool>) -> String {
-    let count = match lanes.count {
-        1 => "1 lane".to_owned(),
-        count => format!("{count} lanes"),
-    };
+/// The lines of one configuration.
+fn pool(instance: &InstanceConfiguration, lanes: Lanes, why: Option<NoPool>) -> Vec<String> {
     match (lanes.keep_alive, why, instance.single_type()) {
         (Some(keep_alive), _, Some(kind)) => {
             let machines = lanes.count.saturating_mul(instance.total_count());
-            format!(
-                "{instance}: {count}, kept for {keep_alive}, where the quota `{kind} for training warm pool usage` is {machines} or more, which `run` looks up"
-            )
+            vec![
+                format!(
+                    "{instance}: {} at a time, kept up to {keep_alive} after each canary",
+                    lanes.count
+                ),
+                format!("needs {machines} of `{kind} for training warm pool usage`"),
+            ]
         }
-        (_, Some(why), _) => format!("{instance}: none, since {why}"),
-        _ => format!("{instance}: none"),
+        (_, Some(why), _) => vec![format!("{instance}: none, {why}")],
+        _ => vec![format!("{instance}: none")],
     }
 }
 
