@@ -17,6 +17,10 @@ pub const KEEP_ALIVE: Seconds = Seconds(300.0);
 /// What pools may cost idle by `auto`, as a part of the spend limit.
 const SHARE_OF_LIMIT: f64 = 0.1;
 
+/// By `auto` a check ends sooner by at least this part of what one warm start saves: for a second between two requests no machine is
+/// kept.
+const WORTH: f64 = 0.5;
+
 /// The same canaries in four ways. Where their times are not known, each is at its longest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ways {
@@ -134,7 +138,7 @@ impl fmt::Display for NoPool {
                 write!(f, "idle it would cost {idle}; `auto` may take {most}")
             }
             Self::NoPrice => f.write_str("no price is known, so what it costs idle is not"),
-            Self::NotShorter => f.write_str("it would not be sooner done"),
+            Self::NotShorter => f.write_str("it would hardly be sooner done"),
         }
     }
 }
@@ -242,7 +246,8 @@ impl PoolChoice<'_> {
             return Err(NoPool::NoPrice);
         }
         let cold = schedule(alone, &[cold], self.start_up, self.quotas_of);
-        found.retain(|(_, times)| times.wall_clock < cold.wall_clock);
+        let least = (self.start_up.cold - self.start_up.warm) * WORTH;
+        found.retain(|(_, times)| cold.wall_clock - times.wall_clock >= least);
         let cheapest = found.iter().map(|(_, times)| idle(times).0);
         let cheapest = cheapest.min_by(f64::total_cmp).ok_or(NoPool::NotShorter)?;
         let affordable = found.iter().find(|(_, times)| idle(times) < allowance);

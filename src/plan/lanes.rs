@@ -145,6 +145,8 @@ struct LaneTurn {
     at: Seconds,
     configuration: usize,
     lane: usize,
+    /// The canary of the round that it takes; `None`: the next one.
+    first: Option<usize>,
 }
 
 impl Eq for LaneTurn {}
@@ -168,7 +170,7 @@ struct LaneState<'a> {
     lanes: Lanes,
     is_admitted: bool,
     round: usize,
-    /// Of the round.
+    /// Of the round, those that lanes have or will have first too.
     started: usize,
     /// Lanes that may still take a canary of the round.
     at_work: usize,
@@ -253,12 +255,13 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Gives the canaries of the round to as many lanes as it has canaries; those that are warm come first.
+    /// Gives the canaries of the round to as many lanes as it has canaries: those that are warm get the first ones, since these are
+    /// asked for first, though their machines come later.
     fn begin_round(&mut self, index: usize, now: Seconds) {
         let state = &mut self.states[index];
         let width = state.runs.rounds.get(state.round).map_or(0, Vec::len);
-        state.started = 0;
         state.at_work = width.min(state.lanes.count as usize);
+        state.started = state.at_work;
         for lane in 0..state.at_work {
             let at = match (state.ends.get(lane), state.lanes.keep_alive) {
                 (Some(end), Some(_)) => later(now, *end + BETWEEN_CANARIES),
@@ -268,6 +271,7 @@ impl<'a> Clock<'a> {
                 at,
                 configuration: index,
                 lane,
+                first: Some(lane),
             }));
         }
         if state.at_work == 0 {
@@ -278,15 +282,17 @@ impl<'a> Clock<'a> {
     /// A lane is free: it takes the next canary of the round, or is done with the round.
     fn take(&mut self, turn: LaneTurn) {
         let state = &mut self.states[turn.configuration];
-        let run = state.runs.rounds[state.round].get(state.started);
-        let Some(run) = run.copied() else {
+        let place = turn.first.unwrap_or(state.started);
+        let Some(run) = state.runs.rounds[state.round].get(place).copied() else {
             state.at_work -= 1;
             if state.at_work == 0 {
                 self.end_round(turn.configuration);
             }
             return;
         };
-        state.started += 1;
+        if turn.first.is_none() {
+            state.started += 1;
+        }
         let created = later(turn.at, self.next_create);
         self.next_create = created + BETWEEN_CREATES;
         let mut start_up = self.start_up.cold;
@@ -310,6 +316,7 @@ impl<'a> Clock<'a> {
         };
         self.turns.push(Reverse(LaneTurn {
             at: end + gap,
+            first: None,
             ..turn
         }));
     }

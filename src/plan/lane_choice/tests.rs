@@ -102,6 +102,23 @@ fn a_pool_that_makes_nothing_shorter_is_not_taken() {
     assert_eq!(ways.no_pool, [Some(NoPool::NotShorter)]);
 }
 
+/// One canary of a round has the warm machine, and the longest of it has not: a second is gained, between two requests.
+#[test]
+fn a_pool_that_saves_a_second_is_not_taken() {
+    let chain = ConfigurationRuns {
+        rounds: vec![
+            vec![Seconds(120.0)],
+            [180.0, 300.0, 480.0].map(Seconds).to_vec(),
+        ],
+        ..nine("ml.m5.2xlarge", Some(0.461))
+    };
+    let with = |policy| chosen(&chain, policy, 5.0, None);
+    let ways = with(WarmPoolPolicy::Auto);
+    assert_eq!(ways.no_pool, [Some(NoPool::NotShorter)]);
+    let pool = with(WarmPoolPolicy::KeepAlive(KEEP_ALIVE)).chosen;
+    assert!(pool.wall_clock < ways.chosen.wall_clock);
+}
+
 #[test]
 fn who_asks_for_a_time_gets_it_and_off_is_off() {
     let dear = nine("ml.p5.48xlarge", Some(63.296));

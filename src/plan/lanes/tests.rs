@@ -76,6 +76,16 @@ fn a_round_makes_as_many_lanes_as_it_has_canaries() {
     assert_eq!(three.idle, Seconds(6.0 + 49.0 + 39.0 + 6.0 + 5.0 + 18.0));
 }
 
+/// The gate asks for the canaries of a round in their order, and the first of them gets the machine that is warm.
+#[test]
+fn the_first_canary_of_a_round_has_the_warm_lane() {
+    let one = runs("ml.m5.xlarge", &[&[120.0], &[180.0, 300.0, 480.0]]);
+    let (warm, cold) = (alone(&one, warm(3)), alone(&one, Lanes::cold(3)));
+    // The longest is the third request after 176 + 120 s; the first two leave a second before it, or the warm one later.
+    assert_eq!(cold.wall_clock, Seconds(296.0 + 2.0 + 176.0 + 480.0));
+    assert_eq!(warm.wall_clock, Seconds(296.0 + 1.0 + 176.0 + 480.0));
+}
+
 /// The pool is gone when the round before took longer than its machines are kept.
 #[test]
 fn a_lane_that_waits_longer_than_it_is_kept_starts_cold() {
