@@ -17,6 +17,7 @@ mod rows;
 mod scripts;
 mod shapes;
 mod side_by_side;
+mod start_ups;
 mod troubles;
 
 use crate::aws::{FakeAws, Timeline};
