@@ -1,7 +1,8 @@
 //! How long a whole check on SageMaker takes, and what memory the gate needs: the real binary on the fake AWS, whose time runs
 //! faster.
 //!
-//! `cargo bench --bench wall_clock` prints minutes of AWS's time and ratios; it asserts nothing. `WALL_CLOCK_SCALE` is how many
+//! `cargo bench --bench wall_clock [-- lanes | checks]` prints minutes of AWS's time and ratios, and whether a bound is kept; it
+//! asserts nothing. `WALL_CLOCK_SCALE` is how many
 //! seconds of AWS a real second is; a large one shows the gate's own work as time of AWS. `WALL_CLOCK_BEFORE` names another binary,
 //! as an older one, to hold this one against.
 
@@ -16,6 +17,8 @@
 mod aws;
 #[path = "../tests/integration/fake.rs"]
 mod fake;
+#[path = "wall_clock/lanes.rs"]
+mod lanes;
 #[expect(dead_code, reason = "the bench asks less of it than the tests do")]
 #[path = "../tests/integration/project.rs"]
 mod project;
@@ -78,34 +81,41 @@ impl Scenario {
     }
 
     fn check(&self, binary: &Path, scale: f64) -> Taken {
-        let (project, aws) = (self.project(), account(scale));
-        let mut command = project.gate(&["run", "--all", "--quiet"]);
-        let environment: Vec<_> = command
-            .get_envs()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-            .collect();
-        command = std::process::Command::new(binary);
-        command
-            .args(["run", "--all", "--quiet"])
-            .current_dir(project.root())
-            .env_clear()
-            .envs(environment)
-            .env("CANARY_GATE_PACE", (1.0 / scale).to_string())
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit());
-        aws.reach(&mut command);
-        let begin = Instant::now();
-        let mut child = command.spawn().unwrap();
-        let mut megabytes: f64 = 0.0;
-        while child.try_wait().unwrap().is_none() {
-            megabytes = megabytes.max(highest_memory(child.id()));
-            thread::sleep(LOOK);
+        check(&self.project(), &account(scale), binary, scale)
+    }
+}
+
+fn check(project: &Project, aws: &FakeAws, binary: &Path, scale: f64) -> Taken {
+    let mut command = project.gate(&["run", "--all", "--quiet"]);
+    let environment: Vec<_> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect();
+    command = std::process::Command::new(binary);
+    command
+        .args(["run", "--all", "--quiet"])
+        .current_dir(project.root())
+        .env_clear()
+        .envs(environment)
+        .env("CANARY_GATE_PACE", (1.0 / scale).to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit());
+    aws.reach(&mut command);
+    let begin = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let mut megabytes: f64 = 0.0;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
         }
-        Taken {
-            minutes: begin.elapsed().as_secs_f64() * scale / 60.0,
-            canaries: aws.jobs().len(),
-            megabytes,
-        }
+        megabytes = megabytes.max(highest_memory(child.id()));
+        thread::sleep(LOOK);
+    };
+    assert!(status.success(), "{status}");
+    Taken {
+        minutes: begin.elapsed().as_secs_f64() * scale / 60.0,
+        canaries: aws.jobs().len(),
+        megabytes,
     }
 }
 
@@ -119,6 +129,7 @@ fn account(scale: f64) -> FakeAws {
     aws.make_bucket("canaries");
     for kind in [&["ml.m5.xlarge"][..], &ALTERNATIVES].concat() {
         aws.quota(&format!("{kind} for training job usage"), 1000.0);
+        aws.quota(&format!("{kind} for training warm pool usage"), 1000.0);
     }
     aws.train(|job| Timeline::completed().training(10.0 + 600.0 * job.megabytes()));
     aws.polls(Polls::Clock { scale });
@@ -137,6 +148,13 @@ fn main() {
     let scale = env::var("WALL_CLOCK_SCALE").map_or(SCALE, |scale| scale.parse().unwrap());
     let before = env::var_os("WALL_CLOCK_BEFORE");
     let own = Path::new(env!("CARGO_BIN_EXE_canary-gate"));
+    let only = env::args().nth(1).filter(|word| !word.starts_with('-'));
+    if only.as_deref() != Some("checks") {
+        lanes::print(own, scale);
+    }
+    if only.as_deref() == Some("lanes") {
+        return;
+    }
     println!(
         "{:<34}{:>9}{:>9}{:>9}{:>9}{:>9}",
         "", "canaries", "minutes", "before", "ratio", "MB"
