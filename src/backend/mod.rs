@@ -201,6 +201,8 @@ pub struct CanaryResult {
     pub measurement: Measurement,
     /// The last lines that a failed run printed; hostile text, for the job log only.
     pub log_tail: Vec<String>,
+    /// The training jobs whose machines are kept no more: what these were billed for is in the measurement, if anything.
+    pub ended_pools: Vec<String>,
 }
 
 /// Machines that were kept for a further canary, at their end.

@@ -103,6 +103,20 @@ impl SagemakerBackend {
                     stopped += 1;
                 }
             }
+            // Without a signal the report has said so.
+            if cancellation.is_cancelled()
+                && let Some(name) = self.kept_pools.borrow().first()
+            {
+                return Err(BackendError::transient(
+                    format!(
+                        "the warm pool of {name} could not be ended in time, so its machines may be kept, and billed"
+                    ),
+                    format!(
+                        "start the check again, which ends it, or `canary-gate sweep --run {}`",
+                        self.tags.run
+                    ),
+                ));
+            }
             Ok(stopped)
         };
         let limit = async {

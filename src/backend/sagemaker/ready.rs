@@ -6,7 +6,7 @@ use super::retries::Retries;
 use super::watch::WatchEnd;
 use futures_util::future::LocalBoxFuture;
 
-use super::pools::StartOnPool;
+use super::pool_start::StartOnPool;
 use crate::backend::{
     BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Cancellation,
     EndedPool, Ready, Watcher,
@@ -73,6 +73,14 @@ impl ReadyJob<'_> {
                 .result(run, &found, ended, &pooled, &retries, watcher)
                 .await;
             self.tidy(&found, watcher).await;
+            // What could not be measured is billed with what is ended last.
+            if result.is_err() {
+                let of_job = pooled
+                    .ended
+                    .into_iter()
+                    .map(|pool| (self.job.name.clone(), pool));
+                self.backend.unbilled_pools.borrow_mut().extend(of_job);
+            }
             return result.map(Some);
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct ReadyJob<'a> {
     pub(super) poolless: RefCell<BTreeSet<String>>,
     /// Training jobs that were asked for with a warm pool.
     pub(super) entered: RefCell<BTreeSet<String>>,
+    /// Configurations for which pools of an earlier start were looked for.
+    pub(super) recalled: RefCell<BTreeSet<String>>,
     /// Training jobs that are waited for at this moment.
     pub(super) watched: RefCell<BTreeSet<String>>,
 }
@@ -54,6 +56,7 @@ impl<'a> ReadyJob<'a> {
             warm_pools: warm_pools.to_vec(),
             poolless: RefCell::default(),
             entered: RefCell::default(),
+            recalled: RefCell::default(),
             watched: RefCell::default(),
         }
     }

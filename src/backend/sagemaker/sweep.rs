@@ -1,5 +1,6 @@
 //! Finding and stopping what a dead gate left.
 
+use aws_sdk_sagemaker::operation::list_training_jobs::builders::ListTrainingJobsFluentBuilder;
 use aws_sdk_sagemaker::types::{TrainingJobStatus, WarmPoolResourceStatus};
 use jiff::Timestamp;
 
@@ -205,18 +206,35 @@ impl SagemakerBackend {
 
     /// Those of all gates of one kind.
     pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, BackendError> {
-        let mut found = Vec::new();
         let listing = self
             .aws()
             .sagemaker
             .list_training_jobs()
             .name_contains(JobName::prefix());
-        let listing = match kind {
-            LeftoverKind::Running => listing.status_equals(TrainingJobStatus::InProgress),
-            LeftoverKind::WarmPool => {
-                listing.warm_pool_status_equals(WarmPoolResourceStatus::Available)
+        let with_pool = |status| listing.clone().warm_pool_status_equals(status);
+        let listings = match kind {
+            LeftoverKind::Running => {
+                vec![listing.status_equals(TrainingJobStatus::InProgress)]
             }
+            // A job that is being stopped, or has just ended, keeps its machines in a moment.
+            LeftoverKind::WarmPool => vec![
+                with_pool(WarmPoolResourceStatus::Available),
+                with_pool(WarmPoolResourceStatus::Inuse),
+            ],
         };
+        let mut found = Vec::new();
+        for listing in listings {
+            self.add_listed(listing, kind, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    async fn add_listed(
+        &self,
+        listing: ListTrainingJobsFluentBuilder,
+        kind: LeftoverKind,
+        found: &mut Vec<Leftover>,
+    ) -> Result<(), BackendError> {
         let mut pages = listing.into_paginator().send();
         while let Some(page) = pages.next().await {
             let page = page
@@ -226,7 +244,11 @@ impl SagemakerBackend {
                 let Some(arn) = summary.training_job_arn() else {
                     continue;
                 };
-                if JobName::parse(name).is_none() {
+                let is_running =
+                    summary.training_job_status() == Some(&TrainingJobStatus::InProgress);
+                let is_other = is_running != (kind == LeftoverKind::Running);
+                let is_known = found.iter().any(|known| known.training_job == name);
+                if JobName::parse(name).is_none() || is_other || is_known {
                     continue;
                 }
                 let tags = match self.tags_of_job(arn).await {
@@ -258,7 +280,7 @@ impl SagemakerBackend {
                 });
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Stops each job, and ends each pool.
