@@ -25,6 +25,7 @@ use crate::plan::{
     Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
 };
 use crate::spec::Job;
+use crate::units::Seconds;
 use crate::workspace::project::Project;
 
 /// A job that is ready to run.
@@ -251,6 +252,10 @@ impl DesignLoop<'_> {
             let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
             let left = self.input.ledger.seconds_left(&offer);
+            // Its machines may be kept after it, which is set aside with it.
+            let pool = self.input.ready.warm_pool(instance);
+            let kept = pool.map_or(Seconds(0.0), |pool| pool.keep_alive);
+            let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
             let shortest = self.shortest(&here);
             let forecast = provisional(&offer, &here);
             // Two runs leave every forecast in doubt; the third is chosen by what they say.
@@ -277,7 +282,7 @@ impl DesignLoop<'_> {
                 &situation,
                 &RoundRule {
                     at_once,
-                    beside: TIME_TO_STOP,
+                    beside: TIME_TO_STOP + kept,
                     aim_after: &|runs| self.aim(&offer, runs, &provisional(&offer, runs)),
                     shortest_after: &|runs| self.shortest(runs),
                 },
@@ -297,7 +302,15 @@ impl DesignLoop<'_> {
                 is_open: true,
             };
             let ran = self.run_canaries(runs, &offer, earlier).await;
+            let is_refused = ran.measurements.is_empty() && ran.too_expensive > 0;
             self.keep(ran);
+            // It would be chosen again.
+            if is_refused && self.broke_off.is_none() {
+                return Some(match plan::has_enough(&here) {
+                    true => StopReason::NothingHelps,
+                    false => StopReason::TooExpensive,
+                });
+            }
             if self.runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
             }

@@ -64,6 +64,8 @@ pub enum NoPool {
     TooDear(Usd, Usd),
     NoPrice,
     NotShorter,
+    /// What it could cost, kept as long as it may be after each canary.
+    BeyondTheLimit(Usd),
 }
 
 impl fmt::Display for NoPool {
@@ -78,6 +80,10 @@ impl fmt::Display for NoPool {
             ),
             Self::NoPrice => f.write_str("no price is known, so what it costs idle is not"),
             Self::NotShorter => f.write_str("it would not be sooner done"),
+            Self::BeyondTheLimit(longest) => write!(
+                f,
+                "kept for its longest after each canary it could cost {longest}, which the spend limit does not cover beside them"
+            ),
         }
     }
 }

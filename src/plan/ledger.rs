@@ -108,6 +108,10 @@ impl Ledger {
         self.reserved + self.billed.unwrap_or_default() + self.saved.unwrap_or_default()
     }
 
+    pub(super) fn limit(&self) -> Option<Usd> {
+        self.limit
+    }
+
     /// What is left of the limit; `None`: no limit.
     pub(super) fn left(&self) -> Option<Usd> {
         Some(self.limit? - self.committed())

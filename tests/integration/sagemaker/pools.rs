@@ -30,6 +30,12 @@ fn warm(aws: &FakeAws) -> Vec<bool> {
     aws.jobs().iter().map(crate::aws::Job::is_warm).collect()
 }
 
+fn asks_for_a_pool(job: &crate::aws::Job) -> bool {
+    job.input()["ResourceConfig"]
+        .get("KeepAlivePeriodInSeconds")
+        .is_some()
+}
+
 /// How the report says that each canary started.
 fn starts(report: &Value) -> Vec<&str> {
     let measured = report["jobs"][0]["measurements"].as_array().unwrap();
@@ -107,12 +113,8 @@ fn a_quota_that_cannot_be_read_shows_in_the_first_job() {
     let report = report(&project, &aws);
     assert_eq!(starts(&report), ["cold"; 3]);
     assert!(says(&report, QUOTA), "{report:#}");
-    let asks = |job: &crate::aws::Job| {
-        job.input()["ResourceConfig"]
-            .get("KeepAlivePeriodInSeconds")
-            .is_some()
-    };
-    assert_eq!(aws.jobs().iter().filter(|job| asks(job)).count(), 1);
+    let jobs = aws.jobs();
+    assert_eq!(jobs.iter().filter(|job| asks_for_a_pool(job)).count(), 1);
 }
 
 /// A policy may forbid `sagemaker:KeepAlivePeriod`; AWS names the call only.
@@ -145,6 +147,54 @@ fn machines_that_may_be_kept_count_against_the_spend_limit() {
     project.write("canary-gate.yml", &within("0.43 USD"));
     gate(&project, &aws, &["run", "--all"]).ended_with(0);
     assert_eq!(created(&aws).len(), 3);
+}
+
+/// By `auto` too, for alternatives too: the pool is gone without where it does not fit, and no canary is.
+#[test]
+fn a_pool_of_auto_that_the_limit_does_not_cover_is_gone_without() {
+    let (project, aws) = pooled();
+    let spec = project.read("canary-gate.yml").replace(
+        "warm_pool: {keep_alive: 5m}",
+        "warm_pool: auto, spend_limit: 0.40 USD",
+    );
+    // Three times 32 minutes of one machine are 0.368 USD, and with 5 minutes more each 0.4255 USD.
+    project.write("canary-gate.yml", &spec);
+    let run = report(&project, &aws);
+    assert_eq!(aws.jobs().len(), 3);
+    assert!(aws.jobs().iter().all(|job| !asks_for_a_pool(job)));
+    assert_eq!(run["jobs"][0]["spend"]["worst_case_usd"], 0.368);
+    project.write("canary-gate.yml", &spec.replace("0.40 USD", "0.43 USD"));
+    let run = gate(
+        &project,
+        &aws,
+        &["run", "--all", "--fresh", "--format", "json"],
+    );
+    let worst = run.ended_with(0).json()["jobs"][0]["spend"]["worst_case_usd"].clone();
+    assert!((worst.as_f64().unwrap() - 0.4255).abs() < 1e-9, "{worst}");
+    assert_eq!(warm(&aws)[3..], [false, true, true]);
+}
+
+#[test]
+fn the_adaptive_design_climbs_no_further_than_the_limit_with_kept_machines() {
+    // 32 minutes of one machine are 0.1227 USD, and with 5 minutes more 0.1418 USD.
+    for (limit, most) in [("0.13 USD", 30.0 * 60.0), ("0.2 USD", 30.0 * 60.0)] {
+        let (project, aws) = project(&format!(
+            "{{max_share: 10000%, fractions: [1%, 2%, 5%], max_runtime: 30m, warm_pool: {{keep_alive: 5m}}, spend_limit: {limit}}}"
+        ));
+        aws.quota(QUOTA, 2.0);
+        gate(&project, &aws, &["run", "--all", "--format", "json"]);
+        assert!(!aws.jobs().is_empty(), "{limit}");
+        // Each could take its limit, in whole seconds, two minutes to stop and the time in a pool.
+        let price = 0.23 / 3600.0;
+        let limit: f64 = limit.trim_end_matches(" USD").parse().unwrap();
+        let first = aws.jobs()[0].input()["StoppingCondition"]["MaxRuntimeInSeconds"].clone();
+        let first = first.as_f64().unwrap();
+        assert!(
+            first <= most && (first - 1.0 + 120.0 + 300.0) * price <= limit,
+            "{first}"
+        );
+        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{limit}");
+    }
 }
 
 #[test]
