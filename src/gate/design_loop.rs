@@ -10,11 +10,12 @@ use futures_util::stream::FuturesUnordered;
 use self::late::LateBatch;
 
 use crate::assess::unfinished;
-use crate::backend::Ready;
+use crate::backend::{EndedPool, Ready};
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
+use crate::gate::ended_pools;
 use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Records, Runner};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -50,6 +51,8 @@ pub(crate) struct JobMeasurements {
     pub(crate) broke_off: Option<String>,
     /// The error that ended the canaries on `instance`, if a person must fix it.
     pub(crate) failure: Option<AppError>,
+    /// The machines that were kept, of configurations that need them no more.
+    pub(crate) ended_pools: Vec<EndedPool>,
 }
 
 /// Runs the plan's canaries. An alternative never fails the job: one that cannot be run is marked so in the plan.
@@ -67,6 +70,7 @@ pub(crate) async fn measure<'a>(
         broke_off: None,
         failure: None,
         late_failure: None,
+        ended_pools: Vec::new(),
         notes: Vec::new(),
     };
     let done = design.run(&job.instance, &plan.runs).await;
@@ -131,6 +135,7 @@ pub(crate) async fn measure<'a>(
         measurements: design.measurements,
         broke_off: broke_off.or(too_expensive),
         failure,
+        ended_pools: design.ended_pools,
     }
 }
 
@@ -148,6 +153,7 @@ struct DesignLoop<'a> {
     failure: Option<AppError>,
     /// The first that came with late points.
     late_failure: Option<AppError>,
+    ended_pools: Vec<EndedPool>,
     notes: Vec<String>,
 }
 
@@ -158,13 +164,19 @@ impl DesignLoop<'_> {
         instance: &InstanceConfiguration,
         runs: &PlannedRuns,
     ) -> Option<StopReason> {
-        match runs {
+        let done = match runs {
             PlannedRuns::Ladder(sizes) => self.climb(instance, sizes).await,
             PlannedRuns::Fixed(runs) => {
                 self.run_all(instance, runs).await;
                 None
             }
-        }
+        };
+        // Kept machines bill while late points are waited for, and while others run.
+        let (ready, cancellation) = (self.input.ready, self.runner.cancellation);
+        let ended = ready.end_pools_on(instance, cancellation).await;
+        ended_pools::bill(&ended, self.input.ledger, &|instance| self.offer(instance));
+        self.ended_pools.extend(ended);
+        done
     }
 
     /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as

@@ -1,42 +1,56 @@
 //! What machines cost that were kept between canaries, and what those may cost that could not be given back.
 
+use std::cell::RefCell;
+
 use crate::backend::EndedPool;
 use crate::console::say;
+use crate::gate::measurements_file::MeasurementsFile;
 use crate::instance::OfferOf;
 use crate::measurement::Measurement;
 use crate::plan::JobLedger;
 use crate::units::{Seconds, Usd};
 
-/// Enters what was kept until the end into the ledger and into the measurement of the last run on it; what could not be ended
-/// stays set aside at its longest. Returns a note for each pool that may still be billed, and says it.
+/// Enters pools that were ended into the ledger: what they cost, or could still cost where they may be kept.
+pub(crate) fn bill(ended: &[EndedPool], ledger: &JobLedger<'_>, offer_of: OfferOf<'_>) {
+    for pool in ended {
+        let offer = offer_of(&pool.instance);
+        match &pool.idle {
+            Ok(idle) => ledger.end_kept([&*pool.training_job], offer.cost(*idle)),
+            Err(_) => {
+                if let Some(most) = offer.cost(pool.keep_alive) {
+                    ledger.keep(&pool.training_job, most);
+                }
+            }
+        }
+    }
+}
+
+/// Enters what was kept until the end into the measurement of the last run on it. Returns a note for each pool that may still be
+/// billed, which stays set aside, and says it. Nothing else is kept any more.
 pub(crate) fn settle(
     ended: &[EndedPool],
     measurements: &mut [Measurement],
     ledger: &JobLedger<'_>,
     offer_of: OfferOf<'_>,
+    file: &RefCell<MeasurementsFile>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     let mut kept = Vec::new();
+    let run = measurements.iter().find_map(|one| one.run.clone());
+    let run = run.unwrap_or_else(|| "ID".to_owned());
     for pool in ended {
         let offer = offer_of(&pool.instance);
         match &pool.idle {
-            Ok(idle) => {
-                let cost = offer.cost(*idle);
-                ledger.end_kept([&*pool.training_job], cost);
-                if idle.0 > 0.0 {
-                    notes.extend(enter(pool, *idle, cost, measurements));
-                }
+            Ok(idle) if idle.0 > 0.0 => {
+                notes.extend(enter(pool, *idle, offer.cost(*idle), measurements, file));
             }
+            Ok(_) => {}
             Err(why) => {
-                let most = offer.cost(pool.keep_alive);
-                if let Some(most) = most {
-                    ledger.keep(&pool.training_job, most);
-                }
                 kept.push(&*pool.training_job);
-                let most =
-                    most.map_or_else(String::new, |usd| format!(", for up to {}", usd.exact()));
+                let most = (offer.cost(pool.keep_alive))
+                    .map_or_else(String::new, |usd| format!(" ({})", usd.exact()));
                 let note = format!(
-                    "the warm pool of {} could not be ended ({why}): AWS bills {} for up to {} more{most}; end it with `canary-gate sweep --run ID`, by its tag `canary-gate:run`, or allow sagemaker:UpdateTrainingJob",
+                    "the warm pool of {} could not be ended ({why}): AWS may bill {} for {} more{most}; the next start of this run ends it, or `canary-gate sweep --run {run}`",
                     pool.training_job,
                     pool.instance,
                     pool.keep_alive.exact(),
@@ -57,6 +71,7 @@ fn enter(
     idle: Seconds,
     cost: Option<Usd>,
     measurements: &mut [Measurement],
+    file: &RefCell<MeasurementsFile>,
 ) -> Option<String> {
     let is_last = |run: &Measurement| run.training_job.as_deref() == Some(&*pool.training_job);
     let place = (measurements.iter().position(is_last)).or_else(|| {
@@ -76,5 +91,6 @@ fn enter(
     run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
     let costs = run.idle_usd.into_iter().chain(cost);
     run.idle_usd = costs.reduce(|sum, more| sum + more);
+    file.borrow_mut().revise(run);
     None
 }

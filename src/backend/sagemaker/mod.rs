@@ -69,7 +69,7 @@ use self::pools::OpenPool;
 use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
-use super::{Backend, BackendError, BackendFuture, Cancellation, EndedPool, Session};
+use super::{Backend, BackendEnd, BackendError, BackendFuture, Cancellation, EndedPool, Session};
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
 
@@ -189,13 +189,13 @@ impl Backend for SagemakerBackend {
         })
     }
 
-    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, Option<String>> {
+    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
         Box::pin(async move {
-            let stopped = self.stop_the_rest(cancellation).await?;
-            let jobs = if stopped == 1 { "job" } else { "jobs" };
-            Ok((stopped > 0).then(|| {
-                format!("stopped {stopped} training {jobs} of this run that no process waits for")
-            }))
+            let said = self.stop_the_rest(cancellation).await?.said();
+            Ok(BackendEnd {
+                stopped: said,
+                may_keep_machines: !self.kept_pools.borrow().is_empty(),
+            })
         })
     }
 }

@@ -14,11 +14,13 @@ use super::pools::{BETWEEN_LOOKS, OpenPool};
 use super::tags::JOB_TAG;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{Cancellation, EndedPool};
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::Seconds;
 
-/// Looks at a pool that is being ended: two minutes.
+/// Looks at a pool whose job is over, until it is ended: two minutes.
 const LOOKS_FOR_THE_END: u32 = 24;
+/// The same until its job is over, which is asked to stop: two minutes to end its work, and as long to upload its output.
+const LOOKS_AT_A_JOB: u32 = LOOKS_FOR_THE_END + 48;
 /// Tries of a look or of an end that was throttled or not answered.
 const MOST_TRIES: u32 = 5;
 /// From a signal to the end of the gate.
@@ -26,6 +28,9 @@ const TIME_TO_END: Duration = Duration::from_secs(4);
 
 const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
 const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
+
+const CUT_SHORT: &str =
+    "a signal ended the gate before its machines were free, as while its training job stops";
 
 /// A pool that an earlier start of this run has kept.
 #[derive(Debug)]
@@ -37,41 +42,81 @@ pub(super) struct EarlierPool {
 }
 
 impl SagemakerBackend {
+    /// Ends the pools of one configuration of a job of the spec.
+    pub(super) async fn end_pools_on(
+        &self,
+        job: &str,
+        instance: &InstanceConfiguration,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
+        let open = (self.pools.borrow_mut())
+            .extract_if(.., |_, pool| pool.job() == job && pool.is_on(instance))
+            .collect();
+        self.end_open(open, cancellation).await
+    }
+
+    /// Ends free pools on a type of machine that canaries of other pools wait for.
+    pub(super) async fn yield_pools(&self, kind: &InstanceType, but: &[String]) {
+        let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
+            .extract_if(.., |name, pool| {
+                pool.is_free && pool.uses(kind) && !but.contains(name)
+            })
+            .collect();
+        for (name, pool) in open {
+            let job = pool.job().to_owned();
+            let ended = self.end_pool(&name).await;
+            self.note_closed(&name);
+            let ended = pool.ended(name, ended);
+            self.unbilled_pools.borrow_mut().push((job, ended));
+        }
+    }
+
+    async fn end_open(
+        &self,
+        open: Vec<(String, OpenPool)>,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
+        let end = |(name, pool): (String, OpenPool)| async move {
+            let idle = tokio::select! {
+                idle = self.end_pool(&name) => idle,
+                () = time_to_end(cancellation) => Err(CUT_SHORT.to_owned()),
+            };
+            self.note_closed(&name);
+            pool.ended(name, idle)
+        };
+        let ended = join_all(open.into_iter().map(end)).await;
+        self.note_kept(&ended);
+        ended
+    }
+
+    fn note_kept(&self, ended: &[EndedPool]) {
+        let kept = ended.iter().filter(|pool| pool.idle.is_err());
+        let kept = kept.map(|pool| pool.training_job.clone());
+        self.kept_pools.borrow_mut().extend(kept);
+    }
+
     /// Ends the pools of one job of the spec.
     pub(super) async fn end_pools_of(
         &self,
         job: &str,
         cancellation: &Cancellation,
     ) -> Vec<EndedPool> {
-        let limit = || async {
-            cancellation.cancelled().await;
-            tokio::time::sleep(TIME_TO_END).await;
-        };
         let mut ended: Vec<EndedPool> = (self.unbilled_pools.borrow_mut())
             .extract_if(.., |(of, _)| of == job)
             .map(|(_, pool)| pool)
             .collect();
         let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
-            .extract_if(.., |_, pool| pool.is_of(job))
+            .extract_if(.., |_, pool| pool.job() == job)
             .collect();
-        let end = |(name, pool): (String, OpenPool)| async move {
-            let idle = tokio::select! {
-                idle = self.end_pool(&name) => idle,
-                () = limit() => Err("AWS did not answer in time".to_owned()),
-            };
-            self.note_closed(&name);
-            pool.ended(name, idle)
-        };
-        ended.extend(join_all(open.into_iter().map(end)).await);
+        ended.extend(self.end_open(open, cancellation).await);
         if self.tags.is_resumed && !cancellation.is_cancelled() {
-            tokio::select! {
-                earlier = self.end_earlier_pools(job) => ended.extend(earlier),
-                () = limit() => {}
-            }
+            let earlier = tokio::select! {
+                earlier = self.end_earlier_pools(job) => earlier,
+                () = time_to_end(cancellation) => Vec::new(),
+            };
+            self.note_kept(&earlier);
+            ended.extend(earlier);
         }
-        let kept = ended.iter().filter(|pool| pool.idle.is_err());
-        let kept = kept.map(|pool| pool.training_job.clone());
-        self.kept_pools.borrow_mut().extend(kept);
         ended
     }
 
@@ -182,22 +227,25 @@ impl SagemakerBackend {
     ///
     /// Why it may still be kept.
     pub(super) async fn end_pool(&self, name: &str) -> Result<Seconds, String> {
-        let mut failed = 0;
-        for look in 0..LOOKS_FOR_THE_END {
+        let (mut failed, mut looks) = (0, 0);
+        let mut why = "its machines are not free yet".to_owned();
+        for look in 0..LOOKS_AT_A_JOB {
             if look > 0 {
                 self.pace.wait(BETWEEN_LOOKS).await;
             }
-            let status = match self.describe(name).await {
-                Ok(Some(description)) => description.pool,
-                Ok(None) => None,
+            let description = match self.describe(name).await {
+                Ok(Some(description)) => description,
+                Ok(None) => return Ok(Seconds(0.0)),
                 Err(error) => {
                     self.may_go_on(&error, &mut failed).await?;
                     continue;
                 }
             };
-            let Some(status) = status else {
+            let Some(status) = description.pool else {
                 return Ok(Seconds(0.0));
             };
+            // A job that is asked to stop takes its time.
+            looks += u32::from(description.state.is_final());
             match status.state {
                 PoolState::Reused { .. } | PoolState::Terminated => return Ok(status.retained),
                 PoolState::InUse | PoolState::Other => {}
@@ -216,14 +264,18 @@ impl SagemakerBackend {
                     if let Err(error) = updated {
                         let error = CallError::of(UPDATE, &error);
                         // The pool may have ended, or have been taken, since it was looked at.
-                        if !error.has_code("ValidationException") {
-                            self.may_go_on(&error, &mut failed).await?;
+                        match error.has_code("ValidationException") {
+                            true => why = error.to_string(),
+                            false => self.may_go_on(&error, &mut failed).await?,
                         }
                     }
                 }
             }
+            if looks >= LOOKS_FOR_THE_END {
+                break;
+            }
         }
-        Err("its machines are not free yet".to_owned())
+        Err(why)
     }
 
     /// Whether to try again, and waits before it.
@@ -239,4 +291,10 @@ impl SagemakerBackend {
         self.pace.wait(pace::backoff(*failed)).await;
         Ok(())
     }
+}
+
+/// Passes a while after a signal.
+async fn time_to_end(cancellation: &Cancellation) {
+    cancellation.cancelled().await;
+    tokio::time::sleep(TIME_TO_END).await;
 }

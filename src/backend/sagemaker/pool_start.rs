@@ -38,13 +38,6 @@ impl ReadyJob<'_> {
         let known = self.backend.pools.borrow().get(&name).cloned();
         let closed = description.pool.as_ref().filter(|pool| !pool.is_open());
         let retained = closed.map_or(Seconds(0.0), |pool| pool.retained);
-        let own = match (&known, closed) {
-            (Some(_), None) if description.pool.is_some() => None,
-            (Some(_), _) => self.backend.close_pool(&name, retained),
-            // Of an earlier start of this run: what it left is billed with it.
-            (None, Some(_)) if found.is_own => self.backend.close_earlier(description, retained),
-            (None, _) => None,
-        };
         let mut pooled = match &known {
             Some(pool) => self.look_before(&name, pool).await,
             None if found.is_own && description.pool.is_some() => StartOnPool {
@@ -53,14 +46,22 @@ impl ReadyJob<'_> {
             },
             None => StartOnPool::default(),
         };
+        // No wait comes after it, so that nothing is lost by a signal.
+        let own = match (&known, closed) {
+            (Some(_), None) if description.pool.is_some() => None,
+            (Some(_), _) => self.backend.close_pool(&name, retained),
+            // Of an earlier start of this run: what it left is billed with it.
+            (None, Some(_)) if found.is_own => self.backend.close_earlier(description, retained),
+            (None, _) => None,
+        };
         pooled.ended.extend(own);
         pooled
     }
 
     /// What the jobs before say of their machines. AWS chooses among alike pools, so that it may be another's than the one meant.
     async fn look_before(&self, name: &str, pool: &OpenPool) -> StartOnPool {
-        let mut meant = None;
-        for (place, before) in pool.after.iter().enumerate() {
+        let mut meant: Option<(String, PooledStart, Option<PoolStatus>)> = None;
+        for before in &pool.after {
             // What cannot be looked at now is looked at when pools are ended.
             let Some(status) = self.status_of(before).await else {
                 continue;
@@ -69,45 +70,59 @@ impl ReadyJob<'_> {
             if start.start == Start::Warm {
                 let idle = status.map_or(Seconds(0.0), |status| status.retained);
                 let ended = self.backend.close_pool(before, idle);
-                self.free_again(&pool.after[..place]);
+                // The one that was meant is still there for others.
+                if let Some((meant, _, Some(status))) = &meant {
+                    self.free_if_open(meant, status);
+                }
                 return StartOnPool {
                     start: Some(start),
                     ended: ended.into_iter().collect(),
                 };
             }
-            if place == 0 {
-                meant = Some((start, status));
+            if pool.meant.as_ref() == Some(before) {
+                meant = Some((before.clone(), start, status));
             }
         }
         let others = self.start_by_others(name).await;
-        let Some((start, status)) = meant else {
+        let Some((before, start, status)) = meant else {
+            let lost = self
+                .lost_pools
+                .borrow_mut()
+                .remove(&pool.instance().to_string());
             return StartOnPool {
-                start: others,
+                start: others.map(|start| PooledStart {
+                    why: start.why.or(lost.filter(|_| start.start == Start::Cold)),
+                    ..start
+                }),
                 ended: Vec::new(),
             };
         };
-        let before = &pool.after[0];
+        let mut start = start;
         let mut ended = None;
         match status {
-            Some(status) if status.is_open() => {
-                if let Some(pool) = self.backend.pools.borrow_mut().get_mut(before) {
-                    pool.is_free = true;
-                }
-            }
+            // It was there and does not match, as one of an earlier start may not: no canary waits for it again.
+            Some(status) if status.state == PoolState::Available => {}
+            Some(status) if status.is_open() => self.free_if_open(&before, &status),
             // Another canary of this run bills what it took.
             Some(PoolStatus {
                 state: PoolState::Reused { by },
                 ..
-            }) if self.entered.borrow().contains(&by) => {}
+            }) if self.entered.borrow().contains(&by) => start = start.within_the_run(),
             status => {
                 let idle = status.map_or(Seconds(0.0), |status| status.retained);
-                ended = self.backend.close_pool(before, idle);
+                ended = self.backend.close_pool(&before, idle);
             }
         }
         let is_warm = |start: &PooledStart| start.start == Start::Warm;
         StartOnPool {
             start: Some(others.filter(is_warm).unwrap_or(start)),
             ended: ended.into_iter().collect(),
+        }
+    }
+
+    fn free_if_open(&self, name: &str, status: &PoolStatus) {
+        if let Some(pool) = self.backend.pools.borrow_mut().get_mut(name) {
+            pool.is_free = status.is_open();
         }
     }
 
@@ -121,14 +136,6 @@ impl ReadyJob<'_> {
             why: (is_taken && !is_expected)
                 .then_some("AWS gave it a warm pool of another run, which matches, and bills that"),
         })
-    }
-
-    /// The pool that was meant for a canary, which took another.
-    fn free_again(&self, passed_over: &[String]) {
-        let mut pools = self.backend.pools.borrow_mut();
-        if let Some(meant) = passed_over.first().and_then(|meant| pools.get_mut(meant)) {
-            meant.is_free = true;
-        }
     }
 
     /// `None` where AWS does not answer; `Some(None)` where the job leaves no pool.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
-use super::description::JobDescription;
+use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::name::JobName;
 use super::pool::{self, MatchKey, PoolState, PoolStatus};
@@ -12,8 +12,8 @@ use super::ready_job::ReadyJob;
 use crate::aws::call::CallError;
 use crate::backend::{CanaryProgress, EndedPool, Watcher};
 use crate::canary::CanaryRun;
-use crate::instance::InstanceConfiguration;
-use crate::plan::WarmPool;
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::plan::{StartUpMode, WarmPool};
 use crate::spec::WarmPoolPolicy;
 use crate::units::Seconds;
 
@@ -30,14 +30,29 @@ pub(super) struct OpenPool {
     pub(super) keep_alive: Seconds,
     /// Its last job is over, and no other was started on it.
     pub(super) is_free: bool,
-    /// The last jobs of the pools that this job may run on: of the one meant for it, then of those like it.
+    /// The last job of the pool that is meant for this job.
+    pub(super) meant: Option<String>,
+    /// Those of all pools that it may run on, the one that is meant first.
     pub(super) after: Vec<String>,
 }
 
 impl OpenPool {
-    /// Whether it is of a job of the spec.
-    pub(super) fn is_of(&self, job: &str) -> bool {
-        self.job == job
+    pub(super) fn instance(&self) -> &InstanceConfiguration {
+        &self.instance
+    }
+
+    /// The job of the spec.
+    pub(super) fn job(&self) -> &str {
+        &self.job
+    }
+
+    pub(super) fn is_on(&self, instance: &InstanceConfiguration) -> bool {
+        self.instance.is_same_machines(instance)
+    }
+
+    pub(super) fn uses(&self, kind: &InstanceType) -> bool {
+        let mut members = self.instance.members().into_iter();
+        members.any(|(own, _)| own == kind)
     }
 
     pub(super) fn ended(self, name: String, idle: Result<Seconds, String>) -> EndedPool {
@@ -84,7 +99,13 @@ impl ReadyJob<'_> {
     }
 
     /// A job with a warm pool was denied: a policy may forbid the key `sagemaker:KeepAlivePeriod`, and name no more than the call.
-    pub(super) fn give_up_pool(&self, instance: &InstanceConfiguration, error: &CallError) {
+    pub(super) fn give_up_pool(
+        &self,
+        name: &JobName,
+        instance: &InstanceConfiguration,
+        error: &CallError,
+    ) {
+        self.backend.pools.borrow_mut().remove(&name.to_string());
         self.note(format!(
             "canaries on {instance} start cold: AWS denied one with a warm pool; if a policy limits sagemaker:KeepAlivePeriod, write `warm_pool: off` ({})",
             error.message
@@ -101,8 +122,14 @@ impl ReadyJob<'_> {
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
     ) {
-        let after = self.take_pool(request, instance, watcher).await;
-        self.expect_pool(&name.to_string(), request, instance, after);
+        let (meant, after) = self.take_pool(request, instance, watcher).await;
+        self.expect_pool(&name.to_string(), request, instance, (meant, after));
+    }
+
+    /// The last jobs of the pools that a job may run on.
+    pub(super) fn pools_before(&self, name: &JobName) -> Vec<String> {
+        let pools = self.backend.pools.borrow();
+        (pools.get(&name.to_string())).map_or_else(Vec::new, |pool| pool.after.clone())
     }
 
     /// A job was not started, or not by this process: the machines that it was to have are free again.
@@ -117,44 +144,48 @@ impl ReadyJob<'_> {
             return;
         }
         pools.remove(&name);
-        if let Some(before) = pool.after.first().and_then(|before| pools.get_mut(before)) {
+        if let Some(before) = pool.meant.and_then(|before| pools.get_mut(&before)) {
             before.is_free = true;
         }
     }
 
-    /// The last jobs of pools that a request may run on, once the machines of the first are there, which is free; none where
-    /// none is. Waits no longer than a cold start takes.
+    /// The last job of the pool that is meant for a request, once its machines are there, and those of all pools that the request
+    /// may run on: AWS chooses. Waits no longer than a cold start takes.
     async fn take_pool(
         &self,
         request: &CreateTrainingJobInputBuilder,
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
-    ) -> Vec<String> {
+    ) -> (Option<String>, Vec<String>) {
         let key = self.pool_for(instance).and_then(|_| match_key(request));
         let Some(key) = key else {
-            return Vec::new();
+            return (None, Vec::new());
         };
         self.recall_pools(instance, &key).await;
-        let (name, alike) = {
+        let (meant, mut alike) = {
             let mut pools = self.backend.pools.borrow_mut();
             let is_alike = |pool: &OpenPool| pool.job == self.job.name && pool.key == key;
             let free = (pools.iter_mut()).find(|(_, pool)| pool.is_free && is_alike(pool));
-            let Some((name, pool)) = free else {
-                return Vec::new();
-            };
-            pool.is_free = false;
-            let name = name.clone();
-            let others = pools.iter().filter(|(other, _)| **other != name);
+            let meant = free.map(|(name, pool)| {
+                pool.is_free = false;
+                name.clone()
+            });
+            let others = (pools.iter()).filter(|(name, _)| Some(*name) != meant.as_ref());
             let alike = others.filter(|(_, pool)| is_alike(pool));
             let alike: Vec<String> = alike.map(|(other, _)| other.clone()).collect();
-            (name, alike)
+            (meant, alike)
+        };
+        let Some(name) = meant else {
+            return (None, alike);
         };
         watcher.report(CanaryProgress::Phase(
             "waiting for the machines of the canary before",
         ));
-        let looks = (pool::cold_start(self.job).0 / BETWEEN_LOOKS.as_secs_f64()).ceil();
+        // As long as a cold start takes nine times in ten: waiting for longer gains nothing.
+        let cold = StartUpMode::of(self.job).table().cold;
+        let looks = (cold.0 / BETWEEN_LOOKS.as_secs_f64()).ceil();
         let mut look = 0.0;
-        while look < looks {
+        while look < looks && !watcher.holds_back() {
             let described = tokio::select! {
                 described = self.backend.describe(&name) => described,
                 () = watcher.cancellation.cancelled() => break,
@@ -170,7 +201,8 @@ impl ReadyJob<'_> {
                 () = watcher.cancellation.cancelled() => break,
             }
         }
-        std::iter::once(name).chain(alike).collect()
+        alike.insert(0, name.clone());
+        (Some(name), alike)
     }
 
     fn expect_pool(
@@ -178,7 +210,7 @@ impl ReadyJob<'_> {
         name: &str,
         request: &CreateTrainingJobInputBuilder,
         instance: &InstanceConfiguration,
-        after: Vec<String>,
+        (meant, after): (Option<String>, Vec<String>),
     ) {
         let Some((warm_pool, key)) = self.pool_for(instance).zip(match_key(request)) else {
             return;
@@ -189,6 +221,7 @@ impl ReadyJob<'_> {
             key,
             keep_alive: warm_pool.keep_alive,
             is_free: false,
+            meant,
             after,
         };
         self.entered.borrow_mut().insert(name.to_owned());
@@ -210,9 +243,20 @@ impl ReadyJob<'_> {
             return;
         };
         pool.is_free = description.pool.as_ref().is_some_and(PoolStatus::is_open);
-        if description.pool.is_none() {
-            drop(pools);
-            // A pool that was asked for and is not there: nothing says why but the quota.
+        if let Some(lost) = description.pool.as_ref().filter(|pool| !pool.is_open())
+            && let Some(why) = pool::start_of("", Some(lost), pool.keep_alive).why
+        {
+            let mut lost_pools = self.lost_pools.borrow_mut();
+            lost_pools.insert(run.instance.to_string(), why);
+        }
+        let key = pool.key.clone();
+        let mut others = pools.iter().filter(|(other, _)| **other != name);
+        let has_others = others.any(|(_, other)| other.job == self.job.name && other.key == key);
+        drop(pools);
+        // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.
+        let is_asked_for = description.keep_alive.is_some();
+        let has_none = description.pool.is_none() && description.state == JobState::Completed;
+        if has_none && is_asked_for && !has_others {
             self.note_no_pool(&run.instance);
         }
     }
@@ -223,7 +267,8 @@ impl ReadyJob<'_> {
         let request = (self.inputs(run, &found.name).ok())
             .and_then(|inputs| self.request(run, &found.name, &inputs).ok());
         if let Some(request) = request.filter(|_| is_open) {
-            self.expect_pool(&found.name.to_string(), &request, &run.instance, Vec::new());
+            let none = (None, Vec::new());
+            self.expect_pool(&found.name.to_string(), &request, &run.instance, none);
         }
     }
 
@@ -243,6 +288,7 @@ impl ReadyJob<'_> {
                 key: key.clone(),
                 keep_alive: earlier.keep_alive,
                 is_free: true,
+                meant: None,
                 after: Vec::new(),
             };
             let mut pools = self.backend.pools.borrow_mut();

@@ -66,7 +66,11 @@ impl ReadyJob<'_> {
             }
             drop(room);
             let pooled = match &ended {
-                Some(description) => self.look_at_pool(&found, description).await,
+                // What is not looked at now is looked at when pools are ended.
+                Some(description) => tokio::select! {
+                    pooled = self.look_at_pool(&found, description) => pooled,
+                    () = watcher.cancellation.cancelled() => StartOnPool::default(),
+                },
                 None => StartOnPool::default(),
             };
             let result = self
@@ -110,6 +114,15 @@ impl Ready for ReadyJob<'_> {
 
     fn warm_pool(&self, instance: &InstanceConfiguration) -> Option<&WarmPool> {
         self.pool_for(instance)
+    }
+
+    fn end_pools_on<'e>(
+        &'e self,
+        instance: &'e InstanceConfiguration,
+        cancellation: &'e Cancellation,
+    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
+        let backend = self.backend;
+        Box::pin(backend.end_pools_on(&self.job.name, instance, cancellation))
     }
 
     fn end_pools<'e>(

@@ -9,6 +9,7 @@ mod history;
 mod manifests;
 mod many;
 mod memory;
+mod pool_sharing;
 mod pools;
 mod preflight;
 mod printed_levels;

@@ -198,10 +198,11 @@ fn the_adaptive_design_climbs_no_further_than_the_limit_with_kept_machines() {
 }
 
 #[test]
-fn a_pool_that_is_patched_or_taken_midway_makes_the_next_start_cold_and_is_said() {
+fn a_pool_that_is_lost_between_two_canaries_makes_the_next_start_cold_and_is_said() {
     for (fate, why) in [
-        (PoolFate::Patched, "patch"),
-        (PoolFate::Taken, "another training job took"),
+        (PoolFate::Patched, "AWS ended its warm pool before its time"),
+        (PoolFate::TooOld, "and after 28 days"),
+        (PoolFate::Taken, "another training job took its warm pool"),
     ] {
         let (project, aws) = pooled();
         aws.pools(move |job| match job.number() {
@@ -209,12 +210,56 @@ fn a_pool_that_is_patched_or_taken_midway_makes_the_next_start_cold_and_is_said(
             _ => PoolFate::Kept,
         });
         let report = report(&project, &aws);
-        // The second comes too late, or just in time.
-        assert!(says(&report, why) || warm(&aws)[1], "{fate:?} {report:#}");
-        assert!(warm(&aws)[2]);
+        assert_eq!(starts(&report), ["cold", "cold", "warm"], "{fate:?}");
+        assert_eq!(warm(&aws), [false, false, true], "{fate:?}");
+        assert!(says(&report, why), "{fate:?} {report:#}");
         assert_eq!(aws.kept_pools(), Vec::<String>::new());
         assert_billed_alike(&report, &aws);
     }
+}
+
+#[test]
+fn the_adaptive_design_climbs_in_one_pool() {
+    let (project, aws) =
+        project("{max_share: 10000%, max_runtime: 30m, warm_pool: {keep_alive: 5m}}");
+    aws.quota(QUOTA, 1.0);
+    let report = report(&project, &aws);
+    assert!(warm(&aws).len() >= 3 && warm(&aws)[1..].iter().all(|warm| *warm));
+    assert!(starts(&report)[1..].iter().all(|start| *start == "warm"));
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
+    assert_billed_alike(&report, &aws);
+}
+
+/// The last pool's time is known when all is over.
+#[test]
+fn the_file_of_measurements_and_the_record_have_all_of_the_idle_time() {
+    let (project, aws) = pooled();
+    let arguments = [
+        "run",
+        "--all",
+        "--format",
+        "json",
+        "--measurements",
+        "runs.jsonl",
+    ];
+    let report = gate(&project, &aws, &arguments).ended_with(0).json();
+    assert_billed_alike(&report, &aws);
+    let idle = |runs: &[Value]| -> f64 {
+        let idle = runs.iter().filter_map(|run| run["idle_seconds"].as_f64());
+        idle.sum()
+    };
+    let lines = project.read("runs.jsonl");
+    let lines: Vec<Value> = (lines.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!((idle(&lines) - aws.idle_seconds()).abs() < 1e-6);
+    let records = std::fs::read_dir(project.path(".canary-gate/local/churn")).unwrap();
+    let mut records =
+        records.map(|record| std::fs::read_to_string(record.unwrap().path()).unwrap());
+    let record = records.find(|record| record.contains("\"is_baseline\""));
+    let record: Value = serde_json::from_str(&record.unwrap()).unwrap();
+    let recorded = record["content"]["measurements"].as_array().unwrap();
+    assert!((idle(recorded) - aws.idle_seconds()).abs() < 1e-6);
 }
 
 #[test]
@@ -234,35 +279,66 @@ fn an_end_that_fails_once_is_tried_again() {
 fn a_pool_that_may_not_be_ended_is_named_with_what_it_may_bill() {
     let (project, aws) = pooled();
     aws.fail(Operation::UpdateTrainingJob)
+        .on_call(1)
         .with(Fault::AccessDenied);
     let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
     let last = created(&aws).pop().unwrap();
     assert_eq!(aws.kept_pools().as_slice(), std::slice::from_ref(&last));
     // 5 minutes of one machine at 0.23 USD an hour.
     let said = format!("the warm pool of {last} could not be ended");
-    assert!(says(&run.json(), &said) && says(&run.json(), "for up to 5m more, for up to 0.0191"));
+    assert!(
+        says(&run.json(), &said) && says(&run.json(), "may bill ml.m5.xlarge for 5m more (0.0191")
+    );
     run.complained(&said)
-        .complained("sagemaker:UpdateTrainingJob");
+        .complained("sagemaker:UpdateTrainingJob")
+        .complained("canary-gate sweep --run ");
+    // The next start goes on under the same id, and ends it.
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
 }
 
 #[test]
 fn a_signal_ends_the_pool_between_two_canaries_and_in_the_midst_of_one() {
-    for (jobs, signal_sent, code) in [(1, Signal::SIGINT, 130), (2, Signal::SIGTERM, 143)] {
+    for (made, signal_sent, code) in [(1, Signal::SIGINT, 130), (2, Signal::SIGTERM, 143)] {
         let (project, aws) = pooled();
         aws.polls(Polls::Nothing);
+        // Before the last canary is created the gate waits, and its pool is idle.
+        aws.fail(Operation::CreateTrainingJob)
+            .since_call(made + 1)
+            .with(Fault::Throttled);
         let mut child = started(&project, &aws, "0.001");
-        for made in 1..jobs {
-            wait_for(|| aws.jobs().len() == made);
+        for number in 1..=made {
+            wait_for(|| aws.jobs().len() as u64 == number);
             aws.finish_jobs();
         }
-        wait_for(|| aws.jobs().len() == jobs && !aws.in_progress().is_empty());
-        // A job that is asked to stop does so.
-        aws.polls(Polls::NextStatus);
+        wait_for(|| aws.calls(Operation::CreateTrainingJob) > made);
+        assert_eq!(aws.kept_pools().len(), 1);
         signal(&child, signal_sent);
         assert_eq!(child.wait().unwrap().code(), Some(code));
-        assert_eq!(aws.in_progress(), Vec::<String>::new());
-        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{jobs}");
+        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{made}");
+        // Nothing is left, and its id is forgotten.
+        assert!(!project.path(".canary-gate/run-0").exists());
     }
+}
+
+#[test]
+fn a_pool_whose_job_is_still_stopping_is_ended_by_the_next_start() {
+    let (project, aws) = pooled();
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws, "0.001");
+    wait_for(|| !aws.in_progress().is_empty());
+    signal(&child, Signal::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // Its job was asked to stop, and has its machines still: the run is not forgotten.
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    assert!(project.path(".canary-gate/run-0").exists());
+    aws.polls(Polls::NextStatus);
+    let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
+    gate(&project, &aws, &["sweep", "--run", &run, "--dry-run"])
+        .ended_with(0)
+        .reported("warm pool of ");
+    report(&project, &aws);
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
 }
 
 #[test]
