@@ -369,7 +369,6 @@ fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
 /// The time and money of one run's canaries.
 fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
     let ledger = Ledger::of(measurements);
-    let own = || measurements.iter().filter(|run| run.reused.is_none());
     Spend {
         canary_usd: ledger.billed(),
         canary_seconds: measurements
@@ -382,10 +381,13 @@ fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option
             })
             // The sum of no numbers is a negative zero.
             .fold(Seconds(0.0), |sum, time| sum + time),
-        idle_usd: own()
+        // Of a reused canary too, where an earlier start of this run left its machines.
+        idle_usd: measurements
+            .iter()
             .filter_map(|run| run.idle_usd)
             .reduce(|sum, usd| sum + usd),
-        idle_seconds: own()
+        idle_seconds: measurements
+            .iter()
             .filter_map(|run| run.idle_seconds)
             .reduce(|sum, time| sum + time),
         saved_usd: ledger.saved(),

@@ -33,13 +33,13 @@ pub trait Backend {
     /// Opens a job; fails where it may not be run. Reads only.
     fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>>;
 
-    /// Ends a run of the gate: leaves nothing of it running. Returns what it had to stop, as a sentence without a capital.
+    /// Ends a run of the gate: leaves nothing of it running.
     ///
     /// # Errors
     ///
     /// Where something may be left running; it is named.
-    fn finish<'a>(&'a self, _: &'a Cancellation) -> BackendFuture<'a, Option<String>> {
-        Box::pin(async { Ok(None) })
+    fn finish<'a>(&'a self, _: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
+        Box::pin(async { Ok(BackendEnd::default()) })
     }
 }
 
@@ -147,6 +147,15 @@ pub trait Ready {
         None
     }
 
+    /// Ends what is kept for further canaries of a configuration: when the last one has freed its machines.
+    fn end_pools_on<'e>(
+        &'e self,
+        _: &'e InstanceConfiguration,
+        _: &'e Cancellation,
+    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// Ends what is kept for further canaries: after the last one, however it ended.
     fn end_pools<'e>(&'e self, _: &'e Cancellation) -> LocalBoxFuture<'e, Vec<EndedPool>> {
         Box::pin(async { Vec::new() })
@@ -202,6 +211,17 @@ pub struct CanaryResult {
     pub measurement: Measurement,
     /// The last lines that a failed run printed; hostile text, for the job log only.
     pub log_tail: Vec<String>,
+    /// The training jobs whose machines are kept no more: what these were billed for is in the measurement, if anything.
+    pub ended_pools: Vec<String>,
+}
+
+/// How a backend ended a run of the gate.
+#[derive(Debug, Default)]
+pub struct BackendEnd {
+    /// What it had to stop, as a sentence without a capital.
+    pub stopped: Option<String>,
+    /// Whether machines may still be kept, which was said.
+    pub may_keep_machines: bool,
 }
 
 /// Machines that were kept for a further canary, at their end.

@@ -76,7 +76,10 @@ pub(crate) async fn of(
     }
     if left.is_empty() && places.is_empty() && trouble.is_none() {
         text.push_str(&match sweep {
-            Sweep::Run { id, .. } => format!("no job of run {} is in progress\n", printable(id)),
+            Sweep::Run { id, .. } => format!(
+                "no job of run {} is in progress, and it keeps no warm pool\n",
+                printable(id)
+            ),
             Sweep::Expired(_) => "nothing is left behind\n".to_owned(),
         });
     }

@@ -10,11 +10,12 @@ use futures_util::stream::FuturesUnordered;
 use self::late::LateBatch;
 
 use crate::assess::unfinished;
-use crate::backend::Ready;
+use crate::backend::{EndedPool, Ready};
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
+use crate::gate::ended_pools;
 use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Records, Runner};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -25,6 +26,7 @@ use crate::plan::{
     Rung, Share, Situation, SpendingRule, StopReason, TIME_TO_STOP,
 };
 use crate::spec::Job;
+use crate::units::Seconds;
 use crate::workspace::project::Project;
 
 /// A job that is ready to run.
@@ -49,6 +51,8 @@ pub(crate) struct JobMeasurements {
     pub(crate) broke_off: Option<String>,
     /// The error that ended the canaries on `instance`, if a person must fix it.
     pub(crate) failure: Option<AppError>,
+    /// The machines that were kept, of configurations that need them no more.
+    pub(crate) ended_pools: Vec<EndedPool>,
 }
 
 /// Runs the plan's canaries. An alternative never fails the job: one that cannot be run is marked so in the plan.
@@ -66,6 +70,7 @@ pub(crate) async fn measure<'a>(
         broke_off: None,
         failure: None,
         late_failure: None,
+        ended_pools: Vec::new(),
         notes: Vec::new(),
     };
     let done = design.run(&job.instance, &plan.runs).await;
@@ -130,6 +135,7 @@ pub(crate) async fn measure<'a>(
         measurements: design.measurements,
         broke_off: broke_off.or(too_expensive),
         failure,
+        ended_pools: design.ended_pools,
     }
 }
 
@@ -147,6 +153,7 @@ struct DesignLoop<'a> {
     failure: Option<AppError>,
     /// The first that came with late points.
     late_failure: Option<AppError>,
+    ended_pools: Vec<EndedPool>,
     notes: Vec<String>,
 }
 
@@ -157,13 +164,19 @@ impl DesignLoop<'_> {
         instance: &InstanceConfiguration,
         runs: &PlannedRuns,
     ) -> Option<StopReason> {
-        match runs {
+        let done = match runs {
             PlannedRuns::Ladder(sizes) => self.climb(instance, sizes).await,
             PlannedRuns::Fixed(runs) => {
                 self.run_all(instance, runs).await;
                 None
             }
-        }
+        };
+        // Kept machines bill while late points are waited for, and while others run.
+        let (ready, cancellation) = (self.input.ready, self.runner.cancellation);
+        let ended = ready.end_pools_on(instance, cancellation).await;
+        ended_pools::bill(&ended, self.input.ledger, &|instance| self.offer(instance));
+        self.ended_pools.extend(ended);
+        done
     }
 
     /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as
@@ -251,6 +264,10 @@ impl DesignLoop<'_> {
             let rungs = self.rungs(instance, ladder, here.len());
             let spent = here.iter().filter_map(Measurement::time).sum();
             let left = self.input.ledger.seconds_left(&offer);
+            // Its machines may be kept after it, which is set aside with it.
+            let pool = self.input.ready.warm_pool(instance);
+            let kept = pool.map_or(Seconds(0.0), |pool| pool.keep_alive);
+            let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
             let shortest = self.shortest(&here);
             let forecast = provisional(&offer, &here);
             // Two runs leave every forecast in doubt; the third is chosen by what they say.
@@ -277,7 +294,7 @@ impl DesignLoop<'_> {
                 &situation,
                 &RoundRule {
                     at_once,
-                    beside: TIME_TO_STOP,
+                    beside: TIME_TO_STOP + kept,
                     aim_after: &|runs| self.aim(&offer, runs, &provisional(&offer, runs)),
                     shortest_after: &|runs| self.shortest(runs),
                 },
@@ -297,7 +314,15 @@ impl DesignLoop<'_> {
                 is_open: true,
             };
             let ran = self.run_canaries(runs, &offer, earlier).await;
+            let is_refused = ran.measurements.is_empty() && ran.too_expensive > 0;
             self.keep(ran);
+            // It would be chosen again.
+            if is_refused && self.broke_off.is_none() {
+                return Some(match plan::has_enough(&here) {
+                    true => StopReason::NothingHelps,
+                    false => StopReason::TooExpensive,
+                });
+            }
             if self.runner.cancellation.is_cancelled() || self.broke_off.is_some() {
                 return None;
             }

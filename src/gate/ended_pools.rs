@@ -1,67 +1,96 @@
 //! What machines cost that were kept between canaries, and what those may cost that could not be given back.
 
+use std::cell::RefCell;
+
 use crate::backend::EndedPool;
 use crate::console::say;
+use crate::gate::measurements_file::MeasurementsFile;
 use crate::instance::OfferOf;
 use crate::measurement::Measurement;
 use crate::plan::JobLedger;
 use crate::units::{Seconds, Usd};
 
-/// Enters what was kept until the end into the ledger and into the measurement of the last run on it. Returns a note for each pool
-/// that may still be billed, and says it.
+/// Enters pools that were ended into the ledger: what they cost, or could still cost where they may be kept.
+pub(crate) fn bill(ended: &[EndedPool], ledger: &JobLedger<'_>, offer_of: OfferOf<'_>) {
+    for pool in ended {
+        let offer = offer_of(&pool.instance);
+        match &pool.idle {
+            Ok(idle) => ledger.end_kept([&*pool.training_job], offer.cost(*idle)),
+            Err(_) => {
+                if let Some(most) = offer.cost(pool.keep_alive) {
+                    ledger.keep(&pool.training_job, most);
+                }
+            }
+        }
+    }
+}
+
+/// Enters what was kept until the end into the measurement of the last run on it. Returns a note for each pool that may still be
+/// billed, which stays set aside, and says it. Nothing else is kept any more.
 pub(crate) fn settle(
     ended: &[EndedPool],
     measurements: &mut [Measurement],
     ledger: &JobLedger<'_>,
     offer_of: OfferOf<'_>,
+    file: &RefCell<MeasurementsFile>,
 ) -> Vec<String> {
-    let mut billed: Option<Usd> = None;
     let mut notes = Vec::new();
+    let mut kept = Vec::new();
+    let run = measurements.iter().find_map(|one| one.run.clone());
+    let run = run.unwrap_or_else(|| "ID".to_owned());
     for pool in ended {
         let offer = offer_of(&pool.instance);
         match &pool.idle {
-            Ok(idle) => {
-                let cost = offer.cost(*idle);
-                billed = billed
-                    .into_iter()
-                    .chain(cost)
-                    .reduce(|sum, more| sum + more);
-                if let Some(run) = last_on(pool, measurements)
-                    && idle.0 > 0.0
-                {
-                    run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + *idle);
-                    let costs = run.idle_usd.into_iter().chain(cost);
-                    run.idle_usd = costs.reduce(|sum, more| sum + more);
-                }
+            Ok(idle) if idle.0 > 0.0 => {
+                notes.extend(enter(pool, *idle, offer.cost(*idle), measurements, file));
             }
+            Ok(_) => {}
             Err(why) => {
-                let most = offer
-                    .cost(pool.keep_alive)
-                    .map_or_else(String::new, |usd| format!(", for up to {}", usd.exact()));
-                notes.push(format!(
-                    "the warm pool of {} could not be ended ({why}): AWS bills {} for up to {} more{most}; end it with `canary-gate sweep`, or allow sagemaker:UpdateTrainingJob",
+                kept.push(&*pool.training_job);
+                let most = (offer.cost(pool.keep_alive))
+                    .map_or_else(String::new, |usd| format!(" ({})", usd.exact()));
+                let note = format!(
+                    "the warm pool of {} could not be ended ({why}): AWS may bill {} for {} more{most}; the next start of this run ends it, or `canary-gate sweep --run {run}`",
                     pool.training_job,
                     pool.instance,
                     pool.keep_alive.exact(),
-                ));
+                );
+                say(&format!("warning: {note}"));
+                notes.push(note);
             }
         }
     }
-    ledger.end_kept(billed);
-    for note in &notes {
-        say(&format!("warning: {note}"));
-    }
+    ledger.end_all_kept_but(&kept);
     notes
 }
 
-/// The last run on a pool's machines; where that is not among them, another on the same configuration.
-fn last_on<'m>(
+/// Enters the time into the measurement of the last run on a pool, where that is known, else of another on the same machines.
+/// Returns a note where there is none.
+fn enter(
     pool: &EndedPool,
-    measurements: &'m mut [Measurement],
-) -> Option<&'m mut Measurement> {
+    idle: Seconds,
+    cost: Option<Usd>,
+    measurements: &mut [Measurement],
+    file: &RefCell<MeasurementsFile>,
+) -> Option<String> {
     let is_last = |run: &Measurement| run.training_job.as_deref() == Some(&*pool.training_job);
-    let is_alike = |run: &Measurement| run.is_on(&pool.instance) && run.reused.is_none();
-    let place = (measurements.iter().position(is_last))
-        .or_else(|| measurements.iter().rposition(is_alike))?;
-    measurements.get_mut(place)
+    let place = (measurements.iter().position(is_last)).or_else(|| {
+        measurements
+            .iter()
+            .rposition(|run| run.is_on(&pool.instance))
+    });
+    let Some(run) = place.and_then(|place| measurements.get_mut(place)) else {
+        let cost = cost.map_or_else(String::new, |usd| format!(", for {}", usd.exact()));
+        return Some(format!(
+            "machines of {} were kept for {} after {}{cost}, which no measured canary holds",
+            pool.instance,
+            idle.exact(),
+            pool.training_job,
+        ));
+    };
+    run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
+    let costs = run.idle_usd.into_iter().chain(cost);
+    run.idle_usd = costs.reduce(|sum, more| sum + more);
+    file.borrow_mut().revise(run);
+    None
 }

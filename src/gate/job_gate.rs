@@ -83,8 +83,17 @@ pub(crate) async fn gate<'a>(
     let mut measured = design_loop::measure(design, &mut plan, runner).await;
     let offer_of =
         |instance: &InstanceConfiguration| project.offer(instance, &|kind| ready.capacity(kind));
-    let ended = ready.end_pools(runner.cancellation).await;
-    let left = ended_pools::settle(&ended, &mut measured.measurements, ledger, &offer_of);
+    let mut ended = std::mem::take(&mut measured.ended_pools);
+    let last = ready.end_pools(runner.cancellation).await;
+    ended_pools::bill(&last, ledger, &offer_of);
+    ended.extend(last);
+    let left = ended_pools::settle(
+        &ended,
+        &mut measured.measurements,
+        ledger,
+        &offer_of,
+        runner.file,
+    );
     let failure = measured.failure.take();
     let failure = failure.map(|error| error.during("running the canaries"));
     if measured.measurements.is_empty()

@@ -1,5 +1,6 @@
 //! The file that `--measurements` names. The history keeps what was measured in any case.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -41,6 +42,8 @@ pub(crate) struct Lines {
     file: File,
     /// In the order in which they were appended.
     written: Vec<(Place, String)>,
+    /// Lines that say more by now, by their index.
+    revised: BTreeMap<usize, String>,
 }
 
 impl MeasurementsFile {
@@ -80,6 +83,20 @@ impl MeasurementsFile {
             Self::Csv { measurements, .. } => {
                 measurements.push((place, measurement.clone()));
                 Ok(())
+            }
+        }
+    }
+
+    /// What is known of a run of this gate by now; it is written at the end.
+    pub(crate) fn revise(&mut self, measurement: &Measurement) {
+        match self {
+            Self::Nowhere => {}
+            Self::Lines(lines) => lines.revise(measurement),
+            Self::Csv { measurements, .. } => {
+                let mut known = measurements.iter_mut().map(|(_, known)| known);
+                if let Some(known) = known.find(|known| known.is_same_run(measurement)) {
+                    *known = measurement.clone();
+                }
             }
         }
     }
@@ -124,6 +141,7 @@ impl Lines {
             root: root.to_owned(),
             file,
             written: Vec::new(),
+            revised: BTreeMap::new(),
         })
     }
 
@@ -137,16 +155,31 @@ impl Lines {
         Ok(())
     }
 
+    fn revise(&mut self, measurement: &Measurement) {
+        let is_same = |line: &str| {
+            let known: Result<Measurement, _> = serde_json::from_str(line);
+            known.is_ok_and(|known| known.is_same_run(measurement))
+        };
+        let place = self.written.iter().position(|(_, line)| is_same(line));
+        if let Some(place) = place {
+            let line = table::to_json_line(measurement);
+            self.revised.insert(place, line);
+        }
+    }
+
     /// Puts the lines of this run into the spec's order, all at once: a gate that is killed meanwhile leaves them as they were
     /// appended. So does one whose file somebody else has written to.
     fn put_in_order(mut self) -> Result<(), AppError> {
-        if self.written.is_sorted_by_key(|(place, _)| *place) {
+        if self.revised.is_empty() && self.written.is_sorted_by_key(|(place, _)| *place) {
             return Ok(());
         }
         let together = |written: &[(Place, String)]| -> String {
             written.iter().map(|(_, line)| line.as_str()).collect()
         };
         let appended = together(&self.written);
+        for (place, line) in self.revised {
+            self.written[place].1 = line;
+        }
         self.written.sort_by_key(|(place, _)| *place);
         // A file that cannot be read back has all lines.
         let Ok(content) = files::open_plain(&self.path).and_then(|mut file| {

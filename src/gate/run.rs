@@ -70,12 +70,15 @@ pub(crate) async fn run(
         let gated = gate_all(project, request, &history, &*backend, &ledgers, &runner).await;
         let finished = backend.finish(&cancellation).await;
         match &finished {
-            Ok(stopped) => {
-                if let Some(stopped) = stopped {
+            Ok(end) => {
+                if let Some(stopped) = &end.stopped {
                     say(stopped);
                 }
-                left.set(Left::Nothing);
-                gate_run.end();
+                // Else the next start, or a sweep, ends what is kept.
+                if !end.may_keep_machines {
+                    left.set(Left::Nothing);
+                    gate_run.end();
+                }
             }
             // After a signal the report is not shown.
             Err(error) if cancellation.is_cancelled() => say(&printable(&error.what)),

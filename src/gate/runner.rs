@@ -268,9 +268,8 @@ impl Batch<'_> {
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
         let kept = self.of.ready.warm_pool(&run.instance);
-        let kept = kept.and_then(|pool| Some((self.offer.cost(pool.keep_alive)?, pool.lanes)));
-        let idle = kept.map(|(longest, _)| longest).unwrap_or_default();
-        let worst = worst.map(|worst| worst + idle);
+        let longest = kept.and_then(|pool| self.offer.cost(pool.keep_alive));
+        let worst = worst.map(|worst| worst + longest.unwrap_or_default());
         let reserved = self.of.ledger.reserve(worst.unwrap_or_default());
         let Some(reserved) = reserved else {
             self.too_expensive.set(self.too_expensive.get() + 1);
@@ -285,18 +284,18 @@ impl Batch<'_> {
             false
         };
         // Its machines may be kept for the next canary; until then that stays set aside.
-        let settle_and_keep = |billed| {
-            if settle(billed)
-                && let Some((longest, lanes)) = kept
+        let settle_and_keep = |measurement: &Measurement| {
+            if settle(measurement.cost)
+                && let Some((name, longest)) = measurement.training_job.as_deref().zip(longest)
             {
-                self.of.ledger.keep(&run.instance, longest, lanes);
+                self.of.ledger.keep(name, longest);
             }
         };
         let is_shown = Cell::new(false);
         let freed = |measurement: Measurement| {
             let is_completed = measurement.is_completed();
             let measurement = self.as_kept(run, measurement);
-            settle_and_keep(measurement.cost);
+            settle_and_keep(&measurement);
             // What went wrong is shown when it is known.
             match is_completed {
                 true => self.show_end(index, run, &measurement),
@@ -325,6 +324,7 @@ impl Batch<'_> {
         let CanaryResult {
             measurement,
             log_tail,
+            ended_pools,
         } = match result {
             Ok(result) => result,
             Err(error) => return Some(Err(AppError::from(error).without(self.secrets))),
@@ -343,8 +343,9 @@ impl Batch<'_> {
             ..measurement
         };
         let measurement = self.as_kept(run, measurement);
-        settle_and_keep(measurement.cost);
-        self.of.ledger.bill(measurement.idle_usd);
+        settle_and_keep(&measurement);
+        let ended_pools = ended_pools.iter().map(String::as_str);
+        self.of.ledger.end_kept(ended_pools, measurement.idle_usd);
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
         if let Some(records) = self.of.records {
             records.keep(run, &measurement).await;

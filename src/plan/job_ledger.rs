@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::{Ledger, Reservation};
-use crate::instance::{InstanceConfiguration, Offer};
+use crate::instance::Offer;
 use crate::units::{Seconds, Usd};
 
 /// A job's ledger, and above it that of the whole run of the gate: what is set aside fits into both.
@@ -12,8 +12,8 @@ use crate::units::{Seconds, Usd};
 pub struct JobLedger<'a> {
     job: RefCell<Ledger>,
     run: Option<&'a RefCell<Ledger>>,
-    /// What machines may cost that are kept for the next canary, by configuration: one entry for each lane.
-    kept: RefCell<BTreeMap<String, Vec<Reservation>>>,
+    /// What machines may cost that are kept after a run, by that run: until it is known what they did cost.
+    kept: RefCell<BTreeMap<String, Reservation>>,
 }
 
 /// The limit that has less left than the other.
@@ -72,39 +72,41 @@ impl<'a> JobLedger<'a> {
         self.job.borrow_mut().settle(reservation, billed);
     }
 
-    /// Machines are kept after a run, for `longest` at most: that stays set aside, for each of `lanes` once. It was a part of
-    /// what was set aside for the run itself, so that there is room for it.
-    pub fn keep(&self, instance: &InstanceConfiguration, longest: Usd, lanes: u32) {
-        let reserved = self.reserve(longest);
+    /// Machines are kept after a run, for `longest` at most: that stays set aside until [`Self::end_kept`] hears what it came to. It
+    /// was a part of what was set aside for the run itself, so that there is room for it; once for each run.
+    pub fn keep(&self, run: &str, longest: Usd) {
         let mut kept = self.kept.borrow_mut();
-        let of_instance = kept.entry(instance.to_string()).or_default();
-        of_instance.extend(reserved);
-        // The next run has begun on the machines of the first.
-        let mut over = Vec::new();
-        while of_instance.len() > lanes.max(1) as usize {
-            over.push(of_instance.remove(0));
+        if kept.contains_key(run) {
+            return;
         }
-        drop(kept);
-        for reservation in over {
-            self.settle(reservation, None);
+        if let Some(of_gate) = self.run {
+            // The job's reservation stands for both.
+            let _ = of_gate.borrow_mut().set_aside(longest);
         }
+        kept.insert(run.to_owned(), self.job.borrow_mut().set_aside(longest));
     }
 
-    /// No machines are kept any more; `idle` is billed for those that were.
-    pub fn end_kept(&self, idle: Option<Usd>) {
-        let kept = std::mem::take(&mut *self.kept.borrow_mut());
-        for reservation in kept.into_values().flatten() {
-            self.settle(reservation, None);
+    /// The machines that were kept after `runs` are so no more, and `idle` is billed for all of them.
+    pub fn end_kept<'n>(&self, runs: impl IntoIterator<Item = &'n str>, idle: Option<Usd>) {
+        for run in runs {
+            let kept = self.kept.borrow_mut().remove(run);
+            if let Some(reservation) = kept {
+                self.settle(reservation, None);
+            }
         }
-        self.bill(idle);
-    }
-
-    /// What machines were billed that were kept between runs.
-    pub fn bill(&self, idle: Option<Usd>) {
-        if let Some(run) = self.run {
-            run.borrow_mut().bill(idle);
+        if let Some(of_gate) = self.run {
+            of_gate.borrow_mut().bill(idle);
         }
         self.job.borrow_mut().bill(idle);
+    }
+
+    /// Whatever else was kept is so no more, but for `runs`.
+    pub fn end_all_kept_but(&self, runs: &[&str]) {
+        let over: Vec<String> = (self.kept.borrow().keys())
+            .filter(|run| !runs.contains(&run.as_str()))
+            .cloned()
+            .collect();
+        self.end_kept(over.iter().map(String::as_str), None);
     }
 
     /// A canary of an earlier run was reused, which would have cost `saved`.
@@ -151,3 +153,6 @@ impl<'a> JobLedger<'a> {
         both.min_by(|one, other| one.0.total_cmp(&other.0))
     }
 }
+
+#[cfg(test)]
+mod tests;

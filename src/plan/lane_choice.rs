@@ -6,7 +6,7 @@ use super::lanes::{
     ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule, one_after_another, schedule,
 };
 use super::start_up::StartUp;
-use super::warm_pool::WarmPool;
+use super::warm_pool::{self, WarmPool};
 use crate::instance::InstanceType;
 use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd};
@@ -57,6 +57,8 @@ pub struct LanePlan {
     pub policy: WarmPoolPolicy,
     /// What the canaries may cost.
     pub spend_limit: Usd,
+    /// What is left of that beside the worst cases of the fixed design.
+    pub left: Usd,
     pub start_up: StartUp,
     /// Rounds may turn out to be of one canary each.
     pub is_adaptive: bool,
@@ -64,13 +66,22 @@ pub struct LanePlan {
 
 impl LanePlan {
     pub fn ways(&self, quotas_of: QuotasOf<'_>) -> Ways {
-        ways(
-            &self.all,
-            self.policy,
-            self.spend_limit,
-            self.start_up,
-            quotas_of,
-        )
+        self.choose(quotas_of).0
+    }
+
+    /// What the machines of each configuration may cost that `auto` keeps; of a written time the runs have it with them.
+    pub(super) fn longest_idle(&self) -> Vec<Usd> {
+        self.choose(&no_quotas).1
+    }
+
+    fn choose(&self, quotas_of: QuotasOf<'_>) -> (Ways, Vec<Usd>) {
+        let (all, limit) = (&self.all, self.spend_limit);
+        let mut ways = ways(all, self.policy, limit, self.start_up, quotas_of);
+        let longest = match self.policy {
+            WarmPoolPolicy::Auto => warm_pool::within_limit(&mut ways, self, quotas_of),
+            WarmPoolPolicy::KeepAlive(_) | WarmPoolPolicy::Off => vec![Usd(0.0); all.len()],
+        };
+        (ways, longest)
     }
 
     /// Whether the quotas of pools have a part in the choice.
@@ -126,6 +137,8 @@ pub enum NoPool {
     TooDear(Usd, Usd),
     NoPrice,
     NotShorter,
+    /// What it could cost, kept as long as it may be after each canary.
+    BeyondTheLimit(Usd),
 }
 
 impl fmt::Display for NoPool {
@@ -139,6 +152,10 @@ impl fmt::Display for NoPool {
             }
             Self::NoPrice => f.write_str("no price is known, so what it costs idle is not"),
             Self::NotShorter => f.write_str("it would hardly be sooner done"),
+            Self::BeyondTheLimit(longest) => write!(
+                f,
+                "kept for its longest after each canary it could cost {longest}, which the spend limit does not cover beside them"
+            ),
         }
     }
 }

@@ -67,8 +67,13 @@ impl Ledger {
         if (self.limit).is_some_and(|limit| committed.0 > limit.0 * (1.0 + ROUNDING)) {
             return None;
         }
+        Some(self.set_aside(worst))
+    }
+
+    /// The same for what cannot be held back any more.
+    pub(super) fn set_aside(&mut self, worst: Usd) -> Reservation {
         self.reserved = self.reserved + worst;
-        Some(Reservation(worst))
+        Reservation(worst)
     }
 
     /// The run is over: what it was billed takes the place of what was reserved; nothing where it was never started, or

@@ -245,9 +245,9 @@ pub fn plan_within(
     });
     let mut ledger = Ledger::new(limit);
     let offer = offer_of(&job.instance);
-    let worst = match &runs {
+    let mut worst = match &runs {
         PlannedRuns::Fixed(runs) => worst_case(runs, &offer)
-            .map(|worst| worst + warm_pool::longest_idle(job, runs.len(), &offer)),
+            .map(|worst| worst + warm_pool::longest_idle(job, &job.instance, runs.len(), &offer)),
         PlannedRuns::Ladder(sizes) => worst_of_ladder(job, sizes, &offer, limit),
     };
     if let Some(worst) = worst
@@ -264,12 +264,12 @@ pub fn plan_within(
             "the canaries may cost up to {worst}, above {whose}, lower canary.max_runtime or request fewer runs"
         )));
     }
-    let alternatives: Vec<PlannedAlternative> = job
+    let mut alternatives: Vec<PlannedAlternative> = job
         .alternatives
         .iter()
         .map(|instance| {
             let alternative = plan_alternative(instance, &runs, alternatives);
-            alternative.within(&mut ledger, offer_of)
+            alternative.within(job, &mut ledger, offer_of)
         })
         .collect();
     for channel in dataset.sampled() {
@@ -304,9 +304,18 @@ pub fn plan_within(
         all: configuration_runs(job, &runs, &alternatives, &[], offer_of),
         policy: job.canary.warm_pool,
         spend_limit: limit,
+        left: ledger.left().unwrap_or_default(),
         start_up: StartUpMode::of(job).table(),
         is_adaptive: matches!(runs, PlannedRuns::Ladder(_)),
     });
+    if let Some(lanes) = &lanes {
+        let measured = alternatives.iter_mut().filter(|one| one.runs.is_ok());
+        let worst_cases = measured.map(|one| &mut one.worst_case);
+        let each = std::iter::once(&mut worst).chain(worst_cases);
+        for (worst, idle) in each.zip(lanes.longest_idle()) {
+            *worst = worst.map(|worst| least(worst + idle, limit));
+        }
+    }
     let on_this_machine = || {
         let measured = alternatives.iter().filter_map(|one| one.runs.as_ref().ok());
         measured.chain([&runs]).map(|runs| runs.longest(job)).sum()
@@ -325,10 +334,15 @@ pub fn plan_within(
 fn worst_of_ladder(job: &Job, sizes: &[LadderSize], offer: &Offer, limit: Usd) -> Option<Usd> {
     let canary = &job.canary;
     let once = worst_case_of(canary.max_runtime, offer)?;
-    let once: Usd = sizes.iter().map(|_| once).sum();
+    let idle = warm_pool::longest_idle(job, &job.instance, sizes.len(), offer);
+    let once: Usd = sizes.iter().map(|_| once).sum::<Usd>() + idle;
     let has_levels = job.work.is_some() && !job.differs_in_work_alone();
     let is_enough = sizes.len() >= FEWEST_RUNS && !has_levels && once < limit;
     Some(if is_enough { once } else { limit })
+}
+
+fn least(one: Usd, other: Usd) -> Usd {
+    if one < other { one } else { other }
 }
 
 /// The full run as one run: every object of every channel.
@@ -382,9 +396,11 @@ fn plan_alternative(
 impl PlannedAlternative {
     /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit. The runs of a ladder are
     /// reserved one by one, as they are chosen.
-    fn within(mut self, ledger: &mut Ledger, offer_of: OfferOf<'_>) -> Self {
+    fn within(mut self, job: &Job, ledger: &mut Ledger, offer_of: OfferOf<'_>) -> Self {
         if let Ok(PlannedRuns::Fixed(runs)) = &self.runs {
-            self.worst_case = worst_case(runs, &offer_of(&self.instance));
+            let offer = offer_of(&self.instance);
+            let idle = warm_pool::longest_idle(job, &self.instance, runs.len(), &offer);
+            self.worst_case = worst_case(runs, &offer).map(|worst| worst + idle);
             if let Some(worst) = self.worst_case
                 && ledger.reserve(worst).is_none()
             {

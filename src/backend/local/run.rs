@@ -151,6 +151,7 @@ impl LocalBackend {
             }
             .with_drawn_rows(run, drawn.bytes),
             log_tail,
+            ended_pools: Vec::new(),
         }))
     }
 

@@ -60,6 +60,7 @@ impl ReplayBackend {
                 None => measurement,
             },
             log_tail: Vec::new(),
+            ended_pools: Vec::new(),
         })
     }
 }

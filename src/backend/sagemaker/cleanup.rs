@@ -12,6 +12,7 @@ use super::sweep::{LeftoverKind, Sweep};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, Cancellation, Watcher};
+use crate::grammar::count;
 use crate::spec::{Channel, ChannelSample, InputMode};
 
 /// From the signal to the end of the gate.
@@ -65,7 +66,7 @@ impl SagemakerBackend {
     }
 
     /// At the end of a run of the gate: stops every job of this run that is left, such as one that a killed gate started and
-    /// that this one did not ask for again. Returns how many there were.
+    /// that this one did not ask for again, and ends the pools that it left.
     ///
     /// # Errors
     ///
@@ -73,55 +74,96 @@ impl SagemakerBackend {
     pub(super) async fn stop_the_rest(
         &self,
         cancellation: &Cancellation,
-    ) -> Result<usize, BackendError> {
+    ) -> Result<StoppedRest, BackendError> {
         let names: Vec<String> = self.own.borrow().iter().cloned().collect();
+        let mut rest = StoppedRest::default();
         if names.is_empty() && !self.has_access.get() && !self.tags.is_resumed {
-            return Ok(0);
+            return Ok(rest);
         }
-        let finishing = async {
-            let mut stopped = 0;
+        let mut left = Vec::new();
+        let stopping = async {
             for name in names {
                 self.stop(&name)
                     .await
                     .map_err(|error| error.to_error(&format!("stop {name}")))?;
                 self.forget(&name);
-                stopped += 1;
+                rest.jobs += 1;
             }
             if self.tags.is_exclusive {
                 let sweep = Sweep::Run {
                     id: &self.tags.run,
                     jobs: &[],
                 };
-                let mut left = self.listed(LeftoverKind::Running).await?;
+                left = self.listed(LeftoverKind::Running).await?;
                 // This process has ended its own; only one before it may have left another.
                 if self.tags.is_resumed {
                     left.extend(self.listed(LeftoverKind::WarmPool).await?);
                 }
-                left.retain(|leftover| sweep.takes(leftover));
-                for swept in self.stop_all(left).await {
-                    swept.result?;
-                    stopped += 1;
+                let is_known = |name: &String| self.kept_pools.borrow().contains(name);
+                left.retain(|leftover| sweep.takes(leftover) && !is_known(&leftover.training_job));
+                for leftover in &left {
+                    if leftover.kind == LeftoverKind::Running {
+                        self.stop_leftover(leftover).await?;
+                    }
                 }
             }
-            Ok(stopped)
+            Ok(())
         };
-        let limit = async {
-            tokio::select! {
-                () = tokio::time::sleep(TIME_TO_FINISH) => {}
-                () = async {
-                    cancellation.cancelled().await;
-                    tokio::time::sleep(TIME_TO_STOP).await;
-                } => {}
+        let signal = || async {
+            cancellation.cancelled().await;
+            tokio::time::sleep(TIME_TO_STOP).await;
+        };
+        let stopped: Result<(), BackendError> = tokio::select! {
+            stopped = stopping => stopped,
+            () = signal() => Err(no_time()),
+            () = tokio::time::sleep(TIME_TO_FINISH) => Err(no_time()),
+        };
+        stopped?;
+        for leftover in &left {
+            match leftover.kind {
+                LeftoverKind::Running => rest.jobs += 1,
+                LeftoverKind::WarmPool => rest.pools += 1,
             }
-        };
-        tokio::select! {
-            finished = finishing => finished,
-            () = limit => Err(BackendError::transient(
-                "AWS did not answer in time, so training jobs of this run may be left",
-                "list them with `canary-gate sweep --dry-run`; each ends at its time limit",
-            )),
         }
+        // A job that is being stopped has its machines for minutes.
+        let swept = tokio::select! {
+            swept = self.end_pools_left_by(left) => swept,
+            () = signal() => return Err(no_time()),
+        };
+        for swept in swept {
+            swept.result?;
+        }
+        Ok(rest)
     }
+}
+
+/// What no process waited for.
+#[derive(Debug, Default)]
+pub(super) struct StoppedRest {
+    jobs: usize,
+    pools: usize,
+}
+
+impl StoppedRest {
+    /// As a sentence without a capital; `None` where there was nothing.
+    pub(super) fn said(&self) -> Option<String> {
+        let jobs = (self.jobs > 0).then(|| format!("stopped {}", count(self.jobs, "training job")));
+        let pools = (self.pools > 0).then(|| format!("ended {}", count(self.pools, "warm pool")));
+        let all: Vec<String> = jobs.into_iter().chain(pools).collect();
+        (!all.is_empty()).then(|| {
+            format!(
+                "{} of this run that no process waits for",
+                all.join(" and ")
+            )
+        })
+    }
+}
+
+fn no_time() -> BackendError {
+    BackendError::transient(
+        "AWS did not answer in time, so training jobs of this run may be left",
+        "list them with `canary-gate sweep --dry-run`; each ends at its time limit",
+    )
 }
 
 impl ReadyJob<'_> {

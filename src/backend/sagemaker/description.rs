@@ -81,6 +81,8 @@ pub(super) struct JobDescription {
     pub(super) start: Option<Start>,
     /// What became of its machines; absent where they are not kept.
     pub(super) pool: Option<PoolStatus>,
+    /// For how long they were to be kept.
+    pub(super) keep_alive: Option<Seconds>,
     /// What it really ran on.
     pub(super) instance: Option<InstanceConfiguration>,
     /// What it asked for.
@@ -127,6 +129,9 @@ impl JobDescription {
             ended_at: job.training_end_time().and_then(timestamp),
             start: start(phases.startup, &spans),
             pool: job.warm_pool_status().map(PoolStatus::of),
+            keep_alive: resources
+                .and_then(types::ResourceConfig::keep_alive_period_in_seconds)
+                .and_then(seconds),
             instance: resources.and_then(instance),
             max_runtime: limit
                 .and_then(types::StoppingCondition::max_runtime_in_seconds)

@@ -247,6 +247,11 @@ impl ReadyJob<'_> {
                 Created::NoRoom(error) => {
                     // What a canary that has just ended used may be counted a little longer.
                     waits_for_room += 1;
+                    // Machines that this run keeps for other canaries take room as well.
+                    if let Some(kind) = run.instance.single_type() {
+                        let own = self.pools_before(name);
+                        self.backend.yield_pools(kind, &own).await;
+                    }
                     let refused = quota::Refused::parse(&error.message);
                     let would_fit =
                         (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
@@ -284,7 +289,7 @@ impl ReadyJob<'_> {
                     continue;
                 }
                 Created::WithoutPool(error) => {
-                    self.give_up_pool(&run.instance, &error);
+                    self.give_up_pool(name, &run.instance, &error);
                     request = without_pool(request);
                     continue;
                 }

@@ -33,6 +33,8 @@ mod notes;
 mod pace;
 mod placing;
 mod pool;
+mod pool_end;
+mod pool_start;
 mod pools;
 mod prepared;
 mod preparing;
@@ -67,7 +69,7 @@ use self::pools::OpenPool;
 use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
-use super::{Backend, BackendError, BackendFuture, Cancellation, Session};
+use super::{Backend, BackendEnd, BackendError, BackendFuture, Cancellation, EndedPool, Session};
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
 
@@ -90,6 +92,12 @@ pub struct RunTags {
 }
 
 impl RunTags {
+    /// No job of the run is older, by any clock; `None` where its id does not say when it began.
+    fn begun(&self) -> Option<jiff::Timestamp> {
+        let begun: jiff::Timestamp = self.run.split('/').next()?.parse().ok()?;
+        begun.checked_sub(jiff::SignedDuration::from_hours(1)).ok()
+    }
+
     /// For who starts no job.
     pub fn of_nobody() -> Self {
         Self {
@@ -127,6 +135,12 @@ pub struct SagemakerBackend {
     own: RefCell<BTreeSet<String>>,
     /// Warm pools that this run is to end, by their last job.
     pools: RefCell<BTreeMap<String, OpenPool>>,
+    /// Last jobs of pools that are no more, and billed.
+    closed_pools: RefCell<BTreeSet<String>>,
+    /// Pools that are no more whose canary could not be measured, by the job of the spec.
+    unbilled_pools: RefCell<Vec<(String, EndedPool)>>,
+    /// Last jobs of pools that could not be ended.
+    kept_pools: RefCell<Vec<String>>,
     /// Whether AWS has ever answered to these credentials.
     has_access: Cell<bool>,
     known: RefCell<KnownFacts>,
@@ -148,6 +162,9 @@ impl SagemakerBackend {
             pace: Pace::new(pace),
             own: RefCell::default(),
             pools: RefCell::default(),
+            closed_pools: RefCell::default(),
+            unbilled_pools: RefCell::default(),
+            kept_pools: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),
             asking: Mutex::default(),
@@ -172,13 +189,13 @@ impl Backend for SagemakerBackend {
         })
     }
 
-    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, Option<String>> {
+    fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
         Box::pin(async move {
-            let stopped = self.stop_the_rest(cancellation).await?;
-            let jobs = if stopped == 1 { "job" } else { "jobs" };
-            Ok((stopped > 0).then(|| {
-                format!("stopped {stopped} training {jobs} of this run that no process waits for")
-            }))
+            let said = self.stop_the_rest(cancellation).await?.said();
+            Ok(BackendEnd {
+                stopped: said,
+                may_keep_machines: !self.kept_pools.borrow().is_empty(),
+            })
         })
     }
 }

@@ -7,7 +7,6 @@ use aws_sdk_sagemaker::operation::create_training_job::CreateTrainingJobInput;
 use aws_sdk_sagemaker::types;
 
 use crate::measurement::Start;
-use crate::spec::{FileSystem, FileSystemKind, InputMode, Job};
 use crate::units::Seconds;
 
 /// What two jobs must have in common for the second to run on the machines of the first; image, data and hyperparameters may
@@ -122,6 +121,20 @@ pub(super) struct PooledStart {
     pub(super) why: Option<&'static str>,
 }
 
+/// Why a start is cold whose pool was given to another.
+const TAKEN: &str = "another training job took its warm pool";
+const TAKEN_WITHIN: &str = "another canary of this run took its warm pool";
+
+impl PooledStart {
+    /// Taken by another canary of this run.
+    pub(super) fn within_the_run(self) -> Self {
+        let why = self
+            .why
+            .map(|why| if why == TAKEN { TAKEN_WITHIN } else { why });
+        Self { why, ..self }
+    }
+}
+
 /// Warm only where the predecessor's own description says that this very job has its machines.
 pub(super) fn start_of(
     job: &str,
@@ -142,36 +155,16 @@ pub(super) fn start_of(
             start: Start::Warm,
             why: None,
         },
-        PoolState::Reused { .. } => cold("another training job took its warm pool"),
+        PoolState::Reused { .. } => cold(TAKEN),
         // A second may be lost in rounding.
         PoolState::Terminated if pool.retained.0 + 1.0 >= keep_alive.0 => {
             cold("its warm pool had expired")
         }
-        PoolState::Terminated => {
-            cold("AWS ended its warm pool before its time, as it does to patch machines")
-        }
+        PoolState::Terminated => cold(
+            "AWS ended its warm pool before its time, as it does to patch machines, and after 28 days",
+        ),
         PoolState::InUse => cold("its warm pool was not ready in time"),
         PoolState::Available | PoolState::Other => cold("its warm pool did not take it"),
-    }
-}
-
-/// As long as a cold start takes nine times in ten, by how the data comes: waiting for longer gains nothing.
-/// <https://aws.amazon.com/blogs/machine-learning/best-practices-for-amazon-sagemaker-training-managed-warm-pools/>
-pub(super) fn cold_start(job: &Job) -> Seconds {
-    let channels = &job.training.channels;
-    let is_lustre = |uri: &str| {
-        let system = FileSystem::of_uri(uri).and_then(Result::ok);
-        system.is_some_and(|system| system.kind == FileSystemKind::FsxLustre)
-    };
-    if !channels.is_empty() && channels.iter().all(|channel| is_lustre(&channel.uri)) {
-        Seconds(136.0)
-    } else if channels
-        .iter()
-        .all(|channel| channel.mode != InputMode::File)
-    {
-        Seconds(143.0)
-    } else {
-        Seconds(176.0)
     }
 }
 

@@ -1,37 +1,24 @@
-//! The warm pools of a run: taken by the next canary, looked after, and ended.
+//! The warm pools of a run: taken by the next canary, and free again after it.
 
 use std::time::Duration;
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
-use aws_sdk_sagemaker::types;
-use futures_util::future::join_all;
 
-use super::SagemakerBackend;
-use super::description::JobDescription;
+use super::description::{JobDescription, JobState};
 use super::find::Found;
 use super::name::JobName;
-use super::pace;
-use super::pool::{self, MatchKey, PoolState, PoolStatus, PooledStart};
+use super::pool::{self, MatchKey, PoolState, PoolStatus};
 use super::ready_job::ReadyJob;
-use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{CanaryProgress, Cancellation, EndedPool, Watcher};
+use crate::aws::call::CallError;
+use crate::backend::{CanaryProgress, EndedPool, Watcher};
 use crate::canary::CanaryRun;
-use crate::instance::InstanceConfiguration;
-use crate::measurement::Start;
-use crate::plan::WarmPool;
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::plan::{StartUpMode, WarmPool};
 use crate::spec::WarmPoolPolicy;
 use crate::units::Seconds;
 
 /// Between two looks at a pool: it is there within seconds of its job's end.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// Looks at a pool that is being ended: two minutes.
-const LOOKS_FOR_THE_END: u32 = 24;
-/// Tries of a look or of an end that was throttled or not answered.
-const MOST_TRIES: u32 = 5;
-/// From a signal to the end of the gate.
-const TIME_TO_END: Duration = Duration::from_secs(4);
-
-const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
+pub(super) const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// A pool whose last job this run has started.
 #[derive(Debug, Clone)]
@@ -40,20 +27,42 @@ pub(super) struct OpenPool {
     job: String,
     instance: InstanceConfiguration,
     key: MatchKey,
-    keep_alive: Seconds,
+    pub(super) keep_alive: Seconds,
     /// Its last job is over, and no other was started on it.
-    is_free: bool,
-    /// The last jobs of the pools that this job may run on: of the one meant for it, then of those like it.
-    after: Vec<String>,
+    pub(super) is_free: bool,
+    /// The last job of the pool that is meant for this job.
+    pub(super) meant: Option<String>,
+    /// Those of all pools that it may run on, the one that is meant first.
+    pub(super) after: Vec<String>,
 }
 
-/// How a canary started, and what machines that were kept for it are billed.
-#[derive(Debug, Clone, Default)]
-pub(super) struct StartOnPool {
-    /// `None` where no pool was asked for, or the canary was the first of one.
-    pub(super) start: Option<PooledStart>,
-    /// For each machine; `None` where none was kept.
-    pub(super) idle: Option<Seconds>,
+impl OpenPool {
+    pub(super) fn instance(&self) -> &InstanceConfiguration {
+        &self.instance
+    }
+
+    /// The job of the spec.
+    pub(super) fn job(&self) -> &str {
+        &self.job
+    }
+
+    pub(super) fn is_on(&self, instance: &InstanceConfiguration) -> bool {
+        self.instance.is_same_machines(instance)
+    }
+
+    pub(super) fn uses(&self, kind: &InstanceType) -> bool {
+        let mut members = self.instance.members().into_iter();
+        members.any(|(own, _)| own == kind)
+    }
+
+    pub(super) fn ended(self, name: String, idle: Result<Seconds, String>) -> EndedPool {
+        EndedPool {
+            training_job: name,
+            instance: self.instance,
+            keep_alive: self.keep_alive,
+            idle,
+        }
+    }
 }
 
 impl ReadyJob<'_> {
@@ -108,7 +117,13 @@ impl ReadyJob<'_> {
     }
 
     /// A job with a warm pool was denied: a policy may forbid the key `sagemaker:KeepAlivePeriod`, and name no more than the call.
-    pub(super) fn give_up_pool(&self, instance: &InstanceConfiguration, error: &CallError) {
+    pub(super) fn give_up_pool(
+        &self,
+        name: &JobName,
+        instance: &InstanceConfiguration,
+        error: &CallError,
+    ) {
+        self.backend.pools.borrow_mut().remove(&name.to_string());
         self.note(format!(
             "canaries on {instance} start cold: AWS denied one with a warm pool; if a policy limits sagemaker:KeepAlivePeriod, write `warm_pool: off` ({})",
             error.message
@@ -125,8 +140,14 @@ impl ReadyJob<'_> {
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
     ) {
-        let after = self.take_pool(request, instance, watcher).await;
-        self.expect_pool(&name.to_string(), request, instance, after);
+        let (meant, after) = self.take_pool(request, instance, watcher).await;
+        self.expect_pool(&name.to_string(), request, instance, (meant, after));
+    }
+
+    /// The last jobs of the pools that a job may run on.
+    pub(super) fn pools_before(&self, name: &JobName) -> Vec<String> {
+        let pools = self.backend.pools.borrow();
+        (pools.get(&name.to_string())).map_or_else(Vec::new, |pool| pool.after.clone())
     }
 
     /// A job was not started, or not by this process: the machines that it was to have are free again.
@@ -141,43 +162,48 @@ impl ReadyJob<'_> {
             return;
         }
         pools.remove(&name);
-        if let Some(before) = pool.after.first().and_then(|before| pools.get_mut(before)) {
+        if let Some(before) = pool.meant.and_then(|before| pools.get_mut(&before)) {
             before.is_free = true;
         }
     }
 
-    /// The last jobs of pools that a request may run on, once the machines of the first are there, which is free; none where
-    /// none is. Waits no longer than a cold start takes.
+    /// The last job of the pool that is meant for a request, once its machines are there, and those of all pools that the request
+    /// may run on: AWS chooses. Waits no longer than a cold start takes.
     async fn take_pool(
         &self,
         request: &CreateTrainingJobInputBuilder,
         instance: &InstanceConfiguration,
         watcher: &Watcher<'_>,
-    ) -> Vec<String> {
+    ) -> (Option<String>, Vec<String>) {
         let key = self.pool_for(instance).and_then(|_| match_key(request));
         let Some(key) = key else {
-            return Vec::new();
+            return (None, Vec::new());
         };
-        let (name, alike) = {
+        self.recall_pools(instance, &key).await;
+        let (meant, mut alike) = {
             let mut pools = self.backend.pools.borrow_mut();
             let is_alike = |pool: &OpenPool| pool.job == self.job.name && pool.key == key;
             let free = (pools.iter_mut()).find(|(_, pool)| pool.is_free && is_alike(pool));
-            let Some((name, pool)) = free else {
-                return Vec::new();
-            };
-            pool.is_free = false;
-            let name = name.clone();
-            let others = pools.iter().filter(|(other, _)| **other != name);
+            let meant = free.map(|(name, pool)| {
+                pool.is_free = false;
+                name.clone()
+            });
+            let others = (pools.iter()).filter(|(name, _)| Some(*name) != meant.as_ref());
             let alike = others.filter(|(_, pool)| is_alike(pool));
             let alike: Vec<String> = alike.map(|(other, _)| other.clone()).collect();
-            (name, alike)
+            (meant, alike)
+        };
+        let Some(name) = meant else {
+            return (None, alike);
         };
         watcher.report(CanaryProgress::Phase(
             "waiting for the machines of the canary before",
         ));
-        let looks = (pool::cold_start(self.job).0 / BETWEEN_LOOKS.as_secs_f64()).ceil();
+        // As long as a cold start takes nine times in ten: waiting for longer gains nothing.
+        let cold = StartUpMode::of(self.job).table().cold;
+        let looks = (cold.0 / BETWEEN_LOOKS.as_secs_f64()).ceil();
         let mut look = 0.0;
-        while look < looks {
+        while look < looks && !watcher.holds_back() {
             let described = tokio::select! {
                 described = self.backend.describe(&name) => described,
                 () = watcher.cancellation.cancelled() => break,
@@ -193,7 +219,8 @@ impl ReadyJob<'_> {
                 () = watcher.cancellation.cancelled() => break,
             }
         }
-        std::iter::once(name).chain(alike).collect()
+        alike.insert(0, name.clone());
+        (Some(name), alike)
     }
 
     fn expect_pool(
@@ -201,7 +228,7 @@ impl ReadyJob<'_> {
         name: &str,
         request: &CreateTrainingJobInputBuilder,
         instance: &InstanceConfiguration,
-        after: Vec<String>,
+        (meant, after): (Option<String>, Vec<String>),
     ) {
         let Some((warm_pool, key)) = self.pool_for(instance).zip(match_key(request)) else {
             return;
@@ -212,6 +239,7 @@ impl ReadyJob<'_> {
             key,
             keep_alive: warm_pool.keep_alive,
             is_free: false,
+            meant,
             after,
         };
         self.entered.borrow_mut().insert(name.to_owned());
@@ -233,38 +261,21 @@ impl ReadyJob<'_> {
             return;
         };
         pool.is_free = description.pool.as_ref().is_some_and(PoolStatus::is_open);
-        if description.pool.is_none() {
-            drop(pools);
-            // A pool that was asked for and is not there: nothing says why but the quota.
+        if let Some(lost) = description.pool.as_ref().filter(|pool| !pool.is_open())
+            && let Some(why) = pool::start_of("", Some(lost), pool.keep_alive).why
+        {
+            let mut lost_pools = self.lost_pools.borrow_mut();
+            lost_pools.insert(run.instance.to_string(), why);
+        }
+        let key = pool.key.clone();
+        let mut others = pools.iter().filter(|(other, _)| **other != name);
+        let has_others = others.any(|(_, other)| other.job == self.job.name && other.key == key);
+        drop(pools);
+        // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.
+        let is_asked_for = description.keep_alive.is_some();
+        let has_none = description.pool.is_none() && description.state == JobState::Completed;
+        if has_none && is_asked_for && !has_others {
             self.note_no_pool(&run.instance);
-        }
-    }
-
-    /// What a job that is over says of its start, and of the machines that it leaves.
-    pub(super) async fn look_at_pool(
-        &self,
-        found: &Found,
-        description: &JobDescription,
-    ) -> StartOnPool {
-        let name = found.name.to_string();
-        let known = self.backend.pools.borrow().get(&name).cloned();
-        // Of an earlier start of this run, what it left is billed with it.
-        let is_own = known.is_some() || found.is_own;
-        let own = (description.pool.as_ref())
-            .filter(|status| is_own && !status.is_open() && status.retained.0 > 0.0)
-            .map(|status| status.retained);
-        let left_none = description.pool.as_ref().is_none_or(|pool| !pool.is_open());
-        if left_none {
-            self.backend.pools.borrow_mut().remove(&name);
-        }
-        let before = match &known {
-            Some(pool) if !pool.after.is_empty() => self.look_before(&name, pool).await,
-            _ => StartOnPool::default(),
-        };
-        let idle = before.idle.into_iter().chain(own);
-        StartOnPool {
-            idle: idle.reduce(|one, other| one + other),
-            ..before
         }
     }
 
@@ -274,184 +285,33 @@ impl ReadyJob<'_> {
         let request = (self.inputs(run, &found.name).ok())
             .and_then(|inputs| self.request(run, &found.name, &inputs).ok());
         if let Some(request) = request.filter(|_| is_open) {
-            self.expect_pool(&found.name.to_string(), &request, &run.instance, Vec::new());
+            let none = (None, Vec::new());
+            self.expect_pool(&found.name.to_string(), &request, &run.instance, none);
         }
     }
 
-    /// What the jobs before say of their machines. AWS chooses among alike pools, so that it may be another's than the one meant.
-    async fn look_before(&self, name: &str, pool: &OpenPool) -> StartOnPool {
-        let mut meant = None;
-        for (place, before) in pool.after.iter().enumerate() {
-            // What cannot be looked at now is looked at when pools are ended.
-            let Some(status) = self.status_of(before).await else {
+    /// Takes up the pools that an earlier start of this run left for canaries of a configuration. Whether they match, AWS decides.
+    async fn recall_pools(&self, instance: &InstanceConfiguration, key: &MatchKey) {
+        let is_first = self.recalled.borrow_mut().insert(instance.to_string());
+        if !self.backend.tags.is_resumed || !is_first {
+            return;
+        }
+        for earlier in self.backend.earlier_pools(&self.job.name).await {
+            if !earlier.status.is_open() || !earlier.instance.is_same_machines(instance) {
                 continue;
+            }
+            let pool = OpenPool {
+                job: self.job.name.clone(),
+                instance: earlier.instance,
+                key: key.clone(),
+                keep_alive: earlier.keep_alive,
+                is_free: true,
+                meant: None,
+                after: Vec::new(),
             };
-            let start = pool::start_of(name, status.as_ref(), pool.keep_alive);
-            if start.start == Start::Warm {
-                self.backend.pools.borrow_mut().remove(before);
-                self.free_again(&pool.after[..place]);
-                return StartOnPool {
-                    start: Some(start),
-                    idle: status.map(|status| status.retained),
-                };
-            }
-            if place == 0 {
-                meant = Some((start, status));
-            }
+            let mut pools = self.backend.pools.borrow_mut();
+            pools.entry(earlier.training_job).or_insert(pool);
         }
-        let Some((start, status)) = meant else {
-            return StartOnPool::default();
-        };
-        let mut pools = self.backend.pools.borrow_mut();
-        let before = &pool.after[0];
-        let mut idle = None;
-        match status {
-            Some(status) if status.is_open() => {
-                if let Some(pool) = pools.get_mut(before) {
-                    pool.is_free = true;
-                }
-            }
-            // Another canary of this run bills what it took.
-            Some(PoolStatus {
-                state: PoolState::Reused { by },
-                ..
-            }) if self.entered.borrow().contains(&by) => {}
-            status => {
-                pools.remove(before);
-                idle = status.map(|status| status.retained);
-            }
-        }
-        StartOnPool {
-            start: Some(start),
-            idle,
-        }
-    }
-
-    /// The pool that was meant for a canary, which took another.
-    fn free_again(&self, passed_over: &[String]) {
-        let mut pools = self.backend.pools.borrow_mut();
-        if let Some(meant) = passed_over.first().and_then(|meant| pools.get_mut(meant)) {
-            meant.is_free = true;
-        }
-    }
-
-    /// `None` where AWS does not answer; `Some(None)` where the job leaves no pool.
-    async fn status_of(&self, name: &str) -> Option<Option<PoolStatus>> {
-        for _ in 1..MOST_TRIES {
-            if let Ok(described) = self.backend.describe(name).await {
-                return Some(described.and_then(|job| job.pool));
-            }
-            self.backend.pace.wait(BETWEEN_LOOKS).await;
-        }
-        let described = self.backend.describe(name).await.ok()?;
-        Some(described.and_then(|job| job.pool))
-    }
-}
-
-impl SagemakerBackend {
-    /// Ends the pools of one job of the spec.
-    pub(super) async fn end_pools_of(
-        &self,
-        job: &str,
-        cancellation: &Cancellation,
-    ) -> Vec<EndedPool> {
-        let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
-            .extract_if(.., |_, pool| pool.job == job)
-            .collect();
-        let end = |(name, pool): (String, OpenPool)| async move {
-            let limit = async {
-                cancellation.cancelled().await;
-                tokio::time::sleep(TIME_TO_END).await;
-            };
-            let ended = tokio::select! {
-                ended = self.end_pool(&name) => ended,
-                () = limit => Err("AWS did not answer in time".to_owned()),
-            };
-            EndedPool {
-                training_job: name,
-                instance: pool.instance,
-                keep_alive: pool.keep_alive,
-                idle: ended,
-            }
-        };
-        join_all(open.into_iter().map(end)).await
-    }
-
-    /// Ends the pool that a job left, and sees that it is gone. Returns for how long its machines were kept.
-    ///
-    /// # Errors
-    ///
-    /// Why it may still be kept.
-    pub(super) async fn end_pool(&self, name: &str) -> Result<Seconds, String> {
-        let mut failed = 0;
-        for look in 0..LOOKS_FOR_THE_END {
-            if look > 0 {
-                self.pace.wait(BETWEEN_LOOKS).await;
-            }
-            let status = match self.describe(name).await {
-                Ok(Some(description)) => description.pool,
-                Ok(None) => None,
-                Err(error) => {
-                    self.may_go_on(&error, &mut failed).await?;
-                    continue;
-                }
-            };
-            let Some(status) = status else {
-                return Ok(Seconds(0.0));
-            };
-            match status.state {
-                PoolState::Reused { .. } | PoolState::Terminated => return Ok(status.retained),
-                PoolState::InUse | PoolState::Other => {}
-                PoolState::Available => {
-                    let resources = types::ResourceConfigForUpdate::builder()
-                        .keep_alive_period_in_seconds(0)
-                        .build();
-                    let updated = self
-                        .aws()
-                        .sagemaker
-                        .update_training_job()
-                        .training_job_name(name)
-                        .resource_config(resources)
-                        .send()
-                        .await;
-                    if let Err(error) = updated {
-                        let error = CallError::of(UPDATE, &error);
-                        // The pool may have ended, or have been taken, since it was looked at.
-                        if !error.has_code("ValidationException") {
-                            self.may_go_on(&error, &mut failed).await?;
-                        }
-                    }
-                }
-            }
-        }
-        Err("its machines are not free yet".to_owned())
-    }
-
-    /// Whether to try again, and waits before it.
-    async fn may_go_on(&self, error: &CallError, failed: &mut u32) -> Result<(), String> {
-        let may_pass = matches!(
-            error.kind,
-            FailureKind::Throttled | FailureKind::Unreachable
-        );
-        *failed += 1;
-        if !may_pass || *failed >= MOST_TRIES {
-            return Err(error.to_string());
-        }
-        self.pace.wait(pace::backoff(*failed)).await;
-        Ok(())
-    }
-}
-
-impl StartOnPool {
-    /// Whether the machines were fresh, as far as the pool says it.
-    pub(super) fn start(&self) -> Option<Start> {
-        self.start.as_ref().map(|pooled| pooled.start)
-    }
-
-    /// Why a canary that was to start warm started cold, as a note of its measurement.
-    pub(super) fn note(&self) -> Option<String> {
-        let why = self.start.as_ref()?.why?;
-        Some(format!("started cold: {why}"))
     }
 }
 

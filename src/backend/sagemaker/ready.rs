@@ -6,7 +6,7 @@ use super::retries::Retries;
 use super::watch::WatchEnd;
 use futures_util::future::LocalBoxFuture;
 
-use super::pools::StartOnPool;
+use super::pool_start::StartOnPool;
 use crate::backend::{
     BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Cancellation,
     EndedPool, Ready, Watcher,
@@ -66,13 +66,25 @@ impl ReadyJob<'_> {
             }
             drop(room);
             let pooled = match &ended {
-                Some(description) => self.look_at_pool(&found, description).await,
+                // What is not looked at now is looked at when pools are ended.
+                Some(description) => tokio::select! {
+                    pooled = self.look_at_pool(&found, description) => pooled,
+                    () = watcher.cancellation.cancelled() => StartOnPool::default(),
+                },
                 None => StartOnPool::default(),
             };
             let result = self
                 .result(run, &found, ended, &pooled, &retries, watcher)
                 .await;
             self.tidy(&found, watcher).await;
+            // What could not be measured is billed with what is ended last.
+            if result.is_err() {
+                let of_job = pooled
+                    .ended
+                    .into_iter()
+                    .map(|pool| (self.job.name.clone(), pool));
+                self.backend.unbilled_pools.borrow_mut().extend(of_job);
+            }
             return result.map(Some);
         }
     }
@@ -102,6 +114,15 @@ impl Ready for ReadyJob<'_> {
 
     fn warm_pool(&self, instance: &InstanceConfiguration) -> Option<&WarmPool> {
         self.pool_for(instance)
+    }
+
+    fn end_pools_on<'e>(
+        &'e self,
+        instance: &'e InstanceConfiguration,
+        cancellation: &'e Cancellation,
+    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
+        let backend = self.backend;
+        Box::pin(backend.end_pools_on(&self.job.name, instance, cancellation))
     }
 
     fn end_pools<'e>(

@@ -30,6 +30,10 @@ pub(super) struct ReadyJob<'a> {
     pub(super) poolless: RefCell<BTreeSet<String>>,
     /// Training jobs that were asked for with a warm pool.
     pub(super) entered: RefCell<BTreeSet<String>>,
+    /// Why a pool was no more when its job ended, by configuration, until the next start says it.
+    pub(super) lost_pools: RefCell<BTreeMap<String, &'static str>>,
+    /// Configurations for which pools of an earlier start were looked for.
+    pub(super) recalled: RefCell<BTreeSet<String>>,
     /// Training jobs that are waited for at this moment.
     pub(super) watched: RefCell<BTreeSet<String>>,
 }
@@ -54,6 +58,8 @@ impl<'a> ReadyJob<'a> {
             warm_pools,
             poolless: RefCell::default(),
             entered: RefCell::default(),
+            lost_pools: RefCell::default(),
+            recalled: RefCell::default(),
             watched: RefCell::default(),
         }
     }

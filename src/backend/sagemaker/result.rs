@@ -5,7 +5,7 @@ use super::collect::Collected;
 use super::description::{JobDescription, JobState};
 use super::failure::{self, FailureClass};
 use super::find::Found;
-use super::pools::StartOnPool;
+use super::pool_start::StartOnPool;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
 use crate::backend::{BackendError, CanaryResult, Watcher, rows};
@@ -36,6 +36,7 @@ impl ReadyJob<'_> {
                     ..Measurement::of_run(run, BackendKind::Sagemaker, Outcome::Stopped)
                 },
                 log_tail: Vec::new(),
+                ended_pools: Vec::new(),
             });
         };
         let mut outcome = outcome(&description, self.job, found)?;
@@ -78,11 +79,12 @@ impl ReadyJob<'_> {
             jiff::Timestamp::now(),
         );
         measurement.start = pooled.start().or(measurement.start);
-        measurement.idle_seconds = pooled.idle;
+        measurement.idle_seconds = pooled.idle();
         measurement.notes.extend(pooled.note());
         Ok(CanaryResult {
             measurement: self.with_placed_rows(run, found, measurement),
             log_tail,
+            ended_pools: self.over_with(found, pooled),
         })
     }
 }
@@ -106,6 +108,18 @@ impl ReadyJob<'_> {
             jiff::Timestamp::now(),
         );
         Some(self.with_placed_rows(run, found, measurement))
+    }
+
+    /// The jobs that keep machines no more; a canary that leaves none is one of them.
+    fn over_with(&self, found: &Found, pooled: &StartOnPool) -> Vec<String> {
+        let name = found.name.to_string();
+        let mut over: Vec<String> = (pooled.ended.iter())
+            .map(|pool| pool.training_job.clone())
+            .collect();
+        if !self.backend.pools.borrow().contains_key(&name) && !over.contains(&name) {
+            over.push(name);
+        }
+        over
     }
 
     /// Of a job that another process started nobody knows but what was asked for, which is about as much.

@@ -1,6 +1,8 @@
 //! Finding and stopping what a dead gate left.
 
+use aws_sdk_sagemaker::operation::list_training_jobs::builders::ListTrainingJobsFluentBuilder;
 use aws_sdk_sagemaker::types::{TrainingJobStatus, WarmPoolResourceStatus};
+use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::SagemakerBackend;
@@ -205,18 +207,35 @@ impl SagemakerBackend {
 
     /// Those of all gates of one kind.
     pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, BackendError> {
-        let mut found = Vec::new();
         let listing = self
             .aws()
             .sagemaker
             .list_training_jobs()
             .name_contains(JobName::prefix());
-        let listing = match kind {
-            LeftoverKind::Running => listing.status_equals(TrainingJobStatus::InProgress),
-            LeftoverKind::WarmPool => {
-                listing.warm_pool_status_equals(WarmPoolResourceStatus::Available)
+        let with_pool = |status| listing.clone().warm_pool_status_equals(status);
+        let listings = match kind {
+            LeftoverKind::Running => {
+                vec![listing.status_equals(TrainingJobStatus::InProgress)]
             }
+            // A job that is being stopped, or has just ended, keeps its machines in a moment.
+            LeftoverKind::WarmPool => vec![
+                with_pool(WarmPoolResourceStatus::Available),
+                with_pool(WarmPoolResourceStatus::Inuse),
+            ],
         };
+        let mut found = Vec::new();
+        for listing in listings {
+            self.add_listed(listing, kind, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    async fn add_listed(
+        &self,
+        listing: ListTrainingJobsFluentBuilder,
+        kind: LeftoverKind,
+        found: &mut Vec<Leftover>,
+    ) -> Result<(), BackendError> {
         let mut pages = listing.into_paginator().send();
         while let Some(page) = pages.next().await {
             let page = page
@@ -226,7 +245,11 @@ impl SagemakerBackend {
                 let Some(arn) = summary.training_job_arn() else {
                     continue;
                 };
-                if JobName::parse(name).is_none() {
+                let is_running =
+                    summary.training_job_status() == Some(&TrainingJobStatus::InProgress);
+                let is_other = is_running != (kind == LeftoverKind::Running);
+                let is_known = found.iter().any(|known| known.training_job == name);
+                if JobName::parse(name).is_none() || is_other || is_known {
                     continue;
                 }
                 let tags = match self.tags_of_job(arn).await {
@@ -258,37 +281,55 @@ impl SagemakerBackend {
                 });
             }
         }
-        Ok(found)
+        Ok(())
     }
 
-    /// Stops each job, and ends each pool.
+    /// Stops each job, and ends each pool: all jobs first, since each bills until it is asked to stop.
     pub async fn stop_all(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
-        let mut swept = Vec::with_capacity(leftovers.len());
+        let mut stopped = Vec::with_capacity(leftovers.len());
+        let mut swept = Vec::new();
         for leftover in leftovers {
-            let name = &leftover.training_job;
             let result = match leftover.kind {
-                LeftoverKind::Running => self
-                    .stop(name)
-                    .await
-                    .map_err(|error| error.to_error(&format!("stop {name}")).into()),
-                LeftoverKind::WarmPool => self.end_pool(name).await.map(|_| ()).map_err(|why| {
-                    BackendError::transient(
-                        format!("the warm pool of {name} could not be ended: {why}"),
-                        "allow sagemaker:UpdateTrainingJob, and sweep again; until then AWS bills its machines, for an hour at most",
-                    )
-                }),
+                LeftoverKind::Running => self.stop_leftover(&leftover).await,
+                LeftoverKind::WarmPool => Ok(()),
             };
-            if result.is_ok() {
-                self.forget(name);
-                // A job that is stopped leaves its machines as well; without a pool this is one look.
-                if leftover.kind == LeftoverKind::Running
-                    && let Err(why) = self.end_pool(name).await
-                {
-                    tracing::warn!("whether {name} leaves a warm pool is not known: {why}");
-                }
+            match result {
+                Ok(()) => stopped.push(leftover),
+                Err(error) => swept.push(Swept {
+                    leftover,
+                    result: Err(error),
+                }),
             }
-            swept.push(Swept { leftover, result });
         }
+        swept.extend(self.end_pools_left_by(stopped).await);
         swept
+    }
+
+    pub(super) async fn stop_leftover(&self, leftover: &Leftover) -> Result<(), BackendError> {
+        let name = &leftover.training_job;
+        self.stop(name)
+            .await
+            .map_err(|error| error.to_error(&format!("stop {name}")))?;
+        self.forget(name);
+        Ok(())
+    }
+
+    /// Ends the pools of jobs that are over or being stopped, which leave their machines too; without a pool this is one look.
+    pub(super) async fn end_pools_left_by(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
+        let end = |leftover: Leftover| async move {
+            let name = &leftover.training_job;
+            let ended = self.end_pool(name).await.map(|_| ());
+            let result = ended.map_err(|why| {
+                BackendError::transient(
+                    format!("the warm pool of {name} could not be ended: {why}"),
+                    format!(
+                        "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {}`; until then AWS bills its machines, for an hour at most",
+                        leftover.run
+                    ),
+                )
+            });
+            Swept { leftover, result }
+        };
+        join_all(leftovers.into_iter().map(end)).await
     }
 }

@@ -165,6 +165,7 @@ proptest! {
                 false => WarmPoolPolicy::Auto,
             },
             spend_limit: Usd(50.0),
+            left: Usd(50.0),
             start_up: StartUpMode::FastFile.table(),
             is_adaptive: false,
         };

@@ -107,6 +107,26 @@ fn a_killed_step_is_cleaned_up_by_the_post_step() {
     );
 }
 
+/// A killed gate's canary ends well, and AWS keeps its machines.
+#[test]
+fn a_warm_pool_of_a_killed_step_is_ended_by_the_post_step() {
+    let (workflow, aws) = on_sagemaker();
+    aws.quota("ml.m5.xlarge for training warm pool usage", 2.0);
+    aws.polls(Polls::Nothing);
+    let mut child = started(&workflow, &aws);
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    let step = ended(&workflow, child);
+    aws.finish_jobs();
+    assert_eq!(aws.kept_pools().len(), 1);
+    let reached = |command: &mut Command| {
+        aws.reach(command);
+        command.env("CANARY_GATE_PACE", "0");
+    };
+    workflow.post_step_with(&step, reached).ended_with(0);
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
+}
+
 #[test]
 fn the_post_step_leaves_other_steps_of_the_workflow_run_alone() {
     let (workflow, aws, step) = killed_in_mid_canary();

@@ -104,6 +104,7 @@ impl FakeAws {
                 lasting: None,
                 profiles: Arc::new(|_| None),
                 pool_fate: Arc::new(|_| PoolFate::Kept),
+                gives_newest_pool: false,
                 sessions: sessions::Sessions::lasting(Duration::from_hours(1)),
             }),
             s3_service: store.service(),

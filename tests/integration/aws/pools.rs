@@ -40,6 +40,8 @@ pub(crate) enum PoolFate {
     Kept,
     /// AWS patches the machines, and ends the pool.
     Patched,
+    /// Its machines have been reused for as long as they may be.
+    TooOld,
     /// Another job of the account takes them.
     Taken,
 }
@@ -126,13 +128,17 @@ fn key(input: &Value) -> Value {
 
 /// The place of the job whose machines a new one would run on.
 pub(super) fn predecessor(state: &State, input: &Value, now: f64) -> Option<usize> {
-    state.jobs.iter().position(|job| {
+    let matches = |job: &Job| {
         !job.is_deleted
             && key(&job.input) == key(input)
             && job.pool.as_ref().is_some_and(|pool| {
                 pool.status == PoolState::Available && now - pool.born <= LONGEST_LIFE
             })
-    })
+    };
+    match state.gives_newest_pool {
+        true => state.jobs.iter().rposition(matches),
+        false => state.jobs.iter().position(matches),
+    }
 }
 
 /// Machines of a type that are kept, less those that a new job would run on.
@@ -194,6 +200,7 @@ pub(super) fn look(job: &mut Job, fate: PoolFate, answer: &mut Value) {
     let keep_alive = job.input["ResourceConfig"]["KeepAlivePeriodInSeconds"]
         .as_f64()
         .unwrap_or(0.0);
+    let created = job.created;
     let Some(pool) = &mut job.pool else { return };
     answer["WarmPoolStatus"] = pool.describe();
     if !has_ended {
@@ -202,11 +209,14 @@ pub(super) fn look(job: &mut Job, fate: PoolFate, answer: &mut Value) {
     match pool.status {
         PoolState::InUse if has_run && is_healthy && status != "Deleting" => {
             pool.status = PoolState::Available;
+            if fate == PoolFate::TooOld {
+                pool.born = created - LONGEST_LIFE - 1.0;
+            }
         }
         PoolState::InUse => pool.status = PoolState::Terminated,
         PoolState::Available => {
             pool.retained = (pool.retained + BETWEEN_LOOKS).min(keep_alive);
-            if pool.retained >= keep_alive || fate == PoolFate::Patched {
+            if pool.retained >= keep_alive || matches!(fate, PoolFate::Patched | PoolFate::TooOld) {
                 pool.status = PoolState::Terminated;
             } else if fate == PoolFate::Taken {
                 pool.status = PoolState::Reused("somebody-else".to_owned());
@@ -244,6 +254,11 @@ impl FakeAws {
     /// What becomes of the pool of each job.
     pub(crate) fn pools(&self, fate: impl Fn(&Job) -> PoolFate + Send + Sync + 'static) {
         self.core.state().pool_fate = std::sync::Arc::new(fate);
+    }
+
+    /// Of pools that match, a job gets the one of the newest job, not of the oldest.
+    pub(crate) fn give_newest_pool(&self) {
+        self.core.state().gives_newest_pool = true;
     }
 
     /// Somebody looks at a job once.

@@ -57,6 +57,7 @@ pub(super) struct State {
     pub(super) lasting: Option<(Fault, u64)>,
     pub(super) profiles: Arc<Profiles>,
     pub(super) pool_fate: Arc<Fate>,
+    pub(super) gives_newest_pool: bool,
     pub(super) sessions: Sessions,
 }
 

@@ -10,6 +10,7 @@ mod manifests;
 mod many;
 mod memory;
 mod pool_quotas;
+mod pool_sharing;
 mod pools;
 mod preflight;
 mod printed_levels;

@@ -30,6 +30,12 @@ fn warm(aws: &FakeAws) -> Vec<bool> {
     aws.jobs().iter().map(crate::aws::Job::is_warm).collect()
 }
 
+fn asks_for_a_pool(job: &crate::aws::Job) -> bool {
+    job.input()["ResourceConfig"]
+        .get("KeepAlivePeriodInSeconds")
+        .is_some()
+}
+
 /// How the report says that each canary started.
 fn starts(report: &Value) -> Vec<&str> {
     let measured = report["jobs"][0]["measurements"].as_array().unwrap();
@@ -107,12 +113,8 @@ fn a_quota_that_cannot_be_read_shows_in_the_first_job() {
     let report = report(&project, &aws);
     assert_eq!(starts(&report), ["cold"; 3]);
     assert!(says(&report, QUOTA), "{report:#}");
-    let asks = |job: &crate::aws::Job| {
-        job.input()["ResourceConfig"]
-            .get("KeepAlivePeriodInSeconds")
-            .is_some()
-    };
-    assert_eq!(aws.jobs().iter().filter(|job| asks(job)).count(), 1);
+    let jobs = aws.jobs();
+    assert_eq!(jobs.iter().filter(|job| asks_for_a_pool(job)).count(), 1);
 }
 
 /// A policy may forbid `sagemaker:KeepAlivePeriod`; AWS names the call only.
@@ -147,11 +149,60 @@ fn machines_that_may_be_kept_count_against_the_spend_limit() {
     assert_eq!(created(&aws).len(), 3);
 }
 
+/// By `auto` too, for alternatives too: the pool is gone without where it does not fit, and no canary is.
 #[test]
-fn a_pool_that_is_patched_or_taken_midway_makes_the_next_start_cold_and_is_said() {
+fn a_pool_of_auto_that_the_limit_does_not_cover_is_gone_without() {
+    let (project, aws) = pooled();
+    let spec = project.read("canary-gate.yml").replace(
+        "warm_pool: {keep_alive: 5m}",
+        "warm_pool: auto, spend_limit: 0.40 USD",
+    );
+    // Three times 32 minutes of one machine are 0.368 USD, and with 5 minutes more each 0.4255 USD.
+    project.write("canary-gate.yml", &spec);
+    let run = report(&project, &aws);
+    assert_eq!(aws.jobs().len(), 3);
+    assert!(aws.jobs().iter().all(|job| !asks_for_a_pool(job)));
+    assert_eq!(run["jobs"][0]["spend"]["worst_case_usd"], 0.368);
+    project.write("canary-gate.yml", &spec.replace("0.40 USD", "0.43 USD"));
+    let run = gate(
+        &project,
+        &aws,
+        &["run", "--all", "--fresh", "--format", "json"],
+    );
+    let worst = run.ended_with(0).json()["jobs"][0]["spend"]["worst_case_usd"].clone();
+    assert!((worst.as_f64().unwrap() - 0.4255).abs() < 1e-9, "{worst}");
+    assert_eq!(warm(&aws)[3..], [false, true, true]);
+}
+
+#[test]
+fn the_adaptive_design_climbs_no_further_than_the_limit_with_kept_machines() {
+    // 32 minutes of one machine are 0.1227 USD, and with 5 minutes more 0.1418 USD.
+    for (limit, most) in [("0.13 USD", 30.0 * 60.0), ("0.2 USD", 30.0 * 60.0)] {
+        let (project, aws) = project(&format!(
+            "{{max_share: 10000%, fractions: [1%, 2%, 5%], max_runtime: 30m, warm_pool: {{keep_alive: 5m}}, spend_limit: {limit}}}"
+        ));
+        aws.quota(QUOTA, 2.0);
+        gate(&project, &aws, &["run", "--all", "--format", "json"]);
+        assert!(!aws.jobs().is_empty(), "{limit}");
+        // Each could take its limit, in whole seconds, two minutes to stop and the time in a pool.
+        let price = 0.23 / 3600.0;
+        let limit: f64 = limit.trim_end_matches(" USD").parse().unwrap();
+        let first = aws.jobs()[0].input()["StoppingCondition"]["MaxRuntimeInSeconds"].clone();
+        let first = first.as_f64().unwrap();
+        assert!(
+            first <= most && (first - 1.0 + 120.0 + 300.0) * price <= limit,
+            "{first}"
+        );
+        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{limit}");
+    }
+}
+
+#[test]
+fn a_pool_that_is_lost_between_two_canaries_makes_the_next_start_cold_and_is_said() {
     for (fate, why) in [
-        (PoolFate::Patched, "patch"),
-        (PoolFate::Taken, "another training job took"),
+        (PoolFate::Patched, "AWS ended its warm pool before its time"),
+        (PoolFate::TooOld, "and after 28 days"),
+        (PoolFate::Taken, "another training job took its warm pool"),
     ] {
         let (project, aws) = pooled();
         aws.pools(move |job| match job.number() {
@@ -159,12 +210,56 @@ fn a_pool_that_is_patched_or_taken_midway_makes_the_next_start_cold_and_is_said(
             _ => PoolFate::Kept,
         });
         let report = report(&project, &aws);
-        // The second comes too late, or just in time.
-        assert!(says(&report, why) || warm(&aws)[1], "{fate:?} {report:#}");
-        assert!(warm(&aws)[2]);
+        assert_eq!(starts(&report), ["cold", "cold", "warm"], "{fate:?}");
+        assert_eq!(warm(&aws), [false, false, true], "{fate:?}");
+        assert!(says(&report, why), "{fate:?} {report:#}");
         assert_eq!(aws.kept_pools(), Vec::<String>::new());
         assert_billed_alike(&report, &aws);
     }
+}
+
+#[test]
+fn the_adaptive_design_climbs_in_one_pool() {
+    let (project, aws) =
+        project("{max_share: 10000%, max_runtime: 30m, warm_pool: {keep_alive: 5m}}");
+    aws.quota(QUOTA, 1.0);
+    let report = report(&project, &aws);
+    assert!(warm(&aws).len() >= 3 && warm(&aws)[1..].iter().all(|warm| *warm));
+    assert!(starts(&report)[1..].iter().all(|start| *start == "warm"));
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
+    assert_billed_alike(&report, &aws);
+}
+
+/// The last pool's time is known when all is over.
+#[test]
+fn the_file_of_measurements_and_the_record_have_all_of_the_idle_time() {
+    let (project, aws) = pooled();
+    let arguments = [
+        "run",
+        "--all",
+        "--format",
+        "json",
+        "--measurements",
+        "runs.jsonl",
+    ];
+    let report = gate(&project, &aws, &arguments).ended_with(0).json();
+    assert_billed_alike(&report, &aws);
+    let idle = |runs: &[Value]| -> f64 {
+        let idle = runs.iter().filter_map(|run| run["idle_seconds"].as_f64());
+        idle.sum()
+    };
+    let lines = project.read("runs.jsonl");
+    let lines: Vec<Value> = (lines.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!((idle(&lines) - aws.idle_seconds()).abs() < 1e-6);
+    let records = std::fs::read_dir(project.path(".canary-gate/local/churn")).unwrap();
+    let mut records =
+        records.map(|record| std::fs::read_to_string(record.unwrap().path()).unwrap());
+    let record = records.find(|record| record.contains("\"is_baseline\""));
+    let record: Value = serde_json::from_str(&record.unwrap()).unwrap();
+    let recorded = record["content"]["measurements"].as_array().unwrap();
+    assert!((idle(recorded) - aws.idle_seconds()).abs() < 1e-6);
 }
 
 #[test]
@@ -184,35 +279,66 @@ fn an_end_that_fails_once_is_tried_again() {
 fn a_pool_that_may_not_be_ended_is_named_with_what_it_may_bill() {
     let (project, aws) = pooled();
     aws.fail(Operation::UpdateTrainingJob)
+        .on_call(1)
         .with(Fault::AccessDenied);
     let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
     let last = created(&aws).pop().unwrap();
     assert_eq!(aws.kept_pools().as_slice(), std::slice::from_ref(&last));
     // 5 minutes of one machine at 0.23 USD an hour.
     let said = format!("the warm pool of {last} could not be ended");
-    assert!(says(&run.json(), &said) && says(&run.json(), "for up to 5m more, for up to 0.0191"));
+    assert!(
+        says(&run.json(), &said) && says(&run.json(), "may bill ml.m5.xlarge for 5m more (0.0191")
+    );
     run.complained(&said)
-        .complained("sagemaker:UpdateTrainingJob");
+        .complained("sagemaker:UpdateTrainingJob")
+        .complained("canary-gate sweep --run ");
+    // The next start goes on under the same id, and ends it.
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
 }
 
 #[test]
 fn a_signal_ends_the_pool_between_two_canaries_and_in_the_midst_of_one() {
-    for (jobs, signal_sent, code) in [(1, Signal::SIGINT, 130), (2, Signal::SIGTERM, 143)] {
+    for (made, signal_sent, code) in [(1, Signal::SIGINT, 130), (2, Signal::SIGTERM, 143)] {
         let (project, aws) = pooled();
         aws.polls(Polls::Nothing);
+        // Before the last canary is created the gate waits, and its pool is idle.
+        aws.fail(Operation::CreateTrainingJob)
+            .since_call(made + 1)
+            .with(Fault::Throttled);
         let mut child = started(&project, &aws, "0.001");
-        for made in 1..jobs {
-            wait_for(|| aws.jobs().len() == made);
+        for number in 1..=made {
+            wait_for(|| aws.jobs().len() as u64 == number);
             aws.finish_jobs();
         }
-        wait_for(|| aws.jobs().len() == jobs && !aws.in_progress().is_empty());
-        // A job that is asked to stop does so.
-        aws.polls(Polls::NextStatus);
+        wait_for(|| aws.calls(Operation::CreateTrainingJob) > made);
+        assert_eq!(aws.kept_pools().len(), 1);
         signal(&child, signal_sent);
         assert_eq!(child.wait().unwrap().code(), Some(code));
-        assert_eq!(aws.in_progress(), Vec::<String>::new());
-        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{jobs}");
+        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{made}");
+        // Nothing is left, and its id is forgotten.
+        assert!(!project.path(".canary-gate/run-0").exists());
     }
+}
+
+#[test]
+fn a_pool_whose_job_is_still_stopping_is_ended_by_the_next_start() {
+    let (project, aws) = pooled();
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws, "0.001");
+    wait_for(|| !aws.in_progress().is_empty());
+    signal(&child, Signal::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // Its job was asked to stop, and has its machines still: the run is not forgotten.
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    assert!(project.path(".canary-gate/run-0").exists());
+    aws.polls(Polls::NextStatus);
+    let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
+    gate(&project, &aws, &["sweep", "--run", &run, "--dry-run"])
+        .ended_with(0)
+        .reported("warm pool of ");
+    report(&project, &aws);
+    assert_eq!(aws.kept_pools(), Vec::<String>::new());
 }
 
 #[test]
@@ -269,15 +395,12 @@ fn slow_twenty_kills_at_any_moment_leave_no_pool_and_no_other_bill() {
         assert_eq!(created(&aws).len(), 3, "{kill}");
         assert_eq!(aws.in_progress(), Vec::<String>::new(), "{kill}");
         assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{kill}");
-        // What the killed gate has recorded stands there as saved; for how long it kept machines is in its own bill.
+        // What the killed gate has recorded stands there as saved; the time for which it kept machines is this one's to bill.
         let spend = &report["jobs"][0]["spend"];
-        let usd = |key: &str| spend[key].as_f64().unwrap_or(0.0);
-        let trained = usd("canary_usd") - usd("idle_usd") + usd("saved_usd");
-        let idle = aws.idle_seconds() * 0.23 / 3600.0;
-        assert!(
-            (trained - (aws.bill() - idle)).abs() < 1e-4,
-            "{kill}: {spend}"
-        );
-        assert!(usd("idle_usd") <= idle + 1e-4, "{kill}: {spend}");
+        let figure = |key: &str| spend[key].as_f64().unwrap_or(0.0);
+        let billed = figure("canary_usd") + figure("saved_usd");
+        assert!((billed - aws.bill()).abs() < 1e-4, "{kill}: {spend}");
+        let idle = figure("idle_seconds");
+        assert!((idle - aws.idle_seconds()).abs() < 1e-6, "{kill}: {spend}");
     }
 }

@@ -1,0 +1,300 @@
+//! Ending warm pools: those of a job when it has no canary left, and those of an earlier start of this run.
+
+use std::time::Duration;
+
+use aws_sdk_sagemaker::types;
+use futures_util::future::join_all;
+
+use super::SagemakerBackend;
+use super::description::JobDescription;
+use super::name::JobName;
+use super::pace;
+use super::pool::{PoolState, PoolStatus};
+use super::pools::{BETWEEN_LOOKS, OpenPool};
+use super::tags::JOB_TAG;
+use crate::aws::call::{Call, CallError, FailureKind};
+use crate::backend::{Cancellation, EndedPool};
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::units::Seconds;
+
+/// Looks at a pool whose job is over, until it is ended: two minutes.
+const LOOKS_FOR_THE_END: u32 = 24;
+/// The same until its job is over, which is asked to stop: two minutes to end its work, and as long to upload its output.
+const LOOKS_AT_A_JOB: u32 = LOOKS_FOR_THE_END + 48;
+/// Tries of a look or of an end that was throttled or not answered.
+const MOST_TRIES: u32 = 5;
+/// From a signal to the end of the gate.
+const TIME_TO_END: Duration = Duration::from_secs(4);
+
+const UPDATE: Call<'_> = Call("sagemaker:UpdateTrainingJob");
+const LIST: Call<'_> = Call("sagemaker:ListTrainingJobs");
+
+const CUT_SHORT: &str =
+    "a signal ended the gate before its machines were free, as while its training job stops";
+
+/// A pool that an earlier start of this run has kept.
+#[derive(Debug)]
+pub(super) struct EarlierPool {
+    pub(super) training_job: String,
+    pub(super) status: PoolStatus,
+    pub(super) instance: InstanceConfiguration,
+    pub(super) keep_alive: Seconds,
+}
+
+impl SagemakerBackend {
+    /// Ends the pools of one configuration of a job of the spec.
+    pub(super) async fn end_pools_on(
+        &self,
+        job: &str,
+        instance: &InstanceConfiguration,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
+        let open = (self.pools.borrow_mut())
+            .extract_if(.., |_, pool| pool.job() == job && pool.is_on(instance))
+            .collect();
+        self.end_open(open, cancellation).await
+    }
+
+    /// Ends free pools on a type of machine that canaries of other pools wait for.
+    pub(super) async fn yield_pools(&self, kind: &InstanceType, but: &[String]) {
+        let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
+            .extract_if(.., |name, pool| {
+                pool.is_free && pool.uses(kind) && !but.contains(name)
+            })
+            .collect();
+        for (name, pool) in open {
+            let job = pool.job().to_owned();
+            let ended = self.end_pool(&name).await;
+            self.note_closed(&name);
+            let ended = pool.ended(name, ended);
+            self.unbilled_pools.borrow_mut().push((job, ended));
+        }
+    }
+
+    async fn end_open(
+        &self,
+        open: Vec<(String, OpenPool)>,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
+        let end = |(name, pool): (String, OpenPool)| async move {
+            let idle = tokio::select! {
+                idle = self.end_pool(&name) => idle,
+                () = time_to_end(cancellation) => Err(CUT_SHORT.to_owned()),
+            };
+            self.note_closed(&name);
+            pool.ended(name, idle)
+        };
+        let ended = join_all(open.into_iter().map(end)).await;
+        self.note_kept(&ended);
+        ended
+    }
+
+    fn note_kept(&self, ended: &[EndedPool]) {
+        let kept = ended.iter().filter(|pool| pool.idle.is_err());
+        let kept = kept.map(|pool| pool.training_job.clone());
+        self.kept_pools.borrow_mut().extend(kept);
+    }
+
+    /// Ends the pools of one job of the spec.
+    pub(super) async fn end_pools_of(
+        &self,
+        job: &str,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
+        let mut ended: Vec<EndedPool> = (self.unbilled_pools.borrow_mut())
+            .extract_if(.., |(of, _)| of == job)
+            .map(|(_, pool)| pool)
+            .collect();
+        let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
+            .extract_if(.., |_, pool| pool.job() == job)
+            .collect();
+        ended.extend(self.end_open(open, cancellation).await);
+        if self.tags.is_resumed && !cancellation.is_cancelled() {
+            let earlier = tokio::select! {
+                earlier = self.end_earlier_pools(job) => earlier,
+                () = time_to_end(cancellation) => Vec::new(),
+            };
+            self.note_kept(&earlier);
+            ended.extend(earlier);
+        }
+        ended
+    }
+
+    /// A pool of this process that is no more; `None` where that is known: it is billed once.
+    pub(super) fn close_pool(&self, name: &str, idle: Seconds) -> Option<EndedPool> {
+        let pool = self.pools.borrow_mut().remove(name)?;
+        self.note_closed(name);
+        Some(pool.ended(name.to_owned(), Ok(idle)))
+    }
+
+    /// The same of an earlier start.
+    pub(super) fn close_earlier(&self, job: &JobDescription, idle: Seconds) -> Option<EndedPool> {
+        let name = job.name.clone()?;
+        let is_new = self.note_closed(&name);
+        Some(EndedPool {
+            training_job: name,
+            instance: job.instance.clone()?,
+            keep_alive: job.keep_alive.unwrap_or_default(),
+            idle: Ok(idle),
+        })
+        .filter(|_| is_new)
+    }
+
+    /// Whether nobody knew it.
+    fn note_closed(&self, name: &str) -> bool {
+        self.closed_pools.borrow_mut().insert(name.to_owned())
+    }
+
+    /// What the machines of an earlier start of this run were billed, whatever became of their jobs' measurements: those that no
+    /// canary of this one has billed.
+    async fn end_earlier_pools(&self, job: &str) -> Vec<EndedPool> {
+        let end = |pool: EarlierPool| async move {
+            let idle = match pool.status.is_open() {
+                true => self.end_pool(&pool.training_job).await,
+                false => Ok(pool.status.retained),
+            };
+            self.note_closed(&pool.training_job);
+            EndedPool {
+                training_job: pool.training_job,
+                instance: pool.instance,
+                keep_alive: pool.keep_alive,
+                idle,
+            }
+        };
+        join_all(self.earlier_pools(job).await.into_iter().map(end)).await
+    }
+
+    /// The pools of a job of the spec that an earlier start of this run has kept, without those that this process knows.
+    pub(super) async fn earlier_pools(&self, job: &str) -> Vec<EarlierPool> {
+        let mut found = Vec::new();
+        let mut pages =
+            self.aws()
+                .sagemaker
+                .list_training_jobs()
+                .name_contains(JobName::prefix())
+                .set_creation_time_after(self.tags.begun().map(|begun| {
+                    aws_sdk_sagemaker::primitives::DateTime::from_secs(begun.as_second())
+                }))
+                .into_paginator()
+                .send();
+        while let Some(page) = pages.next().await {
+            let page = match page {
+                Ok(page) => page,
+                // The end of the run looks again for what is kept, and says where it cannot.
+                Err(error) => {
+                    let error = CallError::of(LIST, &error);
+                    tracing::warn!(
+                        "what earlier warm pools of this run cost is not known: {error}"
+                    );
+                    break;
+                }
+            };
+            for summary in page.training_job_summaries() {
+                let name = summary.training_job_name().unwrap_or_default();
+                let is_known = self.pools.borrow().contains_key(name)
+                    || self.closed_pools.borrow().contains(name);
+                if summary.warm_pool_status().is_none()
+                    || is_known
+                    || JobName::parse(name).is_none()
+                {
+                    continue;
+                }
+                found.extend(self.earlier_pool(name, job).await);
+            }
+        }
+        found
+    }
+
+    /// `None` where it is no pool of this run and job.
+    async fn earlier_pool(&self, name: &str, job: &str) -> Option<EarlierPool> {
+        let described = self.describe(name).await.ok()??;
+        let tags = self.tags_of_found(&described).await.ok()?;
+        let is_of_job = |(key, value): &(String, String)| key == JOB_TAG && value == job;
+        let is_meant = self.is_own(&tags) && tags.iter().any(is_of_job);
+        let pool = EarlierPool {
+            training_job: name.to_owned(),
+            status: described.pool?,
+            instance: described.instance?,
+            keep_alive: described.keep_alive.unwrap_or_default(),
+        };
+        // What still runs is looked at when it has ended.
+        (is_meant && described.state.is_final()).then_some(pool)
+    }
+
+    /// Ends the pool that a job left, and sees that it is gone. Returns for how long its machines were kept.
+    ///
+    /// # Errors
+    ///
+    /// Why it may still be kept.
+    pub(super) async fn end_pool(&self, name: &str) -> Result<Seconds, String> {
+        let (mut failed, mut looks) = (0, 0);
+        let mut why = "its machines are not free yet".to_owned();
+        for look in 0..LOOKS_AT_A_JOB {
+            if look > 0 {
+                self.pace.wait(BETWEEN_LOOKS).await;
+            }
+            let description = match self.describe(name).await {
+                Ok(Some(description)) => description,
+                Ok(None) => return Ok(Seconds(0.0)),
+                Err(error) => {
+                    self.may_go_on(&error, &mut failed).await?;
+                    continue;
+                }
+            };
+            let Some(status) = description.pool else {
+                return Ok(Seconds(0.0));
+            };
+            // A job that is asked to stop takes its time.
+            looks += u32::from(description.state.is_final());
+            match status.state {
+                PoolState::Reused { .. } | PoolState::Terminated => return Ok(status.retained),
+                PoolState::InUse | PoolState::Other => {}
+                PoolState::Available => {
+                    let resources = types::ResourceConfigForUpdate::builder()
+                        .keep_alive_period_in_seconds(0)
+                        .build();
+                    let updated = self
+                        .aws()
+                        .sagemaker
+                        .update_training_job()
+                        .training_job_name(name)
+                        .resource_config(resources)
+                        .send()
+                        .await;
+                    if let Err(error) = updated {
+                        let error = CallError::of(UPDATE, &error);
+                        // The pool may have ended, or have been taken, since it was looked at.
+                        match error.has_code("ValidationException") {
+                            true => why = error.to_string(),
+                            false => self.may_go_on(&error, &mut failed).await?,
+                        }
+                    }
+                }
+            }
+            if looks >= LOOKS_FOR_THE_END {
+                break;
+            }
+        }
+        Err(why)
+    }
+
+    /// Whether to try again, and waits before it.
+    async fn may_go_on(&self, error: &CallError, failed: &mut u32) -> Result<(), String> {
+        let may_pass = matches!(
+            error.kind,
+            FailureKind::Throttled | FailureKind::Unreachable
+        );
+        *failed += 1;
+        if !may_pass || *failed >= MOST_TRIES {
+            return Err(error.to_string());
+        }
+        self.pace.wait(pace::backoff(*failed)).await;
+        Ok(())
+    }
+}
+
+/// Passes a while after a signal.
+async fn time_to_end(cancellation: &Cancellation) {
+    cancellation.cancelled().await;
+    tokio::time::sleep(TIME_TO_END).await;
+}
