@@ -6,7 +6,6 @@ use super::lanes::{
     ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule, one_after_another, schedule,
 };
 use super::start_up::StartUp;
-use super::warm_pool::{self, WarmPool};
 use crate::instance::InstanceType;
 use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd};
@@ -46,79 +45,6 @@ impl Ways {
             chosen: again(&self.chosen),
             no_pool: self.no_pool.clone(),
         }
-    }
-}
-
-/// What the ways are made of, to choose among them when the quotas are known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LanePlan {
-    /// Each canary at its longest.
-    pub all: Vec<ConfigurationRuns>,
-    pub policy: WarmPoolPolicy,
-    /// What the canaries may cost.
-    pub spend_limit: Usd,
-    /// What is left of that beside the worst cases of the fixed design.
-    pub left: Usd,
-    pub start_up: StartUp,
-    /// Rounds may turn out to be of one canary each.
-    pub is_adaptive: bool,
-}
-
-impl LanePlan {
-    pub fn ways(&self, quotas_of: QuotasOf<'_>) -> Ways {
-        self.choose(quotas_of).0
-    }
-
-    /// What the machines of each configuration may cost that `auto` keeps; of a written time the runs have it with them.
-    pub(super) fn longest_idle(&self) -> Vec<Usd> {
-        self.choose(&no_quotas).1
-    }
-
-    fn choose(&self, quotas_of: QuotasOf<'_>) -> (Ways, Vec<Usd>) {
-        let (all, limit) = (&self.all, self.spend_limit);
-        let mut ways = ways(all, self.policy, limit, self.start_up, quotas_of);
-        let longest = match self.policy {
-            WarmPoolPolicy::Auto => warm_pool::within_limit(&mut ways, self, quotas_of),
-            WarmPoolPolicy::KeepAlive(_) | WarmPoolPolicy::Off => vec![Usd(0.0); all.len()],
-        };
-        (ways, longest)
-    }
-
-    /// Whether the quotas of pools have a part in the choice.
-    pub fn may_keep(&self) -> bool {
-        self.policy != WarmPoolPolicy::Off && self.all.iter().any(|one| one.can_be_kept)
-    }
-
-    /// Of the way that is chosen: at most one for each configuration, whose lanes are within both quotas; empty where every
-    /// canary starts cold.
-    pub fn pools(&self, quotas_of: QuotasOf<'_>) -> Vec<WarmPool> {
-        let chosen = self.ways(quotas_of).chosen.lanes;
-        let pool = |(one, lanes): (&ConfigurationRuns, &Lanes)| {
-            Some(WarmPool {
-                instance: one.instance.clone(),
-                keep_alive: lanes.keep_alive?,
-                lanes: lanes.count,
-            })
-        };
-        self.all.iter().zip(&chosen).filter_map(pool).collect()
-    }
-
-    /// On the lanes chosen or cold, whichever is longer, since a quota may have no room for a pool; of the adaptive design with
-    /// rounds of one canary.
-    pub fn longest(&self) -> Seconds {
-        let ways = self.ways(&no_quotas);
-        let one_each: Vec<Lanes> = self.all.iter().map(|_| Lanes::cold(1)).collect();
-        let rounds_of_one = match self.is_adaptive {
-            true => schedule(&self.all, &one_each, self.start_up, &no_quotas).wall_clock,
-            false => Seconds(0.0),
-        };
-        [&ways.chosen, &ways.side_by_side]
-            .map(|way| way.wall_clock)
-            .into_iter()
-            .fold(
-                rounds_of_one,
-                |one, other| if one > other { one } else { other },
-            )
     }
 }
 

@@ -8,6 +8,7 @@ mod adaptive;
 mod design;
 mod job_ledger;
 mod lane_choice;
+mod lane_plan;
 mod lane_runs;
 mod lanes;
 mod ledger;
@@ -22,7 +23,8 @@ pub use adaptive::{
 };
 pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};
-pub use lane_choice::{KEEP_ALIVE, LanePlan, NoPool, Ways, no_quotas, ways};
+pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, no_quotas, ways};
+pub use lane_plan::LanePlan;
 pub use lane_runs::configuration_runs;
 pub use lanes::{
     BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::instance::InstanceType;
+use crate::plan::lane_plan::LanePlan;
 use crate::plan::lanes::MachineQuotas;
 use crate::plan::start_up::StartUpMode;
 
