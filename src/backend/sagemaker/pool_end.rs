@@ -263,10 +263,11 @@ impl SagemakerBackend {
                         .await;
                     if let Err(error) = updated {
                         let error = CallError::of(UPDATE, &error);
-                        // The pool may have ended, or have been taken, since it was looked at.
-                        match error.has_code("ValidationException") {
-                            true => why = error.to_string(),
-                            false => self.may_go_on(&error, &mut failed).await?,
+                        // The pool may have ended, or have been taken, since it was looked at: the next look says so.
+                        match error.kind {
+                            FailureKind::Refused | FailureKind::Limit => why = error.to_string(),
+                            _ if error.is_not_found() => why = error.to_string(),
+                            _ => self.may_go_on(&error, &mut failed).await?,
                         }
                     }
                 }

@@ -127,6 +127,8 @@ fn a_denied_pool_is_gone_without() {
     let report = report(&project, &aws);
     assert_eq!(starts(&report), ["cold"; 3]);
     assert!(says(&report, "sagemaker:KeepAlivePeriod"), "{report:#}");
+    // Nothing is known of its quota.
+    assert!(!says(&report, QUOTA), "{report:#}");
 }
 
 /// What the canaries of a job may cost has the keep-alive after each of them.
@@ -275,6 +277,24 @@ fn an_end_that_fails_once_is_tried_again() {
     }
 }
 
+/// Of the refusals the model names two; what else AWS may say is not known, so a look decides, never the words.
+#[test]
+fn a_refused_end_is_looked_at_again_and_said_where_it_stays_so() {
+    for code in [
+        "ValidationException",
+        "ResourceNotFound",
+        "ResourceLimitExceeded",
+    ] {
+        let (project, aws) = pooled();
+        aws.fail(Operation::UpdateTrainingJob)
+            .on_calls(1..=3)
+            .with(Fault::error(code, "no reason that is known"));
+        let report = report(&project, &aws);
+        assert_eq!(aws.kept_pools(), Vec::<String>::new(), "{code}");
+        assert_billed_alike(&report, &aws);
+    }
+}
+
 #[test]
 fn a_pool_that_may_not_be_ended_is_named_with_what_it_may_bill() {
     let (project, aws) = pooled();
@@ -352,16 +372,18 @@ fn what_a_killed_gate_keeps_is_swept_and_the_pool_of_another_run_is_left_alone()
     aws.finish_jobs();
     let run = aws.jobs()[0].tag("canary-gate:run").unwrap().to_owned();
     let left = created(&aws);
+    aws.look_at(&left[0]);
     aws.polls(Polls::NextStatus);
-    // Another run, on the same machines, under another id.
+    // Another run under another id, which asks for other machines: the pool is there, and not its own.
     std::fs::remove_dir_all(project.path(".canary-gate")).unwrap();
     project.write("code/train.py", "print('other')\n");
+    let spec = project.read("canary-gate.yml");
+    let spec = spec.replace("      output:", "      volume_gb: 90\n      output:");
+    project.write("canary-gate.yml", &spec);
     report(&project, &aws);
     assert_eq!(aws.kept_pools(), left);
-    // Somebody looks at it, and it is available.
-    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    gate(&project, &aws, &["sweep"]).ended_with(0);
     assert_eq!(aws.kept_pools(), left);
-    aws.look_at(&left[0]);
     gate(&project, &aws, &["sweep", "--run", &run, "--dry-run"])
         .ended_with(0)
         .reported(&format!("warm pool of {}", left[0]));
