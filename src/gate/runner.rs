@@ -95,7 +95,7 @@ pub(crate) struct Records<'a> {
 
 impl Records<'_> {
     /// The canary of an earlier run that replaces this one.
-    async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
+    pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
             (Reuse::Young, Some(key)) => {

@@ -1,5 +1,6 @@
 //! Nothing billable is left behind by a run of the gate: stopping what is its own, and removing what it put into S3.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::SagemakerBackend;
@@ -8,7 +9,7 @@ use super::name::JobName;
 use super::placing::output;
 use super::ready_job::ReadyJob;
 use super::staging::{self, StagedSample};
-use super::sweep::{LeftoverKind, Sweep};
+use super::sweep::{LeftoverKind, Sweep, SweptDetached};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, Cancellation, Watcher};
@@ -70,9 +71,12 @@ impl SagemakerBackend {
     /// # Errors
     ///
     /// Where one may be left running; it is named.
+    ///
+    /// `kept` are those that go on.
     pub(super) async fn stop_the_rest(
         &self,
         cancellation: &Cancellation,
+        kept: &BTreeSet<String>,
     ) -> Result<usize, BackendError> {
         let names: Vec<String> = self.own.borrow().iter().cloned().collect();
         if names.is_empty() && !self.has_access.get() && !self.tags.is_resumed {
@@ -91,13 +95,16 @@ impl SagemakerBackend {
                 let sweep = Sweep::Run {
                     id: &self.tags.run,
                     jobs: &[],
+                    detached: SweptDetached::Too,
                 };
                 let mut left = self.listed(LeftoverKind::Running).await?;
                 // This process has ended its own; only one before it may have left another.
                 if self.tags.is_resumed {
                     left.extend(self.listed(LeftoverKind::WarmPool).await?);
                 }
-                left.retain(|leftover| sweep.takes(leftover));
+                left.retain(|leftover| {
+                    sweep.takes(leftover) && !kept.contains(&leftover.training_job)
+                });
                 for swept in self.stop_all(left).await {
                     swept.result?;
                     stopped += 1;

@@ -15,6 +15,7 @@ mod cleanup;
 mod code;
 mod collect;
 mod description;
+mod detached;
 #[cfg(test)]
 mod exchange;
 mod failure;
@@ -67,12 +68,12 @@ use self::pools::OpenPool;
 use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
-use super::{Backend, BackendError, BackendFuture, Cancellation, Session};
+use super::{Backend, BackendError, BackendFuture, Cancellation, RunPart, Session};
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
 
 pub use code::check_source;
-pub use sweep::{Leftover, LeftoverKind, Sweep, Swept};
+pub use sweep::{Leftover, LeftoverKind, Sweep, Swept, SweptDetached};
 
 /// Which run of the gate the jobs belong to.
 #[derive(Debug, Clone)]
@@ -87,6 +88,8 @@ pub struct RunTags {
     /// The value of the tag `canary-gate:repository`; absent if the repository is unknown.
     pub repository: Option<String>,
     pub reuse: ReusePolicy,
+    /// What the run does with its jobs.
+    pub part: RunPart,
 }
 
 impl RunTags {
@@ -98,6 +101,7 @@ impl RunTags {
             is_resumed: false,
             repository: None,
             reuse: ReusePolicy::Own,
+            part: RunPart::Whole,
         }
     }
 }
@@ -125,6 +129,8 @@ pub struct SagemakerBackend {
     pace: Pace,
     /// Training jobs that this run is to stop, and that may still be running.
     own: RefCell<BTreeSet<String>>,
+    /// Of them, those that go on when a run that detaches has ended well.
+    detached: RefCell<BTreeSet<String>>,
     /// Warm pools that this run is to end, by their last job.
     pools: RefCell<BTreeMap<String, OpenPool>>,
     /// Whether AWS has ever answered to these credentials.
@@ -147,6 +153,7 @@ impl SagemakerBackend {
             aws: RefCell::new(aws),
             pace: Pace::new(pace),
             own: RefCell::default(),
+            detached: RefCell::default(),
             pools: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),
@@ -174,7 +181,7 @@ impl Backend for SagemakerBackend {
 
     fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, Option<String>> {
         Box::pin(async move {
-            let stopped = self.stop_the_rest(cancellation).await?;
+            let stopped = self.stop_what_nobody_wants(cancellation).await?;
             let jobs = if stopped == 1 { "job" } else { "jobs" };
             Ok((stopped > 0).then(|| {
                 format!("stopped {stopped} training {jobs} of this run that no process waits for")

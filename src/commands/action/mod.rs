@@ -17,6 +17,7 @@ mod workspace_owner;
 use std::path::{Path, PathBuf};
 
 use crate::assess::whole_report;
+use crate::backend::RunPart;
 use crate::backend::sagemaker::Sweep;
 use crate::change::{AffectedJob, Change};
 use crate::cli::SpecArguments;
@@ -164,6 +165,7 @@ async fn check(
         } else {
             Purpose::Budget
         },
+        part: RunPart::Whole,
         max_spend: inputs.max_spend,
         origin,
         base,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::backend::sagemaker::Sweep;
+use crate::backend::sagemaker::{Sweep, SweptDetached};
 use crate::cli::SpecArguments;
 use crate::commands::sweep::Sweeping;
 use crate::console::{AppError, files, printable, say};
@@ -127,6 +127,7 @@ async fn sweep(main: &MainStep, inputs: &Inputs) -> Result<Leftovers, AppError> 
     let sweep = Sweep::Run {
         id: &main.run_id,
         jobs: &main.jobs,
+        detached: SweptDetached::Not,
     };
     let code = crate::commands::sweep::of(&project, &sweep, Sweeping::ForReal).await?;
     Ok(match code {
