@@ -75,7 +75,7 @@ pub(crate) async fn collect(
             collected.broke_off = Some(format!("{missing}; {START_THEM}"));
         } else {
             plan.notes.push(format!(
-                "{missing}; the forecast is made without, and canary-gate run --detach starts them"
+                "{missing}; canary-gate run --detach starts what is missing"
             ));
         }
     }
@@ -136,7 +136,7 @@ impl Collector<'_> {
         let watcher = Watcher {
             report: &|progress| {
                 if let CanaryProgress::Fact(text) = progress {
-                    self.runner.say_of(job, text);
+                    self.runner.mention_of(job, text);
                 }
             },
             may_start: &|| false,

@@ -253,7 +253,7 @@ impl<'a> Launcher<'a> {
 
     fn say(&self, progress: CanaryProgress<'_>) {
         if let CanaryProgress::Fact(text) = progress {
-            self.runner.say_of(self.input.job, text);
+            self.runner.mention_of(self.input.job, text);
         }
     }
 

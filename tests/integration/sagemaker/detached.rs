@@ -241,6 +241,60 @@ fn a_canary_without_room_is_not_started_and_a_second_detach_starts_it() {
 }
 
 #[test]
+fn room_that_others_use_is_not_waited_for() {
+    let (project, aws) = project(FIXED);
+    aws.quota("ml.m5.xlarge for training job usage", 4.0);
+    aws.polls(Polls::Nothing);
+    gate(&project, &aws, DETACH).ended_with(0);
+    project.write("code/train.py", "print('changed')\n");
+    let detached = gate(&project, &aws, DETACH).ended_with(14);
+    let job = &detached.json()["jobs"][0];
+    let notes = job["notes"].to_string();
+    assert!(
+        notes.contains("not started: no quota for a canary"),
+        "{job}"
+    );
+    let names = created(&aws);
+    assert_eq!(names.len(), 4);
+    // Nothing is left of what was placed for those that were not started.
+    let placed = aws.keys("canaries", "out/cg-churn-");
+    let is_of_one = |key: &String| names.iter().any(|name| key.contains(name.as_str()));
+    assert!(placed.iter().all(is_of_one), "{placed:?}");
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let (project, aws) = project(FIXED);
+    for arguments in [DETACH, COLLECT] {
+        let quiet = [arguments, &["--quiet"]].concat();
+        let run = gate(&project, &aws, &quiet).ended_with(0);
+        assert_eq!(run.stderr, "", "{}", run.seen());
+        aws.finish_jobs();
+    }
+}
+
+#[test]
+fn several_jobs_are_detached_within_one_limit() {
+    let (project, aws) = project(FIXED);
+    let spec = project.read("canary-gate.yml");
+    let job = spec.split_once("jobs:\n").unwrap().1;
+    project.write(
+        "canary-gate.yml",
+        &format!("{spec}{}", job.replace("  churn:", "  other:")),
+    );
+    // Three canaries may cost 0.37 USD.
+    let limited = [DETACH, &["--max-spend", "0.5"]].concat();
+    let detached = gate(&project, &aws, &limited).ended_with(14);
+    assert_eq!(created(&aws).len(), 3, "{}", detached.seen());
+    aws.finish_jobs();
+    let collected = gate(&project, &aws, COLLECT).ended_with(1);
+    let report = collected.json();
+    assert_eq!(report["jobs"][0]["verdict"], "within", "{report}");
+    assert_eq!(report["failures"][0]["job"], "other");
+    assert_eq!(report["verdict"], "unknown");
+}
+
+#[test]
 fn what_is_detached_twice_is_started_once() {
     let (project, aws) = project(FIXED);
     aws.polls(Polls::Nothing);
@@ -272,6 +326,26 @@ fn the_adaptive_design_detaches_the_fewest_canaries_of_a_forecast() {
         "{job}"
     );
     assert_eq!(created(&aws).len(), 3);
+}
+
+#[test]
+fn alternatives_of_the_adaptive_design_share_its_part_of_the_full_run() {
+    for (share, count) in [("100%", 6), ("2%", 3)] {
+        let (project, aws) = project(&format!(
+            "{{max_runtime: 30m, max_share: {share}, fractions: [1%, 2%, 5%, 10%]}}"
+        ));
+        let spec = project.read("canary-gate.yml").replace(
+            "    instance: ml.m5.xlarge\n",
+            "    instance: ml.m5.xlarge\n    alternatives: [ml.c5.xlarge]\n",
+        );
+        project.write("canary-gate.yml", &spec);
+        let detached = gate(&project, &aws, DETACH).ended_with(0);
+        assert_eq!(created(&aws).len(), count, "{}", detached.seen());
+        aws.finish_jobs();
+        let collected = gate(&project, &aws, COLLECT);
+        let job = &collected.json()["jobs"][0];
+        assert_eq!(job["measurements"].as_array().unwrap().len(), count);
+    }
 }
 
 #[test]
