@@ -236,6 +236,7 @@ impl FoundCanaries {
             list(&self.names_of_missing())
         ))
         .help(START_THEM)
+        .during("collecting the canaries")
     }
 
     /// How many still run, and which; `None` where all have ended.
