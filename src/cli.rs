@@ -246,6 +246,12 @@ pub struct RunArguments {
     /// Ignore earlier canaries and measure again.
     #[arg(long, env = "CANARY_GATE_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = CANARIES)]
     pub fresh: bool,
+    /// Start the canaries and end, on SageMaker; a later `run --collect` at the same commit measures them and gives the verdict.
+    #[arg(long, conflicts_with_all = ["collect", "measurements"], help_heading = CANARIES)]
+    pub detach: bool,
+    /// Measure the canaries that `run --detach` has started at this commit, and start none; ends with 14 while some still run.
+    #[arg(long, help_heading = CANARIES)]
+    pub collect: bool,
     /// Also write the measurements to this file: .jsonl grows as each canary ends, .csv is written at the end.
     #[arg(long, value_name = "FILE", help_heading = CANARIES)]
     pub measurements: Option<PathBuf>,
@@ -415,6 +421,9 @@ pub struct SweepArguments {
     /// Sweep what this run of the gate left, e.g. a GITHUB_RUN_ID, instead of what has expired.
     #[arg(long, value_name = "ID")]
     pub run: Option<String>,
+    /// With --run: stop also what that run has detached, which `run --collect` would measure.
+    #[arg(long, requires = "run")]
+    pub detached: bool,
     /// Show what would be stopped and removed, without doing it.
     #[arg(long)]
     pub dry_run: bool,

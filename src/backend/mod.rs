@@ -1,6 +1,7 @@
 //! **Backends** run canaries. Each is an edge: it turns a [`CanaryRun`] into a process, a training job or a look into a
 //! recording, and returns a [`Measurement`].
 
+mod detaching;
 mod files;
 pub mod local;
 pub mod project_paths;
@@ -20,6 +21,8 @@ use crate::measurement::Measurement;
 use crate::plan::{LanePlan, Plan, PlannedAlternative, WarmPool};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
+
+pub use detaching::{Detaching, RunPart, Standing, Started};
 
 /// What a backend answers in the end. A box, since which backend it is shows only when the program runs.
 pub type BackendFuture<'a, T> = LocalBoxFuture<'a, Result<T, BackendError>>;
@@ -159,6 +162,11 @@ pub trait Ready {
     /// Ends what is kept for further canaries: after the last one, however it ended.
     fn end_pools<'e>(&'e self, _: &'e Cancellation) -> LocalBoxFuture<'e, Vec<EndedPool>> {
         Box::pin(async { Vec::new() })
+    }
+
+    /// How its canaries are started by one process and collected by another; `None` where they end with the gate.
+    fn detaching(&self) -> Option<&dyn Detaching> {
+        None
     }
 
     /// Runs one canary to its end and measures it; `None` where it was never started, since its watcher would not have it.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
+use crate::backend::RunPart;
 use crate::backend::sagemaker::RunTags;
 use crate::backend::{Backend, Cancellation, Ready};
 use crate::canary::Dataset;
@@ -53,7 +54,7 @@ pub(crate) async fn actuals(
         .filter(|job| arguments.jobs.is_empty() || arguments.jobs.contains(&job.name))
         .collect();
     project.refuse_not_yet(&jobs)?;
-    let gate_run = GateRun::begin(&project)?;
+    let gate_run = GateRun::begin(&project, RunPart::Whole)?;
     let origin = RunOrigin::of_environment(&project, Command::Actuals);
     let history = RunHistory::open(&project, &origin, Some(&gate_run.id)).await?;
     let pass_env = arguments.pass_env.as_slice();

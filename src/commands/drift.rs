@@ -3,6 +3,7 @@
 use crate::assess::drift_check::{self, StoredCheck};
 use crate::assess::input::JobInput;
 use crate::assess::judge;
+use crate::backend::RunPart;
 use crate::change::{AffectedJob, Change};
 use crate::cli::DriftArguments;
 use crate::commands::{publish, strictness};
@@ -56,6 +57,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
         alternatives: Alternatives::Skip,
         reuse: Reuse::Never,
         purpose: Purpose::Drift,
+        part: RunPart::Whole,
         max_spend: arguments.max_spend,
         origin,
         base: None,

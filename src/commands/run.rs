@@ -1,10 +1,12 @@
 //! `run`: the gate on the change that the flags name.
 
+use crate::backend::RunPart;
 use crate::cli::RunArguments;
 use crate::commands::{publish, strictness};
 use crate::console::files::Outputs;
 use crate::console::{AppError, Loudness, signals};
 use crate::gate;
+use crate::gate::detached;
 use crate::gate::run_report;
 use crate::gate::{GateRequest, Purpose, Reuse};
 use crate::history::record::Command;
@@ -21,6 +23,14 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     changed_files::refuse_another_head(&arguments.change, &project)?;
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
     base_policy::apply(&mut project, base, arguments.policy.max_spend)?;
+    let part = match (arguments.detach, arguments.collect) {
+        (true, _) => RunPart::Detach,
+        (false, true) => RunPart::Collect,
+        (false, false) => RunPart::Whole,
+    };
+    if part != RunPart::Whole {
+        detached::prepare(&mut project)?;
+    }
     let written = || {
         arguments
             .output
@@ -57,6 +67,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
             Reuse::Young
         },
         purpose: Purpose::Budget,
+        part,
         max_spend: arguments.policy.max_spend,
         origin: RunOrigin::of_environment(&project, Command::Run),
         base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
-use crate::backend::sagemaker::{Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept};
+use crate::backend::sagemaker::{
+    Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept, SweptDetached,
+};
 use crate::cli::SweepArguments;
 use crate::console::{AppError, print, printable, say};
 use crate::exit;
@@ -21,7 +23,14 @@ pub(crate) enum Sweeping {
 pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
     let project = Project::load(&arguments.spec)?;
     let sweep = match &arguments.run {
-        Some(run) => Sweep::Run { id: run, jobs: &[] },
+        Some(run) => Sweep::Run {
+            id: run,
+            jobs: &[],
+            detached: match arguments.detached {
+                true => SweptDetached::Too,
+                false => SweptDetached::Not,
+            },
+        },
         None => Sweep::Expired(jiff::Timestamp::now()),
     };
     let sweeping = if arguments.dry_run {
@@ -85,7 +94,7 @@ pub(crate) async fn of(
     }
     if !others.is_empty() {
         text.push_str(
-            "\nstill in progress and not swept; `sweep --run ID` stops those of one run:\n",
+            "\nstill in progress and not swept; `sweep --run ID` stops those of one run, with `--detached` those too that wait to be collected:\n",
         );
     }
     for other in &others {
@@ -136,7 +145,7 @@ async fn stop_and_remove(
 /// A training job with its run and its expiry.
 fn line(leftover: &Leftover) -> String {
     format!(
-        "{}{}  of run {}{}{}",
+        "{}{}  of run {}{}{}{}",
         match leftover.kind {
             LeftoverKind::Running => "",
             LeftoverKind::WarmPool => "warm pool of ",
@@ -150,5 +159,10 @@ fn line(leftover: &Leftover) -> String {
         leftover
             .expires
             .map_or(String::new(), |time| format!(", expires {time:.0}")),
+        if leftover.is_detached {
+            ", detached"
+        } else {
+            ""
+        },
     )
 }

@@ -45,6 +45,13 @@ impl Progress {
         }
     }
 
+    /// Prints a line that nobody needs who asked for quiet.
+    pub(crate) fn mention(&self, text: &str) {
+        if !matches!(self.shown, Shown::Nothing) {
+            self.say(text);
+        }
+    }
+
     /// The progress of the canaries of one configuration of a job; on a terminal they stand in the order of `group`.
     pub(crate) fn canaries(
         &self,

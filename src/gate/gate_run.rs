@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::backend::RunPart;
 use crate::backend::sagemaker::{ReusePolicy, RunTags};
 use crate::console::{AppError, files};
 use crate::workspace::project::Project;
@@ -35,8 +36,8 @@ pub(crate) struct GateRun {
 
 impl GateRun {
     /// The run that GitHub names, else the one that a killed gate left behind, else a new one. Only a backend whose canaries
-    /// outlive the gate needs one that is kept.
-    pub(crate) fn begin(project: &Project) -> Result<Self, AppError> {
+    /// outlive the gate needs one that is kept, and only who starts some: who collects leaves alone what a killed gate left.
+    pub(crate) fn begin(project: &Project, part: RunPart) -> Result<Self, AppError> {
         let github = std::env::var(GITHUB_RUN).ok();
         if let Some(id) = github.filter(|id| is_id(id)) {
             return Ok(Self {
@@ -45,7 +46,7 @@ impl GateRun {
                 is_resumed: false,
             });
         }
-        if !project.traits().outlives_the_gate {
+        if !project.traits().outlives_the_gate || part == RunPart::Collect {
             return Ok(Self {
                 id: new_id(),
                 file: None,
@@ -119,7 +120,7 @@ impl GateRun {
     }
 
     /// The tags of its training jobs.
-    pub(crate) fn tags(&self, reuse: ReusePolicy) -> RunTags {
+    pub(crate) fn tags(&self, reuse: ReusePolicy, part: RunPart) -> RunTags {
         let repository = std::env::var(GITHUB_REPOSITORY).ok();
         RunTags {
             run: self.id.clone(),
@@ -127,6 +128,7 @@ impl GateRun {
             is_resumed: self.is_resumed,
             repository: repository.filter(|name| is_id(name)),
             reuse,
+            part,
         }
     }
 

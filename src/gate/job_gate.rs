@@ -7,14 +7,16 @@ use crate::assess::judge;
 use crate::assess::short_run;
 use crate::assess::training_plan;
 use crate::assess::whole_report;
-use crate::backend::{Backend, ListedData, Ready, Session};
+use crate::backend::{Backend, ListedData, Ready, RunPart, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
+use crate::gate::collected::{self, Gathered};
 use crate::gate::design_loop::{self, DesignInput, JobMeasurements};
+use crate::gate::detached;
 use crate::gate::ended_pools;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::request::{GateRequest, Purpose};
@@ -80,7 +82,21 @@ pub(crate) async fn gate<'a>(
         ledger,
         records: records.as_ref(),
     };
-    let mut measured = design_loop::measure(design, &mut plan, runner).await;
+    let mut measured = match request.part {
+        RunPart::Whole => design_loop::measure(design, &mut plan, runner).await,
+        RunPart::Detach => {
+            let launched = detached::launch(&design, &plan, runner).await?;
+            return Ok((launched.report(affected, ready.notes()), None));
+        }
+        RunPart::Collect => match collected::collect(&design, &mut plan, runner).await? {
+            Gathered::Measured(measured) => measured,
+            Gathered::NotYet { reason, error } => {
+                let notes = project.ignored_not_yet(job);
+                let report = whole_report::unknown_report(job, &affected.by, &reason, notes);
+                return Ok((report, Some(error)));
+            }
+        },
+    };
     let offer_of =
         |instance: &InstanceConfiguration| project.offer(instance, &|kind| ready.capacity(kind));
     let mut ended = std::mem::take(&mut measured.ended_pools);

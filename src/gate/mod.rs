@@ -1,7 +1,9 @@
 //! One run of the gate: for each affected job plan -> canaries -> forecast -> verdict, and everything it started ended.
 
 pub(crate) mod backend;
+mod collected;
 mod design_loop;
+pub(crate) mod detached;
 mod ended_pools;
 pub(crate) mod gate_run;
 mod job_gate;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::backend::RunPart;
 use crate::change::AffectedJob;
 use crate::plan::Alternatives;
 use crate::units::Usd;
@@ -15,6 +16,7 @@ pub(crate) struct GateRequest<'a> {
     /// Whether canaries and training jobs of earlier runs may be reused.
     pub(crate) reuse: Reuse,
     pub(crate) purpose: Purpose,
+    pub(crate) part: RunPart,
     /// The most that canaries of all jobs may cost together; `None`: each job's own limit alone.
     pub(crate) max_spend: Option<Usd>,
     /// Which part of the history the run writes and reads.

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use futures_util::future::join_all;
 
 use crate::assess::whole_report;
-use crate::backend::Backend;
 use crate::backend::sagemaker::ReusePolicy;
+use crate::backend::{Backend, RunPart};
 use crate::console::files;
 use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
@@ -22,6 +22,7 @@ use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
 use crate::plan::{JobLedger, Ledger};
 use crate::spec::Job;
+use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
@@ -31,13 +32,14 @@ pub(crate) async fn run(
     interruption: Interruption,
     loudness: Loudness,
 ) -> Result<GateOutcome, GateFailure> {
-    let gate_run = GateRun::begin(project)?;
+    let gate_run = GateRun::begin(project, request.part)?;
     let run_id = gate_run.id.clone();
     let history = RunHistory::open(project, &request.origin, Some(&run_id)).await?;
-    let tags = gate_run.tags(match request.reuse {
+    let reuse = match request.reuse {
         Reuse::Young => ReusePolicy::Young,
         Reuse::Never => ReusePolicy::Own,
-    });
+    };
+    let tags = gate_run.tags(reuse, request.part);
     let backend = backend::backend_of(project, request.pass_env, tags).await?;
     let secrets = pass_env::secrets(request.pass_env);
     let file = RefCell::new(MeasurementsFile::open(request.measurements, &project.root)?);
@@ -56,11 +58,12 @@ pub(crate) async fn run(
         secrets: &secrets,
         jobs: request.affected.len(),
     };
-    let run_ledger = RefCell::new(match request.max_spend {
-        Some(limit) => Ledger::new(limit),
-        None => Ledger::without_limit(),
-    });
-    let new_ledger = |job: &Job| JobLedger::new(job.canary.spend_limit, &run_ledger);
+    let max_spend = max_spend(request);
+    let run_ledger = RefCell::new(max_spend.map_or_else(Ledger::without_limit, Ledger::new));
+    let new_ledger = |job: &Job| match request.part {
+        RunPart::Collect => JobLedger::without_limit(),
+        RunPart::Whole | RunPart::Detach => JobLedger::new(job.canary.spend_limit, &run_ledger),
+    };
     let ledgers: Vec<JobLedger<'_>> = (request.affected.iter())
         .map(|affected| new_ledger(affected.job))
         .collect();
@@ -109,6 +112,13 @@ pub(crate) async fn run(
     Ok(gated)
 }
 
+/// The limit of the run. What was detached is paid already: no limit keeps it from being read.
+fn max_spend(request: &GateRequest) -> Option<Usd> {
+    request
+        .max_spend
+        .filter(|_| request.part != RunPart::Collect)
+}
+
 /// A limit in dollars holds nothing back where there is no price.
 fn warn_of_no_price(project: &Project, request: &GateRequest<'_>) {
     let is_unpriced = |job: &&Job| {
@@ -141,7 +151,7 @@ async fn gate_all<'a>(
         true => MachineSharing::OwnOnes,
         false => MachineSharing::OneForAll,
     };
-    let turns = &Turns::new(machines, request.max_spend);
+    let turns = &Turns::new(machines, max_spend(request));
     let of_jobs = request.affected.iter().zip(ledgers).enumerate();
     let checks = of_jobs.map(|(place, (affected, ledger))| async move {
         let waits = || {

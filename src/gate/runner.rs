@@ -39,11 +39,20 @@ pub(crate) struct Runner<'a> {
 impl Runner<'_> {
     /// Says something about a job.
     pub(crate) fn say_of(&self, job: &Job, text: &str) {
+        self.progress.say(&self.line_of(job, text));
+    }
+
+    /// The same, unless quiet is asked for.
+    pub(crate) fn mention_of(&self, job: &Job, text: &str) {
+        self.progress.mention(&self.line_of(job, text));
+    }
+
+    fn line_of(&self, job: &Job, text: &str) -> String {
         let of = match self.jobs {
             0 | 1 => String::new(),
             _ => format!("{}: ", printable(&job.name)),
         };
-        self.progress.say(&format!("  {of}{text}"));
+        format!("  {of}{text}")
     }
 }
 
@@ -95,7 +104,7 @@ pub(crate) struct Records<'a> {
 
 impl Records<'_> {
     /// The canary of an earlier run that replaces this one.
-    async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
+    pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
             (Reuse::Young, Some(key)) => {

@@ -11,6 +11,8 @@ use super::token::Token;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionCommand {
     Run,
+    Detach,
+    Collect,
     Sweep,
     Report,
     Drift,
@@ -89,9 +91,11 @@ impl Inputs {
             command: reader
                 .parsed(
                     "command",
-                    "`run`, `drift`, `report` or `sweep`",
+                    "`run`, `detach`, `collect`, `drift`, `report` or `sweep`",
                     |text| match text {
                         "run" => Some(ActionCommand::Run),
+                        "detach" => Some(ActionCommand::Detach),
+                        "collect" => Some(ActionCommand::Collect),
                         "drift" => Some(ActionCommand::Drift),
                         "report" => Some(ActionCommand::Report),
                         "sweep" => Some(ActionCommand::Sweep),
@@ -297,7 +301,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "input `command` is `gate`; it can be `run`, `drift`, `report` or `sweep`",
+                "input `command` is `gate`; it can be `run`, `detach`, `collect`, `drift`, `report` or `sweep`",
                 "input `issue` is `close`; it can be `update` or `off`",
                 "input `strict` is `yes`; it can be `true` or `false`",
                 "input `max-spend` is `5`; it can be an amount such as `5 USD`",

@@ -177,7 +177,20 @@ pub fn canary(
     earlier: &[Measurement],
     max_runtime: Seconds,
 ) -> CanaryRun {
-    let replicate = (earlier.iter()).filter(|run| run.fraction == size.fraction);
+    let earlier: Vec<Fraction> = earlier.iter().map(|run| run.fraction).collect();
+    canary_after(job, dataset, instance, size, &earlier, max_runtime)
+}
+
+/// The same by the sizes of the canaries before it.
+pub(super) fn canary_after(
+    job: &Job,
+    dataset: &Dataset,
+    instance: &InstanceConfiguration,
+    size: &LadderSize,
+    earlier: &[Fraction],
+    max_runtime: Seconds,
+) -> CanaryRun {
+    let replicate = earlier.iter().filter(|other| **other == size.fraction);
     let replicate = u32::try_from(replicate.count()).unwrap_or(u32::MAX);
     let size = DrawSize {
         fraction: size.fraction,

@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod design;
+mod detached;
 mod job_ledger;
 mod lane_choice;
 mod lane_plan;
@@ -22,6 +23,7 @@ pub use adaptive::{
     SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
 };
 pub use design::{canary, level, level_of_size};
+pub use detached::{allowed_by_the_budget, detached_runs, within_the_share};
 pub use job_ledger::{JobLedger, TighterLimit};
 pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, no_quotas, ways};
 pub use lane_plan::LanePlan;
@@ -32,7 +34,7 @@ pub use lanes::{
 };
 use ledger::worst_case_of;
 pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
-pub use share::{Share, fewest};
+pub use share::{Share, fewest, is_enough};
 pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};
 pub use warm_pool::WarmPool;
 
@@ -157,6 +159,10 @@ pub enum NotMeasured {
     CodeFailed,
     #[error("it could not be run; standard error says why")]
     CouldNotRun,
+    #[error("its canaries still run; collect again")]
+    StillRuns,
+    #[error("its canaries were not started")]
+    NotStarted,
 }
 
 /// Why a job cannot be planned.

@@ -78,10 +78,13 @@ impl Share<'_> {
 
 /// How many of a fixed design's first runs a forecast needs at least; all where there are too few.
 pub fn fewest(runs: &[CanaryRun]) -> usize {
-    let is_enough = |&made: &usize| {
-        let mut sizes: Vec<f64> = runs[..made].iter().map(|run| run.fraction.0).collect();
-        sizes.dedup();
-        made >= FEWEST_RUNS && sizes.len() >= FEWEST_SIZES
-    };
-    (0..=runs.len()).find(is_enough).unwrap_or(runs.len())
+    let made = |made: &usize| is_enough(&runs[..*made]);
+    (0..=runs.len()).find(made).unwrap_or(runs.len())
+}
+
+/// Whether these are the fewest runs of a forecast, or more.
+pub fn is_enough(runs: &[CanaryRun]) -> bool {
+    let mut sizes: Vec<f64> = runs.iter().map(|run| run.fraction.0).collect();
+    sizes.dedup();
+    runs.len() >= FEWEST_RUNS && sizes.len() >= FEWEST_SIZES
 }

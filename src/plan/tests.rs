@@ -1,3 +1,5 @@
+mod detached;
+
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 

@@ -168,6 +168,8 @@ pub fn closing(report: &Report) -> String {
     let is_excused =
         |job: &JobReport| shown_verdict(job.verdict, job.forecasts.first()) != job.verdict;
     let was_over = report.jobs.iter().any(is_excused);
+    // Its canaries were detached.
+    let is_to_come = (report.jobs.iter()).any(|job| job.measurements.is_empty());
     let why = match (code, report.verdict) {
         (0, Verdict::Within | Verdict::NotJudged) if was_over => {
             "a budget is exceeded as it was on the base, which passes"
@@ -175,6 +177,7 @@ pub fn closing(report: &Report) -> String {
         (0, Verdict::Within | Verdict::NotJudged) if is_checked_for_drift => "no drift",
         (0, Verdict::Within) => "within budget",
         (0, Verdict::AtRisk) => "a budget is at risk, which passes unless the check is strict",
+        (0, Verdict::NotJudged) if is_to_come => "nothing is judged yet",
         (0, Verdict::NotJudged) => "nothing to judge",
         (0, Verdict::Unknown) => "unknown, which passes with on_inconclusive: pass",
         _ => exit_words(code),

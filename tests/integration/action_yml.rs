@@ -115,7 +115,8 @@ fn the_examples_use_what_there_is() {
                         "{}: {name}",
                         path.display()
                     );
-                    let served = ["run", "drift", "report", "sweep"].map(Value::from);
+                    let served = ["run", "detach", "collect", "drift", "report", "sweep"];
+                    let served = served.map(Value::from);
                     assert!(
                         name != "command" || served.contains(value),
                         "{}",

@@ -9,6 +9,9 @@ use crate::canary::CanaryRun;
 use crate::spec::Job;
 use crate::units::Seconds;
 
+/// A detached job that is over waits for so long to be collected.
+pub(super) const LONGEST_TO_COLLECT: Seconds = Seconds(7.0 * 86_400.0);
+
 /// What to do about a job under the name of a canary's attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Adoption {
@@ -63,6 +66,18 @@ pub(super) fn adopt(
         Adoption::Take
     } else {
         Adoption::Next
+    }
+}
+
+/// The same of a job that was detached, for the run that collects it: whatever became of it is the canary's result, as if that run
+/// had waited for it.
+pub(super) fn adopt_detached(found: &JobDescription, now: Timestamp) -> Adoption {
+    let is_young = |end| age(end, now).0 <= LONGEST_TO_COLLECT.0;
+    match &found.state {
+        JobState::Running { .. } | JobState::Stopping => Adoption::Take,
+        JobState::Deleting => Adoption::Next,
+        _ if found.ended_at.or(found.created_at).is_some_and(is_young) => Adoption::Take,
+        _ => Adoption::Next,
     }
 }
 

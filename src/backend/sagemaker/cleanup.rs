@@ -1,5 +1,6 @@
 //! Nothing billable is left behind by a run of the gate: stopping what is its own, and removing what it put into S3.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::SagemakerBackend;
@@ -8,7 +9,7 @@ use super::name::JobName;
 use super::placing::output;
 use super::ready_job::ReadyJob;
 use super::staging::{self, StagedSample};
-use super::sweep::{LeftoverKind, Sweep};
+use super::sweep::{LeftoverKind, Sweep, SweptDetached};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BackendError, Cancellation, Watcher};
@@ -71,9 +72,12 @@ impl SagemakerBackend {
     /// # Errors
     ///
     /// Where one may be left running; it is named.
+    ///
+    /// `kept` are those that go on.
     pub(super) async fn stop_the_rest(
         &self,
         cancellation: &Cancellation,
+        kept: &BTreeSet<String>,
     ) -> Result<StoppedRest, BackendError> {
         let names: Vec<String> = self.own.borrow().iter().cloned().collect();
         let mut rest = StoppedRest::default();
@@ -93,13 +97,15 @@ impl SagemakerBackend {
                 let sweep = Sweep::Run {
                     id: &self.tags.run,
                     jobs: &[],
+                    detached: SweptDetached::Too,
                 };
                 left = self.listed(LeftoverKind::Running).await?;
                 // This process has ended its own; only one before it may have left another.
                 if self.tags.is_resumed {
                     left.extend(self.listed(LeftoverKind::WarmPool).await?);
                 }
-                let is_known = |name: &String| self.kept_pools.borrow().contains(name);
+                let is_known =
+                    |name: &String| kept.contains(name) || self.kept_pools.borrow().contains(name);
                 left.retain(|leftover| sweep.takes(leftover) && !is_known(&leftover.training_job));
                 for leftover in &left {
                     if leftover.kind == LeftoverKind::Running {
@@ -145,6 +151,13 @@ pub(super) struct StoppedRest {
 }
 
 impl StoppedRest {
+    pub(super) fn and(self, more: Self) -> Self {
+        Self {
+            jobs: self.jobs + more.jobs,
+            pools: self.pools + more.pools,
+        }
+    }
+
     /// As a sentence without a capital; `None` where there was nothing.
     pub(super) fn said(&self) -> Option<String> {
         let jobs = (self.jobs > 0).then(|| format!("stopped {}", count(self.jobs, "training job")));

@@ -7,7 +7,7 @@ use super::name::JobName;
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError};
-use crate::backend::{BackendError, CanaryProgress, Watcher};
+use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 
@@ -26,6 +26,8 @@ pub(super) struct Found {
     pub(super) is_new: bool,
     /// No other process waits for it as part of this run.
     pub(super) may_stop: bool,
+    /// It was over when it was found.
+    pub(super) is_over: bool,
 }
 
 impl Found {
@@ -35,6 +37,7 @@ impl Found {
             is_own: true,
             is_new: true,
             may_stop: true,
+            is_over: false,
         }
     }
 }
@@ -91,7 +94,11 @@ impl ReadyJob<'_> {
             return Ok(Known::Free(first.clone()));
         };
         let mut others = Others::default();
-        if let Some(found) = self.adopted(run, first, &description, &mut others).await? {
+        // The newest of several is what was detached last.
+        let is_newest_first = self.backend.tags.part == RunPart::Collect;
+        if !is_newest_first
+            && let Some(found) = self.adopted(run, first, &description, &mut others).await?
+        {
             return Ok(Known::Job(found));
         }
         let attempts = self
@@ -111,6 +118,11 @@ impl ReadyJob<'_> {
                 return Ok(Known::Job(found));
             }
         }
+        if is_newest_first
+            && let Some(found) = self.adopted(run, first, &description, &mut others).await?
+        {
+            return Ok(Known::Job(found));
+        }
         others.warn(&self.notes, watcher);
         let newest = attempts.first().copied().unwrap_or(0);
         Ok(Known::Free(first.with_attempt(newest.saturating_add(1))))
@@ -125,16 +137,16 @@ impl ReadyJob<'_> {
         others: &mut Others,
     ) -> Result<Option<Found>, BackendError> {
         let tags = self.backend.tags_of_found(description).await?;
-        let is_own = self.backend.is_own(&tags);
+        // Who collects a canary gives the account of what it cost.
+        let is_collected = self.backend.collects(&tags);
+        let is_own = is_collected || self.backend.is_own(&tags);
         let now = jiff::Timestamp::now();
-        match adoption::adopt(
-            self.job,
-            run,
-            description,
-            is_own,
-            self.backend.tags.reuse,
-            now,
-        ) {
+        let policy = self.backend.tags.reuse;
+        let adoption = match is_collected {
+            true => adoption::adopt_detached(description, now),
+            false => adoption::adopt(self.job, run, description, is_own, policy, now),
+        };
+        match adoption {
             Adoption::Next => Ok(None),
             Adoption::Take => {
                 let inputs = self.inputs(run, name)?;
@@ -148,7 +160,12 @@ impl ReadyJob<'_> {
                     return Ok(None);
                 }
                 let has_asked_for_it = self.backend.own.borrow().contains(&name.to_string());
-                let may_stop = is_own && (self.backend.tags.is_exclusive || has_asked_for_it);
+                let is_over = description.state.is_final();
+                let may_stop = match self.backend.tags.part {
+                    // What is left of it is removed; one that runs goes on.
+                    RunPart::Collect => is_own && is_over,
+                    _ => is_own && (self.backend.tags.is_exclusive || has_asked_for_it),
+                };
                 if may_stop && !description.state.is_final() {
                     self.backend.own.borrow_mut().insert(name.to_string());
                 }
@@ -157,6 +174,7 @@ impl ReadyJob<'_> {
                     is_own,
                     is_new: false,
                     may_stop,
+                    is_over,
                 }))
             }
         }
@@ -169,6 +187,9 @@ impl ReadyJob<'_> {
         found: &Found,
         description: &JobDescription,
     ) -> bool {
+        if self.backend.tags.part == RunPart::Collect {
+            return true;
+        }
         let now = jiff::Timestamp::now();
         let policy = self.backend.tags.reuse;
         adoption::adopt(self.job, run, description, found.is_own, policy, now) == Adoption::Take

@@ -15,7 +15,7 @@ use super::request::{self, Input, Launch};
 use super::retries::Retries;
 use crate::aws::AwsError;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{BackendError, CanaryProgress, Watcher};
+use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
 use crate::canary::{CanaryRun, Key};
 use crate::units::Seconds;
 
@@ -38,8 +38,10 @@ const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 pub(super) enum LaunchOutcome<'a> {
     /// With the room that it takes in its quota.
     Job(Found, Option<UsedRoom<'a>>),
-    /// Nothing was started: a signal came first, or another canary failed.
+    /// Nothing was started: a signal came first, or another canary failed; or nothing is to be started at all.
     HeldBack,
+    /// There is no room in the quota, and nobody waits for it.
+    NoRoom(BackendError),
 }
 
 /// How CreateTrainingJob went.
@@ -84,6 +86,9 @@ impl ReadyJob<'_> {
                 }
             };
             let name = match known {
+                Known::Free(_) if self.backend.tags.part == RunPart::Collect => {
+                    return Ok(LaunchOutcome::HeldBack);
+                }
                 Known::Free(name) => name,
                 Known::Job(found) => {
                     watcher.report(CanaryProgress::Fact(&format!(
@@ -93,6 +98,11 @@ impl ReadyJob<'_> {
                     return Ok(LaunchOutcome::Job(found, self.room_of(&run)));
                 }
             };
+            if self.backend.tags.part == RunPart::Detach
+                && let Some(full) = self.without_room(&run)
+            {
+                return Ok(LaunchOutcome::NoRoom(full));
+            }
             let Some(room) = self.wait_for_room(&run, watcher).await else {
                 self.stop_unwatched(&first).await;
                 return Ok(LaunchOutcome::HeldBack);
@@ -117,6 +127,10 @@ impl ReadyJob<'_> {
                 }
                 // Whose it is shows a look.
                 Ok(Created::Taken) => self.give_pool_back(&name),
+                Ok(Created::NoRoom(error)) => {
+                    self.unplace(&name).await;
+                    return Ok(LaunchOutcome::NoRoom(no_quota(&error, &run)));
+                }
                 Ok(_) => {
                     self.give_pool_back(&name);
                     self.stop_unwatched(&name).await;
@@ -176,6 +190,20 @@ impl ReadyJob<'_> {
         let room = room.take(kind, run.instance.total_count());
         room.begin_work();
         Some(room)
+    }
+
+    /// Why a canary has no room beside those that this run has started.
+    fn without_room(&self, run: &CanaryRun) -> Option<BackendError> {
+        let kind = run.instance.single_type()?;
+        let limit = self.prepared.quota_of(&run.instance)?;
+        let used = self.backend.room.used(kind);
+        let is_full = used > 0 && used + run.instance.total_count() > limit;
+        is_full.then(|| {
+            BackendError::transient(
+                format!("{used} of {limit} machines of the quota of {kind} are in use by this run"),
+                "start it again when those before it have ended, or ask for more in Service Quotas (service Amazon SageMaker)",
+            )
+        })
     }
 
     /// Waits until canaries of this run have left room in the quota; `None` if nothing is to be started any more.
@@ -244,6 +272,9 @@ impl ReadyJob<'_> {
             let begin = Instant::now();
             let created = self.create_once(request.clone(), name, watcher).await?;
             let wait = match created {
+                Created::NoRoom(error) if self.backend.tags.part == RunPart::Detach => {
+                    return Ok(Created::NoRoom(error));
+                }
                 Created::NoRoom(error) => {
                     // What a canary that has just ended used may be counted a little longer.
                     waits_for_room += 1;

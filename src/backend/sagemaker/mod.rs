@@ -15,6 +15,7 @@ mod cleanup;
 mod code;
 mod collect;
 mod description;
+mod detached;
 #[cfg(test)]
 mod exchange;
 mod failure;
@@ -69,12 +70,14 @@ use self::pools::OpenPool;
 use self::quota_room::QuotaRoom;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
-use super::{Backend, BackendEnd, BackendError, BackendFuture, Cancellation, EndedPool, Session};
+use super::{
+    Backend, BackendEnd, BackendError, BackendFuture, Cancellation, EndedPool, RunPart, Session,
+};
 use crate::aws::{Aws, AwsError};
 use crate::spec::Job;
 
 pub use code::check_source;
-pub use sweep::{Leftover, LeftoverKind, Sweep, Swept};
+pub use sweep::{Leftover, LeftoverKind, Sweep, Swept, SweptDetached};
 
 /// Which run of the gate the jobs belong to.
 #[derive(Debug, Clone)]
@@ -89,6 +92,8 @@ pub struct RunTags {
     /// The value of the tag `canary-gate:repository`; absent if the repository is unknown.
     pub repository: Option<String>,
     pub reuse: ReusePolicy,
+    /// What the run does with its jobs.
+    pub part: RunPart,
 }
 
 impl RunTags {
@@ -106,6 +111,7 @@ impl RunTags {
             is_resumed: false,
             repository: None,
             reuse: ReusePolicy::Own,
+            part: RunPart::Whole,
         }
     }
 }
@@ -133,6 +139,8 @@ pub struct SagemakerBackend {
     pace: Pace,
     /// Training jobs that this run is to stop, and that may still be running.
     own: RefCell<BTreeSet<String>>,
+    /// Of them, those that go on when a run that detaches has ended well.
+    detached: RefCell<BTreeSet<String>>,
     /// Warm pools that this run is to end, by their last job.
     pools: RefCell<BTreeMap<String, OpenPool>>,
     /// Last jobs of pools that are no more, and billed.
@@ -161,6 +169,7 @@ impl SagemakerBackend {
             aws: RefCell::new(aws),
             pace: Pace::new(pace),
             own: RefCell::default(),
+            detached: RefCell::default(),
             pools: RefCell::default(),
             closed_pools: RefCell::default(),
             unbilled_pools: RefCell::default(),
@@ -191,9 +200,9 @@ impl Backend for SagemakerBackend {
 
     fn finish<'a>(&'a self, cancellation: &'a Cancellation) -> BackendFuture<'a, BackendEnd> {
         Box::pin(async move {
-            let said = self.stop_the_rest(cancellation).await?.said();
+            let rest = self.stop_what_nobody_wants(cancellation).await?;
             Ok(BackendEnd {
-                stopped: said,
+                stopped: rest.said(),
                 may_keep_machines: !self.kept_pools.borrow().is_empty(),
             })
         })

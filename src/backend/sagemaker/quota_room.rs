@@ -94,6 +94,11 @@ impl UsedRoom<'_> {
         }
     }
 
+    /// Its training job goes on when this process has ended: the room is never free again.
+    pub(super) fn keep(self) {
+        std::mem::forget(self);
+    }
+
     /// Whether other training jobs of this run are at work on machines of the same type: what waits to be created makes no room.
     pub(super) fn has_others(&self) -> bool {
         let own = match self.is_at_work.get() {

@@ -9,22 +9,28 @@ use futures_util::future::LocalBoxFuture;
 use super::pool_start::StartOnPool;
 use crate::backend::{
     BackendError, BackendFuture, BackendKeys, CanaryProgress, CanaryResult, Cancellation,
-    EndedPool, Ready, Watcher,
+    Detaching, EndedPool, Ready, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, tables};
 use crate::plan::WarmPool;
 
 impl ReadyJob<'_> {
+    /// The key by which a canary's training job is named.
+    pub(super) fn key_of(&self, run: &CanaryRun) -> Key {
+        let key = canary_key(&self.prepared.code, &self.prepared.data, run);
+        match self.prepared.lacks_probe {
+            true => without_probe(&key),
+            false => key,
+        }
+    }
+
     async fn run_canary(
         &self,
         run: &CanaryRun,
         watcher: &Watcher<'_>,
     ) -> Result<Option<CanaryResult>, BackendError> {
-        let mut key: Key = canary_key(&self.prepared.code, &self.prepared.data, run);
-        if self.prepared.lacks_probe {
-            key = without_probe(&key);
-        }
+        let key = self.key_of(run);
         let mut retries = Retries::of(run);
         loop {
             let launched = self.launch(run, &key, &retries, watcher).await?;
@@ -143,6 +149,10 @@ impl Ready for ReadyJob<'_> {
 
     fn lacks_probe(&self) -> Option<String> {
         self.notes.lacks_probe()
+    }
+
+    fn detaching(&self) -> Option<&dyn Detaching> {
+        Some(self)
     }
 
     fn run<'r>(

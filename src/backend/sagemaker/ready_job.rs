@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SagemakerBackend;
+use super::name::JobName;
 use super::notes::Notes;
 use super::prepared::PreparedJob;
 use super::row_objects::OpenUploads;
@@ -36,6 +37,8 @@ pub(super) struct ReadyJob<'a> {
     pub(super) recalled: RefCell<BTreeSet<String>>,
     /// Training jobs that are waited for at this moment.
     pub(super) watched: RefCell<BTreeSet<String>>,
+    /// Training jobs of this run that are to go on when it has ended.
+    pub(super) detached: RefCell<Vec<JobName>>,
 }
 
 impl<'a> ReadyJob<'a> {
@@ -61,6 +64,7 @@ impl<'a> ReadyJob<'a> {
             lost_pools: RefCell::default(),
             recalled: RefCell::default(),
             watched: RefCell::default(),
+            detached: RefCell::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use super::ready_job::ReadyJob;
 use super::row_objects::{PART, RowCopy};
 use super::{SagemakerBackend, listing, request};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, Session};
+use crate::backend::{BackendError, BackendFuture, ListedData, Planned, Ready, RunPart, Session};
 use crate::canary::{ChannelListing, Dataset, Objects};
 use crate::instance::{InstanceType, Price};
 use crate::plan::{self, NotMeasured, Plan, QuotasOf};
@@ -92,8 +92,11 @@ impl<'a> Session<'a> for JobSession<'a> {
         Box::pin(self.list_channels())
     }
 
-    /// There is no lack of runs; credentials may end before the last of them.
+    /// There is no lack of runs; credentials may end before the last of them, where somebody waits for it.
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<BackendError>, BackendError> {
+        if self.backend.tags.part != RunPart::Whole {
+            return Ok(Vec::new());
+        }
         let Some(end) = self.backend.aws().credentials_end() else {
             return Ok(Vec::new());
         };

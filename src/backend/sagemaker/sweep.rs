@@ -6,12 +6,12 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::SagemakerBackend;
-use super::adoption;
+use super::adoption::{self, LONGEST_TO_COLLECT};
 use super::name::JobName;
 use super::placing::output;
 use super::row_objects::{self, UnfinishedUpload, UploadListing};
 use super::staging::{self, StagedSample};
-use super::tags::{EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
+use super::tags::{self, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
@@ -45,6 +45,8 @@ pub struct Leftover {
     pub repository: Option<String>,
     /// After this its gate is dead.
     pub expires: Option<Timestamp>,
+    /// Whether its gate has ended, and meant it to go on until it is collected.
+    pub is_detached: bool,
 }
 
 /// What became of a leftover.
@@ -58,18 +60,31 @@ pub struct Swept {
 #[derive(Debug, Clone, Copy)]
 pub enum Sweep<'a> {
     /// Those of one run of the gate, whether it lives or not, for these jobs of the spec; without any, for all.
-    Run { id: &'a str, jobs: &'a [String] },
+    Run {
+        id: &'a str,
+        jobs: &'a [String],
+        detached: SweptDetached,
+    },
     /// Those whose run should be over.
     Expired(Timestamp),
+}
+
+/// Whether what a run has detached is swept with the rest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SweptDetached {
+    /// It waits to be collected.
+    Not,
+    Too,
 }
 
 impl Sweep<'_> {
     /// Whether it is to be stopped.
     pub fn takes(&self, leftover: &Leftover) -> bool {
         match self {
-            Self::Run { id, jobs } => {
+            Self::Run { id, jobs, detached } => {
                 let is_of = |job: &String| leftover.job.as_ref() == Some(job);
-                leftover.run == *id && (jobs.is_empty() || jobs.iter().any(is_of))
+                let is_swept = !leftover.is_detached || *detached == SweptDetached::Too;
+                leftover.run == *id && is_swept && (jobs.is_empty() || jobs.iter().any(is_of))
             }
             Self::Expired(now) => leftover.expires.is_some_and(|expires| expires < *now),
         }
@@ -174,11 +189,15 @@ impl SagemakerBackend {
             .map_err(|error| error.to_error(&format!("look at the training job {name}")))?;
         match described {
             // Whoever waits for it removes that by itself, when it has read its metrics.
-            Some(job) => Ok(job.state.is_final()
-                && job
-                    .ended_at
-                    .or(job.created_at)
-                    .is_some_and(|end| adoption::age(end, Timestamp::now()) > LONGEST_READING)),
+            Some(job) => {
+                let end = job.ended_at.or(job.created_at);
+                let age = end.map(|end| adoption::age(end, Timestamp::now()));
+                let is_older = |limit| age.is_some_and(|age| age > limit);
+                Ok(job.state.is_final()
+                    && is_older(LONGEST_READING)
+                    && (is_older(LONGEST_TO_COLLECT)
+                        || !tags::is_detached(&self.tags_of_found(&job).await?)))
+            }
             // Without a job one may be about to start; a sample is staged within hours.
             None => Ok(staging::youngest(&self.aws().s3, place)
                 .await?
@@ -278,6 +297,7 @@ impl SagemakerBackend {
                     job: tag(JOB_TAG),
                     repository: tag(REPOSITORY_TAG),
                     expires: tag(EXPIRES_TAG).and_then(|time| time.parse().ok()),
+                    is_detached: tags::is_detached(&tags),
                 });
             }
         }

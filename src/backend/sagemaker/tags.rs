@@ -3,7 +3,7 @@
 use super::SagemakerBackend;
 use super::description::JobDescription;
 use crate::aws::call::{Call, CallError};
-use crate::backend::BackendError;
+use crate::backend::{BackendError, RunPart};
 use crate::canary::CanaryRun;
 use crate::units::Seconds;
 
@@ -12,6 +12,8 @@ pub(super) const RUN_TAG: &str = "canary-gate:run";
 pub(super) const JOB_TAG: &str = "canary-gate:job";
 pub(super) const REPOSITORY_TAG: &str = "canary-gate:repository";
 pub(super) const EXPIRES_TAG: &str = "canary-gate:expires";
+/// Of a job that nobody waits for until it is collected.
+pub(super) const DETACHED_TAG: &str = "canary-gate:detached";
 
 /// After its time limit a job may still wait for machines; after this time, too, no run waits for it.
 const GRACE: Seconds = Seconds(6.0 * 3600.0);
@@ -37,6 +39,9 @@ impl SagemakerBackend {
                 .clone()
                 .map(|repository| (REPOSITORY_TAG.to_owned(), repository)),
         );
+        if self.tags.part == RunPart::Detach {
+            tags.push((DETACHED_TAG.to_owned(), "true".to_owned()));
+        }
         tags
     }
 
@@ -56,6 +61,11 @@ impl SagemakerBackend {
     pub(super) fn is_own(&self, tags: &[(String, String)]) -> bool {
         let mut tags = tags.iter();
         tags.any(|(key, value)| key == RUN_TAG && *value == self.tags.run)
+    }
+
+    /// Whether a job with these tags was detached, and this run collects it.
+    pub(super) fn collects(&self, tags: &[(String, String)]) -> bool {
+        self.tags.part == RunPart::Collect && is_detached(tags)
     }
 
     /// `its tags` where a job lacks the job or the repository that this run would write. The run and the day on which it expires
@@ -97,4 +107,8 @@ impl SagemakerBackend {
         }
         Ok(tags)
     }
+}
+
+pub(super) fn is_detached(tags: &[(String, String)]) -> bool {
+    tags.iter().any(|(key, _)| key == DETACHED_TAG)
 }

@@ -17,6 +17,7 @@ mod workspace_owner;
 use std::path::{Path, PathBuf};
 
 use crate::assess::whole_report;
+use crate::backend::RunPart;
 use crate::backend::sagemaker::Sweep;
 use crate::change::{AffectedJob, Change};
 use crate::cli::SpecArguments;
@@ -27,6 +28,7 @@ use crate::console::{AppError, Loudness};
 use crate::exit::{self, Strictness};
 use crate::gate;
 use crate::gate::GateFailure;
+use crate::gate::detached;
 use crate::gate::run_history::RunHistory;
 use crate::gate::run_report;
 use crate::gate::{GateRequest, Purpose, Reuse};
@@ -102,7 +104,7 @@ async fn check(
 ) -> Result<Checked, GateFailure> {
     let prepared = interruption.unless_interrupted(prepare(publisher, variable));
     let ReadyStep {
-        project,
+        mut project,
         inputs,
         change,
         origin,
@@ -112,6 +114,10 @@ async fn check(
         Prepared::Ready(ready) => *ready,
         Prepared::Done(checked) => return Ok(*checked),
     };
+    let part = part(&inputs);
+    if part != RunPart::Whole && inputs.report_from.is_empty() {
+        detached::prepare(&mut project)?;
+    }
     let affected = changed_files::select_jobs(&inputs.jobs, &project, &change)?;
     project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
     let strictness = strictness(&inputs, &project);
@@ -145,8 +151,11 @@ async fn check(
         }
         return Ok(checked);
     }
-    let begun = publisher.begin(&project, &affected, inputs.max_spend);
-    interruption.unless_interrupted(begun).await?;
+    // Who collects starts nothing that the post step would have to stop.
+    if part != RunPart::Collect {
+        let begun = publisher.begin(&project, &affected, inputs.max_spend);
+        interruption.unless_interrupted(begun).await?;
+    }
     let request = GateRequest {
         affected: &affected,
         alternatives: if is_drift {
@@ -164,6 +173,7 @@ async fn check(
         } else {
             Purpose::Budget
         },
+        part,
         max_spend: inputs.max_spend,
         origin,
         base,
@@ -173,6 +183,7 @@ async fn check(
     let jobs_asked = affected.len();
     let gated = gate::run(&project, &request, interruption, loudness).await?;
     let left = gated.left;
+    publisher.is_pending = part == RunPart::Detach;
     let (report, error) = gated.report(&project, notes, strictness);
     let mut checked = Checked {
         report,
@@ -186,6 +197,14 @@ async fn check(
     Ok(checked)
 }
 
+fn part(inputs: &Inputs) -> RunPart {
+    match inputs.command {
+        ActionCommand::Detach => RunPart::Detach,
+        ActionCommand::Collect => RunPart::Collect,
+        _ => RunPart::Whole,
+    }
+}
+
 /// Reads event, files, change and policy: everything that comes from GitHub.
 async fn prepare(
     publisher: &mut Publisher,
@@ -195,7 +214,10 @@ async fn prepare(
     publisher.on_inconclusive = inputs.on_inconclusive;
     let event = trigger::read_event(&publisher.environment)?;
     if let (GithubEvent::NothingToMeasure { why }, None) = (&event, inputs.pull_request)
-        && inputs.command == ActionCommand::Run
+        && matches!(
+            inputs.command,
+            ActionCommand::Run | ActionCommand::Detach | ActionCommand::Collect
+        )
         && wrong.is_empty()
     {
         let note = format!("Nothing was measured: {why}.");

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::backend::sagemaker::Sweep;
+use crate::backend::sagemaker::{Sweep, SweptDetached};
 use crate::cli::SpecArguments;
 use crate::commands::sweep::Sweeping;
 use crate::console::{AppError, files, printable, say};
 use crate::github::commands::StopCommands;
 use crate::github::comment::Order;
 use crate::github::environment::Environment;
-use crate::github::inputs::Inputs;
+use crate::github::inputs::{ActionCommand, Inputs};
 use crate::report::{self, Ended, Leftovers};
 use crate::workspace::project::Project;
 
@@ -127,6 +127,11 @@ async fn sweep(main: &MainStep, inputs: &Inputs) -> Result<Leftovers, AppError> 
     let sweep = Sweep::Run {
         id: &main.run_id,
         jobs: &main.jobs,
+        // A step that was to detach and was killed has detached nothing: nobody knows of its canaries.
+        detached: match inputs.command {
+            ActionCommand::Detach => SweptDetached::Too,
+            _ => SweptDetached::Not,
+        },
     };
     let code = crate::commands::sweep::of(&project, &sweep, Sweeping::ForReal).await?;
     Ok(match code {

@@ -39,6 +39,8 @@ pub(super) struct Publisher {
     pub(super) environment: Environment,
     /// Whether an unknown outcome fails the check, once something says so.
     pub(super) on_inconclusive: Option<OnInconclusive>,
+    /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
+    pub(super) is_pending: bool,
     /// The spec's path from the workspace.
     spec: String,
     commenting: Option<Commenting>,
@@ -89,6 +91,7 @@ impl Publisher {
         let publisher = Self {
             environment,
             on_inconclusive: None,
+            is_pending: false,
             spec: written_spec::named_or_found(None),
             commenting: None,
             status: None,
@@ -261,6 +264,7 @@ impl Publisher {
         let url = self.post(&publication).await;
         let report = &publication.checked.report;
         let state = match publication.code {
+            0 if self.is_pending => StatusState::Pending,
             0 => StatusState::Success,
             exit::EXCEEDED | exit::AT_RISK | exit::DRIFT | exit::FAILED => StatusState::Failure,
             _ => StatusState::Error,

@@ -7,7 +7,7 @@ use crate::instance::Offer;
 use crate::measurement::Measurement;
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::{self, Aim, NARROW, Reached};
-use crate::spec::{Budget, BudgetLine, Level, LineKind, LineOrigin};
+use crate::spec::{Budget, Level, LineOrigin};
 use crate::units::{Fraction, Seconds};
 use crate::verdict::{self, JudgedLine, LineVerdict};
 
@@ -20,16 +20,7 @@ const TENFOLD: f64 = 10.0;
 impl DesignLoop<'_> {
     /// How long the full run may take by the budget's lines of time and cost; 0 without one.
     pub(super) fn allowed_by_the_budget(&self, offer: &Offer) -> Seconds {
-        let seconds = |line: &BudgetLine| match line.kind {
-            LineKind::Absolute(Metric::Time) => Some(line.limit.number),
-            LineKind::Absolute(Metric::Cost) => {
-                Some(line.limit.number / offer.cost(Seconds(1.0))?.0)
-            }
-            _ => None,
-        };
-        let budget = &self.input.job.budget;
-        let of_fail = budget.lines.iter().filter(|line| line.level == Level::Fail);
-        Seconds(of_fail.filter_map(seconds).reduce(f64::min).unwrap_or(0.0))
+        plan::allowed_by_the_budget(self.input.job, offer).unwrap_or(Seconds(0.0))
     }
 
     /// The shortest canary that measures what a written line still needs.

@@ -3,6 +3,7 @@
 mod adoption;
 pub(crate) mod clean_up;
 mod credentials;
+mod detached;
 mod gate;
 mod gpu_memory;
 mod history;

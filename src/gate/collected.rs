@@ -1,0 +1,293 @@
+//! `run --collect`: what a job's detached canaries gave. Nothing is started, and nothing is waited for.
+
+use futures_util::stream::{self, StreamExt};
+
+use crate::assess::unfinished;
+use crate::backend::{CanaryProgress, Detaching, Standing, Watcher};
+use crate::canary::CanaryRun;
+use crate::console::AppError;
+use crate::console::progress::Earlier;
+use crate::console::signals::unless_cancelled;
+use crate::gate::design_loop::{DesignInput, JobMeasurements};
+use crate::gate::detached::canaries;
+use crate::gate::runner::{self, Ran, Runner, RunningJob};
+use crate::grammar::list;
+use crate::instance::{InstanceConfiguration, Offer};
+use crate::measurement::Measurement;
+use crate::plan::{self, NotMeasured, Plan, PlannedRuns};
+
+/// Canaries that are read at a time: of each its log and its metrics are asked for.
+const AT_ONCE: usize = 4;
+
+const START_THEM: &str = "start them with canary-gate run --detach at this commit, with this spec, and collect when they have ended; after seven days a canary is not collected any more";
+
+/// What could be collected.
+pub(crate) enum Gathered {
+    Measured(JobMeasurements),
+    /// Canaries on `instance` still run: nothing was measured. The job's reason, and the error that lets no such run pass.
+    NotYet {
+        reason: String,
+        error: AppError,
+    },
+}
+
+/// Measures the canaries of a job that are there, on `instance` and on the alternatives.
+///
+/// # Errors
+///
+/// Where none is there on `instance`.
+pub(crate) async fn collect(
+    input: &DesignInput<'_>,
+    plan: &mut Plan,
+    runner: &Runner<'_>,
+) -> Result<Gathered, AppError> {
+    let detaching = input.ready.detaching();
+    let detaching =
+        detaching.ok_or_else(|| AppError::usage("canaries of this backend end with the gate"))?;
+    let collector = Collector {
+        input,
+        runner,
+        detaching,
+    };
+    let looking = collector.look_for(&input.job.instance, &plan.runs);
+    let found = unless_cancelled(looking, runner.cancellation).await??;
+    if found.is_nothing() {
+        return Err(found.nothing());
+    }
+    if let Some(still_running) = found.still_running() {
+        let (reason, error) = still_running;
+        return Ok(Gathered::NotYet { reason, error });
+    }
+    let mut collected = JobMeasurements {
+        measurements: Vec::new(),
+        broke_off: None,
+        failure: None,
+        ended_pools: Vec::new(),
+    };
+    collector
+        .measure(&found, &mut collected, &mut plan.notes)
+        .await;
+    let missing = found.missing();
+    let is_enough = plan::has_enough(&collected.measurements);
+    let has_cause = unfinished::cause(&collected.measurements).is_some()
+        || collected.measurements.iter().any(Measurement::has_failed);
+    if let Some(missing) = missing {
+        if !is_enough && !has_cause && collected.broke_off.is_none() {
+            collected.broke_off = Some(format!("{missing}; {START_THEM}"));
+        } else {
+            plan.notes.push(format!(
+                "{missing}; canary-gate run --detach starts what is missing"
+            ));
+        }
+    }
+    for alternative in &mut plan.alternatives {
+        let Ok(runs) = &alternative.runs else {
+            continue;
+        };
+        let looking = collector.look_for(&alternative.instance, runs);
+        let found = unless_cancelled(looking, runner.cancellation).await??;
+        if found.is_nothing() {
+            alternative.runs = Err(NotMeasured::NotStarted);
+        } else if found.still_running().is_some() {
+            alternative.runs = Err(NotMeasured::StillRuns);
+        } else {
+            plan.notes.extend(found.missing());
+            let mut of_alternative = JobMeasurements {
+                measurements: Vec::new(),
+                broke_off: None,
+                failure: None,
+                ended_pools: Vec::new(),
+            };
+            collector
+                .measure(&found, &mut of_alternative, &mut plan.notes)
+                .await;
+            collected
+                .measurements
+                .append(&mut of_alternative.measurements);
+            if of_alternative.broke_off.is_some() {
+                alternative.runs = Err(NotMeasured::CouldNotRun);
+            }
+            if let Some(error) = of_alternative.failure {
+                runner.say_of(input.job, &error.in_a_line());
+            }
+        }
+    }
+    Ok(Gathered::Measured(collected))
+}
+
+struct Collector<'a> {
+    input: &'a DesignInput<'a>,
+    runner: &'a Runner<'a>,
+    detaching: &'a dyn Detaching,
+}
+
+impl Collector<'_> {
+    /// What there is of the canaries of one configuration.
+    async fn look_for(
+        &self,
+        instance: &InstanceConfiguration,
+        planned: &PlannedRuns,
+    ) -> Result<FoundCanaries, AppError> {
+        let DesignInput {
+            job,
+            dataset,
+            records,
+            ..
+        } = self.input;
+        let runs = plan::detached_runs(job, dataset, instance, planned, &self.offer(&job.instance));
+        let watcher = Watcher {
+            report: &|progress| {
+                if let CanaryProgress::Fact(text) = progress {
+                    self.runner.mention_of(job, text);
+                }
+            },
+            may_start: &|| false,
+            freed: &|_| {},
+            cancellation: self.runner.cancellation,
+        };
+        let mut canaries = Vec::with_capacity(runs.len());
+        for run in runs {
+            let is_known = match records {
+                Some(records) => records.found(&run).await?.is_some(),
+                None => false,
+            };
+            let standing = match is_known {
+                true => Standing::Over,
+                false => self.detaching.look(&run, &watcher).await?,
+            };
+            canaries.push((run, standing));
+        }
+        Ok(FoundCanaries {
+            instance: instance.clone(),
+            canaries,
+        })
+    }
+
+    /// Measures those that are over, each by itself: what became of one keeps no other from being read, for all are paid.
+    async fn measure(
+        &self,
+        found: &FoundCanaries,
+        into: &mut JobMeasurements,
+        notes: &mut Vec<String>,
+    ) {
+        let DesignInput {
+            job,
+            place,
+            ready,
+            ledger,
+            records,
+            ..
+        } = *self.input;
+        let of = RunningJob {
+            job,
+            place,
+            ready,
+            ledger,
+            records,
+        };
+        let offer = &self.offer(&found.instance);
+        let over = found.canaries.iter().enumerate();
+        let over = over.filter(|(_, (_, standing))| *standing == Standing::Over);
+        let reading = over.map(|(number, (run, _))| {
+            let earlier = Earlier {
+                runs: number,
+                to_come: found.canaries.len() - number - 1,
+                is_open: false,
+            };
+            let run = std::slice::from_ref(run);
+            runner::run(self.runner, of, run, offer, earlier, &|_, _| {})
+        });
+        let read: Vec<Ran> = stream::iter(reading).buffered(AT_ONCE).collect().await;
+        for ran in read {
+            into.measurements.extend(ran.measurements);
+            let Some(error) = ran.failure else {
+                continue;
+            };
+            into.broke_off.get_or_insert(error.in_a_line());
+            if error.is_transient() {
+                notes.extend(error.remedy().map(runner::what_to_do));
+            } else {
+                into.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    fn offer(&self, instance: &InstanceConfiguration) -> Offer {
+        let DesignInput { project, ready, .. } = self.input;
+        project.offer(instance, &|kind| ready.capacity(kind))
+    }
+}
+
+/// The canaries of one configuration, and what there is of each.
+struct FoundCanaries {
+    instance: InstanceConfiguration,
+    canaries: Vec<(CanaryRun, Standing)>,
+}
+
+impl FoundCanaries {
+    fn is_nothing(&self) -> bool {
+        let is_missing = |(_, standing): &(_, _)| matches!(standing, Standing::Missing { .. });
+        self.canaries.iter().all(is_missing)
+    }
+
+    /// Why nothing can be collected, and what was looked for.
+    fn nothing(&self) -> AppError {
+        AppError::failed(format!(
+            "no canary is there to collect on {}; looked for {}",
+            self.instance,
+            list(&self.names_of_missing())
+        ))
+        .help(START_THEM)
+        .during("collecting the canaries")
+    }
+
+    /// How many still run, and which; `None` where all have ended.
+    fn still_running(&self) -> Option<(String, AppError)> {
+        let running = |(run, standing): &(CanaryRun, Standing)| match standing {
+            Standing::Running { training_job } => Some(format!("{} ({training_job})", run.label())),
+            _ => None,
+        };
+        let running: Vec<String> = self.canaries.iter().filter_map(running).collect();
+        let reason = || {
+            format!(
+                "{} of {} on {} still run; collect again when they have ended",
+                running.len(),
+                canaries(self.canaries.len()),
+                self.instance,
+            )
+        };
+        // Not the code of an unknown outcome, which may be allowed to pass: nobody has looked yet.
+        let error = || {
+            AppError::failed(format!(
+                "no verdict yet, for these canaries still run: {}",
+                list(&running)
+            ))
+            .help("start `canary-gate run --collect` again later; each ends at its time limit")
+            .during("collecting the canaries")
+        };
+        (!running.is_empty()).then(|| (reason(), error()))
+    }
+
+    /// Which are not there; `None` where all are.
+    fn missing(&self) -> Option<String> {
+        let missing = self.names_of_missing();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "{} of {} on {} {} not there: {}",
+                missing.len(),
+                canaries(self.canaries.len()),
+                self.instance,
+                if missing.len() == 1 { "is" } else { "are" },
+                list(&missing)
+            )
+        })
+    }
+
+    fn names_of_missing(&self) -> Vec<String> {
+        let name = |(run, standing): &(CanaryRun, Standing)| match standing {
+            Standing::Missing { training_job } => Some(format!("{} ({training_job})", run.label())),
+            _ => None,
+        };
+        self.canaries.iter().filter_map(name).collect()
+    }
+}

@@ -1,0 +1,350 @@
+//! `run --detach`: a job's canaries are started, and nobody waits for them.
+
+use crate::assess::whole_report;
+use crate::backend::{CanaryProgress, Detaching, Started, Watcher};
+use crate::canary::CanaryRun;
+use crate::change::AffectedJob;
+use crate::console::AppError;
+use crate::gate::design_loop::DesignInput;
+use crate::gate::runner::Runner;
+use crate::instance::{InstanceConfiguration, Offer};
+use crate::plan::{self, NotMeasured, Plan, PlannedAlternative, PlannedRuns, TIME_TO_STOP};
+use crate::report::JobReport;
+use crate::spec::WarmPoolPolicy;
+use crate::units::{Seconds, Usd, count_as_float};
+use crate::verdict::Verdict;
+use crate::workspace::project::Project;
+
+/// Refuses a part of a run on a backend whose canaries end with the gate. Else lets no canary keep machines for another one, since
+/// nobody would end the pool.
+pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
+    if !project.traits().outlives_the_gate {
+        return Err(AppError::usage(format!(
+            "the {} backend's canaries end with the gate, so none can be detached or collected",
+            project.spec.backend
+        ))
+        .help("run `canary-gate run`, or name a spec with `backend: sagemaker`: `--spec FILE`"));
+    }
+    for job in &mut project.spec.jobs {
+        if job.canary.warm_pool != WarmPoolPolicy::Off {
+            tracing::info!(
+                "job {}: detached canaries start cold, for nobody would end a warm pool",
+                job.name
+            );
+        }
+        job.canary.warm_pool = WarmPoolPolicy::Off;
+    }
+    Ok(())
+}
+
+/// What a job that detaches has started.
+pub(crate) struct DetachedJob {
+    /// On `instance` and on the alternatives, in the order of the plan.
+    canaries: Vec<(CanaryRun, Fate)>,
+    instance: InstanceConfiguration,
+    /// Why alternatives have no canaries.
+    notes: Vec<String>,
+}
+
+/// What became of a canary.
+enum Fate {
+    Started {
+        training_job: String,
+        worst: Option<Usd>,
+    },
+    /// An earlier run has started it.
+    IsThere {
+        training_job: String,
+    },
+    /// The history has what it measured.
+    Known,
+    NotStarted {
+        why: String,
+    },
+}
+
+/// Starts the canaries of a plan. Where one cannot be started, but for want of room or money, all of the job are stopped again.
+pub(crate) async fn launch(
+    input: &DesignInput<'_>,
+    plan: &Plan,
+    runner: &Runner<'_>,
+) -> Result<DetachedJob, AppError> {
+    let launcher = Launcher::of(input, runner)?;
+    let launched = launcher.launch(plan).await;
+    if launched.is_err() || runner.cancellation.is_cancelled() {
+        let said = |progress: CanaryProgress<'_>| launcher.say(progress);
+        let watcher = launcher.watcher(&said);
+        launcher.detaching.stop_started(&watcher).await;
+    }
+    launched.map_err(|error| error.during("starting the canaries"))
+}
+
+struct Launcher<'a> {
+    input: &'a DesignInput<'a>,
+    runner: &'a Runner<'a>,
+    detaching: &'a dyn Detaching,
+}
+
+impl<'a> Launcher<'a> {
+    fn of(input: &'a DesignInput<'a>, runner: &'a Runner<'a>) -> Result<Self, AppError> {
+        let detaching = input.ready.detaching();
+        let detaching = detaching
+            .ok_or_else(|| AppError::usage("canaries of this backend end with the gate"))?;
+        Ok(Self {
+            input,
+            runner,
+            detaching,
+        })
+    }
+
+    async fn launch(&self, plan: &Plan) -> Result<DetachedJob, AppError> {
+        let job = self.input.job;
+        let mut launched = DetachedJob {
+            canaries: Vec::new(),
+            instance: job.instance.clone(),
+            notes: plan.notes.clone(),
+        };
+        let runs = self.runs(&job.instance, &plan.runs);
+        let limit = self.limit(&runs, &plan.runs);
+        if limit.is_some_and(|limit| limit.0 <= 0.0) {
+            launched.canaries = runs
+                .into_iter()
+                .map(|run| (run, self.too_expensive()))
+                .collect();
+            return Ok(launched);
+        }
+        let limited = |run: CanaryRun| CanaryRun {
+            max_runtime: limit.or(run.max_runtime),
+            ..run
+        };
+        let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
+        self.start_all(&mut launched, &runs).await?;
+        for (place, alternative) in plan.alternatives.iter().enumerate() {
+            match self.affordable(place, alternative) {
+                Ok(runs) => {
+                    let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
+                    if !self.covers(&runs) {
+                        let why = NotMeasured::NothingLeft(self.input.ledger.tighter());
+                        launched.leave_out(alternative, &why);
+                        continue;
+                    }
+                    self.start_all(&mut launched, &runs).await?;
+                }
+                Err(why) => launched.leave_out(alternative, &why),
+            }
+        }
+        Ok(launched)
+    }
+
+    fn offer(&self, instance: &InstanceConfiguration) -> Offer {
+        let DesignInput { project, ready, .. } = self.input;
+        project.offer(instance, &|kind| ready.capacity(kind))
+    }
+
+    fn runs(&self, instance: &InstanceConfiguration, planned: &PlannedRuns) -> Vec<CanaryRun> {
+        let DesignInput { job, dataset, .. } = self.input;
+        plan::detached_runs(job, dataset, instance, planned, &self.offer(&job.instance))
+    }
+
+    /// The longest that each canary of the adaptive design may take, so that all together are within the limits; `None` where each
+    /// has its own.
+    fn limit(&self, runs: &[CanaryRun], planned: &PlannedRuns) -> Option<Seconds> {
+        let DesignInput { job, ledger, .. } = self.input;
+        let PlannedRuns::Ladder(_) = planned else {
+            return None;
+        };
+        let left = ledger.seconds_left(&self.offer(&job.instance))?;
+        let each = (left.0 + TIME_TO_STOP.0) / count_as_float(runs.len()) - TIME_TO_STOP.0;
+        // SageMaker takes whole seconds.
+        Some(Seconds(each.min(job.canary.max_runtime.0).floor()))
+    }
+
+    /// The canaries of the `place`th alternative.
+    fn affordable(
+        &self,
+        place: usize,
+        alternative: &PlannedAlternative,
+    ) -> Result<Vec<CanaryRun>, NotMeasured> {
+        let job = self.input.job;
+        let planned = alternative.runs.as_ref().map_err(NotMeasured::clone)?;
+        let runs = self.runs(&alternative.instance, planned);
+        let is_within = matches!(planned, PlannedRuns::Fixed(_))
+            || plan::within_the_share(&runs, place + 2, job.canary.max_share);
+        match is_within {
+            true => Ok(runs),
+            false => Err(NotMeasured::BeyondTheShare(job.canary.max_share)),
+        }
+    }
+
+    /// Whether what is left covers all of these.
+    fn covers(&self, runs: &[CanaryRun]) -> bool {
+        let Some(instance) = runs.first().map(|run| &run.instance) else {
+            return true;
+        };
+        let worst = plan::worst_case(runs, &self.offer(instance)).unwrap_or_default();
+        self.input.ledger.reserve(worst).is_some_and(|reserved| {
+            self.input.ledger.settle(reserved, None);
+            true
+        })
+    }
+
+    async fn start_all(
+        &self,
+        launched: &mut DetachedJob,
+        runs: &[CanaryRun],
+    ) -> Result<(), AppError> {
+        for run in runs {
+            if self.runner.cancellation.is_cancelled() {
+                return Ok(());
+            }
+            let fate = self.start(run).await?;
+            launched.canaries.push((run.clone(), fate));
+        }
+        Ok(())
+    }
+
+    async fn start(&self, run: &CanaryRun) -> Result<Fate, AppError> {
+        let DesignInput {
+            ledger, records, ..
+        } = self.input;
+        if let Some(records) = records
+            && records.found(run).await?.is_some()
+        {
+            return Ok(Fate::Known);
+        }
+        let worst = plan::worst_case(std::slice::from_ref(run), &self.offer(&run.instance));
+        let Some(reserved) = ledger.reserve(worst.unwrap_or_default()) else {
+            return Ok(self.too_expensive());
+        };
+        let said = |progress: CanaryProgress<'_>| self.say(progress);
+        let watcher = self.watcher(&said);
+        let started = self.detaching.start(run, &watcher).await;
+        Ok(match started? {
+            // What it costs shows when it is collected: until then its worst case stays set aside.
+            Started::Ours { training_job } => {
+                drop(reserved);
+                Fate::Started {
+                    training_job,
+                    worst,
+                }
+            }
+            Started::Theirs { training_job } => {
+                ledger.settle(reserved, None);
+                Fate::IsThere { training_job }
+            }
+            Started::NoRoom(error) => {
+                ledger.settle(reserved, None);
+                let why = AppError::from(error).in_a_line();
+                Fate::NotStarted { why }
+            }
+            Started::HeldBack => {
+                ledger.settle(reserved, None);
+                let why = "interrupted".to_owned();
+                Fate::NotStarted { why }
+            }
+        })
+    }
+
+    fn too_expensive(&self) -> Fate {
+        let limit = self.input.ledger.tighter().name();
+        let why = format!("what is left of {limit} does not cover it");
+        Fate::NotStarted { why }
+    }
+
+    fn say(&self, progress: CanaryProgress<'_>) {
+        if let CanaryProgress::Fact(text) = progress {
+            self.runner.mention_of(self.input.job, text);
+        }
+    }
+
+    fn watcher<'w>(&self, report: &'w dyn Fn(CanaryProgress<'_>)) -> Watcher<'w>
+    where
+        'a: 'w,
+    {
+        Watcher {
+            report,
+            may_start: &|| true,
+            freed: &|_| {},
+            cancellation: self.runner.cancellation,
+        }
+    }
+}
+
+impl DetachedJob {
+    fn leave_out(&mut self, alternative: &PlannedAlternative, why: &NotMeasured) {
+        self.notes.push(format!(
+            "no canary on {} was started: {why}",
+            alternative.instance
+        ));
+    }
+
+    /// The job's part of the report: nothing is judged yet, or cannot be.
+    pub(crate) fn report(self, affected: &AffectedJob<'_>, notes: Vec<String>) -> JobReport {
+        let is_there = |(_, fate): &&(CanaryRun, Fate)| !matches!(fate, Fate::NotStarted { .. });
+        let here = |(run, _): &&(CanaryRun, Fate)| run.instance == self.instance;
+        let there: Vec<CanaryRun> = (self.canaries.iter())
+            .filter(here)
+            .filter(is_there)
+            .map(|(run, _)| run.clone())
+            .collect();
+        let fates = || self.canaries.iter().map(|(_, fate)| fate);
+        let is_started = |fate: &&Fate| matches!(fate, Fate::Started { .. });
+        let started = fates().filter(is_started).count();
+        let worst = |fate: &Fate| match fate {
+            Fate::Started { worst, .. } => *worst,
+            _ => None,
+        };
+        let worst: Option<Usd> = fates().filter_map(worst).reduce(|sum, usd| sum + usd);
+        let for_at_most = for_at_most(worst);
+        let (verdict, reason) = match plan::is_enough(&there) {
+            true => {
+                let started = match started {
+                    0 => "every canary is there already".to_owned(),
+                    _ => format!("{} started{for_at_most}", canaries(started)),
+                };
+                let next = "canary-gate run --collect at this commit, with this spec, gives the verdict when they have ended";
+                (Verdict::NotJudged, format!("{started}; {next}"))
+            }
+            false => {
+                let planned = self.canaries.iter().filter(here).count();
+                let reason = format!(
+                    "only {} of {planned} canaries on {} could be started, too few for a forecast; canary-gate run --detach starts those that are missing",
+                    there.len(),
+                    self.instance
+                );
+                (Verdict::Unknown, reason)
+            }
+        };
+        let mut all = notes;
+        all.extend(self.canaries.iter().map(|(run, fate)| line(run, fate)));
+        all.extend(self.notes);
+        let report = whole_report::unknown_report(affected.job, &affected.by, &reason, all);
+        JobReport { verdict, ..report }
+    }
+}
+
+/// `1 canary`, `3 canaries`.
+pub(super) fn canaries(number: usize) -> String {
+    match number {
+        1 => "1 canary".to_owned(),
+        _ => format!("{number} canaries"),
+    }
+}
+
+fn for_at_most(worst: Option<Usd>) -> String {
+    worst.map_or(String::new(), |usd| format!(", for at most {usd}"))
+}
+
+/// What became of a canary, in one line.
+fn line(run: &CanaryRun, fate: &Fate) -> String {
+    let fate = match fate {
+        Fate::Started {
+            training_job,
+            worst,
+        } => format!("training job {training_job}{}", for_at_most(*worst)),
+        Fate::IsThere { training_job } => format!("training job {training_job}, already there"),
+        Fate::Known => "measured by an earlier run".to_owned(),
+        Fate::NotStarted { why } => format!("not started: {why}"),
+    };
+    format!("canary {} on {}: {fate}", run.label(), run.instance)
+}

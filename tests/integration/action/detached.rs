@@ -1,0 +1,82 @@
+//! The Action in two jobs of one workflow run: the first starts canaries, the second measures them.
+
+use std::process::{Child, Stdio};
+
+use super::sagemaker::on_sagemaker;
+use super::workflow::{Step, Workflow};
+use crate::aws::{FakeAws, Polls};
+use crate::project::Finished;
+use crate::sagemaker::clean_up::wait_for;
+
+fn command(workflow: Workflow, command: &str) -> Workflow {
+    workflow.input("command", command)
+}
+
+fn spawned(workflow: &Workflow, aws: &FakeAws, pace: &str) -> Child {
+    let mut command = workflow.command();
+    aws.reach(&mut command);
+    command
+        .env("CANARY_GATE_PACE", pace)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn step(workflow: &Workflow, aws: &FakeAws) -> Step {
+    let output = spawned(workflow, aws, "0").wait_with_output().unwrap();
+    workflow.step(Finished::new(&output, workflow.project.root()))
+}
+
+#[test]
+fn a_pull_request_is_checked_in_two_short_jobs() {
+    let (workflow, aws) = on_sagemaker();
+    aws.polls(Polls::Nothing);
+    let workflow = workflow.input("commit-status", "canary-gate");
+    let workflow = command(workflow, "detach");
+    let detached = step(&workflow, &aws).ended_with(0);
+    assert_eq!(detached.output("verdict"), "not_judged");
+    let comment = workflow.comment();
+    assert!(comment.contains("3 canaries started"), "{comment}");
+    assert!(!comment.contains("✅"), "{comment}");
+    let state = |workflow: &Workflow| workflow.github.statuses().last().unwrap().state.clone();
+    assert_eq!(state(&workflow), "pending");
+    workflow
+        .post_step_with(&detached, |command| aws.reach(command))
+        .ended_with(0);
+    assert_eq!(aws.in_progress().len(), 3);
+
+    let workflow = command(workflow, "collect");
+    let early = step(&workflow, &aws).ended_with(14);
+    println!("{comment}\n{}", workflow.comment());
+    assert!(workflow.comment().contains("still run"));
+    workflow
+        .post_step_with(&early, |command| aws.reach(command))
+        .ended_with(0);
+    assert_eq!(aws.in_progress().len(), 3);
+
+    aws.finish_jobs();
+    let collected = step(&workflow, &aws).ended_with(0);
+    assert_eq!(collected.output("verdict"), "within");
+    assert!(collected.output("canary-cost").parse::<f64>().unwrap() > 0.0);
+    let comment = workflow.comment();
+    assert!(comment.contains("✅ `churn` within budget"), "{comment}");
+    assert_eq!(state(&workflow), "success");
+    assert_eq!(aws.jobs().len(), 3);
+}
+
+#[test]
+fn a_step_that_was_killed_while_it_detached_has_detached_nothing() {
+    let (workflow, aws) = on_sagemaker();
+    aws.polls(Polls::Nothing);
+    let workflow = command(workflow, "detach");
+    let mut child = spawned(&workflow, &aws, "1");
+    wait_for(|| !aws.in_progress().is_empty());
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let step = workflow.step(Finished::new(&output, workflow.project.root()));
+    workflow
+        .post_step_with(&step, |command| aws.reach(command))
+        .ended_with(0);
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
