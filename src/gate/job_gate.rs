@@ -20,7 +20,8 @@ use crate::gate::job_keys::JobKeys;
 use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
-use crate::gate::runner::{Records, Runner};
+use crate::gate::runner::{Records, Runner, RunningJob};
+use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::metric::Metric;
 use crate::plan::{self, JobLedger, Plan, PlanError};
@@ -71,14 +72,17 @@ pub(crate) async fn gate<'a>(
         reuse: request.reuse,
     });
     let design = DesignInput {
+        of: RunningJob {
+            job,
+            place,
+            ready: &*ready,
+            records: records.as_ref(),
+        },
         project,
-        job,
-        place,
         dataset: &dataset,
         purpose: request.purpose,
-        ready: &*ready,
         ledger,
-        records: records.as_ref(),
+        machines: MachineSharing::of(project.traits()),
     };
     let mut measured = design_loop::measure(design, &mut plan, runner).await;
     let offer_of =

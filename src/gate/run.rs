@@ -134,10 +134,7 @@ async fn gate_all<'a>(
     ledgers: &[JobLedger<'_>],
     runner: &Runner<'a>,
 ) -> Result<GateOutcome, AppError> {
-    let machines = match project.traits().is_remote {
-        true => MachineSharing::OwnOnes,
-        false => MachineSharing::OneForAll,
-    };
+    let machines = MachineSharing::of(project.traits());
     let turns = &Turns::new(machines, request.max_spend);
     let of_jobs = request.affected.iter().zip(ledgers).enumerate();
     let checks = of_jobs.map(|(place, (affected, ledger))| async move {

@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use tokio::sync::Notify;
 
 use crate::plan::{JobLedger, Ledger, Reservation};
+use crate::spec::Traits;
 use crate::units::Usd;
 
 /// Whether jobs are in each other's way.
@@ -15,6 +16,15 @@ pub(crate) enum MachineSharing {
     OneForAll,
     /// Each canary has machines of its own.
     OwnOnes,
+}
+
+impl MachineSharing {
+    pub(crate) fn of(backend: &Traits) -> Self {
+        match backend.is_remote {
+            true => Self::OwnOnes,
+            false => Self::OneForAll,
+        }
+    }
 }
 
 /// The turns of the jobs of one run, in the spec's order. No job overtakes another.

@@ -5,12 +5,14 @@
 //! ([`next`]).
 
 mod adaptive;
+mod configuration_ledger;
 mod design;
 mod job_ledger;
 mod lane_choice;
 mod lane_runs;
 mod lanes;
 mod ledger;
+mod may_follow;
 mod sampling;
 mod share;
 mod start_up;
@@ -20,6 +22,9 @@ pub use adaptive::{
     Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
     SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
 };
+pub use configuration_ledger::{
+    ConfigurationLedger, ConfigurationLedgers, StillNeeded, TakenBefore,
+};
 pub use design::{canary, level, level_of_size};
 pub use job_ledger::{JobLedger, TighterLimit};
 pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, ways};
@@ -28,9 +33,9 @@ pub use lanes::{
     BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,
     one_after_another, schedule,
 };
-use ledger::worst_case_of;
-pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
-pub use share::{Share, fewest};
+pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case, worst_case_of};
+pub use may_follow::MayFollow;
+pub use share::{FullRunTime, PendingCanary, Share, fewest};
 pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};
 pub use warm_pool::WarmPool;
 

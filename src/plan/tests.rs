@@ -202,7 +202,7 @@ fn few_objects_keep_their_sizes_apart_by_rank_and_equal_sizes_are_dropped() {
     );
 }
 
-fn adaptive(percents: &[f64]) -> Job {
+pub(super) fn adaptive(percents: &[f64]) -> Job {
     let mut job = job(&[], 0);
     let fractions = percents.iter().map(|percent| Fraction(percent / 100.0));
     job.canary.design = Design::Adaptive {

@@ -27,7 +27,7 @@ impl DesignLoop<'_> {
             }
             _ => None,
         };
-        let budget = &self.input.job.budget;
+        let budget = &self.input.of.job.budget;
         let of_fail = budget.lines.iter().filter(|line| line.level == Level::Fail);
         Seconds(of_fail.filter_map(seconds).reduce(f64::min).unwrap_or(0.0))
     }
@@ -47,7 +47,7 @@ impl DesignLoop<'_> {
     /// The memory that written lines which can fail the check are about.
     fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
         let of_budget = self.input.purpose == Purpose::Budget;
-        let lines = self.input.job.budget.lines.iter();
+        let lines = self.input.of.job.budget.lines.iter();
         lines
             .filter(move |line| {
                 of_budget && line.origin == LineOrigin::Written && line.level == Level::Fail
@@ -63,7 +63,7 @@ impl DesignLoop<'_> {
         measurements: &[Measurement],
         forecast: &Forecast,
     ) -> Aim {
-        self.aim_of(&self.input.job.budget, offer, measurements, forecast)
+        self.aim_of(&self.input.of.job.budget, offer, measurements, forecast)
     }
 
     /// The same, by the lines of a budget.
