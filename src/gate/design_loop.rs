@@ -267,9 +267,17 @@ impl DesignLoop<'_> {
                 is_open: true,
             };
             let ran = self.run_canaries(runs, earlier).await;
+            let is_empty = ran.measurements.is_empty();
             self.keep(ran);
-            if self.broke_off.is_some() {
+            if self.broke_off.is_some() || is_empty && self.is_over() {
                 return None;
+            }
+            // It would be refused again.
+            if is_empty {
+                return Some(match plan::has_enough(&here) {
+                    true => StopReason::NothingHelps,
+                    false => StopReason::TooExpensive,
+                });
             }
         }
     }
