@@ -121,6 +121,7 @@ impl ForecastJob<'_> {
             cancellation,
             secrets: &self.secrets,
             jobs: 1,
+            room: None,
         };
         let full = [plan::full_run(self.job, &self.dataset)];
         let (ledger, is_wanted) = (JobLedger::without_limit(), Cell::new(true));

@@ -99,6 +99,15 @@ pub(crate) async fn gate<'a>(
     let mut notes = ready.notes();
     notes.extend(left);
     notes.extend(plan.notes.iter().cloned());
+    if runner
+        .room
+        .is_some_and(|room| room.had_others_beside(place))
+    {
+        notes.push(
+            "Canaries of other jobs ran on this machine at the same time, which inflates their times; `canary.parallel: 1` keeps a job alone."
+                .to_owned(),
+        );
+    }
     notes.extend(project.ignored_not_yet(job));
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
     let mut report = judge::job_report(&JobInput {

@@ -10,8 +10,10 @@ use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
+use crate::console::signals::unless_cancelled;
 use crate::console::{AppError, indented, printable, say};
 use crate::gate::job_keys::JobKeys;
+use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
@@ -34,6 +36,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) secrets: &'a SecretMask,
     /// How many there are: of several, each line names its own.
     pub(crate) jobs: usize,
+    /// On this machine, where canaries run on it.
+    pub(crate) room: Option<&'a MachineRoom>,
 }
 
 impl Runner<'_> {
@@ -168,6 +172,7 @@ pub(crate) async fn run(
         of,
         cancellation: runner.cancellation,
         secrets: runner.secrets,
+        room: runner.room,
         progress: runner.progress.canaries(job, of.group(), runs, earlier),
         // The first runs alone; the others' slots come when it has ended.
         slots: Semaphore::new(if is_alone { 1 } else { at_once }),
@@ -222,6 +227,7 @@ struct Batch<'a> {
     of: RunningConfiguration<'a>,
     cancellation: &'a Cancellation,
     secrets: &'a SecretMask,
+    room: Option<&'a MachineRoom>,
     progress: Canaries<'a>,
     /// So many canaries at a time, in their order.
     slots: Semaphore,
@@ -264,6 +270,18 @@ impl Batch<'_> {
                     return Some(Err(error));
                 }
             }
+        }
+        // Until it has ended as a whole: what is read of it disturbs the others too.
+        let _on_this_machine = match self.room {
+            Some(room) => {
+                let (of, parallel) = (self.of.of, self.of.of.job.canary.parallel);
+                let entered = unless_cancelled(room.enter(of.place, parallel), self.cancellation);
+                Some(entered.await.ok()?)
+            }
+            None => None,
+        };
+        if !self.may_launch() {
+            return None;
         }
         let worst = plan::worst_case(std::slice::from_ref(run), self.of.offer);
         let kept = self.of.of.ready.warm_pool(&run.instance);
