@@ -26,7 +26,7 @@ pub struct Share<'a> {
 pub enum FullRunTime {
     /// The forecast of all canaries on `instance`.
     Forecast,
-    /// By the canaries so far it is no shorter than a time, with a probability of [`SURELY`]; more will say more.
+    /// By the canaries so far it is no shorter than a time, with a probability of 95 %; more canaries will say more.
     Surely,
     /// It may turn out to be as long as one likes.
     Unbounded,
