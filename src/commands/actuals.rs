@@ -1,6 +1,6 @@
 //! `actuals --run`: the full job once, here, and the last forecast beside what it really took.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -19,11 +19,11 @@ use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::pass_env;
 use crate::gate::run_history::RunHistory;
-use crate::gate::runner::{self, Ran, Runner, RunningJob};
+use crate::gate::runner::{self, Ran, Runner, RunningConfiguration, RunningJob};
 use crate::history::record::Command;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
-use crate::plan::{self, JobLedger};
+use crate::plan::{self, ConfigurationLedgers, JobLedger};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
 use crate::secret::SecretMask;
@@ -122,17 +122,25 @@ impl ForecastJob<'_> {
             cancellation,
             secrets: &self.secrets,
             jobs: 1,
+            room: None,
         };
         let full = [plan::full_run(self.job, &self.dataset)];
-        let of = RunningJob {
-            job: self.job,
+        let (ledger, is_wanted) = (JobLedger::without_limit(), Cell::new(true));
+        let ledgers = ConfigurationLedgers::new(&ledger, 1);
+        let of = RunningConfiguration {
+            of: RunningJob {
+                job: self.job,
+                place: 0,
+                ready: &*self.ready,
+                records: None,
+            },
             place: 0,
-            ready: &*self.ready,
-            ledger: &JobLedger::without_limit(),
-            records: None,
+            offer: &self.offer,
+            ledger: ledgers.of(0),
+            is_wanted: &is_wanted,
         };
         let earlier = Earlier::default();
-        runner::run(&runner, of, &full, &self.offer, earlier, &|_, _| {}).await
+        runner::run(&runner, of, &full, earlier, &|_, _| {}).await
     }
 
     fn beside<'a>(&'a self, actual: &'a Measurement) -> ForecastAndActual<'a> {

@@ -1,5 +1,7 @@
 //! `run --collect`: what a job's detached canaries gave. Nothing is started, and nothing is waited for.
 
+use std::cell::Cell;
+
 use futures_util::stream::{self, StreamExt};
 
 use crate::assess::unfinished;
@@ -10,11 +12,11 @@ use crate::console::progress::Earlier;
 use crate::console::signals::unless_cancelled;
 use crate::gate::design_loop::{DesignInput, JobMeasurements};
 use crate::gate::detached::canaries;
-use crate::gate::runner::{self, Ran, Runner, RunningJob};
+use crate::gate::runner::{self, Ran, Runner, RunningConfiguration};
 use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
-use crate::plan::{self, NotMeasured, Plan, PlannedRuns};
+use crate::plan::{self, ConfigurationLedgers, NotMeasured, Plan, PlannedRuns};
 
 /// Canaries that are read at a time: of each its log and its metrics are asked for.
 const AT_ONCE: usize = 4;
@@ -41,7 +43,7 @@ pub(crate) async fn collect(
     plan: &mut Plan,
     runner: &Runner<'_>,
 ) -> Result<Gathered, AppError> {
-    let detaching = input.ready.detaching();
+    let detaching = input.of.ready.detaching();
     let detaching =
         detaching.ok_or_else(|| AppError::usage("canaries of this backend end with the gate"))?;
     let collector = Collector {
@@ -49,7 +51,7 @@ pub(crate) async fn collect(
         runner,
         detaching,
     };
-    let looking = collector.look_for(&input.job.instance, &plan.runs);
+    let looking = collector.look_for(&input.of.job.instance, &plan.runs);
     let found = unless_cancelled(looking, runner.cancellation).await??;
     if found.is_nothing() {
         return Err(found.nothing());
@@ -65,7 +67,7 @@ pub(crate) async fn collect(
         ended_pools: Vec::new(),
     };
     collector
-        .measure(&found, &mut collected, &mut plan.notes)
+        .measure(&found, 0, &mut collected, &mut plan.notes)
         .await;
     let missing = found.missing();
     let is_enough = plan::has_enough(&collected.measurements);
@@ -80,7 +82,7 @@ pub(crate) async fn collect(
             ));
         }
     }
-    for alternative in &mut plan.alternatives {
+    for (number, alternative) in plan.alternatives.iter_mut().enumerate() {
         let Ok(runs) = &alternative.runs else {
             continue;
         };
@@ -99,7 +101,7 @@ pub(crate) async fn collect(
                 ended_pools: Vec::new(),
             };
             collector
-                .measure(&found, &mut of_alternative, &mut plan.notes)
+                .measure(&found, number + 1, &mut of_alternative, &mut plan.notes)
                 .await;
             collected
                 .measurements
@@ -108,7 +110,7 @@ pub(crate) async fn collect(
                 alternative.runs = Err(NotMeasured::CouldNotRun);
             }
             if let Some(error) = of_alternative.failure {
-                runner.say_of(input.job, &error.in_a_line());
+                runner.say_of(input.of.job, &error.in_a_line());
             }
         }
     }
@@ -128,12 +130,8 @@ impl Collector<'_> {
         instance: &InstanceConfiguration,
         planned: &PlannedRuns,
     ) -> Result<FoundCanaries, AppError> {
-        let DesignInput {
-            job,
-            dataset,
-            records,
-            ..
-        } = self.input;
+        let DesignInput { of, dataset, .. } = self.input;
+        let (job, records) = (of.job, of.records);
         let runs = plan::detached_runs(job, dataset, instance, planned, &self.offer(&job.instance));
         let watcher = Watcher {
             report: &|progress| {
@@ -167,25 +165,22 @@ impl Collector<'_> {
     async fn measure(
         &self,
         found: &FoundCanaries,
+        place: usize,
         into: &mut JobMeasurements,
         notes: &mut Vec<String>,
     ) {
-        let DesignInput {
-            job,
-            place,
-            ready,
-            ledger,
-            records,
-            ..
-        } = *self.input;
-        let of = RunningJob {
-            job,
-            place,
-            ready,
-            ledger,
-            records,
-        };
         let offer = &self.offer(&found.instance);
+        let (ledgers, is_wanted) = (
+            ConfigurationLedgers::new(self.input.ledger, 1),
+            Cell::new(true),
+        );
+        let of = RunningConfiguration {
+            of: self.input.of,
+            place,
+            offer,
+            ledger: ledgers.of(0),
+            is_wanted: &is_wanted,
+        };
         let over = found.canaries.iter().enumerate();
         let over = over.filter(|(_, (_, standing))| *standing == Standing::Over);
         let reading = over.map(|(number, (run, _))| {
@@ -195,7 +190,7 @@ impl Collector<'_> {
                 is_open: false,
             };
             let run = std::slice::from_ref(run);
-            runner::run(self.runner, of, run, offer, earlier, &|_, _| {})
+            runner::run(self.runner, of, run, earlier, &|_, _| {})
         });
         let read: Vec<Ran> = stream::iter(reading).buffered(AT_ONCE).collect().await;
         for ran in read {
@@ -213,8 +208,8 @@ impl Collector<'_> {
     }
 
     fn offer(&self, instance: &InstanceConfiguration) -> Offer {
-        let DesignInput { project, ready, .. } = self.input;
-        project.offer(instance, &|kind| ready.capacity(kind))
+        let DesignInput { project, of, .. } = self.input;
+        project.offer(instance, &|kind| of.ready.capacity(kind))
     }
 }
 

@@ -87,7 +87,7 @@ struct Launcher<'a> {
 
 impl<'a> Launcher<'a> {
     fn of(input: &'a DesignInput<'a>, runner: &'a Runner<'a>) -> Result<Self, AppError> {
-        let detaching = input.ready.detaching();
+        let detaching = input.of.ready.detaching();
         let detaching = detaching
             .ok_or_else(|| AppError::usage("canaries of this backend end with the gate"))?;
         Ok(Self {
@@ -98,7 +98,7 @@ impl<'a> Launcher<'a> {
     }
 
     async fn launch(&self, plan: &Plan) -> Result<DetachedJob, AppError> {
-        let job = self.input.job;
+        let job = self.input.of.job;
         let mut launched = DetachedJob {
             canaries: Vec::new(),
             instance: job.instance.clone(),
@@ -137,23 +137,25 @@ impl<'a> Launcher<'a> {
     }
 
     fn offer(&self, instance: &InstanceConfiguration) -> Offer {
-        let DesignInput { project, ready, .. } = self.input;
-        project.offer(instance, &|kind| ready.capacity(kind))
+        let DesignInput { project, of, .. } = self.input;
+        project.offer(instance, &|kind| of.ready.capacity(kind))
     }
 
     fn runs(&self, instance: &InstanceConfiguration, planned: &PlannedRuns) -> Vec<CanaryRun> {
-        let DesignInput { job, dataset, .. } = self.input;
+        let DesignInput { of, dataset, .. } = self.input;
+        let job = of.job;
         plan::detached_runs(job, dataset, instance, planned, &self.offer(&job.instance))
     }
 
     /// The longest that each canary of the adaptive design may take, so that all together are within the limits; `None` where each
     /// has its own.
     fn limit(&self, runs: &[CanaryRun], planned: &PlannedRuns) -> Option<Seconds> {
-        let DesignInput { job, ledger, .. } = self.input;
+        let DesignInput { of, ledger, .. } = self.input;
+        let job = of.job;
         let PlannedRuns::Ladder(_) = planned else {
             return None;
         };
-        let left = ledger.seconds_left(&self.offer(&job.instance))?;
+        let left = plan::seconds_paid_by(ledger.left()?, &self.offer(&job.instance))?;
         let each = (left.0 + TIME_TO_STOP.0) / count_as_float(runs.len()) - TIME_TO_STOP.0;
         // SageMaker takes whole seconds.
         Some(Seconds(each.min(job.canary.max_runtime.0).floor()))
@@ -165,7 +167,7 @@ impl<'a> Launcher<'a> {
         place: usize,
         alternative: &PlannedAlternative,
     ) -> Result<Vec<CanaryRun>, NotMeasured> {
-        let job = self.input.job;
+        let job = self.input.of.job;
         let planned = alternative.runs.as_ref().map_err(NotMeasured::clone)?;
         let runs = self.runs(&alternative.instance, planned);
         let is_within = matches!(planned, PlannedRuns::Fixed(_))
@@ -204,10 +206,8 @@ impl<'a> Launcher<'a> {
     }
 
     async fn start(&self, run: &CanaryRun) -> Result<Fate, AppError> {
-        let DesignInput {
-            ledger, records, ..
-        } = self.input;
-        if let Some(records) = records
+        let ledger = self.input.ledger;
+        if let Some(records) = self.input.of.records
             && records.found(run).await?.is_some()
         {
             return Ok(Fate::Known);
@@ -253,7 +253,7 @@ impl<'a> Launcher<'a> {
 
     fn say(&self, progress: CanaryProgress<'_>) {
         if let CanaryProgress::Fact(text) = progress {
-            self.runner.mention_of(self.input.job, text);
+            self.runner.mention_of(self.input.of.job, text);
         }
     }
 

@@ -22,7 +22,8 @@ use crate::gate::job_keys::JobKeys;
 use crate::gate::request::{GateRequest, Purpose};
 use crate::gate::run_history::check_of;
 use crate::gate::run_history::{RecordedForecast, RunHistory};
-use crate::gate::runner::{Records, Runner};
+use crate::gate::runner::{Records, Runner, RunningJob};
+use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::metric::Metric;
 use crate::plan::{self, JobLedger, Plan, PlanError};
@@ -73,14 +74,17 @@ pub(crate) async fn gate<'a>(
         reuse: request.reuse,
     });
     let design = DesignInput {
+        of: RunningJob {
+            job,
+            place,
+            ready: &*ready,
+            records: records.as_ref(),
+        },
         project,
-        job,
-        place,
         dataset: &dataset,
         purpose: request.purpose,
-        ready: &*ready,
         ledger,
-        records: records.as_ref(),
+        machines: MachineSharing::of(project.traits()),
     };
     let mut measured = match request.part {
         RunPart::Whole => design_loop::measure(design, &mut plan, runner).await,
@@ -120,6 +124,15 @@ pub(crate) async fn gate<'a>(
     let mut notes = ready.notes();
     notes.extend(left);
     notes.extend(plan.notes.iter().cloned());
+    if runner
+        .room
+        .is_some_and(|room| room.had_others_beside(place))
+    {
+        notes.push(
+            "Canaries of other jobs ran on this machine at the same time, which inflates their times; `canary.parallel: 1` keeps a job alone."
+                .to_owned(),
+        );
+    }
     notes.extend(project.ignored_not_yet(job));
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
     let mut report = judge::job_report(&JobInput {

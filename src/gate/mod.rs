@@ -8,6 +8,7 @@ mod ended_pools;
 pub(crate) mod gate_run;
 mod job_gate;
 pub(crate) mod job_keys;
+pub(crate) mod machine_room;
 pub(crate) mod measurements_file;
 pub(crate) mod open_history;
 mod outcome;

@@ -12,12 +12,13 @@ use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::gate_run::GateRun;
+use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome, Left};
 use crate::gate::request::{GateRequest, Reuse};
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::{Runner, what_to_do};
-use crate::gate::turns::{MachineSharing, Turns};
+use crate::gate::turns::{JobCompany, Turns};
 use crate::gate::{backend, job_gate, pass_env};
 use crate::instance::tables;
 use crate::plan::{JobLedger, Ledger};
@@ -50,6 +51,7 @@ pub(crate) async fn run(
 
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
+    let room = MachineRoom::default();
     let runner = Runner {
         run_id: &run_id,
         file: &file,
@@ -57,6 +59,7 @@ pub(crate) async fn run(
         cancellation: &cancellation,
         secrets: &secrets,
         jobs: request.affected.len(),
+        room: project.traits().runs_here.then_some(&room),
     };
     let max_spend = max_spend(request);
     let run_ledger = RefCell::new(max_spend.map_or_else(Ledger::without_limit, Ledger::new));
@@ -147,11 +150,7 @@ async fn gate_all<'a>(
     ledgers: &[JobLedger<'_>],
     runner: &Runner<'a>,
 ) -> Result<GateOutcome, AppError> {
-    let machines = match project.traits().is_remote {
-        true => MachineSharing::OwnOnes,
-        false => MachineSharing::OneForAll,
-    };
-    let turns = &Turns::new(machines, max_spend(request));
+    let turns = &Turns::new(max_spend(request));
     let of_jobs = request.affected.iter().zip(ledgers).enumerate();
     let checks = of_jobs.map(|(place, (affected, ledger))| async move {
         let waits = || {
@@ -160,8 +159,9 @@ async fn gate_all<'a>(
                 "waits for a job before it to end: what is left of --max-spend does not cover its canary.spend_limit beside theirs",
             );
         };
+        let company = JobCompany::of(project.traits(), affected.job);
         let turn = turns
-            .begin(place, affected.job.canary.spend_limit, waits)
+            .begin(place, affected.job.canary.spend_limit, company, waits)
             .await;
         // After a signal no further job is begun.
         if runner.cancellation.is_cancelled() {

@@ -10,14 +10,16 @@ use crate::assess::first_error::{self, Explained, FailedCanary};
 use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
+use crate::console::signals::unless_cancelled;
 use crate::console::{AppError, indented, printable, say};
 use crate::gate::job_keys::JobKeys;
+use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
 use crate::gate::request::Reuse;
 use crate::gate::run_history::RunHistory;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
-use crate::plan::{self, JobLedger};
+use crate::plan::{self, ConfigurationLedger};
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -34,6 +36,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) secrets: &'a SecretMask,
     /// How many there are: of several, each line names its own.
     pub(crate) jobs: usize,
+    /// On this machine, where canaries run on it.
+    pub(crate) room: Option<&'a MachineRoom>,
 }
 
 impl Runner<'_> {
@@ -63,31 +67,36 @@ pub(crate) struct RunningJob<'a> {
     /// Among the jobs of the run.
     pub(crate) place: usize,
     pub(crate) ready: &'a dyn Ready,
-    pub(crate) ledger: &'a JobLedger<'a>,
     /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<&'a Records<'a>>,
 }
 
-impl RunningJob<'_> {
+/// A configuration of it, whose canaries are run.
+#[derive(Clone, Copy)]
+pub(crate) struct RunningConfiguration<'a> {
+    pub(crate) of: RunningJob<'a>,
+    /// `instance` first, then the alternatives.
+    pub(crate) place: usize,
+    pub(crate) offer: &'a Offer,
+    pub(crate) ledger: ConfigurationLedger<'a>,
+    /// False where nothing more may be launched.
+    pub(crate) is_wanted: &'a Cell<bool>,
+}
+
+impl RunningConfiguration<'_> {
     /// Where a canary stands in the spec's order; `number` is that among those of its configuration.
-    fn place_of(&self, run: &CanaryRun, number: usize) -> Place {
-        let CanaryGroup { job, configuration } = self.group(std::slice::from_ref(run));
+    fn place_of(&self, number: usize) -> Place {
         Place {
-            job,
-            configuration,
+            job: self.of.place,
+            configuration: self.place,
             number,
         }
     }
 
-    /// The group of canaries of one configuration.
-    fn group(&self, runs: &[CanaryRun]) -> CanaryGroup {
-        let mut alternatives = self.job.alternatives.iter();
-        let place = runs
-            .first()
-            .and_then(|run| alternatives.position(|alternative| *alternative == run.instance));
+    fn group(&self) -> CanaryGroup {
         CanaryGroup {
-            job: self.place,
-            configuration: place.map_or(0, |place| place + 1),
+            job: self.of.place,
+            configuration: self.place,
         }
     }
 }
@@ -158,25 +167,22 @@ pub(crate) type Freed<'a> = &'a dyn Fn(usize, Measurement);
 /// worst case the ledger refuses.
 pub(crate) async fn run(
     runner: &Runner<'_>,
-    of: RunningJob<'_>,
+    of: RunningConfiguration<'_>,
     runs: &[CanaryRun],
-    offer: &Offer,
     earlier: Earlier,
     freed: Freed<'_>,
 ) -> Ran {
-    let ready = of.ready;
+    let RunningJob { job, ready, .. } = of.of;
     let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
     let at_once = at_once.max(1) as usize;
     let is_alone = ready.tries_one_first() && earlier.runs == 0;
     let batch = Batch {
         run_id: runner.run_id,
         of,
-        offer,
         cancellation: runner.cancellation,
         secrets: runner.secrets,
-        progress: runner
-            .progress
-            .canaries(of.job, of.group(runs), runs, earlier),
+        room: runner.room,
+        progress: runner.progress.canaries(job, of.group(), runs, earlier),
         // The first runs alone; the others' slots come when it has ended.
         slots: Semaphore::new(if is_alone { 1 } else { at_once }),
         to_come: Cell::new(if is_alone { at_once - 1 } else { 0 }),
@@ -200,11 +206,10 @@ pub(crate) async fn run(
                     measurement,
                     log_tail,
                 } = launched;
-                let run = &runs[index];
                 for line in &log_tail {
-                    runner.say_of(of.job, &format!("| {}", indented(line)));
+                    runner.say_of(job, &format!("| {}", indented(line)));
                 }
-                let place = of.place_of(run, earlier.runs + index);
+                let place = of.place_of(earlier.runs + index);
                 if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {
                     batch.is_launching.set(false);
                     failure.get_or_insert(error);
@@ -228,10 +233,10 @@ pub(crate) async fn run(
 /// The canaries of one configuration under way.
 struct Batch<'a> {
     run_id: &'a str,
-    of: RunningJob<'a>,
-    offer: &'a Offer,
+    of: RunningConfiguration<'a>,
     cancellation: &'a Cancellation,
     secrets: &'a SecretMask,
+    room: Option<&'a MachineRoom>,
     progress: Canaries<'a>,
     /// So many canaries at a time, in their order.
     slots: Semaphore,
@@ -252,16 +257,16 @@ impl Batch<'_> {
             drop(slot);
             self.slots.add_permits(self.to_come.take());
         });
-        if !self.is_launching.get() || self.cancellation.is_cancelled() {
+        if !self.may_launch() || self.cancellation.is_cancelled() {
             return None;
         }
-        if let Some(records) = self.of.records {
+        if let Some(records) = self.of.of.records {
             match records.found(run).await {
                 Ok(None) => {}
                 Ok(Some(measurement)) => {
-                    let measurement = of_run(self.run_id, priced(measurement, self.offer));
+                    let measurement = of_run(self.run_id, priced(measurement, self.of.offer));
                     let saved = measurement.reused.and_then(|reused| reused.saved_usd);
-                    self.of.ledger.reuse(saved);
+                    self.of.ledger.book(|ledger| ledger.reuse(saved));
                     (self.freed)(index, measurement.clone());
                     self.show_end(index, run, &measurement);
                     return Some(Ok(Launched {
@@ -275,9 +280,21 @@ impl Batch<'_> {
                 }
             }
         }
-        let worst = plan::worst_case(std::slice::from_ref(run), self.offer);
-        let kept = self.of.ready.warm_pool(&run.instance);
-        let longest = kept.and_then(|pool| self.offer.cost(pool.keep_alive));
+        // Until it has ended as a whole: what is read of it disturbs the others too.
+        let _on_this_machine = match self.room {
+            Some(room) => {
+                let (of, parallel) = (self.of.of, self.of.of.job.canary.parallel);
+                let entered = unless_cancelled(room.enter(of.place, parallel), self.cancellation);
+                Some(entered.await.ok()?)
+            }
+            None => None,
+        };
+        if !self.may_launch() {
+            return None;
+        }
+        let worst = plan::worst_case(std::slice::from_ref(run), self.of.offer);
+        let kept = self.of.of.ready.warm_pool(&run.instance);
+        let longest = kept.and_then(|pool| self.of.offer.cost(pool.keep_alive));
         let worst = worst.map(|worst| worst + longest.unwrap_or_default());
         let reserved = self.of.ledger.reserve(worst.unwrap_or_default());
         let Some(reserved) = reserved else {
@@ -297,7 +314,7 @@ impl Batch<'_> {
             if settle(measurement.cost)
                 && let Some((name, longest)) = measurement.training_job.as_deref().zip(longest)
             {
-                self.of.ledger.keep(name, longest);
+                self.of.ledger.book(|ledger| ledger.keep(name, longest));
             }
         };
         let is_shown = Cell::new(false);
@@ -317,11 +334,11 @@ impl Batch<'_> {
         self.progress.start(index, run);
         let watcher = Watcher {
             report: &|progress| self.progress.report(index, run, progress),
-            may_start: &|| self.is_launching.get(),
+            may_start: &|| self.may_launch(),
             freed: &freed,
             cancellation: self.cancellation,
         };
-        let Some(result) = self.of.ready.run(run, &watcher).await.transpose() else {
+        let Some(result) = self.of.of.ready.run(run, &watcher).await.transpose() else {
             settle(None);
             return None;
         };
@@ -341,7 +358,7 @@ impl Batch<'_> {
         let measurement = measurement.with_words(|words| self.secrets.mask(words));
         let log_tail = self.secrets.mask_lines(&log_tail);
         let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
-            job: self.of.job,
+            job: self.of.of.job,
             run,
             outcome: &measurement.outcome,
             log_tail: &log_tail,
@@ -354,9 +371,9 @@ impl Batch<'_> {
         let measurement = self.as_kept(run, measurement);
         settle_and_keep(&measurement);
         let ended_pools = ended_pools.iter().map(String::as_str);
-        self.of.ledger.end_kept(ended_pools, measurement.idle_usd);
+        (self.of.ledger).book(|ledger| ledger.end_kept(ended_pools, measurement.idle_usd));
         // Here, and not where results are gathered: a slow write must not keep another canary from being stopped.
-        if let Some(records) = self.of.records {
+        if let Some(records) = self.of.of.records {
             records.keep(run, &measurement).await;
         }
         if !is_shown.get() {
@@ -368,6 +385,10 @@ impl Batch<'_> {
         }))
     }
 
+    fn may_launch(&self) -> bool {
+        self.is_launching.get() && self.of.is_wanted.get()
+    }
+
     fn show_end(&self, index: usize, run: &CanaryRun, measurement: &Measurement) {
         let spent = self.of.ledger.billed();
         self.progress.finish(index, run, measurement, spent);
@@ -376,7 +397,7 @@ impl Batch<'_> {
     /// The measurement of a canary as one of this run, with what it cost.
     fn as_kept(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
         let measurement = measurement.within_limit(run.max_runtime);
-        of_run(self.run_id, priced(measurement, self.offer))
+        of_run(self.run_id, priced(measurement, self.of.offer))
     }
 }
 

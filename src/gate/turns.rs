@@ -1,20 +1,46 @@
-//! **Turns**: when each job of a run may begin. Where jobs have machines of their own all begin at once, as far as the money of
-//! the run covers the most that each may spend.
+//! **Turns**: when each job of a run may begin. Where jobs have machines of their own, or may share this one, all begin at once, as
+//! far as the money of the run covers the most that each may spend.
 
 use std::cell::{Cell, RefCell};
 
 use tokio::sync::Notify;
 
 use crate::plan::{JobLedger, Ledger, Reservation};
+use crate::spec::{Job, Traits};
 use crate::units::Usd;
 
-/// Whether jobs are in each other's way.
+/// Whether canaries of several configurations have machines of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MachineSharing {
-    /// All canaries run on one machine, so a job begins when the one before it has ended.
     OneForAll,
-    /// Each canary has machines of its own.
     OwnOnes,
+}
+
+impl MachineSharing {
+    pub(crate) fn of(backend: &Traits) -> Self {
+        match backend.is_remote {
+            true => Self::OwnOnes,
+            false => Self::OneForAll,
+        }
+    }
+}
+
+/// Whether a job may be at work beside others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobCompany {
+    /// It begins when the jobs before it have ended, and the next when it has.
+    Alone,
+    WithOthers,
+}
+
+impl JobCompany {
+    /// On this machine canaries disturb each other, so a job shares it only where its own `canary.parallel` lets several run.
+    pub(crate) fn of(backend: &Traits, job: &Job) -> Self {
+        match backend.is_remote || backend.runs_here && job.canary.parallel > 1 {
+            true => Self::WithOthers,
+            false => Self::Alone,
+        }
+    }
 }
 
 /// The turns of the jobs of one run, in the spec's order. No job overtakes another.
@@ -24,12 +50,11 @@ pub(crate) enum MachineSharing {
 /// checked one after another.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    machines: MachineSharing,
     /// The most that the jobs at work may spend, and what those that have ended did.
     promised: RefCell<Ledger>,
     begun: Cell<usize>,
     ended: Cell<usize>,
-    /// Whether a job is at work that may take all that is left.
+    /// Whether a job is at work beside which none begins: it is to be alone, or may take all that is left.
     is_closed: Cell<bool>,
     changed: Notify,
 }
@@ -41,9 +66,8 @@ pub(crate) struct Turn(Option<Reservation>);
 
 impl Turns {
     /// `limit` is that of the run; `None`: no limit.
-    pub(crate) fn new(machines: MachineSharing, limit: Option<Usd>) -> Self {
+    pub(crate) fn new(limit: Option<Usd>) -> Self {
         Self {
-            machines,
             promised: RefCell::new(limit.map_or_else(Ledger::without_limit, Ledger::new)),
             begun: Cell::new(0),
             ended: Cell::new(0),
@@ -53,17 +77,22 @@ impl Turns {
     }
 
     /// Waits for the turn of the job at a place of the spec's order. `says` hears once where it waits for money.
-    pub(crate) async fn begin(&self, place: usize, limit: Usd, says: impl FnOnce()) -> Turn {
+    pub(crate) async fn begin(
+        &self,
+        place: usize,
+        limit: Usd,
+        company: JobCompany,
+        says: impl FnOnce(),
+    ) -> Turn {
         let mut says = Some(says);
         loop {
             // Before the look, so that no change is missed.
             let changed = self.changed.notified();
-            if let Some(turn) = self.try_begin(place, limit) {
+            if let Some(turn) = self.try_begin(place, limit, company) {
                 self.changed.notify_waiters();
                 return turn;
             }
-            let waits_for_money =
-                self.machines == MachineSharing::OwnOnes && self.begun.get() == place;
+            let waits_for_money = company == JobCompany::WithOthers && self.begun.get() == place;
             if waits_for_money && let Some(says) = says.take() {
                 says();
             }
@@ -71,20 +100,18 @@ impl Turns {
         }
     }
 
-    fn try_begin(&self, place: usize, limit: Usd) -> Option<Turn> {
+    fn try_begin(&self, place: usize, limit: Usd, company: JobCompany) -> Option<Turn> {
         let is_next = self.begun.get() == place;
         let is_alone = self.ended.get() == place;
-        if !is_next
-            || self.is_closed.get()
-            || self.machines == MachineSharing::OneForAll && !is_alone
-        {
+        if !is_next || self.is_closed.get() || company == JobCompany::Alone && !is_alone {
             return None;
         }
         let promise = self.promised.borrow_mut().reserve(limit);
         if promise.is_none() && !is_alone {
             return None;
         }
-        self.is_closed.set(promise.is_none());
+        self.is_closed
+            .set(promise.is_none() || company == JobCompany::Alone);
         self.begun.set(place + 1);
         Some(Turn(promise))
     }
@@ -111,10 +138,13 @@ mod tests {
     use super::*;
 
     const JOB: Usd = Usd(5.0);
+    const BESIDE: JobCompany = JobCompany::WithOthers;
 
     /// Which of these jobs may begin at this moment.
     fn begin(turns: &Turns, places: std::ops::Range<usize>) -> Vec<Option<Turn>> {
-        places.map(|place| turns.try_begin(place, JOB)).collect()
+        places
+            .map(|place| turns.try_begin(place, JOB, BESIDE))
+            .collect()
     }
 
     fn how_many(turns: &[Option<Turn>]) -> usize {
@@ -123,24 +153,30 @@ mod tests {
 
     #[test]
     fn jobs_on_one_machine_come_one_after_another() {
-        let turns = Turns::new(MachineSharing::OneForAll, None);
-        let mut first = begin(&turns, 0..3);
-        assert_eq!(how_many(&first), 1);
+        let turns = Turns::new(None);
+        let alone = |place| turns.try_begin(place, JOB, JobCompany::Alone);
+        let first = alone(0).unwrap();
+        assert!(alone(1).is_none());
+        // Nor does one begin beside it that would share the machine.
+        assert!(turns.try_begin(1, JOB, BESIDE).is_none());
         let run = RefCell::new(Ledger::without_limit());
-        turns.end(first[0].take().unwrap(), &JobLedger::new(JOB, &run));
-        assert!(turns.try_begin(2, JOB).is_none());
-        assert!(turns.try_begin(1, JOB).is_some());
+        turns.end(first, &JobLedger::new(JOB, &run));
+        assert!(alone(2).is_none());
+        let second = turns.try_begin(1, JOB, BESIDE).unwrap();
+        assert!(alone(2).is_none());
+        turns.end(second, &JobLedger::new(JOB, &run));
+        assert!(alone(2).is_some());
     }
 
     #[test]
     fn without_a_limit_of_the_run_all_jobs_begin() {
-        let turns = Turns::new(MachineSharing::OwnOnes, None);
+        let turns = Turns::new(None);
         assert_eq!(how_many(&begin(&turns, 0..20)), 20);
     }
 
     #[test]
     fn jobs_begin_as_far_as_the_limit_of_the_run_covers_the_most_that_they_may_spend() {
-        let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(12.0)));
+        let turns = Turns::new(Some(Usd(12.0)));
         let mut at_work = begin(&turns, 0..4);
         assert_eq!(how_many(&at_work), 2);
         // The first spent 1 USD of its 5: 1 + 5 + 5 fit into 12.
@@ -155,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_job_that_may_take_all_that_is_left_is_alone() {
-        let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(3.0)));
+        let turns = Turns::new(Some(Usd(3.0)));
         let mut at_work = begin(&turns, 0..2);
         assert_eq!(how_many(&at_work), 1);
         let run = RefCell::new(Ledger::new(Usd(3.0)));
@@ -165,12 +201,14 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_money_says_so_once_and_begins_when_it_is_there() {
-        let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(6.0)));
-        let first = turns.begin(0, JOB, || panic!("there is money")).await;
+        let turns = Turns::new(Some(Usd(6.0)));
+        let first = turns
+            .begin(0, JOB, BESIDE, || panic!("there is money"))
+            .await;
         let said = Cell::new(0);
         let run = RefCell::new(Ledger::new(Usd(6.0)));
         let ledger = JobLedger::new(JOB, &run);
-        let second = turns.begin(1, JOB, || said.set(said.get() + 1));
+        let second = turns.begin(1, JOB, BESIDE, || said.set(said.get() + 1));
         let end = async { turns.end(first, &ledger) };
         let (second, ()) = tokio::join!(second, end);
         assert_eq!(said.get(), 1);
@@ -204,12 +242,12 @@ mod tests {
             happenings in prop::collection::vec(happening(), 0..80),
         ) {
             let run = RefCell::new(Ledger::new(Usd(limit)));
-            let turns = Turns::new(MachineSharing::OwnOnes, Some(Usd(limit)));
+            let turns = Turns::new(Some(Usd(limit)));
             let mut jobs: Vec<AtWork<'_>> = Vec::new();
             for (what, which, worst, part) in happenings {
                 if what == 0 || jobs.is_empty() {
                     if let Some(of_job) = limits.get(jobs.len()).copied().map(Usd)
-                        && let Some(turn) = turns.try_begin(jobs.len(), of_job)
+                        && let Some(turn) = turns.try_begin(jobs.len(), of_job, BESIDE)
                     {
                         let ledger = JobLedger::new(of_job, &run);
                         jobs.push(AtWork { turn: Some(turn), ledger, under_way: Vec::new() });

@@ -221,7 +221,7 @@ pub fn level(job: &Job, earlier: usize) -> Option<WorkLevel> {
 }
 
 /// Never empty; one `None` if the job has no levels, or they are the sizes.
-fn levels_beside_data(job: &Job) -> Vec<Option<WorkLevel>> {
+pub(super) fn levels_beside_data(job: &Job) -> Vec<Option<WorkLevel>> {
     match job.work.as_ref().filter(|_| !job.differs_in_work_alone()) {
         Some(work) => WorkLevel::of_canaries(work).map(Some).collect(),
         None => vec![None],

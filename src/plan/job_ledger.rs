@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::{Ledger, Reservation};
-use crate::instance::Offer;
-use crate::units::{Seconds, Usd};
+use crate::units::Usd;
 
 /// A job's ledger, and above it that of the whole run of the gate: what is set aside fits into both.
 #[derive(Debug)]
@@ -143,14 +142,6 @@ impl<'a> JobLedger<'a> {
             (None, Some(_)) => TighterLimit::OfTheRun,
             _ => TighterLimit::OfTheJob,
         }
-    }
-
-    /// How long a run on these machines may still take within both limits, as [`Ledger::seconds_left`].
-    pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
-        let of_run = self.run.and_then(|run| run.borrow().seconds_left(offer));
-        let of_job = self.job.borrow().seconds_left(offer);
-        let both = of_job.into_iter().chain(of_run);
-        both.min_by(|one, other| one.0.total_cmp(&other.0))
     }
 }
 

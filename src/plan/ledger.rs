@@ -32,6 +32,12 @@ pub struct Ledger {
 #[must_use = "the run is over when this is settled"]
 pub struct Reservation(pub(super) Usd);
 
+impl Reservation {
+    pub(super) fn amount(&self) -> Usd {
+        self.0
+    }
+}
+
 impl Ledger {
     pub fn new(limit: Usd) -> Self {
         Self {
@@ -112,14 +118,12 @@ impl Ledger {
     pub(super) fn left(&self) -> Option<Usd> {
         Some(self.limit? - self.committed())
     }
+}
 
-    /// How long a run on these machines may still take within the limit, the time to stop it set aside; `None`: no limit, or no
-    /// price.
-    pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
-        let a_second = offer.cost(Seconds(1.0))?;
-        let left = self.left()?;
-        (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - TIME_TO_STOP.0).max(0.0)))
-    }
+/// How long a run on these machines may take that is paid by `left`, the time to stop it set aside; `None` without a price.
+pub fn seconds_paid_by(left: Usd, offer: &Offer) -> Option<Seconds> {
+    let a_second = offer.cost(Seconds(1.0))?;
+    (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - TIME_TO_STOP.0).max(0.0)))
 }
 
 fn sum(one: Option<Usd>, other: Option<Usd>) -> Option<Usd> {
@@ -134,7 +138,7 @@ pub fn worst_case(runs: &[CanaryRun], offer: &Offer) -> Option<Usd> {
 }
 
 /// The most that a run of at most `max_runtime` can cost; `None` without a price.
-pub(super) fn worst_case_of(max_runtime: Seconds, offer: &Offer) -> Option<Usd> {
+pub fn worst_case_of(max_runtime: Seconds, offer: &Offer) -> Option<Usd> {
     offer.cost(max_runtime + TIME_TO_STOP)
 }
 

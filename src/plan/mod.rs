@@ -5,6 +5,7 @@
 //! ([`next`]).
 
 mod adaptive;
+mod configuration_ledger;
 mod design;
 mod detached;
 mod job_ledger;
@@ -13,6 +14,7 @@ mod lane_plan;
 mod lane_runs;
 mod lanes;
 mod ledger;
+mod may_follow;
 mod sampling;
 mod share;
 mod start_up;
@@ -21,6 +23,9 @@ mod warm_pool;
 pub use adaptive::{
     Aim, LadderSize, NARROW, Next, NextRound, Reached, RoundRule, RoundRun, Rung, Situation,
     SpendingRule, StopReason, has_enough, next, next_round, shortest_for_memory,
+};
+pub use configuration_ledger::{
+    ConfigurationLedger, ConfigurationLedgers, StillNeeded, TakenBefore,
 };
 pub use design::{canary, level, level_of_size};
 pub use detached::{allowed_by_the_budget, detached_runs, within_the_share};
@@ -32,9 +37,9 @@ pub use lanes::{
     BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,
     one_after_another, schedule,
 };
-use ledger::worst_case_of;
-pub use ledger::{Ledger, Reservation, TIME_TO_STOP, worst_case};
-pub use share::{Share, fewest, is_enough};
+pub use ledger::{Ledger, Reservation, TIME_TO_STOP, seconds_paid_by, worst_case, worst_case_of};
+pub use may_follow::MayFollow;
+pub use share::{FullRunTime, PendingCanary, Share, fewest, is_enough};
 pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};
 pub use warm_pool::WarmPool;
 

@@ -14,21 +14,59 @@ pub struct Share<'a> {
     pub job: &'a Job,
     /// Of the job's `instance`.
     pub offer: &'a Offer,
-    /// Of the job, on all configurations, each with what it cost.
+    /// Of the job, on all configurations up to the one that is asked about, each with what it cost.
     pub measurements: &'a [Measurement],
+    pub full_run: FullRunTime,
+    /// Canaries on the configurations before that may still take of it.
+    pub pending: &'a [PendingCanary],
 }
+
+/// What is held to be known of the full run's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FullRunTime {
+    /// The forecast of all canaries on `instance`.
+    Forecast,
+    /// By the canaries so far it is no shorter than a time, with a probability of 95 %; more canaries will say more.
+    Surely,
+    /// It may turn out to be as long as one likes.
+    Unbounded,
+}
+
+/// A canary that may still be run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PendingCanary {
+    /// Of the data and of the full run's work.
+    pub shares: (f64, f64),
+    /// Of its machines; absent without a price.
+    pub usd_per_second: Option<f64>,
+}
+
+/// How sure it must be that the full run is no shorter, and a canary no longer, before an alternative takes of the share.
+const SURELY: f64 = 0.95;
 
 impl Share<'_> {
     /// How long further canaries may take on the machines of `offer`: what is left in US dollars at its price, and where a price
     /// is missing, in seconds. `None` where no run on `instance` has a time.
     pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
-        let full_run = Seconds(self.time()?.at(1.0, 1.0).median());
-        let allowed = full_run * self.job.canary.max_share.as_fraction().0;
-        let left = self.dollars_left(allowed, offer).unwrap_or_else(|| {
-            let taken = self.measurements.iter().filter_map(Measurement::time);
-            allowed - taken.sum()
-        });
+        let time = self.time()?;
+        if self.full_run == FullRunTime::Unbounded {
+            return Some(Seconds(f64::INFINITY));
+        }
+        let left = match self.dollars_left(&time, offer) {
+            Some(left) => left,
+            // Without a price nothing is sure before the others have ended.
+            None if !self.pending.is_empty() => Seconds(0.0),
+            None => {
+                let taken = self.measurements.iter().filter_map(Measurement::time);
+                Seconds(time.at(1.0, 1.0).median()) * self.part() - taken.sum()
+            }
+        };
         Some(Seconds(left.0.max(0.0)))
+    }
+
+    /// What all canaries together may take of a full run.
+    fn part(&self) -> f64 {
+        self.job.canary.max_share.as_fraction().0
     }
 
     /// How many of `runs`, in their order, are within the share if they take as long on `offer` as on `instance`.
@@ -65,14 +103,47 @@ impl Share<'_> {
     }
 
     /// The time that the rest of the money pays for; `None` where a price is missing.
-    fn dollars_left(&self, allowed: Seconds, offer: &Offer) -> Option<Seconds> {
+    fn dollars_left(&self, time: &CanaryTime, offer: &Offer) -> Option<Seconds> {
         let saved = |run: &Measurement| run.reused.and_then(|reused| reused.saved_usd);
-        let mut left = self.offer.cost(allowed)?.0;
+        let longest = self.longest_pending(time)?;
+        let full_run = time.at(1.0, 1.0);
+        let mut left = match self.full_run {
+            FullRunTime::Surely => self.least_beside(&longest, full_run.quantile(1.0 - SURELY))?,
+            _ => self.beside(&longest, full_run.median())?,
+        };
         for run in self.measurements {
             left -= run.cost.or_else(|| saved(run))?.0;
         }
         let a_second = offer.cost(Seconds(1.0))?.0;
         (a_second > 0.0).then(|| Seconds(left / a_second))
+    }
+
+    /// What each pending canary takes at most, by its limit and as far as that is likely, with the price of a second.
+    fn longest_pending(&self, time: &CanaryTime) -> Option<Vec<(f64, f64)>> {
+        let longest = |canary: &PendingCanary| {
+            let (data, work) = canary.shares;
+            let likely = time.at(data, work).quantile(SURELY);
+            let limit = self.job.canary.max_runtime.0;
+            Some((likely.min(limit), canary.usd_per_second?))
+        };
+        self.pending.iter().map(longest).collect()
+    }
+
+    /// What is left in US dollars of the share of a full run of so many seconds beside canaries of these times: none takes longer
+    /// than the full run itself.
+    fn beside(&self, longest: &[(f64, f64)], full_run: f64) -> Option<f64> {
+        let cost = |(seconds, usd): &(f64, f64)| seconds.min(full_run) * usd;
+        let taken: f64 = longest.iter().map(cost).sum();
+        Some(self.offer.cost(Seconds(full_run * self.part()))?.0 - taken)
+    }
+
+    /// The least of [`Self::beside`] for any full run of at least so many seconds. Between the times of the canaries it is a line.
+    fn least_beside(&self, longest: &[(f64, f64)], at_least: f64) -> Option<f64> {
+        let times = longest.iter().map(|(seconds, _)| *seconds);
+        let longer = times.filter(|seconds| *seconds > at_least);
+        ([at_least].into_iter().chain(longer))
+            .map(|full_run| self.beside(longest, full_run))
+            .reduce(|one, other| Some(one?.min(other?)))?
     }
 }
 

@@ -20,7 +20,7 @@ const TENFOLD: f64 = 10.0;
 impl DesignLoop<'_> {
     /// How long the full run may take by the budget's lines of time and cost; 0 without one.
     pub(super) fn allowed_by_the_budget(&self, offer: &Offer) -> Seconds {
-        plan::allowed_by_the_budget(self.input.job, offer).unwrap_or(Seconds(0.0))
+        plan::allowed_by_the_budget(self.input.of.job, offer).unwrap_or(Seconds(0.0))
     }
 
     /// The shortest canary that measures what a written line still needs.
@@ -38,7 +38,7 @@ impl DesignLoop<'_> {
     /// The memory that written lines which can fail the check are about.
     fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
         let of_budget = self.input.purpose == Purpose::Budget;
-        let lines = self.input.job.budget.lines.iter();
+        let lines = self.input.of.job.budget.lines.iter();
         lines
             .filter(move |line| {
                 of_budget && line.origin == LineOrigin::Written && line.level == Level::Fail
@@ -54,7 +54,7 @@ impl DesignLoop<'_> {
         measurements: &[Measurement],
         forecast: &Forecast,
     ) -> Aim {
-        self.aim_of(&self.input.job.budget, offer, measurements, forecast)
+        self.aim_of(&self.input.of.job.budget, offer, measurements, forecast)
     }
 
     /// The same, by the lines of a budget.

@@ -1,15 +1,16 @@
 //! Why the canaries of a job ended, in words.
 
 use super::DesignLoop;
-use crate::plan::{NARROW, Reached, StopReason, TighterLimit};
+use crate::plan::{NARROW, Reached, StopReason, TakenBefore, TighterLimit};
+use crate::units::Usd;
 
 impl DesignLoop<'_> {
     /// Why the adaptive design ended on `instance`, for the report.
     pub(super) fn ending(&self, done: StopReason) -> String {
-        let limit = self.input.ledger.tighter();
+        let limit = self.ledger.tighter();
         let amount = match limit {
-            TighterLimit::OfTheJob => self.input.job.canary.spend_limit.to_string(),
-            TighterLimit::OfTheRun => match self.input.ledger.left() {
+            TighterLimit::OfTheJob => self.input.of.job.canary.spend_limit.to_string(),
+            TighterLimit::OfTheRun => match self.ledger.left(TakenBefore::AtMost(Usd(0.0))) {
                 Some(left) => format!("{left} left for the whole run"),
                 None => "for the whole run".to_owned(),
             },
@@ -25,25 +26,25 @@ impl DesignLoop<'_> {
             ),
             StopReason::NothingHelps => format!(
                 "No more canaries were run: every size of {} was run, or does not fit into {limit} and canary.max_runtime.",
-                match self.input.job.differs_in_work_alone() {
+                match self.input.of.job.differs_in_work_alone() {
                     true => "work.canary",
                     false => "canary.fractions",
                 }
             ),
             StopReason::MaxRuntime => format!(
                 "No more canaries were run: a larger one may take longer than canary.max_runtime ({}); a longer one would narrow the forecast.",
-                self.input.job.canary.max_runtime
+                self.input.of.job.canary.max_runtime
             ),
             StopReason::BeyondTheShare => format!(
                 "No more canaries were run: with another one they would take more than canary.max_share ({}) of the full run.",
-                self.input.job.canary.max_share
+                self.input.of.job.canary.max_share
             ),
             StopReason::NoTimes => {
                 "no canary measured a time, which the adaptive design plans with".to_owned()
             }
             StopReason::TooExpensive => format!(
                 "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({}); raise one of them",
-                self.input.job.canary.max_runtime
+                self.input.of.job.canary.max_runtime
             ),
             StopReason::Ended => {
                 "No more canaries were run after one that did not complete.".to_owned()

@@ -6,12 +6,11 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::StreamExt;
 use tokio::sync::mpsc;
 
-use super::{DesignInput, DesignLoop, provisional};
+use super::{DesignLoop, provisional};
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::gate::request::Purpose;
-use crate::gate::runner::{self, Ran, RunningJob};
-use crate::instance::Offer;
+use crate::gate::runner::{self, Ran, RunningConfiguration};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
 use crate::plan::{self, Aim};
@@ -26,33 +25,21 @@ pub(super) struct LateBatch {
 
 impl DesignLoop<'_> {
     /// Runs canaries until their machines are free. Where all have completed, what they used is collected while others run.
-    pub(super) async fn run_canaries(
-        &mut self,
-        runs: Vec<CanaryRun>,
-        offer: &Offer,
-        earlier: Earlier,
-    ) -> Ran {
-        let DesignInput {
-            job,
-            place,
-            ready,
-            ledger,
-            records,
-            ..
-        } = self.input;
-        let of = RunningJob {
-            job,
-            place,
-            ready,
-            ledger,
-            records,
+    pub(super) async fn run_canaries(&mut self, runs: Vec<CanaryRun>, earlier: Earlier) -> Ran {
+        let (runner, configurations, count) = (self.runner, self.configurations, runs.len());
+        let configuration = configurations.at(self.place);
+        let of = RunningConfiguration {
+            of: self.input.of,
+            place: self.place,
+            offer: &configuration.offer,
+            ledger: self.ledger,
+            is_wanted: &configuration.is_wanted,
         };
-        let (runner, offer, count) = (self.runner, offer.clone(), runs.len());
         let (freed, mut heard) = mpsc::unbounded_channel();
         let mut running: LocalBoxFuture<'_, Ran> = Box::pin(async move {
             // Nobody hears it once all are free.
             let freed = |index, measurement| drop(freed.send((index, measurement)));
-            runner::run(runner, of, &runs, &offer, earlier, &freed).await
+            runner::run(runner, of, &runs, earlier, &freed).await
         });
         let mut free: BTreeMap<usize, Measurement> = BTreeMap::new();
         while free.len() < count || !free.values().all(Measurement::is_completed) {
@@ -61,10 +48,13 @@ impl DesignLoop<'_> {
                 biased;
                 ran = &mut running => return ran,
                 Some(late) = self.late.next(), if !self.late.is_empty() => self.revise(late),
-                Some((index, measurement)) = heard.recv() => drop(free.insert(index, measurement)),
+                Some((index, measurement)) = heard.recv() => {
+                    configurations.hear(self.place, &measurement);
+                    free.insert(index, measurement);
+                }
             }
         }
-        let place = self.measurements.len();
+        let place = configuration.measured.borrow().len();
         self.late.push(Box::pin(async move {
             let ran = running.await;
             LateBatch { place, ran }
@@ -77,8 +67,9 @@ impl DesignLoop<'_> {
     }
 
     /// Takes what was measured for what was known of it.
-    fn revise(&mut self, late: LateBatch) {
-        let known = &mut self.measurements[late.place..];
+    pub(super) fn revise(&mut self, late: LateBatch) {
+        let mut measured = self.configurations.at(self.place).measured.borrow_mut();
+        let known = &mut measured[late.place..];
         // One whose points could not be had is missing here, and stays as it is known.
         for measured in late.ran.measurements {
             if let Some(known) = known.iter_mut().find(|known| known.is_same_run(&measured)) {
@@ -86,6 +77,9 @@ impl DesignLoop<'_> {
             }
         }
         self.late_failure = self.late_failure.take().or(late.ran.failure);
+        if self.late_failure.is_some() {
+            self.has_late_failure.set(true);
+        }
     }
 
     /// Waits until all that the canaries used is collected.
@@ -97,24 +91,24 @@ impl DesignLoop<'_> {
 
     /// Whether another canary is needed, and the same one, whatever else is still to be known of those that have ended. Nothing is
     /// spent out of impatience.
-    pub(super) fn goes_on_in_any_case(&self, offer: &Offer, measurements: &[Measurement]) -> bool {
+    pub(super) fn goes_on_in_any_case(&self, measurements: &[Measurement]) -> bool {
         if plan::has_enough(measurements) || self.needs_memory() {
             return false;
         }
         let of_times = |line: &&BudgetLine| {
             matches!(line.kind, LineKind::Absolute(Metric::Time | Metric::Cost))
         };
-        let lines = self.input.job.budget.lines.iter();
+        let lines = self.input.of.job.budget.lines.iter();
         let timed = Budget {
             lines: lines.filter(of_times).cloned().collect(),
-            ..self.input.job.budget.clone()
+            ..self.input.of.job.budget.clone()
         };
-        let forecast = provisional(offer, measurements);
+        let forecast = provisional(self.offer(), measurements);
         let is_written =
             |line: &BudgetLine| line.origin == LineOrigin::Written && line.level == Level::Fail;
         let is_of_times = self.input.purpose == Purpose::Drift
             || timed.lines.iter().any(is_written)
-            || !self.input.job.budget.lines.iter().any(is_written);
-        is_of_times && self.aim_of(&timed, offer, measurements, &forecast) == Aim::GoOn
+            || !self.input.of.job.budget.lines.iter().any(is_written);
+        is_of_times && self.aim_of(&timed, self.offer(), measurements, &forecast) == Aim::GoOn
     }
 }

@@ -120,7 +120,7 @@ fn the_time_that_is_left_ends_with_the_time_to_stop() {
         Offer::of(&machines, &|_| None, &|_| Some(price.clone()))
     };
     let offer = at(1.8);
-    let left = |ledger: &Ledger| ledger.seconds_left(&offer);
+    let left = |ledger: &Ledger| seconds_paid_by(ledger.left()?, &offer);
     // 0.001 USD a second.
     let mut ledger = Ledger::new(Usd(1.0));
     let close = |time: Option<Seconds>, to: f64| (time.unwrap().0 - to).abs() < 1e-6;
@@ -129,8 +129,8 @@ fn the_time_that_is_left_ends_with_the_time_to_stop() {
     assert!(close(left(&ledger), 380.0));
     ledger.reuse(Some(Usd(0.45)));
     assert_eq!(left(&ledger), Some(Seconds(0.0)));
-    assert_eq!(ledger.seconds_left(&Offer::unknown(&machines)), None);
-    assert_eq!(ledger.seconds_left(&at(0.0)), None);
+    assert_eq!(seconds_paid_by(Usd(1.0), &Offer::unknown(&machines)), None);
+    assert_eq!(seconds_paid_by(Usd(1.0), &at(0.0)), None);
     assert_eq!(left(&Ledger::without_limit()), None);
 }
 

@@ -208,8 +208,20 @@ impl FakeAws {
 
     /// Lets every job come to the end of its timeline, where that is known.
     pub(crate) fn finish_jobs(&self) {
+        self.finish_jobs_of(|_| true);
+    }
+
+    /// The same of the jobs on machines of one type.
+    pub(crate) fn finish_jobs_on(&self, kind: &str) {
+        self.finish_jobs_of(|job| job.instance_type() == kind);
+    }
+
+    fn finish_jobs_of(&self, is_meant: impl Fn(&Job) -> bool) {
         for job in &mut self.core.state().jobs {
-            while job.timeline.next_change(job.elapsed).is_finite() && !job.has_ended() {
+            while is_meant(job)
+                && job.timeline.next_change(job.elapsed).is_finite()
+                && !job.has_ended()
+            {
                 job.elapsed = job.timeline.next_change(job.elapsed);
             }
         }

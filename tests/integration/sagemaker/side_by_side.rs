@@ -63,14 +63,13 @@ fn all_of(project: &Project, aws: &FakeAws, more: &[&str]) -> (String, String, V
 #[test]
 fn jobs_side_by_side_give_what_they_give_one_after_another() {
     for canary in [FIXED, ADAPTIVE] {
-        let alternatives = "    alternatives: [ml.m5.2xlarge, ml.c5.xlarge]\n";
         let canary = canary.replace('}', ", spend_limit: 5 USD}");
         let now = jiff::Timestamp::now().as_second();
-        let (project, aws) = jobs(3, &canary, alternatives);
+        let (project, aws) = jobs(3, &canary, ALTERNATIVES);
         aws.still_clock(now);
         let at_once = all_of(&project, &aws, &[]);
         // Two jobs may spend more than that together, so each waits for the one before it.
-        let (project, aws) = jobs(3, &canary, alternatives);
+        let (project, aws) = jobs(3, &canary, ALTERNATIVES);
         aws.still_clock(now);
         let in_turn = all_of(&project, &aws, &["--max-spend", "6"]);
         assert_eq!(at_once.0, in_turn.0);
@@ -78,6 +77,143 @@ fn jobs_side_by_side_give_what_they_give_one_after_another() {
         assert_eq!(at_once.2, in_turn.2);
         assert!(at_once.1.lines().count() >= 27, "{}", at_once.1);
     }
+}
+
+const ALTERNATIVES: &str = "    alternatives: [ml.m5.2xlarge, ml.c5.xlarge]\n";
+
+#[test]
+fn alternatives_beside_instance_give_what_they_give_after_it() {
+    let now = jiff::Timestamp::now().as_second();
+    // By 1.2 USD `instance` may need all that there is until it has ended, and an alternative all that is left.
+    let of_limit = |limit: &str| {
+        let canary = ADAPTIVE.replace('}', &format!(", spend_limit: {limit}}}"));
+        let (project, aws) = jobs(1, &canary, ALTERNATIVES);
+        aws.still_clock(now);
+        all_of(&project, &aws, &[])
+    };
+    let (beside, after) = (of_limit("5 USD"), of_limit("1.2 USD"));
+    let without_hash = |report: &str| {
+        let pattern = regex::Regex::new(r#""spec_hash":"[0-9a-f]+""#).unwrap();
+        pattern.replace(report, "").into_owned()
+    };
+    assert_eq!(without_hash(&beside.0), without_hash(&after.0));
+    assert_eq!(beside.1, after.1);
+    assert_eq!(beside.2, after.2);
+    assert!(beside.1.lines().count() >= 9, "{}", beside.1);
+}
+
+/// The types of the machines that are at work, in order.
+fn at_work(aws: &FakeAws) -> Vec<String> {
+    let jobs = aws.jobs().into_iter();
+    let mut types: Vec<String> = jobs
+        .filter(|job| job.status() == "InProgress")
+        .map(|job| job.instance_type().to_owned())
+        .collect();
+    types.sort();
+    types.dedup();
+    types
+}
+
+#[test]
+fn alternatives_begin_when_instance_has_proved_role_and_image() {
+    let all = ["ml.c5.xlarge", "ml.m5.2xlarge", "ml.m5.xlarge"];
+    for canary in [FIXED, ADAPTIVE] {
+        let (project, aws) = jobs(1, canary, ALTERNATIVES);
+        aws.polls(Polls::Nothing);
+        let mut child = started(&project, &aws);
+        wait_for(|| created(&aws).len() == 1);
+        assert_eq!(at_work(&aws), ["ml.m5.xlarge"]);
+        aws.finish_jobs();
+        wait_for(|| at_work(&aws) == all);
+        signal(&child, Signal::SIGTERM);
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        assert_eq!(aws.in_progress(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_instance_may_need_is_given_to_no_alternative() {
+    let (project, aws) = jobs(
+        1,
+        &ADAPTIVE.replace('}', ", spend_limit: 1.2 USD}"),
+        ALTERNATIVES,
+    );
+    aws.polls(Polls::Nothing);
+    let mut child = started(&project, &aws);
+    wait_for(|| created(&aws).len() == 1);
+    aws.finish_jobs();
+    wait_for(|| created(&aws).len() >= 2);
+    assert_eq!(at_work(&aws), ["ml.m5.xlarge"]);
+    signal(&child, Signal::SIGTERM);
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_round_that_the_ledger_refuses_ends_the_canaries() {
+    // A canary and its machines, kept for an hour, may cost 0.35 USD.
+    let more = ", spend_limit: 0.30 USD, warm_pool: {keep_alive: 1h}}";
+    let (project, aws) = jobs(1, &ADAPTIVE.replace('}', more), "");
+    aws.quota("ml.m5.xlarge for training warm pool usage", 1.0);
+    gate(&project, &aws, &["run", "--all"]).ended_with(14);
+    assert_eq!(created(&aws), Vec::<String>::new());
+}
+
+#[test]
+fn where_the_code_fails_on_instance_canaries_under_way_elsewhere_are_paid_and_no_more_are_launched()
+{
+    let (project, aws) = jobs(1, FIXED, ALTERNATIVES);
+    // The first canary of each configuration is its smallest.
+    aws.train(|job| match job.instance_type() {
+        "ml.m5.xlarge" if job.bytes() > 500 => {
+            Timeline::script_failed(1, "ValueError: no such column")
+        }
+        _ => Timeline::completed(),
+    });
+    aws.polls(Polls::Nothing);
+    let mut command = project.gate(&[
+        "run",
+        "--all",
+        "--format",
+        "json",
+        "--measurements",
+        "runs.jsonl",
+    ]);
+    aws.reach(&mut command);
+    command.env("CANARY_GATE_PACE", "0.001");
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| created(&aws).len() == 1);
+    aws.finish_jobs();
+    wait_for(|| at_work(&aws).len() == 3);
+    // On the alternatives they go on a little longer.
+    aws.finish_jobs_on("ml.m5.xlarge");
+    wait_for(|| !at_work(&aws).contains(&"ml.m5.xlarge".to_owned()));
+    aws.polls(Polls::NextStatus);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(13));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let job = &report["jobs"][0];
+    assert_eq!(job["verdict"], "failed");
+    assert_eq!(aws.in_progress(), Vec::<String>::new());
+    let on = |kind: &str| {
+        aws.jobs()
+            .iter()
+            .filter(|job| job.instance_type() == kind)
+            .count()
+    };
+    assert_eq!((on("ml.m5.2xlarge"), on("ml.c5.xlarge")), (1, 1));
+    for row in &job["forecasts"].as_array().unwrap()[1..] {
+        let text = row.to_string();
+        assert!(
+            text.contains("the training code failed on the job's instance"),
+            "{text}"
+        );
+    }
+    let measured = project.read("runs.jsonl");
+    assert_eq!(measured.lines().count(), aws.jobs().len(), "{measured}");
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! The canaries on an alternative: beside those before it in the list where that changes nothing, else after them.
+
+use super::beside::Outlook;
+use super::{DesignLoop, EndedConfiguration};
+use crate::plan::{NotMeasured, PlannedRuns, StopReason};
+use crate::units::count_as_float;
+
+impl DesignLoop<'_> {
+    /// Runs the canaries of an alternative. It never fails the job: one that cannot be run says why.
+    pub(super) async fn run_alternative(mut self) -> EndedConfiguration {
+        let why_not = match self.begin().await {
+            Ok(runs) => self.run_begun(&runs).await,
+            Err(why_not) => Some(why_not),
+        };
+        self.configurations.end(self.place);
+        self.settle_late().await;
+        EndedConfiguration {
+            why_not,
+            ..self.ended()
+        }
+    }
+
+    /// Waits until it may begin, and whether it may is known.
+    async fn begin(&mut self) -> Result<PlannedRuns, NotMeasured> {
+        let configurations = self.configurations;
+        let runs = configurations.at(self.place).runs.clone()?;
+        loop {
+            if let Some(why_not) = configurations.why_not(self.place) {
+                return Err(why_not);
+            }
+            if self.has_late_failure.get() {
+                return Err(NotMeasured::CouldNotRun);
+            }
+            let changed = configurations.changed.notified();
+            let has_room = |outlook| (self.has_room_for(&runs, outlook), self.pays(&runs, outlook));
+            match configurations.settled(self.place, has_room) {
+                // Before a signal it did not come to its turn.
+                _ if self.runner.cancellation.is_cancelled() => return Ok(runs),
+                Some((true, true)) => return Ok(runs),
+                Some((false, _)) => {
+                    let share = self.input.of.job.canary.max_share;
+                    return Err(NotMeasured::BeyondTheShare(share));
+                }
+                _ => self.wait_for(changed).await,
+            }
+        }
+    }
+
+    async fn run_begun(&mut self, runs: &PlannedRuns) -> Option<NotMeasured> {
+        let done = self.run(runs).await;
+        let is_empty = self.measured().is_empty();
+        let share = self.input.of.job.canary.max_share;
+        match done {
+            Some(StopReason::TooExpensive) if is_empty => {
+                Some(NotMeasured::NothingLeft(self.ledger.tighter()))
+            }
+            Some(StopReason::BeyondTheShare) if is_empty => {
+                Some(NotMeasured::BeyondTheShare(share))
+            }
+            _ if self.broke_off.is_none() => None,
+            _ => {
+                if let Some(error) = self.failure.take() {
+                    self.runner.say_of(self.input.of.job, &error.in_a_line());
+                }
+                self.configurations.lose_money(self.place);
+                Some(NotMeasured::CouldNotRun)
+            }
+        }
+    }
+
+    /// Whether it can be measured within `canary.max_share`.
+    fn has_room_for(&self, runs: &PlannedRuns, outlook: Outlook) -> bool {
+        self.with_share(outlook, |share| match runs {
+            PlannedRuns::Ladder(sizes) => share.has_room_for_the_fewest(sizes, self.offer()),
+            PlannedRuns::Fixed(runs) => share.fitting(runs, self.offer()) == runs.len(),
+        })
+    }
+
+    /// Whether the money covers all canaries of the fixed design beside those before; those of the adaptive one are looked at round
+    /// by round.
+    fn pays(&self, runs: &PlannedRuns, outlook: Outlook) -> bool {
+        match (runs, outlook) {
+            (PlannedRuns::Ladder(_), _) | (_, Outlook::Known) => true,
+            (PlannedRuns::Fixed(runs), Outlook::Most | Outlook::Nothing) => {
+                let before = self.configurations.taken_before(self.place, outlook);
+                let each = self.configurations.worst_of(self.configuration());
+                let worst = each.unwrap_or_default() * count_as_float(runs.len());
+                (self.ledger.left(before)).is_none_or(|left| left.0 >= worst.0)
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The fixed design on one configuration.
+
+use super::DesignLoop;
+use crate::canary::CanaryRun;
+use crate::console::progress::Earlier;
+use crate::measurement::Measurement;
+use crate::plan;
+
+impl DesignLoop<'_> {
+    /// The fixed design: the fewest runs of a forecast, and then every one that is within `canary.max_share`; all of them as
+    /// far as they fit into the spend limit.
+    pub(super) async fn run_all(&mut self, runs: &[CanaryRun]) {
+        let (fewest, more) = runs.split_at(plan::fewest(runs));
+        self.run_batch(fewest, more.len()).await;
+        let is_complete = self.measured().iter().all(Measurement::is_completed);
+        if more.is_empty() || !is_complete || self.broke_off.is_some() {
+            return;
+        }
+        let fitting = loop {
+            if self.is_over() {
+                return;
+            }
+            let configurations = self.configurations;
+            let changed = configurations.changed.notified();
+            let of_share =
+                |outlook| self.with_share(outlook, |share| share.fitting(more, self.offer()));
+            match configurations.settled(self.place, of_share) {
+                Some(fitting) => break fitting,
+                None => self.wait_for(changed).await,
+            }
+        };
+        if fitting < more.len() {
+            let note = format!(
+                "{} of {} canaries on {} were not run: with them all canaries would take more than canary.max_share ({}) of the full run.",
+                more.len() - fitting,
+                runs.len(),
+                self.configuration().instance,
+                self.input.of.job.canary.max_share,
+            );
+            self.notes.push(note);
+        }
+        self.run_batch(&more[..fitting], 0).await;
+    }
+
+    /// Runs some canaries of the fixed design; `to_come` more are planned after them.
+    async fn run_batch(&mut self, runs: &[CanaryRun], to_come: usize) {
+        if runs.is_empty() || self.is_over() {
+            return;
+        }
+        let earlier = Earlier {
+            runs: self.measured().len(),
+            to_come,
+            is_open: false,
+        };
+        let ran = self.run_canaries(runs.to_vec(), earlier).await;
+        if ran.too_expensive > 0 {
+            let note = format!(
+                "{} of {} canaries on {} were not run: earlier ones cost more than they were to, and these could have passed {}.",
+                ran.too_expensive,
+                to_come + runs.len(),
+                self.configuration().instance,
+                self.ledger.tighter().name(),
+            );
+            self.notes.push(note);
+        }
+        self.keep(ran);
+    }
+}
