@@ -12,9 +12,13 @@ use crate::sagemaker::clean_up::{signal, wait_for};
 use crate::sagemaker::{FIXED, spec, with_data};
 
 pub(crate) fn on_sagemaker() -> (Workflow, FakeAws) {
+    with_canaries(FIXED)
+}
+
+fn with_canaries(canary: &str) -> (Workflow, FakeAws) {
     let files = |script: &str| {
         Files::new()
-            .with("canary-gate.yml", spec(FIXED))
+            .with("canary-gate.yml", spec(canary))
             .with("code/train.py", script)
     };
     (
@@ -110,8 +114,8 @@ fn a_killed_step_is_cleaned_up_by_the_post_step() {
 /// A killed gate's canary ends well, and AWS keeps its machines.
 #[test]
 fn a_warm_pool_of_a_killed_step_is_ended_by_the_post_step() {
-    let (workflow, aws) = on_sagemaker();
-    aws.quota("ml.m5.xlarge for training warm pool usage", 2.0);
+    let (workflow, aws) = with_canaries(&FIXED.replace('}', ", warm_pool: {keep_alive: 5m}}"));
+    aws.quota("ml.m5.xlarge for training warm pool usage", 3.0);
     aws.polls(Polls::Nothing);
     let mut child = started(&workflow, &aws);
     wait_for(|| !aws.in_progress().is_empty());

@@ -150,8 +150,8 @@ fn what_instance_may_need_is_given_to_no_alternative() {
 
 #[test]
 fn a_round_that_the_ledger_refuses_ends_the_canaries() {
-    // A canary and its machines, kept for an hour, may cost 0.35 USD.
-    let more = ", spend_limit: 0.30 USD, warm_pool: {keep_alive: 1h}}";
+    // An hour of kept machines alone may cost 0.23 USD.
+    let more = ", spend_limit: 0.20 USD, warm_pool: {keep_alive: 1h}}";
     let (project, aws) = jobs(1, &ADAPTIVE.replace('}', more), "");
     aws.quota("ml.m5.xlarge for training warm pool usage", 1.0);
     gate(&project, &aws, &["run", "--all"]).ended_with(14);
