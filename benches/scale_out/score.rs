@@ -1,259 +1,253 @@
-//! How well the large runs of a group are forecast from its small ones.
+//! How well the runs of a group on large counts are forecast from those on small ones.
 
 use std::collections::BTreeSet;
 
 use canary_gate::forecast::Predictive;
-use canary_gate::forecast::scale_out::{Load, ScaleOutRun, assume, forecast};
+use canary_gate::forecast::scale_out::{Load, ScaleOutLaws, ScaleOutRun, assume};
 
+use super::ernest;
+use super::log_log::LogLogLine;
 use super::table::{Group, Run};
+
+/// What is measured, and what is forecast from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// The smallest count and 4, for 8 and more; each size by itself.
+    EachSize,
+    /// The same with all sizes in one fit.
+    AllSizes,
+    /// The lower half of the counts with the lower half of the sizes, the middle one included, for the upper halves.
+    LowerHalves,
+}
+
+impl Split {
+    /// The counts that are measured and those that are forecast.
+    fn counts(self, of: &[u32]) -> Result<(Vec<u32>, Vec<u32>), String> {
+        if of.len() < 3 {
+            return Err(format!(
+                "{} of instances; it takes three, two to fit and one to forecast",
+                counted(of.len(), "count")
+            ));
+        }
+        if self == Self::LowerHalves {
+            let (small, large) = of.split_at(of.len().div_ceil(2));
+            return Ok((small.to_vec(), large.to_vec()));
+        }
+        let large: Vec<u32> = of.iter().copied().filter(|count| *count >= 8).collect();
+        if of[0] >= 4 || !of.contains(&4) || large.is_empty() {
+            return Err("it takes a count below 4, 4, and one of at least 8".to_owned());
+        }
+        Ok((vec![of[0], 4], large))
+    }
+
+    /// The sizes that are measured and those that are forecast, for each fit.
+    fn sizes(self, of: &[f64]) -> Vec<(Vec<f64>, Vec<f64>)> {
+        match self {
+            Self::EachSize => of.iter().map(|size| (vec![*size], vec![*size])).collect(),
+            Self::AllSizes => vec![(of.to_vec(), of.to_vec())],
+            // A single size is small and large.
+            Self::LowerHalves if of.len() == 1 => vec![(of.to_vec(), of.to_vec())],
+            Self::LowerHalves => {
+                let (small, large) = of.split_at(of.len().div_ceil(2));
+                vec![(small.to_vec(), large.to_vec())]
+            }
+        }
+    }
+}
 
 /// The methods compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// Ours.
+    /// The program's.
+    Weighed,
+    /// One law, and the doubt in it chosen by hand.
     Ernest,
-    /// The median on the largest small count and size, in proportion to size / count.
-    Divide,
     /// Least squares of ln seconds over ln count and, where sizes differ, ln size.
     LogLog,
+    /// What the program assumes from the largest small count alone, with the wanted size measured there.
+    Assumed,
 }
 
-/// The forecasts of one group's large cells: every count and size among the upper halves.
+/// The forecasts of one method, each cell a count with a size.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Score {
-    /// ln(forecast / median of the cell's runs), by cell: of Ernest, of dividing, of the log-log line.
-    pub(crate) errors: Vec<[f64; 3]>,
-    /// Single runs in the large cells, and those that the 90 % interval holds.
-    pub(crate) runs: u32,
-    pub(crate) held: u32,
+pub(crate) struct MethodScore {
+    /// ln(forecast / median of the cell's runs), by cell.
+    pub(crate) errors: Vec<f64>,
     /// Upper / lower of the interval, by cell.
     pub(crate) ratios: Vec<f64>,
-    /// What is assumed from the largest small count alone, with the large size measured there.
-    pub(crate) assumed: Assumed,
-}
-
-/// How scale-out fares where it is assumed: runs, those in the 90 % interval, and upper / lower by cell.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Assumed {
+    /// Single runs in the cells, and those that the 90 % interval holds.
     pub(crate) runs: u32,
     pub(crate) held: u32,
-    pub(crate) ratios: Vec<f64>,
 }
 
-impl Assumed {
-    /// The share of single large runs in the interval, and the middle of upper / lower; `None` without any.
-    pub(crate) fn coverage_and_ratio(&self) -> Option<(f64, f64)> {
-        let coverage = f64::from(self.held) / f64::from(self.runs);
-        (self.runs > 0).then(|| (coverage, median(&mut self.ratios.clone())))
-    }
-
-    /// Holds the runs of one cell against the time of `size` on `from` instances. All of it counts as growing, which is
-    /// what a line through the sizes says of these jobs.
-    fn add_cell(&mut self, group: &Group, from: u32, count: u32, size: f64, cell: &[f64]) {
-        let mut base: Vec<f64> = (group.runs.iter())
-            .filter(|run| run.count == from && run.size == size)
-            .map(|run| run.seconds)
-            .collect();
-        if base.is_empty() {
-            return;
-        }
-        // The noise of a few repetitions is small beside the assumption.
-        let time = Predictive::log_student_t(median(&mut base), 0.0, f64::INFINITY);
-        let loads = [from, count].map(|hosts| Load::even(hosts, 1.0));
-        let Ok(answer) = assume(&time, 0.0, loads[0], loads[1]) else {
-            return;
-        };
-        let (lower, upper) = (answer.seconds.quantile(0.05), answer.seconds.quantile(0.95));
-        for seconds in cell {
+impl MethodScore {
+    fn add_cell(&mut self, forecast: &Predictive, sorted: &[f64]) {
+        let (lower, upper) = (forecast.quantile(0.05), forecast.quantile(0.95));
+        for seconds in sorted {
             self.runs += 1;
             self.held += u32::from((lower..=upper).contains(seconds));
         }
         self.ratios.push(upper / lower);
+        self.errors.push((forecast.median() / median(sorted)).ln());
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.errors.extend(&other.errors);
+        self.ratios.extend(&other.ratios);
+        self.runs += other.runs;
+        self.held += other.held;
+    }
+
+    /// Median, mean and largest of |ln(forecast / median)|; `None` without a cell.
+    pub(crate) fn error(&self) -> Option<[f64; 3]> {
+        let mut errors: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        let total: f64 = errors.iter().sum();
+        let count: f64 = errors.iter().map(|_| 1.0).sum();
+        let largest = errors.last().copied()?;
+        Some([median(&errors), total / count, largest])
+    }
+
+    /// The share of single runs in the 90 % interval.
+    pub(crate) fn coverage(&self) -> f64 {
+        f64::from(self.held) / f64::from(self.runs)
+    }
+
+    /// The middle of upper / lower.
+    pub(crate) fn ratio(&self) -> f64 {
+        let mut ratios = self.ratios.clone();
+        ratios.sort_by(f64::total_cmp);
+        median(&ratios)
     }
 }
 
+/// The forecasts of one group, or of several.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Score {
+    methods: [MethodScore; 4],
+}
+
 impl Score {
-    /// Fits the small half and forecasts the large. The error says what the group lacks.
-    pub(crate) fn of(group: &Group) -> Result<Self, String> {
+    /// Fits the small counts, with at most so many repeats of each cell, and forecasts the large ones. The error says what the
+    /// group lacks.
+    pub(crate) fn of(group: &Group, split: Split, repeats: usize) -> Result<Self, String> {
         let counts: BTreeSet<u32> = group.runs.iter().map(|run| run.count).collect();
         let counts: Vec<u32> = counts.into_iter().collect();
         let mut sizes: Vec<f64> = group.runs.iter().map(|run| run.size).collect();
         sizes.sort_by(f64::total_cmp);
         sizes.dedup();
-        if counts.len() < 3 {
-            return Err(format!(
-                "{} of instances; it takes three, two to fit and one to forecast",
-                of(counts.len(), "count")
-            ));
+        let (small_counts, large_counts) = split.counts(&counts)?;
+        let mut score = Self::default();
+        for (small_sizes, large_sizes) in split.sizes(&sizes) {
+            let small = measured(group, &small_counts, &small_sizes, repeats);
+            for size in large_sizes {
+                for count in &large_counts {
+                    score.add_cell(group, &small, *count, size)?;
+                }
+            }
         }
-        let (small_counts, large_counts) = counts.split_at(counts.len().div_ceil(2));
-        // A single size is small and large.
-        let (small_sizes, large_sizes) = match sizes.len() {
-            1 => (&sizes[..], &sizes[..]),
-            many => sizes.split_at(many.div_ceil(2)),
-        };
-        let small: Vec<Run> = (group.runs.iter().copied())
-            .filter(|run| small_counts.contains(&run.count) && small_sizes.contains(&run.size))
-            .collect();
-        let full = large_sizes[large_sizes.len() - 1];
+        match score.of_method(Method::Weighed).errors.is_empty() {
+            true => Err("no run that can be forecast; measure one on a large count".to_owned()),
+            false => Ok(score),
+        }
+    }
+
+    fn add_cell(
+        &mut self,
+        group: &Group,
+        small: &[Run],
+        count: u32,
+        size: f64,
+    ) -> Result<(), String> {
+        let mut cell = cell(group, count, size);
+        let known: BTreeSet<u32> = small.iter().map(|run| run.count).collect();
+        if cell.is_empty() || known.len() < 2 {
+            return Ok(());
+        }
+        cell.sort_by(f64::total_cmp);
+        // Relative to the wanted size, so that it is the full data.
         let runs: Vec<ScaleOutRun> = small
             .iter()
             .map(|run| ScaleOutRun {
-                load: Load::even(run.count, run.size / full),
+                load: Load::even(run.count, run.size / size),
                 seconds: run.seconds,
             })
             .collect();
-        let baselines = Baselines::of(&small)
-            .ok_or("no run on the largest small count and size; measure that cell")?;
-        let mut score = Self::default();
-        for count in large_counts {
-            for size in large_sizes {
-                let mut cell: Vec<f64> = (group.runs.iter())
-                    .filter(|run| run.count == *count && run.size == *size)
-                    .map(|run| run.seconds)
-                    .collect();
-                if cell.is_empty() {
-                    continue;
-                }
-                let answer = forecast(&runs, Load::even(*count, size / full))
-                    .map_err(|unknown| unknown.to_string())?
-                    .seconds;
-                let (lower, upper) = (answer.quantile(0.05), answer.quantile(0.95));
-                for seconds in &cell {
-                    score.runs += 1;
-                    score.held += u32::from((lower..=upper).contains(seconds));
-                }
-                if let Some(from) = small_counts.last() {
-                    score.assumed.add_cell(group, *from, *count, *size, &cell);
-                }
-                let truth = median(&mut cell);
-                score.ratios.push(upper / lower);
-                score.errors.push(
-                    [
-                        answer.median(),
-                        baselines.divided(*count, *size),
-                        baselines.log_log(*count, *size),
-                    ]
-                    .map(|forecast| (forecast / truth).ln()),
-                );
+        let wanted = Load::even(count, 1.0);
+        let weighed = ScaleOutLaws::fit(&runs).and_then(|laws| laws.seconds(wanted));
+        let forecasts = [
+            Some(weighed.map_err(|unknown| unknown.to_string())?),
+            ernest::forecast(&runs, wanted),
+            Some(LogLogLine::through(small).at(count, size)),
+            known
+                .last()
+                .and_then(|from| assumed(group, *from, count, size)),
+        ];
+        for (score, forecast) in self.methods.iter_mut().zip(forecasts) {
+            if let Some(forecast) = forecast {
+                score.add_cell(&forecast, &cell);
             }
         }
-        if score.errors.is_empty() {
-            return Err(
-                "no run on a large count and a large size; measure one to forecast".to_owned(),
-            );
-        }
-        Ok(score)
+        Ok(())
+    }
+
+    pub(crate) fn of_method(&self, method: Method) -> &MethodScore {
+        &self.methods[method as usize]
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        self.errors.extend(&other.errors);
-        self.ratios.extend(&other.ratios);
-        self.runs += other.runs;
-        self.held += other.held;
-        self.assumed.runs += other.assumed.runs;
-        self.assumed.held += other.assumed.held;
-        self.assumed.ratios.extend(&other.assumed.ratios);
+        for (own, others) in self.methods.iter_mut().zip(&other.methods) {
+            own.add(others);
+        }
     }
+}
 
-    /// Median, mean and largest of |ln(forecast / median)|.
-    pub(crate) fn error(&self, method: Method) -> [f64; 3] {
-        let column = match method {
-            Method::Ernest => 0,
-            Method::Divide => 1,
-            Method::LogLog => 2,
+/// The runs of some counts and sizes, at most `repeats` of each cell. Tables are sorted by seconds, so each cell begins elsewhere.
+fn measured(group: &Group, counts: &[u32], sizes: &[f64], repeats: usize) -> Vec<Run> {
+    let cells = (sizes.iter()).flat_map(|size| counts.iter().map(move |count| (*count, *size)));
+    let of_cell = |(place, (count, size)): (usize, (u32, f64))| {
+        let seconds = cell(group, count, size);
+        let first = (2 * place).checked_rem(seconds.len()).unwrap_or_default();
+        let taken = seconds.len().min(repeats);
+        let from_there = seconds.into_iter().cycle().skip(first).take(taken);
+        let run = move |seconds| Run {
+            count,
+            size,
+            seconds,
         };
-        let mut errors: Vec<f64> = self
-            .errors
-            .iter()
-            .map(|error| error[column].abs())
-            .collect();
-        let total: f64 = errors.iter().sum();
-        let count: f64 = errors.iter().map(|_| 1.0).sum();
-        let middle = median(&mut errors);
-        [middle, total / count, errors[errors.len() - 1]]
-    }
+        from_there.map(run).collect::<Vec<Run>>()
+    };
+    cells.enumerate().flat_map(of_cell).collect()
+}
 
-    /// The share of single large runs in the 90 % interval.
-    pub(crate) fn coverage(&self) -> f64 {
-        f64::from(self.held) / f64::from(self.runs)
-    }
+fn cell(group: &Group, count: u32, size: f64) -> Vec<f64> {
+    let runs = group.runs.iter();
+    runs.filter(|run| run.count == count && run.size == size)
+        .map(|run| run.seconds)
+        .collect()
+}
 
-    pub(crate) fn ratio(&self) -> f64 {
-        median(&mut self.ratios.clone())
+/// From the time of `size` on `from` instances alone. All of it counts as growing, which is what a line through the sizes says of
+/// these jobs.
+fn assumed(group: &Group, from: u32, count: u32, size: f64) -> Option<Predictive> {
+    let mut base = cell(group, from, size);
+    base.sort_by(f64::total_cmp);
+    if base.is_empty() {
+        return None;
     }
+    // The noise of a few repetitions is small beside the assumption.
+    let time = Predictive::log_student_t(median(&base), 0.0, f64::INFINITY);
+    let loads = [from, count].map(|hosts| Load::even(hosts, 1.0));
+    let answer = assume(&time, 0.0, loads[0], loads[1]).ok()?;
+    Some(answer.seconds)
 }
 
 /// `1 count`, `2 counts`
-fn of(number: usize, thing: &str) -> String {
+fn counted(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Sorts; not empty.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
-}
-
-/// What the two plain rules need.
-struct Baselines {
-    /// Instance-seconds for one unit of data.
-    unit_cost: f64,
-    /// Means of ln count, ln size and ln seconds.
-    center: [f64; 3],
-    slopes: [f64; 2],
-}
-
-impl Baselines {
-    fn of(small: &[Run]) -> Option<Self> {
-        let count = small.iter().map(|run| run.count).max()?;
-        let size = small.iter().map(|run| run.size).fold(0.0, f64::max);
-        let mut base: Vec<f64> = (small.iter())
-            .filter(|run| run.count == count && run.size == size)
-            .map(|run| run.seconds)
-            .collect();
-        if base.is_empty() {
-            return None;
-        }
-        let points: Vec<[f64; 3]> = small
-            .iter()
-            .map(|run| [f64::from(run.count), run.size, run.seconds].map(f64::ln))
-            .collect();
-        let number: f64 = points.iter().map(|_| 1.0).sum();
-        let center =
-            [0, 1, 2].map(|axis| points.iter().map(|point| point[axis]).sum::<f64>() / number);
-        let product = |one: usize, other: usize| -> f64 {
-            points
-                .iter()
-                .map(|point| (point[one] - center[one]) * (point[other] - center[other]))
-                .sum()
-        };
-        // The normal equations of two centred columns; with one size only the count is left.
-        let determinant = product(0, 0) * product(1, 1) - product(0, 1).powi(2);
-        let slopes = if determinant > 1e-9 * product(0, 0).powi(2) {
-            [
-                (product(0, 2) * product(1, 1) - product(1, 2) * product(0, 1)) / determinant,
-                (product(1, 2) * product(0, 0) - product(0, 2) * product(0, 1)) / determinant,
-            ]
-        } else {
-            [product(0, 2) / product(0, 0), 0.0]
-        };
-        Some(Self {
-            unit_cost: median(&mut base) * f64::from(count) / size,
-            center,
-            slopes,
-        })
-    }
-
-    fn divided(&self, count: u32, size: f64) -> f64 {
-        self.unit_cost * size / f64::from(count)
-    }
-
-    fn log_log(&self, count: u32, size: f64) -> f64 {
-        let x = [f64::from(count).ln(), size.ln()];
-        (self.center[2]
-            + self.slopes[0] * (x[0] - self.center[0])
-            + self.slopes[1] * (x[1] - self.center[1]))
-            .exp()
-    }
+/// Of sorted values; not empty.
+fn median(sorted: &[f64]) -> f64 {
+    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
 }

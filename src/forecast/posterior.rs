@@ -100,11 +100,11 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
     ordered
 }
 
-/// One (f, u, k, c) with its probability and its estimate of ln S.
+/// One (f, u, k, c) with its probability and its estimate of ln S; `F` is what f is told by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WeighedLaw {
-    shape: Shape,
-    fixed: f64,
+pub(super) struct WeighedLaw<F = Shape> {
+    pub(super) shape: F,
+    pub(super) fixed: f64,
     pub(super) work_part: f64,
     /// c: of the fixed part what only a cold run takes, in 0-1; 0 where cold and warm runs are not both there.
     pub(super) cold_part: f64,

@@ -296,7 +296,7 @@ fn runs_on_two_counts_measure_scale_out_and_runs_on_one_assume_it() {
     let (measured, note) = row_and_note(&two);
     assert_eq!(
         note,
-        "4x ml.m5.4xlarge: scale-out is measured: the time on 4 instances follows from runs on 1 and 2 (Ernest's law), and \
+        "4x ml.m5.4xlarge: scale-out is measured: the time on 4 instances follows from runs on 1 and 2, and \
          beyond the largest count it is a wide guess"
     );
     let (assumed, note) = row_and_note(&one);

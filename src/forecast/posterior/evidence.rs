@@ -91,6 +91,29 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Of one group of values with their weights, each at a place of its own and all started alike.
+    pub(in crate::forecast) fn of_values(values: &[(f64, f64)], prior: &'a Prior) -> Self {
+        let runs = values.iter().enumerate().map(|(place, (value, weight))| {
+            let logarithm = value.ln();
+            ObservedRun {
+                place,
+                logarithm,
+                weight: *weight,
+            }
+        });
+        Self {
+            prior,
+            groups: vec![Group {
+                runs: runs.collect(),
+                weight_total: values.iter().map(|(_, weight)| weight).sum(),
+            }],
+            is_mixed: false,
+            places: vec![(1.0, 1.0, false); values.len()],
+            known_squares: prior.noise_degrees_of_freedom * prior.noise.powi(2),
+            degrees_of_freedom: prior.noise_degrees_of_freedom + count_as_float(values.len()) - 1.0,
+        }
+    }
+
     /// Adds other runs' information on the noise: the squares of their residuals and their degrees of freedom.
     pub(in crate::forecast) fn beside(self, squares: f64, degrees_of_freedom: f64) -> Self {
         Self {
@@ -228,36 +251,49 @@ impl<'a> Evidence<'a> {
             .iter()
             .map(|(share, work, _)| shape.at(*share) * (1.0 - work_part + work_part * work))
             .collect();
-        self.over_fixed_part(shape, &growth, work_part, log_prior)
+        let law = unweighed(shape, work_part, log_prior);
+        // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
+        // u's prior counts.
+        if growth.iter().all(|growth| *growth == 1.0) && !self.is_mixed {
+            return self.at_fixed_part(law, self.prior.fixed_logit_mean, &growth);
+        }
+        self.over_fixed_part(law, &growth)
+    }
+
+    /// The grid over u for one law whose growth at each place is given.
+    pub(in crate::forecast) fn with_growth<F: Copy>(
+        &self,
+        shape: F,
+        growth: &[f64],
+        log_prior: f64,
+    ) -> Vec<WeighedLaw<F>> {
+        self.over_fixed_part(unweighed(shape, 0.0, log_prior), growth)
+    }
+
+    /// The law of which no part is fixed.
+    pub(in crate::forecast) fn without_fixed_part<F: Copy>(
+        &self,
+        shape: F,
+        growth: &[f64],
+        log_prior: f64,
+    ) -> WeighedLaw<F> {
+        self.weigh(unweighed(shape, 0.0, log_prior), growth)
+    }
+
+    fn at_fixed_part<F: Copy>(
+        &self,
+        law: WeighedLaw<F>,
+        logit: f64,
+        growth: &[f64],
+    ) -> Vec<WeighedLaw<F>> {
+        let fixed = 1.0 / (1.0 + (-logit).exp());
+        self.over_cold_part(WeighedLaw { fixed, ..law }, growth)
     }
 
     /// The grid over u: coarse everywhere, then finer and finer about its highest point, since with little noise the posterior is
     /// very narrow.
-    fn over_fixed_part(
-        &self,
-        shape: Shape,
-        growth: &[f64],
-        work_part: f64,
-        log_prior: f64,
-    ) -> Vec<WeighedLaw> {
-        let candidates = |logit: f64| {
-            let fixed = 1.0 / (1.0 + (-logit).exp());
-            let law = WeighedLaw {
-                shape,
-                fixed,
-                work_part,
-                cold_part: 0.0,
-                weight: log_prior,
-                center: 0.0,
-                squares: 0.0,
-            };
-            self.over_cold_part(law, growth)
-        };
-        // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
-        // u's prior counts.
-        if growth.iter().all(|growth| *growth == 1.0) && !self.is_mixed {
-            return candidates(self.prior.fixed_logit_mean);
-        }
+    fn over_fixed_part<F: Copy>(&self, law: WeighedLaw<F>, growth: &[f64]) -> Vec<WeighedLaw<F>> {
+        let candidates = |logit: f64| self.at_fixed_part(law, logit, growth);
         let deviation = self.prior.fixed_logit_deviation;
         let density =
             |logit: f64| -0.5 * ((logit - self.prior.fixed_logit_mean) / deviation).powi(2);
@@ -266,7 +302,7 @@ impl<'a> Evidence<'a> {
             let height = ln_sum(&laws) + density(logit);
             (logit, laws, height)
         };
-        let mut grid: Vec<(f64, Vec<WeighedLaw>, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
+        let mut grid: Vec<(f64, Vec<WeighedLaw<F>>, f64)> = (-LOGIT_BOUND..=LOGIT_BOUND)
             .map(|logit| point(f64::from(logit)))
             .collect();
         for _ in 0..MOST_ZOOM_PASSES {
@@ -314,13 +350,13 @@ impl<'a> Evidence<'a> {
 
     /// The grid over c for one law and one fixed part, finer and finer about its highest point; one point where all runs started
     /// alike. Of one variable the squares have one minimum, so no other can be missed.
-    fn over_cold_part(&self, law: WeighedLaw, growth: &[f64]) -> Vec<WeighedLaw> {
+    fn over_cold_part<F: Copy>(&self, law: WeighedLaw<F>, growth: &[f64]) -> Vec<WeighedLaw<F>> {
         if !self.is_mixed {
             return vec![self.weigh(law, growth)];
         }
         let at = |cold_part: f64| self.weigh(WeighedLaw { cold_part, ..law }, growth);
         let steps = f64::from(COLD_STEPS);
-        let mut grid: Vec<WeighedLaw> = (0..=COLD_STEPS)
+        let mut grid: Vec<WeighedLaw<F>> = (0..=COLD_STEPS)
             .map(|step| at(f64::from(step) / steps))
             .collect();
         for _ in 0..MOST_ZOOM_PASSES {
@@ -357,7 +393,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
-    fn weigh(&self, candidate: WeighedLaw, growth: &[f64]) -> WeighedLaw {
+    fn weigh<F: Copy>(&self, candidate: WeighedLaw<F>, growth: &[f64]) -> WeighedLaw<F> {
         let fixed = candidate.fixed;
         let if_warm = fixed * (1.0 - candidate.cold_part);
         let relative: Vec<f64> = growth
@@ -384,8 +420,21 @@ impl<'a> Evidence<'a> {
     }
 }
 
+/// A law of which nothing is fixed, before the runs are asked.
+fn unweighed<F>(shape: F, work_part: f64, log_prior: f64) -> WeighedLaw<F> {
+    WeighedLaw {
+        shape,
+        fixed: 0.0,
+        work_part,
+        cold_part: 0.0,
+        weight: log_prior,
+        center: 0.0,
+        squares: 0.0,
+    }
+}
+
 /// The logarithm of the sum of the weights, of which there is at least one.
-fn ln_sum(laws: &[WeighedLaw]) -> f64 {
+fn ln_sum<F>(laws: &[WeighedLaw<F>]) -> f64 {
     let [one] = laws else {
         let highest = (laws.iter().map(|law| law.weight)).fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = laws.iter().map(|law| (law.weight - highest).exp()).sum();

@@ -1,30 +1,30 @@
 //! **Scale-out**: the time of one job on another count of instances of the same type.
 //!
-//! If the counts of the runs differ the law is measured ([`forecast`], [`forecast_from`]): Ernest's terms. If all runs were on
-//! one count it is assumed ([`assume`]): the part that grows with the data is proportional to the heaviest host's share of it,
+//! If the counts of the runs differ the laws are weighed by them ([`ScaleOutLaws`], [`forecast`], [`forecast_from`]). If all runs were on
+//! one count a law is assumed ([`assume`]): the part that grows with the data is proportional to the heaviest host's share of it,
 //! and the interval reflects the error of this assumption on published jobs. The heaviest host's share is computed ([`Shards`]).
 //!
 //! A host's memory does not decrease with the count if every host has all of the data; if the data are in shards, it is that of
 //! one host with the heaviest shard. [`elsewhere()`] combines both for a configuration that was not measured.
 
+mod count_law;
 mod elsewhere;
-mod ernest;
 mod layout;
-mod non_negative;
 mod shards;
 #[cfg(test)]
 mod tests;
+mod weighed;
 
-use std::collections::BTreeSet;
 use std::slice;
 
 pub use elsewhere::{Elsewhere, Measured, elsewhere, peak_bytes};
-pub use ernest::{FEWEST_COUNTS, forecast};
 pub use layout::DataLayout;
 pub use shards::{ChannelObjects, Shards};
+pub use weighed::{FEWEST_COUNTS, ScaleOutLaws, forecast};
 
 use super::runs::Runs;
 use super::{Predictive, Unknown, seconds};
+use crate::grammar;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::units::Fraction;
@@ -57,9 +57,14 @@ impl Load {
         }
     }
 
-    fn is_sound(&self) -> bool {
+    fn sound(self) -> Result<(), Unknown> {
         let is_share = |share: f64| share > 0.0 && share.is_finite();
-        self.hosts > 0 && is_share(self.share) && is_share(self.heaviest)
+        match self.hosts > 0 && is_share(self.share) && is_share(self.heaviest) {
+            true => Ok(()),
+            false => Err(Unknown(
+                "scale-out needs at least one instance and a share of the data above 0".to_owned(),
+            )),
+        }
     }
 
     /// The load of a completed run. The heaviest host is the one with the most bytes if the data were in shards; if every host had
@@ -97,23 +102,9 @@ pub struct ScaleOut {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scaling {
     /// From runs on these counts, ascending.
-    Measured { counts: Vec<u32>, terms: Terms },
+    Measured { counts: Vec<u32> },
     /// From runs on one count alone.
     Assumed { from: Load },
-}
-
-/// The coefficients of Ernest's law in seconds; none is negative.
-///
-/// t = constant + data * (the heaviest host's share of the full data) + log_hosts * ln(hosts) + hosts * hosts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
-    pub constant: f64,
-    /// The full data on one host.
-    pub data: f64,
-    /// A tree of messages between the hosts.
-    pub log_hosts: f64,
-    /// The time that each host adds, such as one message to another host.
-    pub hosts: f64,
 }
 
 impl ScaleOut {
@@ -125,8 +116,7 @@ impl ScaleOut {
     pub fn note(&self) -> String {
         let hosts = self.wanted.hosts;
         match &self.scaling {
-            Scaling::Measured { counts, .. } => {
-                let counts: BTreeSet<u32> = counts.iter().copied().collect();
+            Scaling::Measured { counts } => {
                 let reach = match counts.last() {
                     Some(most) if hosts > *most => {
                         ", and beyond the largest count it is a wide guess"
@@ -134,9 +124,9 @@ impl ScaleOut {
                     _ => "",
                 };
                 format!(
-                    "scale-out is measured: the time on {} follows from runs on {} (Ernest's law){reach}",
+                    "scale-out is measured: the time on {} follows from runs on {}{reach}",
                     instances(hosts),
-                    ernest::list(&counts),
+                    grammar::list(&counts.iter().map(u32::to_string).collect::<Vec<_>>()),
                 )
             }
             Scaling::Assumed { from } => format!(
@@ -199,10 +189,12 @@ pub fn assume(
     from: Load,
     to: Load,
 ) -> Result<ScaleOut, Unknown> {
-    if !(from.is_sound() && to.is_sound() && (0.0..=1.0).contains(&fixed_share)) {
-        return Err(Unknown(
-            "scale-out needs at least one instance and a share of the data above 0".to_owned(),
-        ));
+    from.sound()?;
+    to.sound()?;
+    if !(0.0..=1.0).contains(&fixed_share) {
+        return Err(Unknown(format!(
+            "scale-out needs a fixed part between 0 and 1, not {fixed_share}"
+        )));
     }
     let less = to.heaviest / from.heaviest;
     let counts = f64::from(to.hosts) / f64::from(from.hosts);

@@ -35,13 +35,6 @@ fn eight_runs() -> Vec<ScaleOutRun> {
     .to_vec()
 }
 
-fn terms(answer: &ScaleOut) -> Terms {
-    match answer.scaling {
-        Scaling::Measured { terms, .. } => terms,
-        Scaling::Assumed { .. } => panic!("measured"),
-    }
-}
-
 fn reason(answer: Result<ScaleOut, Unknown>) -> String {
     answer.unwrap_err().0
 }
@@ -51,72 +44,160 @@ fn reach(predictive: &Predictive) -> f64 {
     predictive.quantile(0.95) / predictive.median()
 }
 
-#[test]
-fn a_noiseless_law_is_recovered() {
-    let law = |hosts: u32, share: f64| {
-        let n = f64::from(hosts);
-        20.0 + 300.0 * share / n + 5.0 * n.ln() + 1.5 * n
-    };
-    let runs: Vec<ScaleOutRun> = [
-        (1, 0.1),
-        (1, 0.3),
-        (2, 0.2),
-        (3, 0.1),
-        (4, 0.3),
-        (6, 0.1),
-        (6, 0.3),
-    ]
-    .map(|(hosts, share)| run(hosts, share, law(hosts, share)))
-    .to_vec();
-    for (hosts, share) in [(2, 0.3), (4, 1.0), (32, 1.0)] {
-        let answer = forecast(&runs, Load::even(hosts, share)).unwrap();
-        assert!(near(answer.seconds.median(), law(hosts, share), 1e-9));
-        let terms = terms(&answer);
-        assert!(near(terms.constant, 20.0, 1e-8) && near(terms.data, 300.0, 1e-9));
-        assert!(near(terms.log_hosts, 5.0, 1e-7) && near(terms.hosts, 1.5, 1e-7));
-    }
-    // Within what was measured only the least error is in doubt; beyond it the law is.
-    let within = forecast(&runs, Load::even(4, 0.3)).unwrap().seconds;
-    assert!(reach(&within) < 1.2, "{}", reach(&within));
-    let beyond = forecast(&runs, Load::even(12, 0.3)).unwrap().seconds;
-    assert!(reach(&beyond) > 0.95 * 2f64.powf(0.67) && reach(&beyond) > reach(&within));
+/// 100 s on one host: so much fixed, the rest divided among the workers; on 1, 2, 3, 4, 6 and 8 hosts.
+fn divided(fixed: f64, workers: fn(f64) -> f64) -> Vec<ScaleOutRun> {
+    let seconds = |hosts: u32| 100.0 * (fixed + (1.0 - fixed) / workers(f64::from(hosts)));
+    let counts = [1, 2, 3, 4, 6, 8];
+    counts.map(|hosts| run(hosts, 1.0, seconds(hosts))).to_vec()
 }
 
-/// By hand: two counts say what is fixed and what is divided, 10 + 90 / n.
 #[test]
-fn two_counts_give_the_part_that_is_divided() {
+fn a_noiseless_law_is_recovered() {
+    let all: fn(f64) -> f64 = |hosts| hosts;
+    let all_but_one: fn(f64) -> f64 = |hosts| (hosts - 1.0).max(1.0);
+    for workers in [all, all_but_one] {
+        for fixed in [0.05, 0.2, 0.5] {
+            let answer = forecast(&divided(fixed, workers), Load::even(12, 1.0)).unwrap();
+            let expected = 100.0 * (fixed + (1.0 - fixed) / workers(12.0));
+            let median = answer.seconds.median();
+            assert!(near(median, expected, 0.04), "{median} for {expected}");
+        }
+    }
+    let line = [1, 2, 4, 8].map(|hosts| run(hosts, 1.0, 100.0 / f64::from(hosts).sqrt()));
+    let answer = forecast(&line, Load::even(16, 1.0)).unwrap();
+    assert!(near(answer.seconds.median(), 25.0, 0.08));
+}
+
+/// numpy 2.4.6 and scipy 1.17.1: the same laws on a grid of 2800 points of logit u from -14 to 14, `stats.t.cdf` of the mixture solved
+/// by `optimize.brentq`. The coarser grid here and the merging of like components are the rest.
+#[test]
+fn point_and_interval_are_those_of_the_formulas() {
+    let two = [run(2, 1.0, 400.0), run(4, 1.0, 210.0)];
+    let eight = eight_runs();
+    for (runs, wanted, expected) in [
+        (
+            &two[..],
+            Load::even(8, 1.0),
+            [105.497_8, 147.480_3, 216.048_8],
+        ),
+        (&two, Load::even(12, 1.0), [72.049_5, 127.027_1, 240.187_6]),
+        (&eight, Load::even(4, 1.0), [33.598_9, 37.276_0, 41.459_3]),
+        (&eight, Load::even(16, 2.0), [26.794_1, 36.233_0, 49.232_7]),
+    ] {
+        let seconds = ScaleOutLaws::fit(runs).unwrap().seconds(wanted).unwrap();
+        for (p, expected) in [0.05, 0.5, 0.95].into_iter().zip(expected) {
+            let own = seconds.quantile(p);
+            assert!(near(own, expected, 0.01), "{own} for {expected} at {p}");
+        }
+    }
+    let at_eight = |runs: &[ScaleOutRun]| {
+        let laws = ScaleOutLaws::fit(runs).unwrap();
+        laws.efficiency(Load::even(8, 1.0)).unwrap()
+    };
+    for (runs, expected) in [
+        (&two[..], [0.201_44, 0.410_62, 0.935_58]),
+        (&eight, [0.327_36, 0.391_26, 0.462_78]),
+    ] {
+        let efficiency = at_eight(runs);
+        for (p, expected) in [0.05, 0.5, 0.95].into_iter().zip(expected) {
+            let own = efficiency.quantile(p);
+            assert!(near(own, expected, 0.015), "{own} for {expected} at {p}");
+        }
+    }
+}
+
+#[test]
+fn what_is_forecast_is_said() {
     let runs = [run(1, 1.0, 100.0), run(1, 1.0, 100.0), run(2, 1.0, 55.0)];
-    let answer = forecast(&runs, Load::even(4, 1.0)).unwrap();
-    assert!(near(answer.seconds.median(), 32.5, 1e-9));
+    let note = |hosts| forecast(&runs, Load::even(hosts, 1.0)).unwrap().note();
     assert_eq!(
-        answer.note(),
-        "scale-out is measured: the time on 4 instances follows from runs on 1 and 2 (Ernest's law), and beyond the \
-         largest count it is a wide guess"
+        note(4),
+        "scale-out is measured: the time on 4 instances follows from runs on 1 and 2, and beyond the largest count it is a \
+         wide guess"
+    );
+    assert_eq!(
+        note(2),
+        "scale-out is measured: the time on 2 instances follows from runs on 1 and 2"
     );
 }
 
-/// numpy 2 and scipy 1.17.1: `nnls` on the rows weighted by nearness, the delta method by `linalg.inv`, `stats.t.ppf`.
+/// The laws leave open what two counts cannot tell: whether all hosts work, and how the rest goes on.
 #[test]
-fn point_and_interval_are_those_of_the_formulas() {
-    let answer = forecast(&eight_runs(), Load::even(4, 1.0)).unwrap();
-    assert!(near(answer.seconds.median(), 36.14076573462623, 1e-10));
-    assert!(near(answer.seconds.quantile(0.95), 42.20246607672044, 1e-9));
+fn two_counts_leave_the_law_open_and_more_counts_close_it() {
+    let all = divided(0.05, |hosts| hosts);
+    let two: Vec<ScaleOutRun> = (all.iter().copied())
+        .filter(|run| [2, 4].contains(&run.load.hosts))
+        .collect();
+    let width = |runs: &[ScaleOutRun]| {
+        let laws = ScaleOutLaws::fit(runs).unwrap();
+        let seconds = laws.seconds(Load::even(8, 1.0)).unwrap();
+        assert!(seconds.quantile(0.05) < 16.9 && 16.9 < seconds.quantile(0.95));
+        seconds.quantile(0.95) / seconds.quantile(0.05)
+    };
+    assert!(width(&two) > 1.8, "{}", width(&two));
+    assert!(width(&all) < 1.3, "{}", width(&all));
+}
+
+#[test]
+fn repeats_of_a_load_do_not_make_the_law_sure() {
+    let once = [run(2, 1.0, 400.0), run(4, 1.0, 210.0)];
+    let often: Vec<ScaleOutRun> = once.iter().flat_map(|run| [*run; 9]).collect();
+    let seconds = |runs: &[ScaleOutRun]| {
+        let laws = ScaleOutLaws::fit(runs).unwrap();
+        laws.seconds(Load::even(8, 1.0)).unwrap()
+    };
+    assert_eq!(seconds(&once), seconds(&often));
+    // And one that went astray does not matter.
+    let mut astray = often;
+    astray[0].seconds = 4000.0;
+    let (once, astray) = (seconds(&once), seconds(&astray));
+    assert!(near(once.quantile(0.95), astray.quantile(0.95), 1e-9));
+}
+
+/// On two hosts the data did not fit into memory; from four on, 20 s and 1600 s divided.
+#[test]
+fn an_overloaded_smallest_count_does_not_bend_the_law() {
+    let fits = |hosts: u32| 20.0 + 1600.0 / f64::from(hosts);
+    let mut runs = [4, 6, 8].map(|hosts| run(hosts, 1.0, fits(hosts))).to_vec();
+    runs.push(run(2, 1.0, 9000.0));
+    let seconds = forecast(&runs, Load::even(12, 1.0)).unwrap().seconds;
+    let (point, upper) = (seconds.median(), seconds.quantile(0.95));
+    assert!(near(point, fits(12), 0.15), "{point}");
+    // The step to the smallest count is fifteenfold for half the hosts.
+    assert!(upper < 2.0 * fits(12), "{upper}");
 }
 
 #[test]
 fn the_heaviest_host_sets_the_time() {
-    let even = forecast(&eight_runs(), Load::even(4, 1.0)).unwrap();
+    let runs = divided(0.05, |hosts| hosts);
     let skewed = Load {
         heaviest: 0.5,
         ..Load::even(4, 1.0)
     };
-    let skewed = forecast(&eight_runs(), skewed).unwrap();
-    let more = terms(&even).data * 0.25;
-    assert!(near(
-        skewed.seconds.median(),
-        even.seconds.median() + more,
-        1e-9
-    ));
+    let skewed = forecast(&runs, skewed).unwrap().seconds.median();
+    assert!(near(skewed, 100.0 * (0.05 + 0.95 * 0.5), 0.03), "{skewed}");
+}
+
+#[test]
+fn efficiency_is_one_where_hosts_divide_all_and_an_nth_where_they_bring_nothing() {
+    let of = |runs: &[ScaleOutRun], hosts| {
+        let laws = ScaleOutLaws::fit(runs).unwrap();
+        laws.efficiency(Load::even(hosts, 1.0)).unwrap()
+    };
+    let all = divided(0.0, |hosts| hosts);
+    // That a part is not divided is never excluded.
+    let median = of(&all, 8).median();
+    assert!(near(median, 1.0, 0.08), "{median}");
+    assert_eq!(of(&all, 1).median(), 1.0);
+    assert_eq!(of(&all, 1).quantile(0.95), 1.0);
+    let nothing = divided(1.0, |hosts| hosts);
+    assert!(near(of(&nothing, 8).median(), 0.125, 0.03));
+    // Where one instance was not measured, both times go up and down together with the law.
+    let beyond: Vec<ScaleOutRun> = (all.into_iter()).filter(|run| run.load.hosts > 2).collect();
+    let laws = ScaleOutLaws::fit(&beyond).unwrap();
+    let spread = |of: &Predictive| (of.quantile(0.95) / of.quantile(0.05)).ln();
+    let times = [1, 8].map(|hosts| spread(&laws.seconds(Load::even(hosts, 1.0)).unwrap()));
+    assert!(spread(&of(&beyond, 8)) < times[0] + times[1]);
 }
 
 #[test]
@@ -162,12 +243,6 @@ fn too_few_runs_or_counts_are_unknown_with_the_reason() {
     for wanted in [Load::even(0, 1.0), Load::even(4, 0.0), Load::even(4, -1.0)] {
         assert!(reason(forecast(&eight_runs(), wanted)).contains("at least one instance"));
     }
-    // Time that grows as ln n says nothing about one instance.
-    let logarithmic = [2_u32, 4, 8, 16].map(|hosts| run(hosts, 1.0, f64::from(hosts).ln()));
-    assert_eq!(
-        reason(forecast(&logarithmic, Load::even(1, 1.0))),
-        "the law through the runs on 2, 4, 8 and 16 instances says nothing about 1"
-    );
 }
 
 #[test]
@@ -258,8 +333,8 @@ fn measurements_on_other_counts_of_the_type_forecast_the_wanted_one() {
     let wanted = configuration("3x ml.m5.xlarge");
     let load = Load::even(3, 1.0);
     let answer = forecast_from(&measurements, &wanted, load).unwrap();
-    assert!(near(answer.seconds.median(), 40.0, 1e-9));
-    assert!(matches!(&answer.scaling, Scaling::Measured { counts, .. } if *counts == [1, 2]));
+    assert!(near(answer.seconds.median(), 40.0, 0.1));
+    assert!(matches!(&answer.scaling, Scaling::Measured { counts } if *counts == [1, 2]));
 
     // Less work per datum is another job.
     let mut less_work = measurement("4x ml.m5.xlarge", 0.2, 1.0);
@@ -421,8 +496,8 @@ impl Noise {
     }
 }
 
-/// The share of new runs that the 90 % interval holds, over laws of the family with 5 % noise.
-fn coverage(wanted: Load) -> f64 {
+/// The share of new runs on each of some counts that the 90 % interval holds, over laws of the family with 5 % noise.
+fn coverage<const N: usize>(wanted: [u32; N]) -> [f64; N] {
     let laws = [
         [20.0, 300.0, 0.0, 0.0],
         [20.0, 300.0, 8.0, 0.0],
@@ -431,9 +506,9 @@ fn coverage(wanted: Load) -> f64 {
     ];
     let mut noise = Noise(1);
     let mut trials = 0;
-    let mut held = 0;
+    let mut held = [0; N];
     for [constant, data, log_hosts, hosts] in laws {
-        for _ in 0..1000 {
+        for _ in 0..250 {
             let mut new = |load: Load| {
                 let n = f64::from(load.hosts);
                 let law = constant + data * load.heaviest + log_hosts * n.ln() + hosts * n;
@@ -447,29 +522,27 @@ fn coverage(wanted: Load) -> f64 {
                     seconds: new(load),
                 })
                 .collect();
-            let time = forecast(&runs, wanted).unwrap().seconds;
+            let weighed = ScaleOutLaws::fit(&runs).unwrap();
             trials += 1;
-            held += i32::from((time.quantile(0.05)..=time.quantile(0.95)).contains(&new(wanted)));
+            for (held, hosts) in held.iter_mut().zip(wanted) {
+                let load = Load::even(hosts, 1.0);
+                let time = weighed.seconds(load).unwrap();
+                *held +=
+                    i32::from((time.quantile(0.05)..=time.quantile(0.95)).contains(&new(load)));
+            }
         }
     }
-    f64::from(held) / f64::from(trials)
+    held.map(|held| f64::from(held) / f64::from(trials))
 }
 
-/// A little more than nine of ten: runs on other counts enter less than their noise would allow, lest the law be bent. Four
-/// standard errors of a share of 0.9 in 4000 are 0.019.
+/// Two standard errors of a share of 0.9 in 1000 are 0.019.
 #[test]
-fn within_the_counts_measured_the_interval_holds_nine_of_ten_new_runs_or_more() {
-    for (hosts, at_most) in [(2, 0.995), (3, 0.965), (5, 0.97)] {
-        let share = coverage(Load::even(hosts, 1.0));
+fn within_the_counts_measured_and_beyond_the_interval_holds_nine_of_ten_new_runs() {
+    let bounds = [(2, 0.995), (3, 0.965), (5, 0.97), (12, 0.97)];
+    let shares = coverage(bounds.map(|(hosts, _)| hosts));
+    for ((hosts, at_most), share) in bounds.into_iter().zip(shares) {
         assert!((0.88..at_most).contains(&share), "{hosts}: {share}");
     }
-}
-
-/// The doubt in the law is added, so where the law is true the interval is too wide.
-#[test]
-fn beyond_them_it_holds_more_where_the_law_is_true() {
-    let share = coverage(Load::even(12, 1.0));
-    assert!(share > 0.95, "{share}");
 }
 
 fn any_runs() -> impl Strategy<Value = Vec<ScaleOutRun>> {

@@ -12,11 +12,11 @@ const ROUNDING: f64 = 1e-26;
 
 /// The fit of `rows * coefficients` to the targets.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct NonNegative<const K: usize> {
+pub(crate) struct NonNegative<const K: usize> {
     /// None is negative.
-    pub(super) coefficients: [f64; K],
+    pub(crate) coefficients: [f64; K],
     /// The sum of squared residuals.
-    residual_squares: f64,
+    pub(crate) residual_squares: f64,
     /// The terms in use, ascending.
     support: Vec<usize>,
     /// R of the QR decomposition of their columns: one vector for each column, from the top to the diagonal.
@@ -26,7 +26,7 @@ pub(super) struct NonNegative<const K: usize> {
 impl<const K: usize> NonNegative<K> {
     /// The best fit with at most `most_terms` terms in use; of equal ones that with the fewest and first terms.
     /// All numbers are finite and small enough to be squared.
-    pub(super) fn fit(rows: &[[f64; K]], targets: &[f64], most_terms: usize) -> Self {
+    pub(crate) fn fit(rows: &[[f64; K]], targets: &[f64], most_terms: usize) -> Self {
         let columns: Vec<Vec<f64>> = (0..K)
             .map(|term| rows.iter().map(|row| row[term]).collect())
             .collect();
@@ -99,12 +99,12 @@ impl<const K: usize> NonNegative<K> {
     }
 
     /// How many terms are in use.
-    pub(super) fn terms_in_use(&self) -> f64 {
+    pub(crate) fn terms_in_use(&self) -> f64 {
         self.support.iter().map(|_| 1.0).sum()
     }
 
     /// x' (A'A)^-1 x over the terms in use: the variance of the fit at `row` in units of the noise's.
-    pub(super) fn leverage(&self, row: &[f64; K]) -> f64 {
+    pub(crate) fn leverage(&self, row: &[f64; K]) -> f64 {
         // R' z = x by forward substitution; the answer is the length of z, squared.
         let mut z: Vec<f64> = Vec::new();
         for (term, column) in self.support.iter().zip(&self.triangle) {
@@ -125,7 +125,7 @@ fn subsets(count: usize, most: usize) -> Vec<Vec<usize>> {
     sets
 }
 
-pub(super) fn dot(left: &[f64], right: &[f64]) -> f64 {
+pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
     left.iter().zip(right).map(|(a, b)| a * b).sum()
 }
 
@@ -136,77 +136,4 @@ fn take_out(values: &mut [f64], direction: &[f64]) -> f64 {
         *value -= length * part;
     }
     length
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ROWS: [[f64; 4]; 5] = [
-        [1.0, 2.0, 3.0, 4.0],
-        [2.0, 1.0, 0.0, 1.0],
-        [1.0, 1.0, 1.0, 1.0],
-        [4.0, 3.0, 2.0, 2.0],
-        [0.0, 1.0, 3.0, -1.0],
-    ];
-
-    /// scipy 1.17.1, `optimize.nnls`: coefficients and the norm of the residual.
-    #[test]
-    fn the_coefficients_are_those_of_scipy() {
-        for (targets, coefficients, norm) in [
-            (
-                [1.0, 2.0, 3.0, 4.0, 5.0],
-                [0.5635359116022098, 0.0, 0.9668508287292819, 0.0],
-                3.6655782747607204,
-            ),
-            (
-                [4.0, -1.0, 2.0, -3.0, 1.0],
-                [0.0, 0.0, 0.33933933933933946, 0.22822822822822816],
-                4.998498272980094,
-            ),
-            ([-1.0, -2.0, -3.0, -4.0, -5.0], [0.0; 4], 7.416198487095663),
-            (
-                [10.0, 5.0, 4.0, 15.0, 3.0],
-                [
-                    0.6739526411657568,
-                    3.6302367941712195,
-                    0.0,
-                    0.4972677595628413,
-                ],
-                1.0331482294988343,
-            ),
-        ] {
-            let fit = NonNegative::fit(&ROWS, &targets, 4);
-            for (own, scipys) in fit.coefficients.iter().zip(coefficients) {
-                assert!((own - scipys).abs() < 1e-12, "{:?}", fit.coefficients);
-            }
-            assert!((fit.residual_squares.sqrt() - norm).abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn of_equal_fits_the_one_with_the_first_terms_is_taken() {
-        // Two distinct rows do not determine three columns.
-        let rows = [[1.0, 1.0, 0.0], [1.0, 0.5, 0.7], [1.0, 0.5, 0.7]];
-        let fit = NonNegative::fit(&rows, &[10.0, 6.0, 6.0], 3);
-        assert_eq!(fit.terms_in_use(), 2.0);
-        assert!((fit.coefficients[0] - 2.0).abs() < 1e-12);
-        assert!((fit.coefficients[1] - 8.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn no_more_terms_are_used_than_allowed() {
-        let fit = NonNegative::fit(&ROWS, &[10.0, 5.0, 4.0, 15.0, 3.0], 1);
-        assert_eq!(fit.terms_in_use(), 1.0);
-    }
-
-    /// The mean of four values doubts itself by a quarter of their variance; a line through x = 1, 2, 3 at its end by
-    /// 1/3 + 1/2.
-    #[test]
-    fn leverage_is_that_of_the_textbook() {
-        let mean = NonNegative::fit(&[[1.0]; 4], &[1.0, 2.0, 3.0, 4.0], 1);
-        assert!((mean.leverage(&[1.0]) - 0.25).abs() < 1e-12);
-        let line = NonNegative::fit(&[[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]], &[3.0, 5.0, 7.5], 2);
-        assert!((line.leverage(&[1.0, 3.0]) - (1.0 / 3.0 + 0.5)).abs() < 1e-12);
-    }
 }

@@ -1,14 +1,11 @@
-//! Measured scale-out: Ernest's law through runs on several counts of instances.
+//! Ernest's law through runs on several counts of instances: one law in place of several that are weighed.
 
 use std::collections::BTreeSet;
 
-use super::non_negative::{NonNegative, dot};
-use super::{Load, ScaleOut, ScaleOutRun, Scaling, Terms};
-use crate::forecast::{FEWEST_RUNS, Predictive, Unknown};
-use crate::grammar;
+use canary_gate::forecast::Predictive;
+use canary_gate::forecast::scale_out::{Load, ScaleOutRun};
 
-/// The fewest counts of instances among the runs.
-pub const FEWEST_COUNTS: usize = 2;
+use super::non_negative::{NonNegative, dot};
 
 /// The least standard error of a new run, even if the runs agree exactly. A convention.
 const LEAST_RELATIVE_ERROR: f64 = 0.02;
@@ -50,49 +47,21 @@ fn terms(load: Load) -> [f64; 4] {
 ///
 /// Coefficients are not negative, and errors are factors: residuals are relative to the measured time. The interval covers the
 /// noise of the runs, the uncertainty of the coefficients in use, and the deviation from the law beyond the measured counts and
-/// sizes. The order of the runs does not matter; a run without a positive finite time or a sound load is left out.
-pub fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<ScaleOut, Unknown> {
-    let runs = in_order(runs);
+/// sizes. `None` of a law that says nothing about the wanted load.
+pub(crate) fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Option<Predictive> {
     let counts: BTreeSet<u32> = runs.iter().map(|run| run.load.hosts).collect();
-    if runs.len() < FEWEST_RUNS || counts.len() < FEWEST_COUNTS {
-        return Err(Unknown(format!(
-            "{} on {} of instances; a forecast of scale-out needs at least {FEWEST_RUNS} on {FEWEST_COUNTS}",
-            grammar::count(runs.len(), "completed run"),
-            grammar::count(counts.len(), "count"),
-        )));
-    }
-    if !wanted.is_sound() {
-        return Err(Unknown(
-            "a forecast of scale-out needs at least one instance and a share of the data above 0"
-                .to_owned(),
-        ));
-    }
-
-    let fit = ErnestFit::of(&runs, wanted);
+    let fit = ErnestFit::of(runs, wanted);
     let median = fit.median();
-    if !(median > 0.0 && median.is_finite()) {
-        return Err(Unknown(format!(
-            "the law through the runs on {} instances says nothing about {}",
-            list(&counts),
-            wanted.hosts
-        )));
-    }
     let largest_share = runs.iter().map(|run| run.load.share).fold(0.0, f64::max);
-    let seconds = Predictive::log_student_t(median, fit.relative_error(), fit.degrees_of_freedom)
-        .widened(distance(&counts, wanted.hosts).powf(COUNT_DOUBT) - 1.0)
-        .widened(
-            (wanted.share / largest_share)
-                .max(1.0)
-                .powf(SHARE_DOUBT * fit.growing_share())
-                - 1.0,
-        );
-    Ok(ScaleOut {
-        seconds,
-        scaling: Scaling::Measured {
-            counts: counts.into_iter().collect(),
-            terms: fit.terms(),
-        },
-        wanted,
+    (median > 0.0 && median.is_finite()).then(|| {
+        Predictive::log_student_t(median, fit.relative_error(), fit.degrees_of_freedom)
+            .widened(distance(&counts, wanted.hosts).powf(COUNT_DOUBT) - 1.0)
+            .widened(
+                (wanted.share / largest_share)
+                    .max(1.0)
+                    .powf(SHARE_DOUBT * fit.growing_share())
+                    - 1.0,
+            )
     })
 }
 
@@ -167,33 +136,6 @@ impl ErnestFit {
     fn growing_share(&self) -> f64 {
         (self.law.coefficients[1] * self.wanted[1] / self.in_units()).max(LEAST_GROWING_SHARE)
     }
-
-    fn terms(&self) -> Terms {
-        let [constant, data, log_hosts, hosts] =
-            self.law.coefficients.map(|value| value * self.unit);
-        Terms {
-            constant,
-            data,
-            log_hosts,
-            hosts,
-        }
-    }
-}
-
-/// Sorted, so that sums do not depend on the order given.
-fn in_order(runs: &[ScaleOutRun]) -> Vec<ScaleOutRun> {
-    let mut runs: Vec<ScaleOutRun> = runs
-        .iter()
-        .copied()
-        .filter(|run| run.load.is_sound() && run.seconds > 0.0 && run.seconds.is_finite())
-        .collect();
-    runs.sort_by(|a, b| {
-        (a.load.hosts.cmp(&b.load.hosts))
-            .then(a.load.share.total_cmp(&b.load.share))
-            .then(a.load.heaviest.total_cmp(&b.load.heaviest))
-            .then(a.seconds.total_cmp(&b.seconds))
-    });
-    runs
 }
 
 /// How far `wanted` is beyond the measured counts, as a factor; 1 within them.
@@ -209,9 +151,4 @@ fn distance(counts: &BTreeSet<u32>, wanted: u32) -> f64 {
 /// The larger by the smaller.
 fn ratio(one: u32, other: u32) -> f64 {
     f64::from(one.max(other)) / f64::from(one.min(other))
-}
-
-/// `1, 2 and 4`
-pub(super) fn list(counts: &BTreeSet<u32>) -> String {
-    grammar::list(&counts.iter().map(u32::to_string).collect::<Vec<_>>())
 }
