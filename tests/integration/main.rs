@@ -40,6 +40,7 @@ mod history_command;
 mod history_s3;
 mod iam_policy;
 mod layouts;
+mod local_groups;
 mod machines;
 mod offline;
 mod outcomes;
