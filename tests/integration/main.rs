@@ -27,6 +27,7 @@ mod container;
 mod data_root;
 mod draw;
 mod drift;
+mod examples;
 mod fake;
 mod first_errors;
 mod from_job;
