@@ -17,7 +17,7 @@ import images
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batch", type=int, default=16, help="images of a batch")
+    parser.add_argument("--batch", type=int, default=32, help="images of a batch")
     options, _ = parser.parse_known_args()
     channel = os.environ["SM_CHANNEL_TRAIN"]
     trainers = len(cluster.hosts_of("dnn"))

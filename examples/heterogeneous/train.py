@@ -26,8 +26,8 @@ import images
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=int, default=4800)
-    parser.add_argument("--batch", type=int, default=16, help="images of a batch")
-    parser.add_argument("--hidden", type=int, default=48, help="units of the hidden layer")
+    parser.add_argument("--batch", type=int, default=32, help="images of a batch")
+    parser.add_argument("--hidden", type=int, default=24, help="units of the hidden layer")
     parser.add_argument("--learning-rate", type=float, default=0.02, help="size of a step")
     options = parser.parse_args()
 

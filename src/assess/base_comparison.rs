@@ -175,7 +175,9 @@ pub(crate) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Base
         is_same_code: base.is_same_code,
         data_changed: base.data_changed,
         changed: base.changed.clone(),
-        instance: theirs.filter(|theirs| *theirs != instance).cloned(),
+        instance: theirs
+            .filter(|theirs| !theirs.is_same_machines(instance))
+            .cloned(),
     }
 }
 

@@ -95,6 +95,26 @@ fn every_host_knows_its_group() {
     assert!(hosts[0]["usage"]["memory"]["bytes"].as_u64().unwrap() > 0);
 }
 
+/// A record names machines, and not the script that the spec names for them.
+#[test]
+fn records_of_groups_with_a_script_are_found_again() {
+    let groups = GROUPS.replace("}}", "}, entry_point: start.sh}");
+    let project = project(&groups, CHANNELS);
+    project.write(".gitignore", "seen-*\n");
+    let project = project.committed();
+    project.run(&["run", "--all", "--quiet"]).ended_with(0);
+    let full = project.run(&["actuals", "--run"]).ended_with(0);
+    full.reported("full run on data: 2x local + dnn: 1x local: completed");
+    let drift = || project.run(&["drift"]);
+    drift().reported("the first check for drift");
+    let second = drift();
+    assert!(
+        !second.stdout.contains("the first check"),
+        "{}",
+        second.seen()
+    );
+}
+
 /// Each host listens at the same port of its own address, and speaks with the next one by its name.
 const RING: &str = "\
 import json, os, socket, threading
@@ -174,7 +194,9 @@ fn a_command_that_is_not_there_is_said_of_a_host() {
         &spec.replace("[sh, train.sh]", "[no-such-program, train.sh]"),
     );
     let run = project.run(&["run", "--all"]).ended_with(1);
-    run.complained("algo-1 of group dnn: the command could not be run");
+    // Each has it, and the first to end is named.
+    let named = regex::Regex::new(r"algo-\d of group (data|dnn): the command could not be run");
+    assert!(named.unwrap().is_match(&run.stderr), "{}", run.seen());
 }
 
 #[test]
