@@ -103,7 +103,7 @@ fn without_names(hosts: &[EndedHost<'_>]) -> Option<String> {
         _ => None,
     })?;
     Some(format!(
-        "The names of the hosts (algo-1, ...) have no addresses on this machine ({reason}); allow user namespaces, or run as root."
+        "The names of the hosts (algo-1, ...) have no addresses on this machine: {reason}."
     ))
 }
 
