@@ -56,7 +56,8 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     measurement::choose_memory_sources(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = |runs: &[Measurement], instance: &InstanceConfiguration| {
-        input.layout.by_heaviest_shard(runs, instance.total_count())
+        let hosts = input.layout.hosts_of_shards(instance);
+        input.layout.by_heaviest_shard(runs, hosts)
     };
     let sharded = by_shard(&measurements, instance);
     let before = sharded.as_deref().unwrap_or(&measurements);

@@ -449,6 +449,18 @@ mod tests {
     }
 
     #[test]
+    fn the_toolkit_s_own_hyperparameter_says_which_groups_a_launcher_runs_on() {
+        let training = TRAINING.replace(
+            "sagemaker_program: x",
+            r#"sagemaker_distribution_instance_groups: '["dnn"]'"#,
+        );
+        let variables = with_container(&training, |container| container.variables());
+        assert_eq!(variables["SM_DISTRIBUTION_INSTANCE_GROUPS"], r#"["dnn"]"#);
+        let variables = with_container(TRAINING, |container| container.variables());
+        assert_eq!(variables["SM_DISTRIBUTION_INSTANCE_GROUPS"], "[]");
+    }
+
+    #[test]
     fn a_work_level_takes_the_place_of_its_hyperparameter_everywhere() {
         let training = TRAINING.replace("k: 3", "k: 3, num_round: 50.0");
         let level = |level| WorkLevel {
