@@ -56,7 +56,8 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     measurement::choose_memory_sources(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
     let by_shard = |runs: &[Measurement], instance: &InstanceConfiguration| {
-        input.layout.by_heaviest_shard(runs, instance.total_count())
+        let hosts = input.layout.hosts_of_shards(instance);
+        input.layout.by_heaviest_shard(runs, hosts)
     };
     let sharded = by_shard(&measurements, instance);
     let before = sharded.as_deref().unwrap_or(&measurements);
@@ -175,7 +176,9 @@ pub(crate) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Base
         is_same_code: base.is_same_code,
         data_changed: base.data_changed,
         changed: base.changed.clone(),
-        instance: theirs.filter(|theirs| *theirs != instance).cloned(),
+        instance: theirs
+            .filter(|theirs| !theirs.is_same_machines(instance))
+            .cloned(),
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn hold_against_earlier(
         return is_whole;
     };
     if let Some(before) = &baseline.instance
-        && *before != job.instance
+        && !before.is_same_machines(&job.instance)
     {
         if is_whole {
             let reason = format!(

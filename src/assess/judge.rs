@@ -199,9 +199,8 @@ fn judge_configuration(
         .collect();
     let sources = measurement::choose_memory_sources(&mut measurements, FEWEST_RUNS);
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
-    let by_shard = input
-        .layout
-        .by_heaviest_shard(&measurements, instance.total_count());
+    let hosts = input.layout.hosts_of_shards(instance);
+    let by_shard = input.layout.by_heaviest_shard(&measurements, hosts);
     // The measurements of an unknown machine give its memory, but not its GPUs.
     let measured = offer
         .clone()

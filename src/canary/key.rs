@@ -186,6 +186,10 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
     hash.bytes(&code.0);
     hash.bytes(&data.0);
     hash.text(Some(&run.instance.to_string()));
+    if let Some(script) = run.instance.entry_point() {
+        hash.text(Some("script of the groups"));
+        hash.text(Some(script));
+    }
     for channel in &run.channels {
         hash.text(Some(&channel.name));
         if let Some(rows) = &channel.rows {
@@ -312,6 +316,7 @@ mod tests {
 
     use super::super::{ChannelData, DataObject, WorkLevel};
     use super::*;
+    use crate::instance::InstanceConfiguration;
     use crate::spec::{self, SpecSource};
     use crate::units::{Bytes, Fraction};
 
@@ -500,7 +505,21 @@ jobs:
                 full: 5.0,
             })
         };
+        let groups = |script: Option<&str>| {
+            let instance = InstanceConfiguration::Heterogeneous {
+                groups: Vec::new(),
+                entry_point: script.map(str::to_owned),
+            };
+            let run = CanaryRun {
+                instance,
+                ..run.clone()
+            };
+            canary_key(&code, &data, &run)
+        };
         let others = [
+            groups(None),
+            groups(Some("start.py")),
+            groups(Some("launch.py")),
             canary_key(&other, &data, &run),
             canary_key(&code, &other, &run),
             canary_key(&code, &data, &canary(&["a", "c"])),

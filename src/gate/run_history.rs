@@ -206,7 +206,7 @@ impl RunHistory {
             let row = record.forecast().and_then(|found| found.forecasts.first());
             record.code_key == code
                 && record.data_key == data
-                && row.is_some_and(|row| row.instance == job.instance)
+                && row.is_some_and(|row| row.instance.is_same_machines(&job.instance))
         };
         let entries = self.of_job(&job.name);
         let forecasts = history::forecasts(&entries, &job.name);
@@ -223,7 +223,7 @@ impl RunHistory {
         self.look_up(&job.name).await?;
         let is_of_it = |record: &Record| {
             let row = record.forecast().and_then(|found| found.forecasts.first());
-            row.is_some_and(|row| row.instance == job.instance)
+            row.is_some_and(|row| row.instance.is_same_machines(&job.instance))
         };
         let entries = self.of_job(&job.name);
         let forecasts = history::forecasts(&entries, &job.name);
@@ -409,7 +409,8 @@ impl RunHistory {
         };
         let instance = found.forecasts.first().map(|row| &row.instance);
         let code = keys.code.map(|key| key.to_string());
-        Ok(baseline.code_key != code || instance != Some(&report.instance))
+        let is_same = instance.is_some_and(|known| known.is_same_machines(&report.instance));
+        Ok(baseline.code_key != code || !is_same)
     }
 
     /// Writes a check once more as the baseline of those to come.

@@ -126,7 +126,9 @@ impl History {
                 let row = record.forecast().and_then(|found| found.forecasts.first());
                 let instance = row.map(|row| &row.instance);
                 record.code_key.as_deref() == Some(code_key)
-                    && base.instance.is_none_or(|wanted| instance == Some(wanted))
+                    && base.instance.is_none_or(|wanted| {
+                        instance.is_some_and(|known| known.is_same_machines(wanted))
+                    })
                     && (is_local || is_of_branch(record))
                     && is_comparable(record)
             };

@@ -153,6 +153,14 @@ impl InstanceConfiguration {
         }
     }
 
+    /// The script that starts all groups, when it differs from the job's own.
+    pub fn entry_point(&self) -> Option<&str> {
+        match self {
+            Self::Homogeneous { .. } => None,
+            Self::Heterogeneous { entry_point, .. } => entry_point.as_deref(),
+        }
+    }
+
     /// The type, if all machines have the same.
     pub fn single_type(&self) -> Option<&InstanceType> {
         match self {

@@ -76,6 +76,7 @@ mod tests {
             },
             samples: 20,
             opt_ml: None,
+            host_names: None,
             survivors_ended: 0,
             memory_total: Some(Bytes(4 << 30)),
             cores: 2.0,

@@ -79,6 +79,8 @@ pub struct ProbeOptions {
     pub grace: Seconds,
     /// A directory that the command sees as `/opt/ml`.
     pub opt_ml: Option<PathBuf>,
+    /// The host that the command is to be; absent: this machine.
+    pub host: Option<NamedHost>,
     /// Folders that the command may read and not write.
     pub read_only: Vec<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
@@ -99,6 +101,7 @@ impl ProbeOptions {
             max_runtime: None,
             grace: DEFAULT_GRACE,
             opt_ml: None,
+            host: None,
             read_only: Vec::new(),
             end_with_parent: None,
             current_dir: None,
@@ -107,6 +110,15 @@ impl ProbeOptions {
             gpu: GpuSource::NvidiaSmiOnPath,
         }
     }
+}
+
+/// A host of a cluster that one machine plays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedHost {
+    /// `algo-1`
+    pub name: String,
+    /// What stands for `/etc/hosts`.
+    pub hosts_file: PathBuf,
 }
 
 /// Where the JSON line goes.
@@ -156,6 +168,9 @@ pub struct ProbeReport {
     /// Absent if no directory was requested at `/opt/ml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opt_ml: Option<OptMl>,
+    /// Absent if the command was to be no host of a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_names: Option<HostNames>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
     /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.
@@ -197,6 +212,17 @@ pub enum Ending {
 pub enum OptMl {
     Mounted,
     /// The command ran without it.
+    NotAllowed {
+        reason: String,
+    },
+}
+
+/// Whether the names of a cluster's hosts have addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum HostNames {
+    Resolved,
+    /// The command ran without them.
     NotAllowed {
         reason: String,
     },

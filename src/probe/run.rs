@@ -24,11 +24,11 @@ use super::other_work::OtherWork;
 use super::output::{CommandEnvironment, Output};
 use super::parent::Parent;
 use super::procfs::KernelFileReader;
-use super::sandbox::{make_read_only, mount_opt_ml};
+use super::sandbox::{make_read_only, mount_opt_ml, name_host};
 use super::signals::CaughtSignals;
 use super::tree::{Look, ProcessTree};
 use super::usage::{CpuTime, IoWait};
-use super::{CgroupUse, Ending, OptMl, ProbeOptions, ProbeReport};
+use super::{CgroupUse, Ending, HostNames, OptMl, ProbeOptions, ProbeReport};
 use crate::units::Bytes;
 
 /// Two samples a second.
@@ -76,6 +76,7 @@ struct WatchedRun<'a> {
     gpu: Option<GpuSampler>,
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
+    host_names: Option<HostNames>,
     samples: u64,
     /// The longest time between two samples, where it was far longer than it should be.
     halted: Option<Duration>,
@@ -117,6 +118,9 @@ impl<'a> WatchedRun<'a> {
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let opt_ml = options.opt_ml.as_deref().map(mount_opt_ml);
         let is_inside = opt_ml == Some(OptMl::Mounted);
+        let named = options.host.as_ref();
+        let host_names = named.map(|host| name_host(host, is_inside));
+        let is_inside = is_inside || host_names == Some(HostNames::Resolved);
         make_read_only(&options.read_only, is_inside)
             .map_err(|reason| ProbeError::NotReadOnly { reason })?;
         let mut tree = ProcessTree::of_this_process();
@@ -173,6 +177,7 @@ impl<'a> WatchedRun<'a> {
             gpu,
             oom_kills_before,
             opt_ml,
+            host_names,
             samples: 0,
             halted: None,
             notes,

@@ -1,7 +1,7 @@
-//! Mounts a directory at `/opt/ml` for the probe and its children only.
+//! Mounts a directory at `/opt/ml` and a file at `/etc/hosts` for the probe and its children only.
 //!
-//! Training scripts for SageMaker expect `/opt/ml`. The mount is in a mount namespace of the probe's own, which needs root,
-//! or a user namespace if unprivileged users may create one.
+//! Training scripts for SageMaker expect `/opt/ml`, and reach each other by the names of hosts. The mounts are in a mount
+//! namespace of the probe's own, which needs root, or a user namespace if unprivileged users may create one.
 
 use std::fs;
 use std::io;
@@ -14,11 +14,11 @@ use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::statvfs::{FsFlags, statvfs};
-use nix::unistd::{getegid, geteuid};
+use nix::unistd::{getegid, geteuid, sethostname};
 
-use super::OptMl;
 use super::error::shown;
 use super::privacy::with_own_files;
+use super::{HostNames, NamedHost, OptMl};
 
 const NO_TEXT: Option<&str> = None;
 
@@ -46,6 +46,32 @@ fn try_mount(directory: &Path) -> Result<(), String> {
     } else {
         rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
     }
+}
+
+/// Gives this process and its children the host's name, and the addresses of all names in its file. A failure is returned as a
+/// value. `is_inside` says that this process has a mount namespace of its own already. Call it before the process has a second
+/// thread.
+pub(super) fn name_host(host: &NamedHost, is_inside: bool) -> HostNames {
+    match try_name(host, is_inside) {
+        Ok(()) => HostNames::Resolved,
+        Err(reason) => HostNames::NotAllowed { reason },
+    }
+}
+
+fn try_name(host: &NamedHost, is_inside: bool) -> Result<(), String> {
+    let names = Path::new("/etc/hosts");
+    if !names.is_file() {
+        return Err("this machine has no /etc/hosts; create it".to_owned());
+    }
+    if !is_inside {
+        enter_namespace()?;
+    }
+    bind(&host.hosts_file, names).map_err(|error| refused("mounting at /etc/hosts", error))?;
+    // Where the kernel has no such namespace, or does not allow it, HOSTNAME and the file say the name.
+    if unshare(CloneFlags::CLONE_NEWUTS).is_ok() {
+        let _ = sethostname(&host.name);
+    }
+    Ok(())
 }
 
 /// Makes folders read-only for the probe and its children, whatever name they are reached by. `is_inside` says that this process

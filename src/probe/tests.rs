@@ -39,6 +39,10 @@ fn the_probe_itself() {
     );
     options.output = Destination::File(path("output").expect("a file"));
     options.opt_ml = path("opt_ml");
+    options.host = path("hosts_file").map(|hosts_file| NamedHost {
+        name: "algo-2".to_owned(),
+        hosts_file,
+    });
     options.current_dir = path("current_dir");
     options.max_runtime = seconds("max_runtime");
     options.grace = seconds("grace").unwrap_or(DEFAULT_GRACE);
@@ -367,6 +371,30 @@ fn what_the_gpu_sampler_started_ends_with_it() {
     let output = probe.process().current_dir(&folder).output().unwrap();
     assert!(probe.written().is_some(), "{output:?}");
     assert!(!exists(&fs::read_to_string(probe.path("daemon")).unwrap()));
+}
+
+#[test]
+fn a_named_host_has_its_name_and_the_addresses_of_others() {
+    let before = fs::read_to_string("/etc/hosts").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let hosts_file = folder.path().join("hosts");
+    fs::write(&hosts_file, format!("127.1.2.3 algo-1\n{before}")).unwrap();
+    let probe = Probe::shell("cat /etc/hosts > seen; uname -n > name")
+        .with("hosts_file", hosts_file.to_str().unwrap());
+    let report = probe.report();
+    assert_eq!(fs::read_to_string("/etc/hosts").unwrap(), before);
+    let read = |name: &str| fs::read_to_string(probe.path(name)).unwrap();
+    match report.host_names.unwrap() {
+        HostNames::Resolved => {
+            assert_eq!(read("seen"), format!("127.1.2.3 algo-1\n{before}"));
+            assert_eq!(read("name"), "algo-2\n");
+        }
+        HostNames::NotAllowed { reason } => {
+            assert_eq!(report.ending, Ending::Exited { code: 0 });
+            assert_eq!(read("seen"), before);
+            eprintln!("skipped: host names: {reason}");
+        }
+    }
 }
 
 #[test]

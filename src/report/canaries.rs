@@ -243,8 +243,9 @@ pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
         ) {
             continue;
         }
-        let is_same =
-            |known: &Measurement| known.instance == run.instance && known.outcome == run.outcome;
+        let is_same = |known: &Measurement| {
+            known.instance.is_same_machines(&run.instance) && known.outcome == run.outcome
+        };
         match failures.iter_mut().find(|(known, _)| is_same(known)) {
             Some((_, count)) => *count += 1,
             None => failures.push((run, 1)),

@@ -43,7 +43,7 @@ fn judge_by_rows(job: &mut JobReport) {
         let lines = forecast.budget.iter().filter_map(of_row);
         forecast.verdict = worse(forecast.verdict, verdict::worst(lines));
     }
-    let is_main = |forecast: &&InstanceForecast| forecast.instance == job.instance;
+    let is_main = |forecast: &&InstanceForecast| forecast.instance.is_same_machines(&job.instance);
     let main = job.forecasts.iter().find(is_main);
     let Some(main) = main.or(job.forecasts.first()) else {
         return;

@@ -57,7 +57,6 @@ pub(super) enum MachineRule {
 pub(super) enum GroupRule {
     Served,
     NotYet,
-    None,
 }
 
 /// What becomes of the key `recording`.

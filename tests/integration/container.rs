@@ -39,7 +39,7 @@ fn config_files_channels_variables_and_arguments() {
         "train.sh",
         &look(
             &project,
-            "cp -r \"$SM_INPUT_CONFIG_DIR\" \"$out/config\"\nls \"$SM_CHANNEL_TRAIN\" > \"$out/train\"\nls \"$SM_CHANNEL_VALIDATION\" > \"$out/validation\"\nenv > \"$out/env\"\necho \"$@\" > \"$out/arguments\"\npwd > \"$out/pwd\"\nls -d \"$SM_MODEL_DIR\" \"$SM_OUTPUT_DATA_DIR\" \"$HOME\" \"$TMPDIR\"",
+            "cp -r \"$SM_INPUT_CONFIG_DIR\" \"$out/config\"\ncp \"$SM_INPUT_DIR\"/data/*-manifest \"$out\"\nls \"$SM_CHANNEL_TRAIN\" > \"$out/train\"\nls \"$SM_CHANNEL_VALIDATION\" > \"$out/validation\"\nenv > \"$out/env\"\necho \"$@\" > \"$out/arguments\"\npwd > \"$out/pwd\"\nls -d \"$SM_MODEL_DIR\" \"$SM_OUTPUT_DATA_DIR\" \"$HOME\" \"$TMPDIR\"",
         ),
     );
     project.run(&["run", "--all", "--quiet"]).ended_with(0);
@@ -58,12 +58,27 @@ fn config_files_channels_variables_and_arguments() {
         project.read("seen-algo-1/arguments").trim(),
         "-k 3 --learning-rate 0.10"
     );
+    assert_eq!(
+        json("init-config.json")["hostConfig"],
+        serde_json::json!({"clusterSize": 1, "hostNumber": 1})
+    );
+    let request = json("trainingjobconfig.json");
+    assert_eq!(request["HyperParameters"]["k"], "3");
+    assert_eq!(request["StoppingCondition"]["MaxRuntimeInSeconds"], 60.0);
+    let arn = request["TrainingJobArn"].as_str().unwrap();
+    assert_eq!(
+        project.read("seen-algo-1/validation-manifest"),
+        "validation\nvalidation/part-000.csv\nvalidation/part-001.csv\nvalidation/part-002.csv\n"
+    );
     let environment = project.read("seen-algo-1/env");
     for line in [
         "GREETING=hello",
         "SM_HP_K=3",
         "SM_CURRENT_HOST=algo-1",
         "SM_HP_LEARNING_RATE=0.10",
+        "HOSTNAME=algo-1",
+        "AWS_REGION=us-east-1",
+        &format!("TRAINING_JOB_ARN={arn}"),
     ] {
         assert!(
             environment.lines().any(|known| known == line),

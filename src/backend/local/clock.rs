@@ -99,6 +99,7 @@ mod tests {
             usage: Usage::default(),
             samples: 0,
             opt_ml: None,
+            host_names: None,
             survivors_ended: 0,
             memory_total: None,
             cores: 1.0,

@@ -4,16 +4,18 @@
 //! Source: the SageMaker developer guide, "How Amazon SageMaker AI provides training information", and the training
 //! toolkit (sagemaker-training), whose variables scripts in AWS's framework images rely on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use crate::instance::Capacity;
-use crate::spec::{Distribution, InputMode, Job, Training};
+use crate::spec::{Channel, Distribution, InputMode, Job, Training};
+use crate::units::Seconds;
 
-/// SageMaker's name for the one group of a homogeneous cluster.
-const GROUP: &str = "homogeneousCluster";
+use super::cluster::{ChannelShare, Cluster, ClusterGroup, ClusterHost};
+
 /// The toolkit's default, Python's `logging.INFO`.
 const LOG_LEVEL: &str = "20";
 
@@ -27,9 +29,15 @@ pub(super) struct Container<'a> {
     pub(super) environment: &'a [(String, String)],
     /// Unique to this run; the training job's name on SageMaker.
     pub(super) run_name: &'a str,
-    /// All hosts of the run, sorted as strings, as SageMaker does: algo-10 before algo-2.
-    pub(super) hosts: &'a [String],
-    pub(super) host: &'a str,
+    /// `us-east-1`
+    pub(super) region: &'a str,
+    pub(super) max_runtime: Option<Seconds>,
+    pub(super) cluster: &'a Cluster,
+    pub(super) host: &'a ClusterHost,
+    /// The address of the first host.
+    pub(super) master: Ipv4Addr,
+    /// The channels that reach it, with its share of each.
+    pub(super) channels: &'a [ChannelShare<'a>],
     /// What stands for `/opt/ml`.
     pub(super) root: &'a Path,
     /// The copy of the source that the command runs in.
@@ -48,6 +56,13 @@ impl Container<'_> {
 
     pub(super) fn channel_folder(&self, channel: &str) -> PathBuf {
         self.root.join("input/data").join(channel)
+    }
+
+    /// The list of a channel's files, beside its folder.
+    pub(super) fn manifest_file(&self, channel: &str) -> PathBuf {
+        self.root
+            .join("input/data")
+            .join(format!("{channel}-manifest"))
     }
 
     /// The folders that a script may count on, beside its channels.
@@ -69,8 +84,13 @@ impl Container<'_> {
     pub(super) fn config_files(&self) -> Vec<(&'static str, String)> {
         vec![
             ("hyperparameters.json", self.hyperparameters().to_string()),
+            ("init-config.json", self.init_config().to_string()),
             ("inputdataconfig.json", self.input_data_config().to_string()),
             ("resourceconfig.json", self.resource_config().to_string()),
+            (
+                "trainingjobconfig.json",
+                self.training_job_config().to_string(),
+            ),
         ]
     }
 
@@ -80,7 +100,7 @@ impl Container<'_> {
     }
 
     /// All values as text, as SageMaker hands them over.
-    fn hyperparameters(&self) -> Value {
+    pub(super) fn hyperparameters(&self) -> Value {
         self.own_hyperparameters()
             .map(|(name, value)| (name.to_owned(), Value::from(value)))
             .collect::<Map<_, _>>()
@@ -89,9 +109,7 @@ impl Container<'_> {
 
     fn input_data_config(&self) -> Value {
         let channels: BTreeMap<_, _> = self
-            .training()
-            .channels
-            .iter()
+            .channels()
             .map(|channel| {
                 let mode = match channel.mode {
                     InputMode::File => "File",
@@ -116,20 +134,46 @@ impl Container<'_> {
         json!(channels)
     }
 
+    /// What reaches this host; a channel of other groups is not there for it.
+    fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.iter().map(|share| share.channel)
+    }
+
+    fn own_group(&self) -> &ClusterGroup {
+        let mut groups = self.cluster.groups.iter();
+        groups
+            .find(|group| group.name == self.host.group)
+            .expect("a host's group is one of its cluster's")
+    }
+
+    fn groups(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.cluster.groups.iter().map(|group| {
+            let config = json!({
+                "hosts": group.hosts,
+                "instance_group_name": group.name,
+                "instance_type": "local",
+            });
+            (group.name.as_str(), config)
+        })
+    }
+
     fn resource_config(&self) -> Value {
         json!({
-            "current_group_name": GROUP,
-            "current_host": self.host,
-            "current_instance_group": GROUP,
+            "current_group_name": self.host.group,
+            "current_host": self.host.name,
+            "current_instance_group": self.host.group,
             "current_instance_type": "local",
-            "hosts": self.hosts,
-            "instance_groups": [{
-                "hosts": self.hosts,
-                "instance_group_name": GROUP,
-                "instance_type": "local",
-            }],
+            "hosts": self.cluster.names(),
+            "instance_groups": self.groups().map(|(_, config)| config).collect::<Vec<_>>(),
             "network_interface_name": "lo",
         })
+    }
+
+    /// The groups that a launcher starts processes on, as the toolkit reads them.
+    fn distribution_groups(&self) -> Value {
+        let mut own = self.own_hyperparameters();
+        let written = own.find(|(name, _)| *name == "sagemaker_distribution_instance_groups");
+        written.map_or_else(|| json!([]), |(_, value)| decoded(value))
     }
 
     /// `--name value` for every hyperparameter, sorted by name; one letter gets one dash; SageMaker's own are left out.
@@ -149,27 +193,26 @@ impl Container<'_> {
             .collect()
     }
 
+    /// The command of this run: the script of the groups takes the place of the job's own.
+    pub(super) fn command(&self) -> Vec<String> {
+        let local = &self.training().local;
+        let mut command = local.command.clone();
+        if let (Some(script), Some(place)) = (&self.cluster.entry_point, local.script()) {
+            command[place].clone_from(script);
+        }
+        command.extend(self.arguments());
+        command
+    }
+
     /// The script among the command's words, for the toolkit's variables.
     fn entry_point(&self) -> String {
-        let from_command = || {
-            let command = &self.training().local.command;
-            let script = |word: &&String| {
-                Path::new(word.as_str())
-                    .extension()
-                    .is_some_and(|extension| extension == "py" || extension == "sh")
-            };
-            command
-                .iter()
-                .find(script)
-                .or(command.first())
-                .cloned()
-                .unwrap_or_default()
-        };
-        self.training()
-            .sagemaker
-            .entry_point
-            .clone()
-            .unwrap_or_else(from_command)
+        let local = &self.training().local;
+        let own = self.cluster.entry_point.as_ref();
+        own.or(self.training().sagemaker.entry_point.as_ref())
+            .or(local.script().map(|place| &local.command[place]))
+            .or(local.command.first())
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// The `SM_*` set and what SageMaker itself sets, both spellings where a name holds other than letters and digits.
@@ -177,9 +220,7 @@ impl Container<'_> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let root = |below: &str| text(&self.root.join(below));
         let channels: BTreeMap<&str, String> = self
-            .training()
-            .channels
-            .iter()
+            .channels()
             .map(|channel| {
                 (
                     channel.name.as_str(),
@@ -192,19 +233,15 @@ impl Container<'_> {
             .into_iter()
             .map(|(name, value)| (name, decoded(value)))
             .collect();
-        let hosts: BTreeSet<&String> = self.hosts.iter().collect();
-        let rank = hosts
-            .iter()
-            .position(|host| *host == self.host)
-            .unwrap_or(0);
+        let hosts = self.cluster.names();
+        let own_rank = hosts.iter().position(|host| *host == self.host.name);
+        let rank = own_rank.expect("a host is one of its cluster");
         let entry_point = self.entry_point();
         let module = entry_point.strip_suffix(".py").unwrap_or(&entry_point);
-        let groups = json!([GROUP]);
-        let groups_dict = json!({GROUP: {
-            "hosts": self.hosts,
-            "instance_group_name": GROUP,
-            "instance_type": "local",
-        }});
+        let groups: Vec<&str> = self.groups().map(|(name, _)| name).collect();
+        let groups_dict: BTreeMap<&str, Value> = self.groups().collect();
+        let is_hetero = groups.len() > 1;
+        let group_hosts = &self.own_group().hosts;
 
         let mut variables: BTreeMap<String, String> = [
             ("SM_MODEL_DIR", root("model")),
@@ -219,20 +256,23 @@ impl Container<'_> {
             ),
             ("SM_HPS", json!(hyperparameters).to_string()),
             ("SM_USER_ARGS", json!(self.arguments()).to_string()),
-            ("SM_HOSTS", json!(self.hosts).to_string()),
-            ("SM_HOST_COUNT", self.hosts.len().to_string()),
-            ("SM_CURRENT_HOST", self.host.to_owned()),
+            ("SM_HOSTS", json!(hosts).to_string()),
+            ("SM_HOST_COUNT", hosts.len().to_string()),
+            ("SM_CURRENT_HOST", self.host.name.clone()),
             ("SM_CURRENT_HOST_RANK", rank.to_string()),
             ("SM_CURRENT_INSTANCE_TYPE", "local".to_owned()),
-            ("SM_CURRENT_INSTANCE_GROUP", GROUP.to_owned()),
+            ("SM_CURRENT_INSTANCE_GROUP", self.host.group.clone()),
             (
                 "SM_CURRENT_INSTANCE_GROUP_HOSTS",
-                json!(self.hosts).to_string(),
+                json!(group_hosts).to_string(),
             ),
-            ("SM_INSTANCE_GROUPS", groups.to_string()),
-            ("SM_INSTANCE_GROUPS_DICT", groups_dict.to_string()),
-            ("SM_DISTRIBUTION_INSTANCE_GROUPS", "[]".to_owned()),
-            ("SM_IS_HETERO", "false".to_owned()),
+            ("SM_INSTANCE_GROUPS", json!(groups).to_string()),
+            ("SM_INSTANCE_GROUPS_DICT", json!(groups_dict).to_string()),
+            (
+                "SM_DISTRIBUTION_INSTANCE_GROUPS",
+                self.distribution_groups().to_string(),
+            ),
+            ("SM_IS_HETERO", is_hetero.to_string()),
             ("SM_NUM_CPUS", self.capacity.vcpus.to_string()),
             ("SM_NUM_GPUS", self.capacity.gpus.to_string()),
             ("SM_NUM_NEURONS", "0".to_owned()),
@@ -247,10 +287,13 @@ impl Container<'_> {
             ("SM_USER_ENTRY_POINT", entry_point.clone()),
             ("SM_ENTRY_SCRIPT", entry_point.clone()),
             ("SM_LOG_LEVEL", LOG_LEVEL.to_owned()),
-            // The hosts are processes of this machine, so the first is reached at loopback; algo-1 has no address here.
-            ("SM_MASTER_ADDR", "127.0.0.1".to_owned()),
+            // The SDK says algo-1, which has no address where a mount namespace is not allowed.
+            ("SM_MASTER_ADDR", self.master.to_string()),
             ("SM_MASTER_PORT", "7777".to_owned()),
             ("SAGEMAKER_BASE_DIR", text(self.root)),
+            ("TRAINING_JOB_ARN", self.arn()),
+            ("AWS_REGION", self.region.to_owned()),
+            ("HOSTNAME", self.host.name.clone()),
             ("TRAINING_JOB_NAME", self.run_name.to_owned()),
         ]
         .into_iter()
@@ -265,20 +308,23 @@ impl Container<'_> {
         let environment = json!({
             "additional_framework_parameters": {},
             "channel_input_dirs": channels,
-            "current_host": self.host,
-            "current_instance_group": GROUP,
-            "current_instance_group_hosts": self.hosts,
+            "current_host": self.host.name,
+            "current_instance_group": self.host.group,
+            "current_instance_group_hosts": group_hosts,
             "current_instance_type": "local",
-            "hosts": self.hosts,
+            "distribution_instance_groups": self.distribution_groups(),
+            "hosts": hosts,
             "hyperparameters": hyperparameters,
             "input_config_dir": root("input/config"),
             "input_data_config": self.input_data_config(),
             "input_dir": root("input"),
-            "is_hetero": false,
+            "instance_groups": groups,
+            "instance_groups_dict": groups_dict,
+            "is_hetero": is_hetero,
             "is_master": rank == 0,
             "job_name": self.run_name,
             "log_level": 20,
-            "master_hostname": self.hosts.first(),
+            "master_hostname": hosts.first(),
             "model_dir": root("model"),
             "module_dir": text(self.code),
             "module_name": module,
@@ -311,132 +357,4 @@ fn decoded(value: &str) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::canary::{self, WorkLevel};
-    use crate::units::Bytes;
-
-    fn spec(training: &str) -> Job {
-        let text = format!(
-            "version: 1\nbackend: local\njobs:\n  digits:\n    instance: 2x local\n    training:\n      command: [python3, train.py]\n{training}\n"
-        );
-        let source = crate::spec::SpecSource {
-            name: "canary-gate.yml",
-            bytes: text.as_bytes(),
-        };
-        let mut spec = crate::spec::read(source, &[]).expect("a valid spec");
-        spec.jobs.remove(0)
-    }
-
-    fn with_container<T>(training: &str, look: impl FnOnce(&Container<'_>) -> T) -> T {
-        with_work(training, None, look)
-    }
-
-    fn with_work<T>(
-        training: &str,
-        work: Option<&WorkLevel>,
-        look: impl FnOnce(&Container<'_>) -> T,
-    ) -> T {
-        let job = spec(training);
-        let hyperparameters = canary::hyperparameters(&job.training, None, work);
-        let hosts = ["algo-1".to_owned(), "algo-2".to_owned()];
-        look(&Container {
-            job: &job,
-            hyperparameters: &hyperparameters,
-            environment: &job.training.environment,
-            run_name: "digits-1",
-            hosts: &hosts,
-            host: "algo-2",
-            root: Path::new("/sandbox/ml"),
-            code: Path::new("/sandbox/code"),
-            capacity: &Capacity {
-                vcpus: 4,
-                memory: Bytes(8 * Bytes::GIB),
-                gpus: 0,
-                gpu_memory: None,
-            },
-        })
-    }
-
-    const TRAINING: &str =
-        "      hyperparameters: {learning-rate: 0.10, k: 3, optimizer: adam, sagemaker_program: x}
-      channels:
-        train-a: {uri: data, distribution: ShardedByS3Key, content_type: text/csv}";
-
-    #[test]
-    fn hyperparameters_become_sorted_arguments_without_sagemakers_own() {
-        let arguments = with_container(TRAINING, |container| container.arguments());
-        assert_eq!(
-            arguments,
-            ["-k", "3", "--learning-rate", "0.10", "--optimizer", "adam"]
-        );
-    }
-
-    #[test]
-    fn variables_come_in_both_spellings() {
-        let variables = with_container(TRAINING, |container| container.variables());
-        assert_eq!(variables["SM_HP_LEARNING-RATE"], "0.10");
-        assert_eq!(variables["SM_HP_LEARNING_RATE"], "0.10");
-        assert_eq!(
-            variables["SM_CHANNEL_TRAIN-A"],
-            "/sandbox/ml/input/data/train-a"
-        );
-        assert_eq!(
-            variables["SM_CHANNEL_TRAIN_A"],
-            "/sandbox/ml/input/data/train-a"
-        );
-        assert_eq!(
-            variables["SM_HPS"],
-            r#"{"k":3,"learning-rate":0.10,"optimizer":"adam"}"#.replace("0.10", "0.1")
-        );
-        assert_eq!(variables["SM_CURRENT_HOST_RANK"], "1");
-        assert_eq!(variables["SM_USER_ENTRY_POINT"], "train.py");
-    }
-
-    #[test]
-    fn a_work_level_takes_the_place_of_its_hyperparameter_everywhere() {
-        let training = TRAINING.replace("k: 3", "k: 3, num_round: 50.0");
-        let level = |level| WorkLevel {
-            hyperparameter: "num_round".to_owned(),
-            level,
-            full: 50.0,
-        };
-        with_work(&training, Some(&level(5.0)), |container| {
-            let variables = container.variables();
-            assert_eq!(container.hyperparameters()["num_round"], "5");
-            assert_eq!(variables["SM_HP_NUM_ROUND"], "5");
-            assert!(variables["SM_HPS"].contains(r#""num_round":5,"#));
-            assert!(variables["SM_TRAINING_ENV"].contains(r#""num_round":5,"#));
-            assert!(variables["SM_USER_ARGS"].contains(r#""--num_round","5""#));
-            let arguments = container.arguments().join(" ");
-            assert!(arguments.contains("--num_round 5 "), "{arguments}");
-            assert!(arguments.contains("-k 3 "), "{arguments}");
-        });
-        with_work(&training, Some(&level(50.0)), |container| {
-            assert_eq!(container.hyperparameters()["num_round"], "50.0");
-        });
-    }
-
-    #[test]
-    fn config_files_hold_what_sagemaker_writes() {
-        let files: BTreeMap<_, _> = with_container(TRAINING, |container| {
-            container.config_files().into_iter().collect()
-        });
-        let read = |name: &str| serde_json::from_str::<Value>(&files[name]).unwrap();
-        assert_eq!(read("hyperparameters.json")["learning-rate"], "0.10");
-        assert_eq!(
-            read("inputdataconfig.json"),
-            json!({"train-a": {
-                "ContentType": "text/csv",
-                "TrainingInputMode": "File",
-                "S3DistributionType": "ShardedByS3Key",
-                "RecordWrapperType": "None",
-            }})
-        );
-        assert_eq!(read("resourceconfig.json")["current_host"], "algo-2");
-        assert_eq!(
-            read("resourceconfig.json")["hosts"],
-            json!(["algo-1", "algo-2"])
-        );
-    }
-}
+mod tests;

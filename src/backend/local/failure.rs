@@ -64,20 +64,16 @@ pub(super) fn outcome(host: &HostEnding<'_>) -> Outcome {
     }
 }
 
-/// The outcome of all hosts: the worst reason wins, and a host that we ended because another failed does not count.
-pub(super) fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
-    let rank = |outcome: &Outcome| match outcome {
+/// How bad an outcome is, the worst first: a host that we ended because another failed does not count.
+pub(super) fn rank(outcome: &Outcome) -> u8 {
+    match outcome {
         Outcome::OutOfMemory { .. } => 0,
         Outcome::Failed { .. } => 1,
         Outcome::TimedOut => 2,
         Outcome::Stopped => 3,
         Outcome::NoCapacity | Outcome::PlatformError => 4,
         Outcome::Completed => 5,
-    };
-    outcomes
-        .into_iter()
-        .min_by_key(rank)
-        .unwrap_or(Outcome::Stopped)
+    }
 }
 
 #[cfg(test)]
@@ -147,9 +143,8 @@ mod tests {
             exit_code: Some(1),
             last_line: None,
         };
-        assert_eq!(
-            worst([Outcome::Stopped, failed.clone(), Outcome::Completed]),
-            failed
-        );
+        let mut outcomes = [Outcome::Stopped, failed.clone(), Outcome::Completed];
+        outcomes.sort_by_key(rank);
+        assert_eq!(outcomes[0], failed);
     }
 }

@@ -3,13 +3,17 @@
 //! Each host of a run is one process tree under a probe, in a copy of its source, with an environment built from
 //! nothing. A probe that loses its gate ends its tree, so a killed gate leaves nothing running.
 
+mod addresses;
 mod cache;
 mod clock;
+mod cluster;
 mod container;
 mod contents;
 mod failure;
 mod file_digest;
+mod job_config;
 mod linked_file;
+mod notes;
 mod process;
 mod row_files;
 mod run;
@@ -23,6 +27,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use self::cache::Cache;
+use self::cluster::ChannelShare;
 use self::container::Container;
 use self::file_digest::{FileDigest, StopWhenDropped};
 use self::linked_file::LinkedFile;
@@ -33,7 +38,7 @@ use super::{
     Backend, BackendError, BackendFuture, BackendKeys, CanaryResult, ListedData, Planned, Ready,
     Session, Watcher, files, source,
 };
-use crate::canary::{CanaryRun, ChannelData, ChannelListing, Dataset, Key};
+use crate::canary::{CanaryRun, ChannelListing, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType};
 use crate::probe;
 use crate::rows::Copied;
@@ -130,7 +135,6 @@ impl LocalBackend {
     fn lay_out(
         &self,
         container: &Container<'_>,
-        shard: &[ChannelData],
         sandbox: &Sandbox,
     ) -> Result<LaidOut, BackendError> {
         let source = source::find(&self.paths, container.job)?;
@@ -147,11 +151,15 @@ impl LocalBackend {
         for (name, content) in container.config_files() {
             workspace::write_file(&container.config_folder().join(name), &content)?;
         }
+        for share in container.channels {
+            let list = container.manifest_file(&share.channel.name);
+            workspace::write_file(&list, &job_config::manifest(share))?;
+        }
         let placing = Instant::now();
         let mut linked = Vec::new();
         let mut rows = Copied::default();
         let mut drawing = Seconds(0.0);
-        for (channel, data) in container.job.training.channels.iter().zip(shard) {
+        for ChannelShare { channel, data } in container.channels {
             let from = files::channel_path(&self.paths, container.job, channel)?;
             if let Some(drawn) = data.rows.as_ref().filter(|rows| !rows.is_all()) {
                 let field = files::field(container.job, channel);
@@ -175,6 +183,15 @@ impl LocalBackend {
             took: Seconds(placing.elapsed().as_secs_f64()) - drawing,
             linked,
             rows,
+        })
+    }
+
+    /// The region that a canary is told: one that `--pass-env` hands on, else one for a script that wants any.
+    fn region(&self) -> String {
+        let mut known = self.environment.iter();
+        let passed = known.find(|(name, _)| name == "AWS_REGION");
+        passed.map_or("us-east-1".into(), |(_, value)| {
+            value.to_string_lossy().into_owned()
         })
     }
 
@@ -223,20 +240,6 @@ impl LocalBackend {
             Ok(result) => result,
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
         }
-    }
-
-    /// The command of a job with its hyperparameters as arguments.
-    fn command(container: &Container<'_>) -> Vec<OsString> {
-        container
-            .job
-            .training
-            .local
-            .command
-            .iter()
-            .cloned()
-            .chain(container.arguments())
-            .map(OsString::from)
-            .collect()
     }
 }
 

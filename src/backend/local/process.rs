@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 use crate::backend::{BackendError, Cancellation};
 use crate::measurement::steps::{OutputReader, Printed, Sought};
-use crate::probe::{self, GateSocket, ProbeReport};
+use crate::probe::{self, GateSocket, NamedHost, ProbeReport};
 use crate::secret::{CutAt, SecretMask};
 use crate::units::Seconds;
 
@@ -45,6 +45,8 @@ pub(super) struct HostCommand<'a> {
     pub(super) folder: &'a Path,
     /// What appears as `/opt/ml` where a mount namespace is allowed.
     pub(super) opt_ml: &'a Path,
+    /// Who it is, and what appears as `/etc/hosts` where a mount namespace is allowed.
+    pub(super) host: NamedHost,
     /// What it may read and not write.
     pub(super) read_only: Vec<PathBuf>,
     pub(super) max_runtime: Option<Seconds>,
@@ -273,6 +275,8 @@ fn command(host: &HostCommand<'_>, probes_end: OwnedFd) -> Command {
         .arg("--end-with-parent")
         .arg(std::process::id().to_string());
     command.arg("--opt-ml").arg(host.opt_ml);
+    command.arg("--host-name").arg(&host.host.name);
+    command.arg("--hosts-file").arg(&host.host.hosts_file);
     for folder in &host.read_only {
         command.arg("--read-only").arg(folder);
     }

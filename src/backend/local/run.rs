@@ -6,22 +6,25 @@ use std::time::Instant;
 use futures_util::future::join_all;
 
 use super::LocalBackend;
+use super::addresses::Addresses;
 use super::cache::Cache;
+use super::cluster::Cluster;
 use super::container::Container;
 use super::failure::{self, HostEnding};
 use super::linked_file::LinkedFile;
+use super::notes::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, Probes};
 use super::{usage, workspace};
 use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows};
-use crate::canary::{self, CanaryRun, ChannelData};
+use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::PrintedFigures;
 use crate::measurement::steps::Sought;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::probe::{OptMl, ProbeReport};
+use crate::probe::NamedHost;
 use crate::rows::Copied;
 use crate::secret::CutAt;
-use crate::spec::{BackendKind, Distribution, Job};
+use crate::spec::{BackendKind, Job};
 use crate::units::Seconds;
 
 /// What is read of `output/failure`; SageMaker takes 1,024 characters of it.
@@ -42,8 +45,11 @@ impl LocalBackend {
         let started = Instant::now();
         let run_name = run_name(run);
         let caches = Cache::of_job(&self.paths, job)?;
-        let hosts = host_names(run.instance.total_count());
-        let shards = shards(job, run, &hosts);
+        let cluster = Cluster::of(&run.instance);
+        let region = self.region();
+        let addresses = Addresses::take();
+        let hosts_file = addresses.hosts_file(&cluster, &workspace::hosts_of_machine());
+        let shares = cluster.shares(job, &run.channels);
         let handed = run.handed(job);
         let (training, share) = (&job.training, handed.as_ref());
         let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
@@ -53,41 +59,53 @@ impl LocalBackend {
         let mut placing = Seconds(0.0);
         let mut linked = Vec::new();
         let mut drawn = Copied::default();
-        let roots: Vec<(PathBuf, PathBuf)> = hosts
-            .iter()
+        let roots: Vec<(PathBuf, PathBuf)> = (cluster.hosts.iter())
             .map(|host| {
-                let sandbox = self.workspace()?.sandbox(&format!("{run_name}-{host}"))?;
+                let name = format!("{run_name}-{}", host.name);
+                let sandbox = self.workspace()?.sandbox(&name)?;
                 let folders = (sandbox.path("ml"), sandbox.path("code"));
                 sandboxes.push(sandbox);
                 Ok(folders)
             })
             .collect::<Result<_, BackendError>>()?;
         let judged = job.judged_metrics();
-        for ((host, shard), ((root, code), sandbox)) in
-            hosts.iter().zip(&shards).zip(roots.iter().zip(&sandboxes))
+        for ((host, channels), ((root, code), sandbox)) in
+            (cluster.hosts.iter().zip(&shares)).zip(roots.iter().zip(&sandboxes))
         {
             let container = Container {
                 job,
                 hyperparameters: &hyperparameters,
                 environment: &environment,
                 run_name: &run_name,
-                hosts: &hosts,
+                region: &region,
+                max_runtime: run.max_runtime,
+                cluster: &cluster,
                 host,
+                master: addresses.of(cluster.first()),
+                channels,
                 root,
                 code,
                 capacity: self.host(),
             };
-            let laid_out = self.lay_out(&container, shard, sandbox)?;
+            let laid_out = self.lay_out(&container, sandbox)?;
+            let own_hosts_file = sandbox.path("hosts");
+            workspace::write_file(&own_hosts_file, &hosts_file)?;
             placing = placing + laid_out.took;
             linked.extend(laid_out.linked);
-            // The same on every host.
-            drawn = laid_out.rows;
+            // The same on every host that gets them.
+            if laid_out.rows != Copied::default() {
+                drawn = laid_out.rows;
+            }
             commands.push(HostCommand {
                 program: &self.program,
-                command: Self::command(&container),
+                command: container.command().into_iter().map(Into::into).collect(),
                 environment: self.host_environment(&container, sandbox),
                 folder: code,
                 opt_ml: root,
+                host: NamedHost {
+                    name: host.name.clone(),
+                    hosts_file: own_hosts_file,
+                },
                 read_only: caches.iter().map(|cache| cache.real.clone()).collect(),
                 probe_environment: self.probe_environment(),
                 sought: Sought {
@@ -101,16 +119,21 @@ impl LocalBackend {
         linked.iter_mut().for_each(LinkedFile::watch);
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
-        let results = run_hosts(&commands, &self.probes, cancellation).await;
+        let results = run_hosts(&cluster, &commands, &self.probes, cancellation).await;
         // Changed data are said however the canary ended.
         self.check_linked(linked).await?;
         let results = results?;
-        let mut outcomes = Vec::new();
-        for (result, (root, _)) in results.iter().zip(&roots) {
-            outcomes.push(self.host_outcome(result, root));
-        }
-        let outcome = failure::worst(outcomes);
-        let mut notes = notes(&outcome, &results);
+        let ended: Vec<EndedHost<'_>> = (cluster.hosts.iter().zip(&results))
+            .zip(&roots)
+            .map(|((host, result), (root, _))| EndedHost {
+                host,
+                result,
+                outcome: self.host_outcome(result, root),
+            })
+            .collect();
+        let decisive = notes::decisive(&ended);
+        let outcome = decisive.outcome.clone();
+        let mut notes = notes::of_run(&cluster, &ended, decisive);
         notes.extend(rows::note_of_left(drawn.left));
         let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
         let sought = Sought {
@@ -121,7 +144,7 @@ impl LocalBackend {
         notes.extend(figures.notes);
         let log_tail = match outcome {
             Outcome::Completed | Outcome::Stopped => Vec::new(),
-            _ => log_tail(&hosts, &results),
+            _ => log_tail(&cluster, &results),
         };
         let wall = results
             .iter()
@@ -142,7 +165,7 @@ impl LocalBackend {
                 training_seconds: Some(wall),
                 billable_seconds: Some(wall),
                 usage: usage::of_machine(&results),
-                hosts: usage::of_each_host(&hosts, &shards, &results),
+                hosts: usage::of_each_host(&cluster, &shares, &results),
                 step_seconds: figures.step_seconds,
                 metrics: figures.metrics,
                 ended_at: Some(jiff::Timestamp::now()),
@@ -179,6 +202,7 @@ impl LocalBackend {
 
 /// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
 async fn run_hosts(
+    cluster: &Cluster,
     commands: &[HostCommand<'_>],
     probes: &Probes,
     cancellation: &Cancellation,
@@ -208,7 +232,17 @@ async fn run_hosts(
             all.await
         }
     };
-    results.into_iter().collect()
+    let hosts = cluster.hosts.iter();
+    let said = hosts.zip(results).map(|(host, result)| {
+        result.map_err(|error| match cluster.hosts.len() {
+            1 => error,
+            _ => BackendError {
+                what: format!("{}: {}", cluster.words(host), error.what),
+                ..error
+            },
+        })
+    });
+    said.collect()
 }
 
 /// Unique among the runs of one gate.
@@ -227,73 +261,16 @@ fn run_name(run: &CanaryRun) -> String {
     )
 }
 
-/// `algo-1`, `algo-2`, ... sorted as strings, as SageMaker lists them: algo-10 before algo-2.
-fn host_names(count: u32) -> Vec<String> {
-    let mut names: Vec<String> = (1..=count).map(|number| format!("algo-{number}")).collect();
-    names.sort();
-    names
-}
-
-/// What each host gets of each channel: everything, or its share of whole objects in turn.
-fn shards(job: &Job, run: &CanaryRun, hosts: &[String]) -> Vec<Vec<ChannelData>> {
-    (0..hosts.len())
-        .map(|host| {
-            job.training
-                .channels
-                .iter()
-                .zip(&run.channels)
-                .map(|(channel, data)| match channel.distribution {
-                    Distribution::FullyReplicated => data.clone(),
-                    Distribution::ShardedByS3Key => data.with(
-                        (data.objects).select((host..data.objects.len()).step_by(hosts.len())),
-                    ),
-                })
-                .collect()
-        })
-        .collect()
-}
-
-/// What the probes had to say, each sentence once; and why `/opt/ml` may be the reason of a failure.
-fn notes(outcome: &Outcome, results: &[HostResult]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    for ProbeReport { notes: said, .. } in
-        results.iter().filter_map(|result| result.report.as_ref())
-    {
-        for note in said {
-            if !notes.contains(note) {
-                notes.push(note.clone());
-            }
-        }
-    }
-    let failed = matches!(outcome, Outcome::Failed { .. });
-    for result in results {
-        if let Some(OptMl::NotAllowed { reason }) = result
-            .report
-            .as_ref()
-            .and_then(|report| report.opt_ml.as_ref())
-            && failed
-            && result.tail.mentions("/opt/ml")
-        {
-            notes.push(format!(
-                "The script uses /opt/ml, which could not be mounted for it on this machine ({reason}); let it read SM_MODEL_DIR and SM_CHANNEL_*, or allow user namespaces."
-            ));
-            break;
-        }
-    }
-    notes
-}
-
 /// The end of what each host printed; the host is named where there are several.
-fn log_tail(hosts: &[String], results: &[HostResult]) -> Vec<String> {
+fn log_tail(cluster: &Cluster, results: &[HostResult]) -> Vec<String> {
+    let hosts = cluster.hosts.iter();
     hosts
-        .iter()
         .zip(results)
         .flat_map(|(host, result)| {
             let lines = result.tail.lines(LOG_LINES);
-            let prefix = if hosts.len() > 1 {
-                format!("{host} ")
-            } else {
-                String::new()
+            let prefix = match cluster.hosts.len() {
+                1 => String::new(),
+                _ => format!("{} ", cluster.words(host)),
             };
             lines.into_iter().map(move |line| format!("{prefix}{line}"))
         })

@@ -4,6 +4,7 @@ use crate::canary::ChannelData;
 use crate::measurement::{HostUsage, PeakMemory, Usage, Utilization};
 use crate::units::{Bytes, Percent};
 
+use super::cluster::{ChannelShare, Cluster};
 use super::process::HostResult;
 
 /// The usage of the machine: one host's own, or the sum over several.
@@ -88,22 +89,22 @@ fn sum_of_shares<'a>(shares: impl Iterator<Item = Option<&'a Utilization>>) -> O
 
 /// One entry for each of several hosts; none for a single one.
 pub(super) fn of_each_host(
-    hosts: &[String],
-    shards: &[Vec<ChannelData>],
+    cluster: &Cluster,
+    shares: &[Vec<ChannelShare<'_>>],
     results: &[HostResult],
 ) -> Vec<HostUsage> {
-    if hosts.len() < 2 {
+    if cluster.hosts.len() < 2 {
         return Vec::new();
     }
-    hosts
-        .iter()
-        .zip(shards)
+    (cluster.hosts.iter())
+        .zip(shares)
         .zip(results)
-        .map(|((host, shard), result)| HostUsage {
-            host: host.clone(),
-            group: None,
-            bytes: shard
+        .map(|((host, channels), result)| HostUsage {
+            host: host.name.clone(),
+            group: cluster.named_group(host).map(str::to_owned),
+            bytes: channels
                 .iter()
+                .map(|share| &share.data)
                 .filter(|channel| channel.sampled)
                 .map(ChannelData::bytes)
                 .sum(),

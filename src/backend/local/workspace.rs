@@ -167,6 +167,11 @@ pub(super) fn first_bytes(path: &Path, most: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The machine's own `/etc/hosts`; empty where it has none.
+pub(super) fn hosts_of_machine() -> String {
+    fs::read_to_string("/etc/hosts").unwrap_or_default()
+}
+
 /// Writes a new file.
 pub(super) fn write_file(path: &Path, content: &str) -> Result<(), BackendError> {
     OpenOptions::new()

@@ -2,6 +2,7 @@
 
 use super::{ChannelObjects, Load, Shards};
 use crate::canary::Dataset;
+use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::spec::{Distribution, Job};
 use crate::units::Bytes;
@@ -18,6 +19,8 @@ pub struct DataLayout {
 struct SampledChannel {
     name: String,
     distribution: Distribution,
+    /// The instance groups that get it; empty: all.
+    groups: Vec<String>,
     /// The size of each object; absent if they were not listed, or no channel is in shards.
     objects: Option<Vec<Bytes>>,
 }
@@ -44,6 +47,7 @@ impl DataLayout {
                 .map(|channel| SampledChannel {
                     name: channel.name.clone(),
                     distribution: channel.distribution,
+                    groups: channel.groups.clone(),
                     objects: listed(&channel.name),
                 })
                 .collect(),
@@ -55,6 +59,25 @@ impl DataLayout {
         self.channels
             .iter()
             .any(|channel| channel.distribution == Distribution::ShardedByS3Key)
+    }
+
+    /// The hosts among which the channels in shards are divided: those of the groups that they name. Of channels that reach
+    /// different groups the fewest count, which is the heavier load.
+    pub fn hosts_of_shards(&self, configuration: &InstanceConfiguration) -> u32 {
+        let all = configuration.total_count();
+        let InstanceConfiguration::Heterogeneous { groups, .. } = configuration else {
+            return all;
+        };
+        let sharded = self.channels.iter().filter(|channel| {
+            channel.distribution == Distribution::ShardedByS3Key && !channel.groups.is_empty()
+        });
+        let reached = sharded.map(|channel| {
+            let named = groups
+                .iter()
+                .filter(|group| channel.groups.contains(&group.name));
+            named.map(|group| group.count).sum()
+        });
+        reached.min().unwrap_or(all)
     }
 
     /// The load of the hosts in the full run. If each of them has all of the data, the script divides the work evenly.
@@ -136,6 +159,7 @@ pub(super) fn sharded(objects: &[Bytes]) -> DataLayout {
         channels: vec![SampledChannel {
             name: "train".to_owned(),
             distribution: Distribution::ShardedByS3Key,
+            groups: Vec::new(),
             objects: (!objects.is_empty()).then(|| objects.to_vec()),
         }],
     }
@@ -154,6 +178,7 @@ mod tests {
             channels: vec![SampledChannel {
                 name: "train".to_owned(),
                 distribution,
+                groups: Vec::new(),
                 objects: objects.map(bytes),
             }],
         }
@@ -238,6 +263,24 @@ jobs:
             DataLayout::of(&spec.jobs[0], None),
             layout(Distribution::ShardedByS3Key, None)
         );
+    }
+
+    /// A host of another group has none of the data, in the full run neither.
+    #[test]
+    fn shards_are_divided_among_the_hosts_of_their_groups() {
+        let mut sharded = layout(Distribution::ShardedByS3Key, Some(&[100; 10]));
+        let hosts = |layout: &DataLayout, configuration: &str| {
+            layout.hosts_of_shards(&configuration.parse().unwrap())
+        };
+        let groups = "data: 2x local + dnn: 3x local";
+        assert_eq!(hosts(&sharded, groups), 5);
+        sharded.channels[0].groups = vec!["data".to_owned()];
+        assert_eq!(hosts(&sharded, groups), 2);
+        assert_eq!(hosts(&sharded, "4x local"), 4);
+
+        let run = run(&[100, 100, 0, 0, 0], Outcome::Completed);
+        let by_shard = sharded.by_heaviest_shard(&[run], hosts(&sharded, groups));
+        assert_eq!(by_shard.unwrap()[0].data_share(), 0.2);
     }
 
     #[test]

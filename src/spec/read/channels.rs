@@ -301,7 +301,10 @@ impl SpecReader<'_> {
                 }
             })
             .collect();
-        for groups in with_groups.filter_map(|entry| entry.value.value.groups.as_ref()) {
+        for groups in with_groups
+            .clone()
+            .filter_map(|entry| entry.value.value.groups.as_ref())
+        {
             if clusters.is_empty() {
                 self.findings.wrong(
                     &groups.at,
@@ -321,6 +324,28 @@ impl SpecReader<'_> {
                     );
                 }
             }
+        }
+        if count == 0 {
+            return;
+        }
+        let named: HashSet<&str> = with_groups
+            .filter_map(|entry| entry.value.value.groups.as_ref())
+            .flat_map(|groups| groups.value.0.iter().map(|group| group.value.0.as_str()))
+            .collect();
+        let mut unreached: Vec<&str> = clusters
+            .iter()
+            .flat_map(|cluster| cluster.difference(&named).copied())
+            .collect();
+        unreached.sort_unstable();
+        unreached.dedup();
+        for group in unreached {
+            self.findings.warn(
+                at,
+                format!(
+                    "no channel names the instance group {}, so its machines get no data",
+                    quoted(group)
+                ),
+            );
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, Either};
 use crate::spec::rules::{GroupRule, MachineRule};
+use crate::spec::training::is_script;
 use crate::spec::{NotYetEffect, Spec};
 
 /// More host processes than any one machine trains with.
@@ -129,11 +130,11 @@ impl SpecReader<'_> {
                     count,
                 })
             }
-            Either::Long(groups) => self.groups(groups, &at),
+            Either::Long(groups) => self.groups(groups),
         }
     }
 
-    fn groups(&mut self, raw: raw::Groups, at: &At) -> Option<InstanceConfiguration> {
+    fn groups(&mut self, raw: raw::Groups) -> Option<InstanceConfiguration> {
         let entry_point = raw.entry_point.map(|script| self.script(&script));
         let groups = raw.groups?;
         if groups.value.names.is_empty() {
@@ -141,14 +142,6 @@ impl SpecReader<'_> {
         }
         let count = groups.value.names.len();
         self.at_most_many(&groups.at, "instance groups", count, limits::GROUPS);
-        if self.rules().groups == GroupRule::None {
-            self.findings.wrong_with_help(
-                at,
-                format!("{} has no instance groups", self.backend_words()),
-                "write `local` or `2x local`",
-            );
-            return None;
-        }
         let mut members = Vec::new();
         for entry in groups.value.entries {
             if !limits::is_channel_name(&entry.name.value) {
@@ -166,10 +159,47 @@ impl SpecReader<'_> {
                 });
             }
         }
+        let local = members
+            .iter()
+            .filter(|group| group.instance_type.is_local());
+        let processes: u64 = local.map(|group| u64::from(group.count)).sum();
+        let alone = |group: &InstanceGroup| group.count > LOCAL_PROCESSES;
+        if processes > u64::from(LOCAL_PROCESSES) && !members.iter().any(alone) {
+            self.findings.wrong(
+                &groups.at,
+                format!(
+                    "{processes} processes in all groups; at most {LOCAL_PROCESSES} are started"
+                ),
+            );
+        }
         Some(InstanceConfiguration::Heterogeneous {
             groups: members,
             entry_point,
         })
+    }
+
+    /// The script of groups takes the place of the one that a local command names.
+    pub(super) fn check_group_scripts(&mut self, job: &raw::RawJob) {
+        let command =
+            (job.training.as_ref()).and_then(|training| training.value.local.command.as_ref());
+        let Some(command) = command.filter(|_| self.rules().machines == MachineRule::This) else {
+            return;
+        };
+        if command.value.0.iter().any(|word| is_script(&word.value.0)) {
+            return;
+        }
+        let others = job.alternatives.iter().flat_map(|list| &list.value.0);
+        for instance in job.instance.iter().chain(others) {
+            if let Either::Long(groups) = &instance.value
+                && let Some(script) = &groups.entry_point
+            {
+                self.findings.wrong_with_help(
+                    &script.at,
+                    format!("`command` names no script that {} could take the place of", quoted(&script.value.0)),
+                    "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
+                );
+            }
+        }
     }
 
     /// Type and count of `6x ml.m5.4xlarge`.

@@ -312,6 +312,7 @@ impl<'a> SpecReader<'a> {
         self.remember(&name.at);
         self.refuse_two_commands(&raw);
         self.refuse_shared_work(&raw);
+        self.check_group_scripts(&raw);
         self.check_training_plan(&raw);
         self.check_warm_pool(&raw);
         let paths = raw.paths.map(|paths| self.globs(paths));

@@ -15,12 +15,13 @@ const MOST_CACHES: usize = 20;
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         runs_here: true,
+        runs_groups: true,
         ..Traits::NONE
     },
     rules: Rules {
         data: DataRule::Files,
         machines: MachineRule::This,
-        groups: GroupRule::None,
+        groups: GroupRule::Served,
         recording: RecordingRule::Refused,
         probe: ProbeRule::Always,
         ..Rules::ANY
@@ -47,6 +48,19 @@ pub struct LocalTraining {
     pub command: Vec<String>,
     /// Paths below the home folder that canaries may read, without `~/`.
     pub caches: Vec<String>,
+}
+
+impl LocalTraining {
+    /// Which of the command's words is a script.
+    pub fn script(&self) -> Option<usize> {
+        self.command.iter().position(|word| is_script(word))
+    }
+}
+
+/// Whether a word of a command names a script.
+pub(in crate::spec) fn is_script(word: &str) -> bool {
+    let extension = Path::new(word).extension();
+    extension.is_some_and(|extension| extension == "py" || extension == "sh")
 }
 
 /// What a local job must have, cannot have, or ignores.

@@ -18,6 +18,7 @@ pub use program::{ContainerWords, RegistryCredentials};
 pub use sagemaker::SagemakerTraining;
 
 pub(super) use common::RawTraining;
+pub(super) use local::is_script;
 
 use super::BackendKind;
 use super::Traits;

@@ -1,4 +1,5 @@
 mod defaults;
+mod groups;
 mod program;
 mod properties;
 mod refusals;

@@ -1,0 +1,192 @@
+//! The hosts of one run: their names, their groups, and what each gets of the data.
+
+use crate::canary::ChannelData;
+use crate::instance::InstanceConfiguration;
+use crate::spec::{Channel, Distribution, Job};
+
+/// SageMaker's name for the one group of a homogeneous cluster.
+const ONE_GROUP: &str = "homogeneousCluster";
+
+/// The hosts of a run, and the groups that they form.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    /// Sorted by name as strings, as SageMaker lists them: algo-10 before algo-2.
+    pub(super) hosts: Vec<ClusterHost>,
+    /// In the order of the spec; one where the configuration has none.
+    pub(super) groups: Vec<ClusterGroup>,
+    has_named_groups: bool,
+    /// The script that starts all groups, where it is not the job's own.
+    pub(super) entry_point: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct ClusterHost {
+    /// `algo-1`, `algo-2`, ...
+    pub(super) name: String,
+    /// The number in its name.
+    pub(super) number: u32,
+    pub(super) group: String,
+}
+
+#[derive(Debug)]
+pub(super) struct ClusterGroup {
+    pub(super) name: String,
+    /// The names of its hosts, sorted as strings.
+    pub(super) hosts: Vec<String>,
+}
+
+/// What one host gets of a channel.
+#[derive(Debug)]
+pub(super) struct ChannelShare<'a> {
+    pub(super) channel: &'a Channel,
+    pub(super) data: ChannelData,
+}
+
+impl Cluster {
+    pub(super) fn of(configuration: &InstanceConfiguration) -> Self {
+        let counts = match configuration {
+            InstanceConfiguration::Homogeneous { count, .. } => vec![(ONE_GROUP, *count)],
+            InstanceConfiguration::Heterogeneous { groups, .. } => groups
+                .iter()
+                .map(|group| (group.name.as_str(), group.count))
+                .collect(),
+        };
+        let mut hosts: Vec<ClusterHost> = (1..)
+            .zip(groups_in_turn(&counts))
+            .map(|(number, group)| ClusterHost {
+                name: format!("algo-{number}"),
+                number,
+                group: group.to_owned(),
+            })
+            .collect();
+        hosts.sort_by(|one, other| one.name.cmp(&other.name));
+        let members = |group: &str| {
+            let members = hosts.iter().filter(|host| host.group == group);
+            members.map(|host| host.name.clone()).collect()
+        };
+        let groups = counts.iter().map(|(name, _)| ClusterGroup {
+            name: (*name).to_owned(),
+            hosts: members(name),
+        });
+        Self {
+            groups: groups.collect(),
+            hosts,
+            has_named_groups: matches!(configuration, InstanceConfiguration::Heterogeneous { .. }),
+            entry_point: configuration.entry_point().map(str::to_owned),
+        }
+    }
+
+    /// algo-1.
+    pub(super) fn first(&self) -> &ClusterHost {
+        self.hosts.first().expect("a cluster has a host")
+    }
+
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.hosts.iter().map(|host| host.name.as_str()).collect()
+    }
+
+    /// Whether the spec names its groups.
+    pub(super) fn has_named_groups(&self) -> bool {
+        self.has_named_groups
+    }
+
+    /// The group that the spec puts a host into.
+    pub(super) fn named_group<'a>(&self, host: &'a ClusterHost) -> Option<&'a str> {
+        self.has_named_groups.then_some(host.group.as_str())
+    }
+
+    /// A host for a sentence: `algo-2 of group data`.
+    pub(super) fn words(&self, host: &ClusterHost) -> String {
+        match self.named_group(host) {
+            Some(group) => format!("{} of group {group}", host.name),
+            None => host.name.clone(),
+        }
+    }
+
+    /// What each host gets of the channels that reach its group: everything, or its share of whole objects in turn.
+    /// `data` are those of a run, in the order of the spec.
+    pub(super) fn shares<'a>(
+        &self,
+        job: &'a Job,
+        data: &[ChannelData],
+    ) -> Vec<Vec<ChannelShare<'a>>> {
+        let mut shares: Vec<Vec<ChannelShare<'a>>> =
+            self.hosts.iter().map(|_| Vec::new()).collect();
+        for (channel, data) in job.training.channels.iter().zip(data) {
+            let reached: Vec<usize> = (0..self.hosts.len())
+                .filter(|host| self.reaches(channel, &self.hosts[*host]))
+                .collect();
+            for (place, host) in reached.iter().enumerate() {
+                let data = match channel.distribution {
+                    Distribution::FullyReplicated => data.clone(),
+                    Distribution::ShardedByS3Key => {
+                        let own = (place..data.objects.len()).step_by(reached.len());
+                        data.with(data.objects.select(own))
+                    }
+                };
+                shares[*host].push(ChannelShare { channel, data });
+            }
+        }
+        shares
+    }
+
+    /// A cluster without groups has all channels, though they name groups for another configuration.
+    fn reaches(&self, channel: &Channel, host: &ClusterHost) -> bool {
+        channel.groups.is_empty() || !self.has_named_groups || channel.groups.contains(&host.group)
+    }
+}
+
+/// The group of each host by its number. SageMaker promises no order, so none is offered: the last group comes first, and the
+/// groups take turns. A script that counts on an order of groups fails here as it may there.
+fn groups_in_turn<'a>(counts: &[(&'a str, u32)]) -> Vec<&'a str> {
+    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    (0..most)
+        .flat_map(|turn| {
+            let there = counts.iter().rev().filter(move |(_, count)| turn < *count);
+            there.map(|(name, _)| *name)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(configuration: &str) -> Cluster {
+        Cluster::of(&configuration.parse().unwrap())
+    }
+
+    #[test]
+    fn hosts_are_numbered_in_no_order_of_groups() {
+        let cluster = cluster("data: 2x local + dnn: 1x local + eval: 1x local");
+        let hosts: Vec<_> = cluster
+            .hosts
+            .iter()
+            .map(|host| cluster.words(host))
+            .collect();
+        assert_eq!(
+            hosts,
+            [
+                "algo-1 of group eval",
+                "algo-2 of group dnn",
+                "algo-3 of group data",
+                "algo-4 of group data"
+            ]
+        );
+        let groups: Vec<_> = cluster
+            .groups
+            .iter()
+            .map(|group| group.hosts.join(" "))
+            .collect();
+        assert_eq!(groups, ["algo-3 algo-4", "algo-2", "algo-1"]);
+    }
+
+    #[test]
+    fn equal_machines_are_one_group_without_a_name_of_the_spec() {
+        let cluster = cluster("11x local");
+        assert_eq!(cluster.names()[..3], ["algo-1", "algo-10", "algo-11"]);
+        assert_eq!(cluster.groups.len(), 1);
+        assert_eq!(cluster.groups[0].name, "homogeneousCluster");
+        assert_eq!(cluster.words(&cluster.hosts[1]), "algo-10");
+    }
+}

@@ -1,0 +1,169 @@
+use super::*;
+use crate::canary::{self, ChannelData, ObjectsBuilder, WorkLevel};
+use crate::units::Bytes;
+
+fn spec(training: &str) -> Job {
+    let text = format!(
+        "version: 1\nbackend: local\njobs:\n  digits:\n    instance: 2x local\n    training:\n      command: [python3, train.py]\n{training}\n"
+    );
+    let source = crate::spec::SpecSource {
+        name: "canary-gate.yml",
+        bytes: text.as_bytes(),
+    };
+    let mut spec = crate::spec::read(source, &[]).expect("a valid spec");
+    spec.jobs.remove(0)
+}
+
+fn with_container<T>(training: &str, look: impl FnOnce(&Container<'_>) -> T) -> T {
+    with_work(training, None, look)
+}
+
+fn with_work<T>(
+    training: &str,
+    work: Option<&WorkLevel>,
+    look: impl FnOnce(&Container<'_>) -> T,
+) -> T {
+    let job = spec(training);
+    let hyperparameters = canary::hyperparameters(&job.training, None, work);
+    let cluster = Cluster::of(&job.instance);
+    let no_objects = || ObjectsBuilder::default().finish();
+    let data: Vec<ChannelData> = (job.training.channels.iter())
+        .map(|channel| ChannelData::new(&channel.name, true, no_objects()))
+        .collect();
+    let shares = cluster.shares(&job, &data);
+    look(&Container {
+        job: &job,
+        hyperparameters: &hyperparameters,
+        environment: &job.training.environment,
+        run_name: "Digits-1",
+        region: "eu-west-1",
+        max_runtime: Some(Seconds(60.0)),
+        cluster: &cluster,
+        host: &cluster.hosts[1],
+        master: Ipv4Addr::LOCALHOST,
+        channels: &shares[1],
+        root: Path::new("/sandbox/ml"),
+        code: Path::new("/sandbox/code"),
+        capacity: &Capacity {
+            vcpus: 4,
+            memory: Bytes(8 * Bytes::GIB),
+            gpus: 0,
+            gpu_memory: None,
+        },
+    })
+}
+
+const TRAINING: &str =
+    "      hyperparameters: {learning-rate: 0.10, k: 3, optimizer: adam, sagemaker_program: x}
+      channels:
+        train-a: {uri: data, distribution: ShardedByS3Key, content_type: text/csv}";
+
+#[test]
+fn hyperparameters_become_sorted_arguments_without_sagemakers_own() {
+    let arguments = with_container(TRAINING, |container| container.arguments());
+    assert_eq!(
+        arguments,
+        ["-k", "3", "--learning-rate", "0.10", "--optimizer", "adam"]
+    );
+}
+
+#[test]
+fn variables_come_in_both_spellings() {
+    let variables = with_container(TRAINING, |container| container.variables());
+    assert_eq!(variables["SM_HP_LEARNING-RATE"], "0.10");
+    assert_eq!(variables["SM_HP_LEARNING_RATE"], "0.10");
+    assert_eq!(
+        variables["SM_CHANNEL_TRAIN-A"],
+        "/sandbox/ml/input/data/train-a"
+    );
+    assert_eq!(
+        variables["SM_CHANNEL_TRAIN_A"],
+        "/sandbox/ml/input/data/train-a"
+    );
+    assert_eq!(
+        variables["SM_HPS"],
+        r#"{"k":3,"learning-rate":0.10,"optimizer":"adam"}"#.replace("0.10", "0.1")
+    );
+    assert_eq!(variables["SM_CURRENT_HOST_RANK"], "1");
+    assert_eq!(variables["SM_USER_ENTRY_POINT"], "train.py");
+}
+
+#[test]
+fn the_toolkit_s_own_hyperparameter_says_which_groups_a_launcher_runs_on() {
+    let training = TRAINING.replace(
+        "sagemaker_program: x",
+        r#"sagemaker_distribution_instance_groups: '["dnn"]'"#,
+    );
+    let variables = with_container(&training, |container| container.variables());
+    assert_eq!(variables["SM_DISTRIBUTION_INSTANCE_GROUPS"], r#"["dnn"]"#);
+    let variables = with_container(TRAINING, |container| container.variables());
+    assert_eq!(variables["SM_DISTRIBUTION_INSTANCE_GROUPS"], "[]");
+}
+
+#[test]
+fn a_work_level_takes_the_place_of_its_hyperparameter_everywhere() {
+    let training = TRAINING.replace("k: 3", "k: 3, num_round: 50.0");
+    let level = |level| WorkLevel {
+        hyperparameter: "num_round".to_owned(),
+        level,
+        full: 50.0,
+    };
+    with_work(&training, Some(&level(5.0)), |container| {
+        let variables = container.variables();
+        assert_eq!(container.hyperparameters()["num_round"], "5");
+        assert_eq!(variables["SM_HP_NUM_ROUND"], "5");
+        assert!(variables["SM_HPS"].contains(r#""num_round":5,"#));
+        assert!(variables["SM_TRAINING_ENV"].contains(r#""num_round":5,"#));
+        assert!(variables["SM_USER_ARGS"].contains(r#""--num_round","5""#));
+        let arguments = container.arguments().join(" ");
+        assert!(arguments.contains("--num_round 5 "), "{arguments}");
+        assert!(arguments.contains("-k 3 "), "{arguments}");
+    });
+    with_work(&training, Some(&level(50.0)), |container| {
+        assert_eq!(container.hyperparameters()["num_round"], "50.0");
+    });
+}
+
+#[test]
+fn config_files_hold_what_sagemaker_writes() {
+    let files: BTreeMap<_, _> = with_container(TRAINING, |container| {
+        container.config_files().into_iter().collect()
+    });
+    let read = |name: &str| serde_json::from_str::<Value>(&files[name]).unwrap();
+    assert_eq!(read("hyperparameters.json")["learning-rate"], "0.10");
+    assert_eq!(
+        read("inputdataconfig.json"),
+        json!({"train-a": {
+            "ContentType": "text/csv",
+            "TrainingInputMode": "File",
+            "S3DistributionType": "ShardedByS3Key",
+            "RecordWrapperType": "None",
+        }})
+    );
+    assert_eq!(
+        read("init-config.json")["hostConfig"],
+        json!({"clusterSize": 2, "hostNumber": 2})
+    );
+    assert_eq!(
+        read("init-config.json")["channels"]["train-a"]["sharded"],
+        true
+    );
+    let request = read("trainingjobconfig.json");
+    assert_eq!(
+        request["TrainingJobArn"],
+        "arn:aws:sagemaker:eu-west-1:000000000000:training-job/digits-1"
+    );
+    assert_eq!(
+        request["ResourceConfig"],
+        json!({"InstanceCount": 2, "InstanceType": "local"})
+    );
+    assert_eq!(
+        request["InputDataConfig"][0]["DataSource"]["S3DataSource"],
+        json!({"S3DataType": "S3_PREFIX", "S3Uri": "data", "S3DataDistributionType": "SHARDED_BY_S3_KEY"})
+    );
+    assert_eq!(read("resourceconfig.json")["current_host"], "algo-2");
+    assert_eq!(
+        read("resourceconfig.json")["hosts"],
+        json!(["algo-1", "algo-2"])
+    );
+}
