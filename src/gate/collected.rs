@@ -26,7 +26,7 @@ const START_THEM: &str = "start them with canary-gate run --detach at this commi
 /// What could be collected.
 pub(crate) enum Gathered {
     Measured(JobMeasurements),
-    /// Canaries on `instance` still run: nothing was measured. The job's reason, and the error that lets no such run pass.
+    /// Canaries on `instance` still run, or could not be read. The job's reason, and the error that lets no such run pass.
     NotYet {
         reason: String,
         error: AppError,
@@ -52,7 +52,16 @@ pub(crate) async fn collect(
         detaching,
     };
     let looking = collector.look_for(&input.of.job.instance, &plan.runs);
-    let found = unless_cancelled(looking, runner.cancellation).await??;
+    let found = match unless_cancelled(looking, runner.cancellation).await? {
+        Err(error) if error.is_transient() => {
+            let why = format!(
+                "the canaries could not be looked for: {}",
+                error.in_a_line()
+            );
+            return Ok(not_yet(&why));
+        }
+        found => found?,
+    };
     if found.is_nothing() {
         return Err(found.nothing());
     }
@@ -66,9 +75,19 @@ pub(crate) async fn collect(
         failure: None,
         ended_pools: Vec::new(),
     };
-    collector
+    let unread = collector
         .measure(&found, 0, &mut collected, &mut plan.notes)
         .await;
+    if !unread.is_empty() && collected.failure.is_none() {
+        let why = format!(
+            "{} of {} on {} could not be read: {}",
+            unread.len(),
+            canaries(found.canaries.len()),
+            found.instance,
+            list(&unread)
+        );
+        return Ok(not_yet(&why));
+    }
     let missing = found.missing();
     let is_enough = plan::has_enough(&collected.measurements);
     let has_cause = unfinished::cause(&collected.measurements).is_some()
@@ -87,7 +106,14 @@ pub(crate) async fn collect(
             continue;
         };
         let looking = collector.look_for(&alternative.instance, runs);
-        let found = unless_cancelled(looking, runner.cancellation).await??;
+        let found = match unless_cancelled(looking, runner.cancellation).await? {
+            Ok(found) => found,
+            Err(error) => {
+                runner.say_of(input.of.job, &error.in_a_line());
+                alternative.runs = Err(NotMeasured::CouldNotRun);
+                continue;
+            }
+        };
         if found.is_nothing() {
             alternative.runs = Err(NotMeasured::NotStarted);
         } else if found.still_running().is_some() {
@@ -100,13 +126,13 @@ pub(crate) async fn collect(
                 failure: None,
                 ended_pools: Vec::new(),
             };
-            collector
+            let unread = collector
                 .measure(&found, number + 1, &mut of_alternative, &mut plan.notes)
                 .await;
             collected
                 .measurements
                 .append(&mut of_alternative.measurements);
-            if of_alternative.broke_off.is_some() {
+            if of_alternative.broke_off.is_some() || !unread.is_empty() {
                 alternative.runs = Err(NotMeasured::CouldNotRun);
             }
             if let Some(error) = of_alternative.failure {
@@ -115,6 +141,16 @@ pub(crate) async fn collect(
         }
     }
     Ok(Gathered::Measured(collected))
+}
+
+/// Not the code of an unknown outcome, which may be allowed to pass: what was started has a verdict, which is not known yet.
+fn not_yet(why: &str) -> Gathered {
+    Gathered::NotYet {
+        reason: format!("{why}; collect again"),
+        error: AppError::failed(format!("no verdict yet: {why}"))
+            .help("start `canary-gate run --collect` again")
+            .during("collecting the canaries"),
+    }
 }
 
 struct Collector<'a> {
@@ -161,14 +197,15 @@ impl Collector<'_> {
         })
     }
 
-    /// Measures those that are over, each by itself: what became of one keeps no other from being read, for all are paid.
+    /// Measures those that are over, each by itself: what became of one keeps no other from being read, for all are paid. Returns
+    /// which could not be.
     async fn measure(
         &self,
         found: &FoundCanaries,
         place: usize,
         into: &mut JobMeasurements,
         notes: &mut Vec<String>,
-    ) {
+    ) -> Vec<String> {
         let offer = &self.offer(&found.instance);
         let (ledgers, is_wanted) = (
             ConfigurationLedgers::new(self.input.ledger, 1),
@@ -183,6 +220,7 @@ impl Collector<'_> {
         };
         let over = found.canaries.iter().enumerate();
         let over = over.filter(|(_, (_, standing))| *standing == Standing::Over);
+        let labels: Vec<String> = over.clone().map(|(_, (run, _))| run.label()).collect();
         let reading = over.map(|(number, (run, _))| {
             let earlier = Earlier {
                 runs: number,
@@ -193,11 +231,17 @@ impl Collector<'_> {
             runner::run(self.runner, of, run, earlier, &|_, _| {})
         });
         let read: Vec<Ran> = stream::iter(reading).buffered(AT_ONCE).collect().await;
-        for ran in read {
+        let mut unread = Vec::new();
+        for (ran, label) in read.into_iter().zip(labels) {
+            let is_read = !ran.measurements.is_empty();
             into.measurements.extend(ran.measurements);
             let Some(error) = ran.failure else {
+                unread.extend((!is_read).then_some(label));
                 continue;
             };
+            if !is_read {
+                unread.push(format!("{label} ({})", error.in_a_line()));
+            }
             into.broke_off.get_or_insert(error.in_a_line());
             if error.is_transient() {
                 notes.extend(error.remedy().map(runner::what_to_do));
@@ -205,6 +249,7 @@ impl Collector<'_> {
                 into.failure.get_or_insert(error);
             }
         }
+        unread
     }
 
     fn offer(&self, instance: &InstanceConfiguration) -> Offer {

@@ -349,6 +349,28 @@ fn alternatives_of_the_adaptive_design_share_its_part_of_the_full_run() {
 }
 
 #[test]
+fn what_cannot_be_looked_at_or_read_is_a_verdict_that_no_policy_lets_pass() {
+    let lenient: Vec<&str> = COLLECT
+        .iter()
+        .copied()
+        .chain(["--on-inconclusive", "pass"])
+        .collect();
+    // The first three calls look for the canaries, the others read them.
+    for call in [1, 4] {
+        let (project, aws) = project(FIXED);
+        gate(&project, &aws, DETACH).ended_with(0);
+        later(&project, &aws);
+        let before = aws.calls(Operation::DescribeTrainingJob);
+        aws.fail(Operation::DescribeTrainingJob)
+            .since_call(before + call)
+            .with(Fault::Throttled);
+        let refused = gate(&project, &aws, &lenient).ended_with(1);
+        assert_eq!(refused.json()["jobs"][0]["verdict"], "unknown");
+        refused.complained("no verdict yet");
+    }
+}
+
+#[test]
 fn alternatives_are_detached_and_collected_where_money_is_left() {
     let (project, aws) = project(FIXED);
     let spec = project.read("canary-gate.yml").replace(
