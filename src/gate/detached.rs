@@ -128,7 +128,10 @@ impl<'a> Launcher<'a> {
                         launched.leave_out(alternative, &why);
                         continue;
                     }
-                    self.start_all(&mut launched, &runs).await?;
+                    if let Err(error) = self.start_all(&mut launched, &runs).await {
+                        self.runner.say_of(job, &error.in_a_line());
+                        launched.leave_out(alternative, &NotMeasured::CouldNotRun);
+                    }
                 }
                 Err(why) => launched.leave_out(alternative, &why),
             }

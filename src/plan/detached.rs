@@ -1,13 +1,13 @@
 //! The canaries of a run that detaches: all that are started before anything is known of any.
 
 use super::design::canary_after;
-use super::{LadderSize, PlannedRuns, level};
+use super::{LadderSize, PlannedRuns, level, seconds_paid_by};
 use crate::canary::{CanaryRun, Dataset};
 use crate::forecast::FEWEST_RUNS;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::metric::Metric;
 use crate::spec::{BudgetLine, Job, Level, LineKind};
-use crate::units::{Percent, Seconds, count_as_float};
+use crate::units::{Percent, Seconds, Usd, count_as_float};
 
 /// Where the middle canary lies from the smallest (0) to the largest (1), in ln of the size; as in the adaptive design.
 const MIDDLE: f64 = 0.6;
@@ -28,8 +28,8 @@ pub fn detached_runs(
         PlannedRuns::Fixed(runs) => return runs.clone(),
         PlannedRuns::Ladder(sizes) => sizes,
     };
-    let longest = allowed_by_the_budget(job, offer)
-        .map(|allowed| LIMIT_SHARE * job.canary.max_runtime.0 / allowed.0);
+    let limit = paid_for_each(job, offer).min(job.canary.max_runtime.0);
+    let longest = allowed_by_the_budget(job, offer).map(|allowed| LIMIT_SHARE * limit / allowed.0);
     let mut runs = Vec::with_capacity(FEWEST_RUNS);
     let mut earlier = Vec::with_capacity(FEWEST_RUNS);
     for size in chosen(job, sizes, longest) {
@@ -45,6 +45,12 @@ pub fn detached_runs(
         earlier.push(size.fraction);
     }
     runs
+}
+
+/// How long each of the fewest canaries may take, in seconds, that `canary.spend_limit` pays for; without end where no price is known.
+fn paid_for_each(job: &Job, offer: &Offer) -> f64 {
+    let each = Usd(job.canary.spend_limit.0 / count_as_float(FEWEST_RUNS));
+    seconds_paid_by(each, offer).map_or(f64::INFINITY, |time| time.0)
 }
 
 /// Whether canaries of so many configurations, each with these, hold no more of the data than `canary.max_share`.
