@@ -171,10 +171,7 @@ impl DesignLoop<'_> {
             matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)) && !has_cause
         });
         let has_failed = measured.iter().any(Measurement::has_failed);
-        if self.broke_off.is_some() {
-            self.configurations
-                .give_up_alternatives(NotMeasured::CouldNotRun);
-        } else if has_failed {
+        if has_failed {
             self.configurations
                 .give_up_alternatives(NotMeasured::CodeFailed);
         }
@@ -255,6 +252,10 @@ impl DesignLoop<'_> {
                 self.broke_off = Some(error.in_a_line());
                 self.failure = Some(error);
             }
+        }
+        if self.place == 0 && self.broke_off.is_some() {
+            self.configurations
+                .give_up_alternatives(NotMeasured::CouldNotRun);
         }
     }
 

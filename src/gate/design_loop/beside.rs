@@ -97,6 +97,9 @@ impl<'j> Configurations<'j> {
     /// The machines of a canary are free.
     pub(super) fn hear(&self, place: usize, measurement: &Measurement) {
         self.at(place).freed.borrow_mut().push(measurement.clone());
+        if place == 0 && measurement.has_failed() {
+            self.give_up_alternatives(NotMeasured::CodeFailed);
+        }
         self.changed.notify_waiters();
     }
 
