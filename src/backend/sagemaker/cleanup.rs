@@ -144,7 +144,7 @@ impl SagemakerBackend {
 }
 
 /// What no process waited for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StoppedRest {
     jobs: usize,
     pools: usize,

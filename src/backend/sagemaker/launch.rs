@@ -281,7 +281,8 @@ impl ReadyJob<'_> {
                     // Machines that this run keeps for other canaries take room as well.
                     if let Some(kind) = run.instance.single_type() {
                         let own = self.pools_before(name);
-                        self.backend.yield_pools(kind, &own).await;
+                        let cancellation = watcher.cancellation;
+                        self.backend.yield_pools(kind, &own, cancellation).await;
                     }
                     let refused = quota::Refused::parse(&error.message);
                     let would_fit =

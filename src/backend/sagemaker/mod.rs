@@ -147,6 +147,8 @@ pub struct SagemakerBackend {
     closed_pools: RefCell<BTreeSet<String>>,
     /// Pools that are no more whose canary could not be measured, by the job of the spec.
     unbilled_pools: RefCell<Vec<(String, EndedPool)>>,
+    /// Held while pools are ended for the canaries of others.
+    yielding: Mutex<()>,
     /// Last jobs of pools that could not be ended.
     kept_pools: RefCell<Vec<String>>,
     /// Whether AWS has ever answered to these credentials.
@@ -173,6 +175,7 @@ impl SagemakerBackend {
             pools: RefCell::default(),
             closed_pools: RefCell::default(),
             unbilled_pools: RefCell::default(),
+            yielding: Mutex::default(),
             kept_pools: RefCell::default(),
             has_access: Cell::new(false),
             known: RefCell::default(),

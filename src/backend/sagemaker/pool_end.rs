@@ -55,18 +55,31 @@ impl SagemakerBackend {
         self.end_open(open, cancellation).await
     }
 
-    /// Ends free pools on a type of machine that canaries of other pools wait for.
-    pub(super) async fn yield_pools(&self, kind: &InstanceType, but: &[String]) {
+    /// Ends free pools on a type of machine that canaries of other pools wait for. What cannot be ended is so later, with its job.
+    pub(super) async fn yield_pools(
+        &self,
+        kind: &InstanceType,
+        but: &[String],
+        cancellation: &Cancellation,
+    ) {
+        let _yielding = self.yielding.lock().await;
         let open: Vec<(String, OpenPool)> = (self.pools.borrow_mut())
             .extract_if(.., |name, pool| {
                 pool.is_free && pool.uses(kind) && !but.contains(name)
             })
             .collect();
         for (name, pool) in open {
-            let job = pool.job().to_owned();
-            let ended = self.end_pool(&name).await;
+            let idle = tokio::select! {
+                idle = self.end_pool(&name) => idle,
+                () = time_to_end(cancellation) => Err(CUT_SHORT.to_owned()),
+            };
+            if idle.is_err() {
+                self.pools.borrow_mut().insert(name, pool);
+                continue;
+            }
             self.note_closed(&name);
-            let ended = pool.ended(name, ended);
+            let job = pool.job().to_owned();
+            let ended = pool.ended(name, idle);
             self.unbilled_pools.borrow_mut().push((job, ended));
         }
     }
@@ -101,6 +114,11 @@ impl SagemakerBackend {
         job: &str,
         cancellation: &Cancellation,
     ) -> Vec<EndedPool> {
+        // Some of them may be ended for another job at this moment.
+        tokio::select! {
+            _ = self.yielding.lock() => {}
+            () = time_to_end(cancellation) => {}
+        }
         let mut ended: Vec<EndedPool> = (self.unbilled_pools.borrow_mut())
             .extract_if(.., |(of, _)| of == job)
             .map(|(_, pool)| pool)

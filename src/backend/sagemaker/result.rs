@@ -116,7 +116,10 @@ impl ReadyJob<'_> {
         let mut over: Vec<String> = (pooled.ended.iter())
             .map(|pool| pool.training_job.clone())
             .collect();
-        if !self.backend.pools.borrow().contains_key(&name) && !over.contains(&name) {
+        // What could not be ended may still be billed.
+        let is_kept = self.backend.pools.borrow().contains_key(&name)
+            || self.backend.kept_pools.borrow().contains(&name);
+        if !is_kept && !over.contains(&name) {
             over.push(name);
         }
         over
