@@ -193,10 +193,19 @@ impl SagemakerBackend {
                 let end = job.ended_at.or(job.created_at);
                 let age = end.map(|end| adoption::age(end, Timestamp::now()));
                 let is_older = |limit| age.is_some_and(|age| age > limit);
-                Ok(job.state.is_final()
-                    && is_older(LONGEST_READING)
-                    && (is_older(LONGEST_TO_COLLECT)
-                        || !tags::is_detached(&self.tags_of_found(&job).await?)))
+                if !job.state.is_final() || !is_older(LONGEST_READING) {
+                    return Ok(false);
+                }
+                if is_older(LONGEST_TO_COLLECT) {
+                    return Ok(true);
+                }
+                match self.tags_of_found(&job).await {
+                    Ok(tags) => Ok(!tags::is_detached(&tags)),
+                    Err(error) => {
+                        tracing::warn!("whether {name} was detached is not known: {error}");
+                        Ok(false)
+                    }
+                }
             }
             // Without a job one may be about to start; a sample is staged within hours.
             None => Ok(staging::youngest(&self.aws().s3, place)

@@ -22,7 +22,7 @@ pub(in crate::spec) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
 pub(in crate::spec) const ENVIRONMENT: usize = 100;
 pub(in crate::spec) const ENVIRONMENT_TEXT: usize = 512;
 /// SageMaker takes 50; canary-gate sets four of its own.
-pub(in crate::spec) const TAGS: usize = 46;
+pub(in crate::spec) const TAGS: usize = 45;
 pub(in crate::spec) const TAG_NAME: usize = 128;
 pub(in crate::spec) const TAG_VALUE: usize = 256;
 pub(in crate::spec) const METRICS: usize = 40;

@@ -347,7 +347,7 @@ impl SpecReader<'_> {
             self.findings.wrong(
                 &raw.at,
                 format!(
-                    "{count} tags; SageMaker takes 50, four of which canary-gate sets itself, so at most {}",
+                    "{count} tags; SageMaker takes 50, five of which canary-gate sets itself, so at most {}",
                     limits::TAGS
                 ),
             );
