@@ -78,6 +78,10 @@ pub struct Measurement {
     pub way_out: Option<String>,
     #[serde(default, skip_serializing_if = "Phases::is_empty")]
     pub phases: Phases,
+    /// Of the training time, what passed before the script began, where the image installs the source's `requirements.txt` in it.
+    /// Absent where it installs none, and where no probe says when the script began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installs_seconds: Option<Seconds>,
     /// The billed time of one instance: download, training and upload; locally the wall time of the process. Of a
     /// run that was ended at its time limit, that limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,6 +194,7 @@ impl Measurement {
             outcome,
             way_out: None,
             phases: Phases::default(),
+            installs_seconds: None,
             training_seconds: None,
             billable_seconds: None,
             usage: Usage::default(),

@@ -109,6 +109,8 @@ pub struct Forecast {
     pub time_at_least: Option<f64>,
     /// What a cold start adds at least to the billed time, with a chance of 90 %, where cold and warm canaries were measured.
     pub cold_offset: Option<Seconds>,
+    /// The least that passed before the script in a canary, where the image installs packages first.
+    pub installs: Option<Seconds>,
     /// What that much time costs over all machines, in US dollars.
     pub cost_at_least: Option<f64>,
     /// The largest share of the data that a completed run held.
@@ -145,6 +147,7 @@ impl Forecast {
             gpu_memory: KnownPeak::default(),
             time_at_least: None,
             cold_offset: None,
+            installs: None,
             cost_at_least: None,
             largest_share: None,
             warnings: Vec::new(),
@@ -373,6 +376,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         cost_at_least: cost_at_least(basis, time_at_least),
         time_at_least,
         cold_offset: runs.cold_offset(),
+        installs: runs.installs(),
         largest_share: runs.largest_share(),
     }
 }
@@ -492,6 +496,13 @@ impl Runs<'_> {
             .then(|| points::weigh(&points, "time", &prior::TIME, self.fewest).ok())
             .flatten()?;
         posterior.cold_offset(0.9).map(Seconds)
+    }
+
+    /// The least that passed before the script in a run, where packages are installed first.
+    fn installs(&self) -> Option<Seconds> {
+        let points = self.measured(|run| seconds(run.installs_seconds)).ok()?;
+        let times = points.iter().map(|point| point.value);
+        times.reduce(f64::min).map(Seconds)
     }
 
     /// The doubt in a quantity's growth, where it has a forecast.

@@ -208,6 +208,7 @@ fn canary(
         outcome: Outcome::Completed,
         way_out: None,
         phases: Phases::default(),
+        installs_seconds: None,
         training_seconds: Some(Seconds(seconds)),
         billable_seconds: Some(Seconds(seconds)),
         usage: Usage {

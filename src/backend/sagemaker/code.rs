@@ -21,6 +21,8 @@ use crate::spec::{Channel, Job, ProbePolicy};
 
 /// SageMaker's limit.
 const MOST_CHANNELS: usize = 20;
+/// The packages that the training toolkit installs before it starts the script.
+const REQUIREMENTS: &str = "requirements.txt";
 
 /// The code of a job, where its training jobs find it.
 pub(super) struct PlacedCode {
@@ -86,7 +88,13 @@ impl JobSession<'_> {
             let wrapper = probe::ENTRY.as_bytes().to_vec();
             files.push(ArchiveEntry::of_bytes(probe::ENTRY_FILE, false, wrapper));
             program_name = probe::ENTRY_FILE.to_owned();
-            way = ProbeWay::Source { entry_point };
+            way = ProbeWay::Source {
+                entry_point,
+                has_requirements: found
+                    .files
+                    .iter()
+                    .any(|file| file == Path::new(REQUIREMENTS)),
+            };
         }
         let packed = archive::pack(files)?;
         let place = output(job)?.below(&format!("{SOURCES}{}/sourcedir.tar.gz", packed.sha256_hex));

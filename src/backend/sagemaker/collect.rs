@@ -48,6 +48,8 @@ pub(super) struct Collected {
     pub(super) hosts: Vec<HostUsage>,
     pub(super) step_seconds: Option<Seconds>,
     pub(super) metrics: BTreeMap<MetricName, PrintedLevel>,
+    /// How long the script ran, on the host where it ran longest; absent where a host's probe is silent.
+    pub(super) script_seconds: Option<Seconds>,
     /// By the word of a probe.
     pub(super) ran_out_of_memory: bool,
     pub(super) notes: Vec<String>,
@@ -164,6 +166,12 @@ impl ReadyJob<'_> {
             hosts: metrics::of_each_host(usages),
             step_seconds: said.step_seconds,
             metrics: said.metrics,
+            script_seconds: (arrived.reports.len() == hosts.len())
+                .then(|| {
+                    let times = arrived.reports.values().map(|report| report.wall_seconds.0);
+                    times.reduce(f64::max).map(Seconds)
+                })
+                .flatten(),
             ran_out_of_memory: arrived
                 .reports
                 .values()

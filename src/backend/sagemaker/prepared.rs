@@ -34,9 +34,12 @@ pub(super) struct PreparedJob {
 #[derive(Debug, Clone)]
 pub(super) enum ProbeWay {
     None,
-    /// Beside the source; the user's own entry point.
+    /// Beside the source.
     Source {
+        /// The user's own.
         entry_point: String,
+        /// Whether the image installs packages before it starts that.
+        has_requirements: bool,
     },
     /// Through a channel, around a plain image's command.
     Channel {
@@ -86,7 +89,7 @@ impl PreparedJob {
     pub(super) fn probe_parts(&self) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
         match &self.probe {
             ProbeWay::None => (Vec::new(), None),
-            ProbeWay::Source { entry_point } => {
+            ProbeWay::Source { entry_point, .. } => {
                 (probe::environment(&mark(), Some(entry_point)), None)
             }
             ProbeWay::Channel { command, .. } => (probe::environment(&mark(), None), Some(command)),

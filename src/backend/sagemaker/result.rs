@@ -6,6 +6,7 @@ use super::description::{JobDescription, JobState};
 use super::failure::{self, FailureClass};
 use super::find::Found;
 use super::pool_start::StartOnPool;
+use super::prepared::ProbeWay;
 use super::ready_job::ReadyJob;
 use super::retries::Retries;
 use crate::backend::{BackendError, CanaryResult, Watcher, rows};
@@ -69,6 +70,7 @@ impl ReadyJob<'_> {
             }
             _ => Vec::new(),
         };
+        let script_seconds = collected.script_seconds;
         let mut measurement = measurement(
             run,
             found,
@@ -81,6 +83,7 @@ impl ReadyJob<'_> {
         measurement.start = pooled.start().or(measurement.start);
         measurement.idle_seconds = pooled.idle();
         measurement.notes.extend(pooled.note());
+        measurement.installs_seconds = self.installs(&description, script_seconds);
         Ok(CanaryResult {
             measurement: self.with_placed_rows(run, found, measurement),
             log_tail,
@@ -108,6 +111,23 @@ impl ReadyJob<'_> {
             jiff::Timestamp::now(),
         );
         Some(self.with_placed_rows(run, found, measurement))
+    }
+
+    /// What passed before the script, where it was started after its packages were installed.
+    fn installs(
+        &self,
+        description: &JobDescription,
+        script_seconds: Option<Seconds>,
+    ) -> Option<Seconds> {
+        let ProbeWay::Source {
+            has_requirements: true,
+            ..
+        } = self.prepared.probe
+        else {
+            return None;
+        };
+        let before = description.phases.training?.0 - script_seconds?.0;
+        Some(Seconds(before.max(0.0)))
     }
 
     /// The jobs that keep machines no more; a canary that leaves none is one of them.

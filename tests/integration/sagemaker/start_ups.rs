@@ -1,6 +1,8 @@
 //! Start-ups in a plan: of AWS's table, and of the canaries on record once there are ten.
 
-use super::{gate, project, spec};
+use super::{FIXED, gate, project, spec};
+use crate::aws::Timeline;
+use crate::project::Project;
 
 const TWELVE: &str = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 4, parallel: 1, max_runtime: 30m, warm_pool: POOL}";
 
@@ -41,4 +43,36 @@ fn ten_canaries_of_each_start_on_record_take_the_place_of_the_table() {
     project.write("canary-gate.yml", &other);
     let table = "2m 23s cold, 21s warm (FastFile, P90 of AWS's measurement)";
     assert!(plan().contains(table), "{}", plan());
+}
+
+/// The script of the fake's probe runs for ten seconds.
+#[test]
+fn packages_that_are_installed_before_the_script_are_measured_and_advised_against() {
+    let (project, aws) = project(FIXED);
+    aws.train(|job| Timeline::completed().training([53.0, 54.0, 55.0][job.number() % 3]));
+    let checked = |project: &Project| {
+        let run = gate(
+            project,
+            &aws,
+            &["run", "--all", "--fresh", "--format", "json"],
+        )
+        .ended_with(0);
+        let report = run.json();
+        let installs = report["jobs"][0]["measurements"][0]["installs_seconds"].as_f64();
+        (installs, report["jobs"][0]["notes"].to_string())
+    };
+    let (installs, notes) = checked(&project);
+    assert_eq!(installs, None, "the source names no packages");
+    assert!(!notes.contains("requirements.txt"), "{notes}");
+
+    project.write("code/requirements.txt", "xgboost==3.1.1\n");
+    let (installs, notes) = checked(&project);
+    assert!(
+        installs.is_some_and(|seconds| seconds > 42.0),
+        "{installs:?}"
+    );
+    assert!(
+        notes.contains("since `requirements.txt` is installed in them"),
+        "{notes}"
+    );
 }
