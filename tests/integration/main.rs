@@ -45,6 +45,7 @@ mod local_groups;
 mod local_jobs;
 mod machines;
 mod offline;
+mod other_ci;
 mod outcomes;
 mod outputs;
 mod plan;
