@@ -81,3 +81,28 @@ fn every_command_stands_in_the_table() {
         );
     }
 }
+
+/// Its policies are printed from it before there is anything in the account.
+#[test]
+fn the_spec_of_the_first_steps_on_sagemaker_is_valid_and_gives_both_policies() {
+    let page = include_str!("../../docs/sagemaker-from-zero.md");
+    let spec = page.split("```yaml\n").nth(1).unwrap();
+    let project = Project::empty()
+        .file("canary-gate.yml", spec.split("```").next().unwrap())
+        .file("training/train.py", "");
+    let validated = project.run(&["validate"]).ended_with(0);
+    assert!(
+        page.contains(validated.stdout.trim()),
+        "{}",
+        validated.seen()
+    );
+    for whom in ["ci", "job"] {
+        let policy = project.run(&["iam-policy", "--for", whom]).ended_with(0);
+        assert_eq!(policy.json()["Version"], "2012-10-17");
+    }
+    // The documents that its commands write.
+    for document in page.split("<<'JSON'\n").skip(1) {
+        let document = document.split("\nJSON\n").next().unwrap();
+        serde_json::from_str::<serde_json::Value>(document).expect(document);
+    }
+}
