@@ -66,6 +66,7 @@ mod sagemaker;
 mod scale_out_bench;
 mod secrets;
 mod share;
+mod spec_page;
 mod steps;
 mod unmeasured;
 mod warnings;
