@@ -2,6 +2,7 @@
 
 mod action;
 mod actuals;
+mod completions;
 mod drift;
 mod forecast;
 mod history;
@@ -38,7 +39,7 @@ pub fn execute(cli: &Cli) -> u8 {
         CliCommand::Sweep(arguments) => in_runtime(sweep::sweep(arguments)),
         CliCommand::Schema(arguments) => schema::schema(arguments),
         CliCommand::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
-        CliCommand::Completions(arguments) => schema::completions(arguments),
+        CliCommand::Completions(arguments) => completions::completions(arguments),
         CliCommand::Probe(arguments) => probe::probe(arguments),
         CliCommand::Action => in_runtime(action::action(loudness)),
     };

@@ -1,5 +1,7 @@
 //! Help, version, completions, schemas, `init`.
 
+use std::process::Command;
+
 use crate::project::Project;
 
 #[test]
@@ -35,6 +37,39 @@ fn version_and_completions() {
             .run(&["completions", shell])
             .ended_with(0)
             .reported("canary-gate");
+    }
+}
+
+/// As bash asks when a person presses the tabulator twice.
+#[test]
+fn bash_completes_what_follows_a_command() {
+    let project = Project::empty();
+    let script = project.run(&["completions", "bash"]).ended_with(0).stdout;
+    let project = project.file("completions.bash", &script);
+    for (words, expected) in [
+        ("canary-gate ru", "run"),
+        ("canary-gate run --max-s", "--max-spend"),
+        ("canary-gate iam-policy --fo", "--for"),
+        ("canary-gate iam-policy --for ", "ci job"),
+        ("canary-gate history export --form", "--format"),
+    ] {
+        let asks = format!(
+            "source completions.bash
+            words='{words}'
+            IFS=' ' read -ra COMP_WORDS <<< \"$words\"
+            [[ $words == *' ' ]] && COMP_WORDS+=('')
+            COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+            function=$(complete -p canary-gate | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+            $function canary-gate \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"
+            echo \"${{COMPREPLY[@]}}\""
+        );
+        let answer = Command::new("bash")
+            .args(["--norc", "-c", &asks])
+            .current_dir(project.root())
+            .output()
+            .unwrap();
+        let answer = String::from_utf8(answer.stdout).unwrap();
+        assert_eq!(answer.trim(), expected, "{words}");
     }
 }
 
