@@ -66,6 +66,8 @@ pub enum CliCommand {
     IamPolicy(IamPolicyArguments),
     /// Print shell completions.
     Completions(CompletionsArguments),
+    /// Print a page of the manual, as `man` reads it.
+    Man(ManArguments),
     /// Run a command, sample its process tree, and print one JSON line at the end.
     Probe(ProbeArguments),
     /// Run as the GitHub Action: the gate on an event, with the report in a comment.
@@ -465,6 +467,13 @@ pub struct CompletionsArguments {
     /// The shell.
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// The command that the page is of, such as `run` or `history export`; without one it is canary-gate's own.
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod forecast;
 mod history;
 mod iam_policy;
 mod init;
+mod man;
 mod plan;
 mod probe;
 mod publish;
@@ -40,6 +41,7 @@ pub fn execute(cli: &Cli) -> u8 {
         CliCommand::Schema(arguments) => schema::schema(arguments),
         CliCommand::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
         CliCommand::Completions(arguments) => completions::completions(arguments),
+        CliCommand::Man(arguments) => man::man(arguments),
         CliCommand::Probe(arguments) => probe::probe(arguments),
         CliCommand::Action => in_runtime(action::action(loudness)),
     };

@@ -47,7 +47,15 @@ const HOMES: [(&str, &[&str]); 19] = [
     ("aws_config", &["aws/"]),
     ("aws_smithy_types", &["aws/", "backend/sagemaker/"]),
     ("flate2", &["backend/sagemaker/archive"]),
-    ("clap", &["cli.rs", "main.rs", "commands/completions.rs"]),
+    (
+        "clap",
+        &[
+            "cli.rs",
+            "main.rs",
+            "commands/completions.rs",
+            "commands/man.rs",
+        ],
+    ),
     (
         "comfy_table",
         &[

@@ -74,6 +74,25 @@ fn bash_completes_what_follows_a_command() {
 }
 
 #[test]
+fn every_command_has_a_page_of_the_manual() {
+    let project = Project::empty();
+    let page = project.run(&["man"]).ended_with(0).stdout;
+    assert!(page.contains("11  at risk of a budget, under"), "{page}");
+    let page = project.run(&["man", "history", "export"]).ended_with(0);
+    assert!(
+        page.stdout.contains(".TH canary-gate-history-export 1"),
+        "{}",
+        page.seen()
+    );
+    assert!(page.stdout.contains("\\-\\-format"), "{}", page.seen());
+    project
+        .run(&["man", "history", "exprot"])
+        .ended_with(2)
+        .complained("there is no command `exprot`")
+        .complained("there are: list, show, export");
+}
+
+#[test]
 fn the_printed_schemas_are_the_committed_ones() {
     let project = Project::empty();
     for (kind, committed) in [
