@@ -39,6 +39,8 @@ const CANARIES: &str = "Canaries";
 
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
+    /// Try the gate on an example that it carries, in some seconds; needs Python 3.
+    Demo(DemoArguments),
     /// Write a commented spec to start from.
     Init(InitArguments),
     /// Check the spec and print every problem; costs nothing.
@@ -467,6 +469,13 @@ pub struct CompletionsArguments {
     /// The shell.
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArguments {
+    /// The folder that it is written to, which must not be there.
+    #[arg(value_name = "FOLDER", default_value = "canary-gate-demo")]
+    pub folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

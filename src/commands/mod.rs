@@ -3,6 +3,7 @@
 mod action;
 mod actuals;
 mod completions;
+mod demo;
 mod drift;
 mod forecast;
 mod history;
@@ -28,6 +29,7 @@ use crate::console::{AppError, Loudness};
 pub fn execute(cli: &Cli) -> u8 {
     let loudness = Loudness::of(&cli.verbosity);
     let result = match &cli.command {
+        CliCommand::Demo(arguments) => in_runtime(demo::demo(arguments, loudness)),
         CliCommand::Init(arguments) => in_runtime(init::init(arguments)),
         CliCommand::Validate(arguments) => in_runtime(validate::validate(arguments)),
         CliCommand::Plan(arguments) => in_runtime(plan::plan(arguments)),

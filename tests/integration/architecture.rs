@@ -53,6 +53,7 @@ const HOMES: [(&str, &[&str]); 19] = [
             "cli.rs",
             "main.rs",
             "commands/completions.rs",
+            "commands/demo.rs",
             "commands/man.rs",
         ],
     ),

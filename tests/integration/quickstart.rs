@@ -1,6 +1,7 @@
 //! The README's first command on the committed example: real data, a real model, the whole gate.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::project::Project;
 
@@ -18,6 +19,48 @@ pub(crate) fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+#[test]
+fn slow_the_demo_is_the_quickstart() {
+    let project = Project::empty();
+    let run = project.run(&["demo"]);
+    // A machine that runs other tests beside may be too slow for the example's budget.
+    assert!([0, 10].contains(&run.code), "{}", run.seen());
+    run.reported("digits")
+        .complained("canary-gate actuals --run --spec canary-gate-demo/canary-gate.yml");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    let same = Command::new("diff")
+        .args([
+            "--recursive",
+            "--exclude=.canary-gate",
+            "--exclude=.gitignore",
+        ])
+        .args([&example, &project.path("canary-gate-demo")])
+        .output()
+        .unwrap();
+    assert!(
+        same.status.success(),
+        "{}",
+        String::from_utf8_lossy(&same.stdout)
+    );
+}
+
+#[test]
+fn the_demo_overwrites_nothing_and_says_that_it_needs_python() {
+    let project = Project::empty().file("canary-gate-demo/notes.md", "mine");
+    project
+        .run(&["demo"])
+        .ended_with(2)
+        .complained("canary-gate-demo is already there")
+        .complained("`canary-gate demo FOLDER`");
+    project
+        .run_with(&["demo", "other"], |command| {
+            command.env("PATH", project.root());
+        })
+        .ended_with(1)
+        .complained("`python3` cannot be started");
+    assert!(!project.path("other").exists());
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! `demo`: the quickstart, carried in the program.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::Parser;
+use include_dir::{Dir, include_dir};
+
+use super::run;
+use crate::cli::{Cli, CliCommand, DemoArguments};
+use crate::console::{AppError, Loudness, files, say};
+
+/// The example's files. Its folder as a whole may hold more: what runs of it left.
+const FILES: [(&str, &str); 3] = [
+    (
+        "README.md",
+        include_str!("../../examples/quickstart/README.md"),
+    ),
+    (
+        "canary-gate.yml",
+        include_str!("../../examples/quickstart/canary-gate.yml"),
+    ),
+    (
+        "train.py",
+        include_str!("../../examples/quickstart/train.py"),
+    ),
+];
+const DATA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/examples/quickstart/data");
+
+pub(crate) async fn demo(arguments: &DemoArguments, loudness: Loudness) -> Result<u8, AppError> {
+    let folder = &arguments.folder;
+    let spec = folder.join("canary-gate.yml");
+    let shown = spec.display();
+    if folder.symlink_metadata().is_ok() {
+        return Err(
+            AppError::usage(format!("{} is already there", folder.display())).help(format!(
+                "nothing is overwritten. To run it again: `canary-gate run --all --spec {shown}`; for another folder: `canary-gate demo FOLDER`"
+            )),
+        );
+    }
+    find_python()?;
+    write(folder).map_err(|error| files::cannot_write(folder, error))?;
+    say(&format!(
+        "wrote {}: a spec, a training script, 100 files of data. Next is `canary-gate run --all --spec {shown}`:\n",
+        folder.display()
+    ));
+    let words = ["canary-gate", "run", "--all", "--spec"].map(Into::into);
+    let words = words.into_iter().chain([spec.clone().into_os_string()]);
+    let Ok(Cli {
+        command: CliCommand::Run(run),
+        ..
+    }) = Cli::try_parse_from(words)
+    else {
+        return Err(AppError::failed("the demo's command is not understood")
+            .help("CANARY_GATE_ variables of the environment stand for flags; unset them"));
+    };
+    let code = run::run(&run, loudness).await?;
+    say(&format!(
+        "\nNow `canary-gate actuals --run --spec {shown}` does the full run once, beside its forecast; `canary-gate init` writes a spec for a job of yours."
+    ));
+    Ok(code)
+}
+
+fn find_python() -> Result<(), AppError> {
+    let mut python = Command::new("python3");
+    let python = python
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match python.status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(AppError::failed(
+            "the demo trains with Python 3, and `python3` cannot be started",
+        )
+        .help("install Python 3 and see that `python3 --version` answers")),
+    }
+}
+
+fn write(folder: &Path) -> std::io::Result<()> {
+    let data = folder.join("data");
+    fs::create_dir_all(&data)?;
+    for (name, text) in FILES {
+        fs::write(folder.join(name), text)?;
+    }
+    DATA.extract(data)
+}
