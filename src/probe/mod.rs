@@ -5,6 +5,7 @@
 //! command started has ended, including daemons.
 //!
 //! - The tree is everything below the probe in `/proc`. The probe is a child subreaper, so no process can leave the tree.
+//! - Under a launcher that starts several processes on a host ([`Scope::Launcher`]) the launcher's whole tree counts.
 //! - Memory is what cannot be reclaimed: anonymous and shared pages, never page cache or mapped files.
 //! - A share (CPU, I/O wait, GPU) is a percentage of the whole host, 0-100 %.
 //!
@@ -20,6 +21,7 @@ mod gate_socket;
 mod gpu;
 mod host;
 mod impossible;
+mod launched;
 mod memory;
 mod orphans;
 mod other_work;
@@ -90,6 +92,7 @@ pub struct ProbeOptions {
     pub memory_limit: Option<Bytes>,
     pub cgroup: CgroupUse,
     pub gpu: GpuSource,
+    pub scope: Scope,
 }
 
 impl ProbeOptions {
@@ -108,6 +111,7 @@ impl ProbeOptions {
             memory_limit: None,
             cgroup: CgroupUse::IfAllowed,
             gpu: GpuSource::NvidiaSmiOnPath,
+            scope: Scope::Command,
         }
     }
 }
@@ -141,6 +145,16 @@ pub enum CgroupUse {
     IfAllowed,
     /// Never; the sum over the process tree stands for it. For hosts whose cgroups must not be changed.
     Never,
+}
+
+/// Whose usage counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The command and all that it starts.
+    Command,
+    /// All processes of the launcher that started the probe as the first of several on this host. Memory is that of the probe's
+    /// own cgroup, which in a container is the container's. What is not the command's is looked at, and never ended.
+    Launcher,
 }
 
 /// The source of GPU figures.

@@ -52,6 +52,7 @@ mod policy;
 mod printed_levels;
 mod probe;
 mod probe_entry;
+mod probe_launchers;
 mod project;
 mod proxy;
 mod published;

@@ -87,7 +87,7 @@ pub(in crate::backend) fn container_command(
 
 /// What [`ENTRY`] writes where it starts the script without the probe, and what follows if a launcher is the reason.
 const REFUSAL: &str = "canary-gate: not measured by the probe: ";
-const LAUNCHER: &str = "a launcher starts several processes on this host";
+const LAUNCHER: &str = "a launcher does not say which process is the first of its host";
 
 /// Why the wrapper did not start the probe, by the log; `None` if that does not say so. Never the log's own words, which may be
 /// the script's.
