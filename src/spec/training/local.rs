@@ -82,6 +82,9 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
             Some("write `command: [python3, train.py]`"),
         );
     }
+    if let Some(distribution) = &raw.distribution {
+        reader.no_effect(&distribution.at);
+    }
     for at in raw.sagemaker.places() {
         if !refused.contains(&at) {
             reader.no_effect(at);
