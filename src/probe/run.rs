@@ -29,7 +29,10 @@ use super::sandbox::{make_read_only, mount_opt_ml, name_host};
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::{CpuTime, IoWait};
-use super::{CgroupUse, Ending, HostNames, OptMl, ProbeOptions, ProbeReport, Scope};
+use super::{
+    CgroupUse, ContainerHost, Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport,
+    Scope,
+};
 use crate::units::Bytes;
 
 /// Two samples a second.
@@ -80,6 +83,7 @@ struct WatchedRun<'a> {
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
     host_names: Option<HostNames>,
+    container_host: Option<ContainerHost>,
     samples: u64,
     /// The longest time between two samples, where it was far longer than it should be.
     halted: Option<Duration>,
@@ -114,6 +118,11 @@ impl<'a> WatchedRun<'a> {
             (CgroupUse::IfAllowed, Scope::Command, Some(controller)) => {
                 OwnCgroup::create(controller, Pid::this().as_raw())
             }
+            _ => None,
+        };
+        // Before the command, which could write another.
+        let container_host = match &options.output {
+            Destination::Stdout { mark: Some(_) } => ContainerHost::here(),
             _ => None,
         };
         let oom_kills_before = OomKills::now(memory_controller.as_ref());
@@ -196,6 +205,7 @@ impl<'a> WatchedRun<'a> {
             oom_kills_before,
             opt_ml,
             host_names,
+            container_host,
             samples: 0,
             halted: None,
             notes,

@@ -61,13 +61,13 @@ fn run(project: &Project, entry_point: &str) -> Finished {
 }
 
 fn report(finished: &Finished) -> Option<Value> {
-    marked(finished).pop()
+    marked(&finished.stdout).pop()
 }
 
 /// The report of each marked line.
-pub(super) fn marked(finished: &Finished) -> Vec<Value> {
+pub(super) fn marked(stdout: &str) -> Vec<Value> {
     let start = format!("canary-gate-probe {MARK} ");
-    let lines = finished.stdout.lines();
+    let lines = stdout.lines();
     lines
         .filter_map(|line| Some(serde_json::from_str(line.split_once(&start)?.1).unwrap()))
         .collect()

@@ -8,14 +8,16 @@ use serde_json::Value;
 use crate::probe_entry::{MARK, Probe, marked, source};
 use crate::project::{Finished, Project};
 
-/// Holds 60 MiB and computes for a second, and says what it is and what it took.
+/// Holds 60 MiB and computes for a second, and says in a file what it is and what it took.
 const SCRIPT: &str = "\
 import json, os, sys, time
 held = bytearray(b'x') * (60 << 20)
 while time.process_time() < 1:
     pass
 time.sleep(1.5)
-print(json.dumps({'cpu': time.process_time(), 'argv': sys.argv, 'mark': os.environ.get('CANARY_GATE_MARK')}), flush=True)
+rank = os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['LOCAL_RANK']
+with open('said-' + rank, 'w') as file:
+    json.dump({'cpu': time.process_time(), 'argv': sys.argv, 'mark': os.environ.get('CANARY_GATE_MARK')}, file)
 ";
 
 /// A memory cgroup that stands for the container's; `None` where none can be made.
@@ -59,24 +61,34 @@ impl Drop for Container {
     }
 }
 
-/// What each process said of itself; a launcher may put its number before it.
-fn said(finished: &Finished) -> Vec<Value> {
-    let lines = finished.stdout.lines();
-    let lines = lines.filter(|line| !line.contains("canary-gate-probe"));
-    lines
-        .filter_map(|line| serde_json::from_str(&line[line.find('{')?..]).ok())
+/// mpirun puts one before each piece that it reads.
+fn without_tags(text: &str) -> String {
+    let tag = regex::Regex::new(r"\[1,\d+\]<stdout>:").unwrap();
+    tag.replace_all(text, "").into_owned()
+}
+
+/// What each process said of itself.
+fn said(project: &Project, processes: usize) -> Vec<Value> {
+    let ranks = 0..processes;
+    let texts = ranks.map(|rank| project.read(&format!("said-{rank}")));
+    texts
+        .map(|text| serde_json::from_str(&text).unwrap())
         .collect()
 }
 
 /// One line stands for all processes, each of which is counted once.
-fn is_of_all_processes(finished: &Finished, container: &Container, processes: usize) {
-    let said = said(finished);
-    assert_eq!(said.len(), processes, "{}", finished.seen());
+fn is_of_all_processes(
+    project: &Project,
+    finished: &Finished,
+    container: &Container,
+    processes: usize,
+) {
+    let said = said(project, processes);
     for one in &said {
         assert_eq!(one["argv"], serde_json::json!(["train.py", "--lr", "0.1"]));
         assert_eq!(one["mark"], Value::Null);
     }
-    let reports = marked(finished);
+    let reports = marked(&without_tags(&finished.stdout));
     assert_eq!(reports.len(), 1, "{}", finished.seen());
     let report = &reports[0];
     assert_eq!(report["ending"]["code"], 0, "{report}");
@@ -110,7 +122,7 @@ fn the_first_process_of_torchrun_s_speaks_for_the_host() {
   LOCAL_RANK=$rank python3 -u canary_gate_entry.py --lr 0.1 &
 done; wait";
     let finished = container.run(&project, launcher).ended_with(0);
-    is_of_all_processes(&finished, &container, 3);
+    is_of_all_processes(&project, &finished, &container, 3);
 }
 
 #[test]
@@ -124,7 +136,7 @@ fn the_first_process_of_mpirun_s_speaks_for_the_host() {
             &format!("{mpirun} -np 2 --tag-output python3 canary_gate_entry.py --lr 0.1"),
         )
         .ended_with(0);
-    is_of_all_processes(&finished, &container, 2);
+    is_of_all_processes(&project, &finished, &container, 2);
 }
 
 /// As the training toolkit calls it, and what its images have.
@@ -187,7 +199,7 @@ runpy.run_path(sys.argv[0], run_name='__main__')
                 "trained"
             ]
         );
-        assert_eq!(marked(&finished).len(), 1 - rank);
+        assert_eq!(marked(&finished.stdout).len(), 1 - rank);
     }
 }
 
