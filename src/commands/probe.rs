@@ -2,7 +2,7 @@
 
 use crate::cli::ProbeArguments;
 use crate::console::AppError;
-use crate::probe::{self, Destination, NamedHost, ProbeOptions, Scope};
+use crate::probe::{self, Destination, NamedHost, ProbeOptions, UsageScope};
 
 pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
     let named = arguments
@@ -18,8 +18,8 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
         read_only: arguments.read_only.clone(),
         end_with_parent: arguments.end_with_parent,
         scope: match arguments.launched {
-            true => Scope::Launcher,
-            false => Scope::Command,
+            true => UsageScope::Launcher,
+            false => UsageScope::Command,
         },
         ..ProbeOptions::new(arguments.command.clone())
     })

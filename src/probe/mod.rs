@@ -5,7 +5,7 @@
 //! command started has ended, including daemons.
 //!
 //! - The tree is everything below the probe in `/proc`. The probe is a child subreaper, so no process can leave the tree.
-//! - Under a launcher that starts several processes on a host ([`Scope::Launcher`]) the launcher's whole tree counts.
+//! - Under a launcher that starts several processes on a host ([`UsageScope::Launcher`]) the launcher's whole tree counts.
 //! - Memory is what cannot be reclaimed: anonymous and shared pages, never page cache or mapped files.
 //! - A share (CPU, I/O wait, GPU) is a percentage of the whole host, 0-100 %.
 //!
@@ -50,7 +50,6 @@ use serde::{Deserialize, Serialize};
 use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
 
-pub use container_host::ContainerHost;
 pub use error::ProbeError;
 pub use gate_socket::GateSocket;
 pub use host::{host_capacity, host_kind};
@@ -94,7 +93,7 @@ pub struct ProbeOptions {
     pub memory_limit: Option<Bytes>,
     pub cgroup: CgroupUse,
     pub gpu: GpuSource,
-    pub scope: Scope,
+    pub scope: UsageScope,
 }
 
 impl ProbeOptions {
@@ -113,7 +112,7 @@ impl ProbeOptions {
             memory_limit: None,
             cgroup: CgroupUse::IfAllowed,
             gpu: GpuSource::NvidiaSmiOnPath,
-            scope: Scope::Command,
+            scope: UsageScope::Command,
         }
     }
 }
@@ -151,7 +150,7 @@ pub enum CgroupUse {
 
 /// Whose usage counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum UsageScope {
     /// The command and all that it starts.
     Command,
     /// All processes of the launcher that started the probe as the first of several on this host. Memory is that of the probe's
@@ -200,6 +199,16 @@ pub struct ProbeReport {
     /// Cautions about the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A host of a training job, by its container's `resourceconfig.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContainerHost {
+    /// `algo-1`, `algo-2`, ...
+    pub name: String,
+    /// Of machines of one type: `homogeneousCluster`. Absent where the file names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// How the command ended. If the probe ended it, the variant is the reason, however the command handled the signal.

@@ -31,7 +31,7 @@ use super::tree::{Look, Process, ProcessTree};
 use super::usage::{CpuTime, IoWait};
 use super::{
     CgroupUse, ContainerHost, Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport,
-    Scope,
+    UsageScope,
 };
 use crate::units::Bytes;
 
@@ -115,7 +115,7 @@ impl<'a> WatchedRun<'a> {
             .map(|host| Bytes(limit.map_or(host.total, |limit| limit.min(host.total))));
         let cores = cores();
         let cgroup = match (options.cgroup, options.scope, &memory_controller) {
-            (CgroupUse::IfAllowed, Scope::Command, Some(controller)) => {
+            (CgroupUse::IfAllowed, UsageScope::Command, Some(controller)) => {
                 OwnCgroup::create(controller, Pid::this().as_raw())
             }
             _ => None,
@@ -137,7 +137,7 @@ impl<'a> WatchedRun<'a> {
             .map_err(|reason| ProbeError::NotReadOnly { reason })?;
         let mut tree = ProcessTree::of_this_process();
         let mut launched =
-            (options.scope == Scope::Launcher).then(LaunchedTree::around_this_process);
+            (options.scope == UsageScope::Launcher).then(LaunchedTree::around_this_process);
         let cpu = CpuTime::new(cores);
         let io_wait = IoWait::new(&mut reader);
 
