@@ -43,6 +43,7 @@ mod iam_policy;
 mod layouts;
 mod local_groups;
 mod local_jobs;
+mod local_launchers;
 mod machines;
 mod offline;
 mod outcomes;

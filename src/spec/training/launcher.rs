@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::RawTraining;
+use super::{RawTraining, is_script};
 use crate::instance::InstanceConfiguration;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{List, RawLauncher, Text};
 use crate::spec::read::{Instances, SpecReader, limits};
+use crate::spec::rules::MachineRule;
 
 /// More than the cores of most machines.
 const PROCESSES: u32 = 128;
@@ -189,6 +190,24 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
     }
 }
 
+/// What this machine's launchers can start.
+pub(super) fn check_locally(reader: &mut SpecReader<'_>, raw: &RawTraining) {
+    let torchrun =
+        (raw.distribution.as_ref()).and_then(|distribution| distribution.value.torchrun.as_ref());
+    let (Some(torchrun), Some(command)) = (torchrun, &raw.local.command) else {
+        return;
+    };
+    // It takes the place of the words before the script.
+    let script = command.value.0.iter().find(|word| is_script(&word.value.0));
+    if script.is_none_or(|script| !script.value.0.ends_with(".py")) {
+        reader.findings.wrong_with_help(
+            &torchrun.at,
+            "torchrun starts Python files, and `command` names none",
+            "write `command: [python3, train.py]`, or start torchrun in the command and remove `distribution`",
+        );
+    }
+}
+
 /// AWS's images for scikit-learn and XGBoost have no launcher, that of TensorFlow has no torchrun.
 fn refuse_frameworks(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At, launcher: &str) {
     let Some(framework) = raw.sagemaker.framework.as_ref().map(|raw| &raw.value) else {
@@ -235,6 +254,7 @@ impl SpecReader<'_> {
                     );
                     self.findings.wrong(&count.at, message);
                 }
+                self.check_local_hosts(&mpi.at, groups.as_ref(), instances);
                 if let Some(options) = &mpi.value.options {
                     let text = &options.value.0;
                     self.at_most(&options.at, "a value", text, limits::HYPERPARAMETER_VALUE);
@@ -260,6 +280,39 @@ impl SpecReader<'_> {
         };
         let group = self.launched_group(groups, &raw.at, instances);
         Some(ScriptLauncher { kind, group })
+    }
+
+    /// mpirun reaches other hosts through SSH, and the host processes of one machine have no server for it.
+    fn check_local_hosts(
+        &mut self,
+        at: &At,
+        groups: Option<&Located<List<Text>>>,
+        instances: Option<&Instances>,
+    ) {
+        if self.rules().machines != MachineRule::This {
+            return;
+        }
+        let is_launched = |name: &str| {
+            let mut named = groups.iter().flat_map(|groups| &groups.value.0);
+            groups.is_none() || named.any(|group| group.value.0 == name)
+        };
+        let hosts = |configuration: &InstanceConfiguration| match configuration {
+            InstanceConfiguration::Homogeneous { count, .. } => *count,
+            InstanceConfiguration::Heterogeneous { groups, .. } => {
+                let launched = groups.iter().filter(|group| is_launched(&group.name));
+                launched.map(|group| group.count).sum()
+            }
+        };
+        let mut configurations = instances
+            .into_iter()
+            .flat_map(|(instance, alternatives)| std::iter::once(instance).chain(alternatives));
+        if let Some(several) = configurations.find(|configuration| hosts(configuration) > 1) {
+            self.findings.wrong_with_help(
+                at,
+                format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
+                "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
+            );
+        }
     }
 
     /// Of several groups one may have a launcher, and every configuration with groups must have it.

@@ -181,6 +181,33 @@ fn one_group_has_the_launcher() {
 }
 
 #[test]
+fn this_machine_s_launchers_start_what_they_can() {
+    let of = |distribution: &str, instance: &str| {
+        let command = format!("command: [python3, train.py]\n      distribution: {distribution}");
+        LOCAL
+            .replace("command: [python3, train.py]", &command)
+            .replace("instance: local", &format!("instance: {instance}"))
+    };
+    assert_eq!(remarks(&spec(&of("{torchrun: {}}", "2x local"))), [""; 0]);
+    spec(&of(
+        "{mpi: {}, groups: [dnn]}",
+        "{groups: {data: 2x local, dnn: local}}",
+    ));
+    assert_eq!(
+        problems(&of("{mpi: {}}", "2x local")),
+        [
+            "jobs.churn.training.distribution.mpi: mpirun reaches other machines through SSH, which the host processes of `2x local` do not have (write `instance: local` and `processes_per_host`, or `torchrun: {}`)"
+        ]
+    );
+    assert_eq!(
+        problems(&of("{torchrun: {}}", "local").replace("[python3, train.py]", "[bin/train]")),
+        [
+            "jobs.churn.training.distribution.torchrun: torchrun starts Python files, and `command` names none (write `command: [python3, train.py]`, or start torchrun in the command and remove `distribution`)"
+        ]
+    );
+}
+
+#[test]
 fn what_a_launcher_is_told_by_counts_as_hyperparameters() {
     let many: Vec<String> = (0..94).map(|number| format!("h{number}: 1")).collect();
     let of = |distribution: &str, count: usize| {
