@@ -522,6 +522,9 @@ pub struct ProbeArguments {
     /// Stop the command when the process with this number, which started the probe, ends.
     #[arg(long, value_name = "PID")]
     pub end_with_parent: Option<i32>,
+    /// Measure all processes of the launcher that started the probe, such as torchrun or mpirun, and the container's memory.
+    #[arg(long, hide = true)]
+    pub launched: bool,
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

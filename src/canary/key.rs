@@ -139,6 +139,10 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
         hash.text(share.full.text().as_deref());
     }
     start(&mut hash, &training.sagemaker);
+    if let Some(launcher) = &training.distribution {
+        hash.text(Some("launcher"));
+        hash.text(Some(&launcher.to_string()));
+    }
     if let Some(following) = &job.following {
         hash.text(Some("a count that follows"));
         hash.text(Some(&following.to_string()));
@@ -401,6 +405,14 @@ jobs:
             (
                 "      output:",
                 "      encrypt_traffic: true\n      output:",
+            ),
+            (
+                "      output:",
+                "      distribution: {mpi: {}}\n      output:",
+            ),
+            (
+                "      output:",
+                "      distribution: {mpi: {processes_per_host: 2}}\n      output:",
             ),
             (
                 "s3://data/train/}",

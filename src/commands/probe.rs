@@ -2,7 +2,7 @@
 
 use crate::cli::ProbeArguments;
 use crate::console::AppError;
-use crate::probe::{self, Destination, NamedHost, ProbeOptions};
+use crate::probe::{self, Destination, NamedHost, ProbeOptions, UsageScope};
 
 pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
     let named = arguments
@@ -17,6 +17,10 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
         host: named.map(|(name, hosts_file)| NamedHost { name, hosts_file }),
         read_only: arguments.read_only.clone(),
         end_with_parent: arguments.end_with_parent,
+        scope: match arguments.launched {
+            true => UsageScope::Launcher,
+            false => UsageScope::Command,
+        },
         ..ProbeOptions::new(arguments.command.clone())
     })
     .map_err(AppError::from)?;

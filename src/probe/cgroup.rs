@@ -124,6 +124,23 @@ impl Controller {
     fn oom_kills(&self) -> Option<u64> {
         oom_kills(self.version, &self.own)
     }
+
+    /// The memory in use that cannot be reclaimed in the probe's own cgroup, of all processes in it, in bytes.
+    pub(super) fn level(&self) -> Option<u64> {
+        level(self.version, &self.own)
+    }
+
+    /// The highest memory use of the probe's own cgroup including page cache, in bytes: an upper bound.
+    pub(super) fn peak_with_cache(&self) -> Option<u64> {
+        peak_with_cache(self.version, &self.own)
+    }
+
+    pub(super) fn source(&self) -> &'static str {
+        match self.version {
+            CgroupVersion::V1 => "cgroup v1 memory.stat of all processes",
+            CgroupVersion::V2 => "cgroup v2 memory.stat of all processes",
+        }
+    }
 }
 
 /// `200000 100000` are two cores; `max` and -1 mean no quota.
@@ -218,22 +235,13 @@ impl OwnCgroup {
     }
 
     /// The memory in use that cannot be reclaimed, in bytes.
-    ///
-    /// - v1 (kernel, admin-guide/cgroup-v1/memory.rst): `rss` is anonymous memory and swap cache, huge pages included
-    ///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
-    /// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
-    ///   page cache, such as tmpfs and shared anonymous mappings.
     pub(super) fn level(&self) -> Option<u64> {
-        let stat = fs::read(self.folder.join("memory.stat")).ok()?;
-        parse_level(self.controller.version, &stat)
+        level(self.controller.version, &self.folder)
     }
 
     /// The highest memory use including page cache, in bytes: an upper bound.
     pub(super) fn peak_with_cache(&self) -> Option<u64> {
-        number_in(&self.folder.join(match self.controller.version {
-            CgroupVersion::V1 => "memory.max_usage_in_bytes",
-            CgroupVersion::V2 => "memory.peak",
-        }))
+        peak_with_cache(self.controller.version, &self.folder)
     }
 
     /// Where the kernel says how long its processes waited for a CPU; v1 has no such file.
@@ -295,6 +303,24 @@ impl Drop for OwnCgroup {
             );
         }
     }
+}
+
+/// The memory in use that cannot be reclaimed, in bytes.
+///
+/// - v1 (kernel, admin-guide/cgroup-v1/memory.rst): `rss` is anonymous memory and swap cache, huge pages included
+///   (`rss_huge` is a part of it); shared memory is in `cache`, and apart as `shmem`. `total_` adds child cgroups.
+/// - v2 (kernel, admin-guide/cgroup-v2.rst): `anon` is anonymous memory; `shmem` is what is swap-backed in the
+///   page cache, such as tmpfs and shared anonymous mappings.
+fn level(version: CgroupVersion, folder: &Path) -> Option<u64> {
+    let stat = fs::read(folder.join("memory.stat")).ok()?;
+    parse_level(version, &stat)
+}
+
+fn peak_with_cache(version: CgroupVersion, folder: &Path) -> Option<u64> {
+    number_in(&folder.join(match version {
+        CgroupVersion::V1 => "memory.max_usage_in_bytes",
+        CgroupVersion::V2 => "memory.peak",
+    }))
 }
 
 fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<u64> {

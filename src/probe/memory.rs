@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use signal_hook::consts::SIGTERM;
 
-use super::cgroup::OwnCgroup;
+use super::cgroup::{Controller, OwnCgroup};
 use super::ending::Ending;
 use super::procfs::{self, KernelFileReader};
 use super::resident::{MemoryLevel, Proportional, ResidentSum};
@@ -65,9 +65,46 @@ impl HostMemory {
     }
 }
 
+/// Where the level of memory is read.
+pub(super) enum LevelSource {
+    /// A cgroup that holds the tree alone.
+    OwnCgroup(OwnCgroup),
+    /// The container's, which holds the tree and what else runs there.
+    Container(Controller),
+    /// Process by process.
+    Processes,
+}
+
+impl LevelSource {
+    fn level(&self) -> Option<u64> {
+        match self {
+            Self::OwnCgroup(cgroup) => cgroup.level(),
+            Self::Container(controller) => controller.level(),
+            Self::Processes => None,
+        }
+    }
+
+    fn peak_with_cache(&self) -> Option<u64> {
+        match self {
+            Self::OwnCgroup(cgroup) => cgroup.peak_with_cache(),
+            Self::Container(controller) => controller.peak_with_cache(),
+            Self::Processes => None,
+        }
+    }
+
+    /// `None` where there is no cgroup.
+    fn words(&self) -> Option<&'static str> {
+        match self {
+            Self::OwnCgroup(cgroup) => Some(cgroup.source()),
+            Self::Container(controller) => Some(controller.source()),
+            Self::Processes => None,
+        }
+    }
+}
+
 /// Measures one tree.
 pub(super) struct TreeMemory {
-    cgroup: Option<OwnCgroup>,
+    source: LevelSource,
     cgroup_peak: u64,
     resident: ResidentSum,
     spikes: SpikeBound,
@@ -75,9 +112,9 @@ pub(super) struct TreeMemory {
 }
 
 impl TreeMemory {
-    pub(super) fn new(cgroup: Option<OwnCgroup>) -> Self {
+    pub(super) fn new(source: LevelSource) -> Self {
         Self {
-            cgroup,
+            source,
             cgroup_peak: 0,
             resident: ResidentSum::new(),
             spikes: SpikeBound::default(),
@@ -85,13 +122,17 @@ impl TreeMemory {
         }
     }
 
+    /// The tree's own, if it has one.
     pub(super) fn cgroup(&self) -> Option<&OwnCgroup> {
-        self.cgroup.as_ref()
+        match &self.source {
+            LevelSource::OwnCgroup(cgroup) => Some(cgroup),
+            LevelSource::Container(_) | LevelSource::Processes => None,
+        }
     }
 
     /// The level now, if a cgroup reports it without a look at every process.
     pub(super) fn glance(&mut self) -> Option<Bytes> {
-        let level = self.cgroup.as_ref()?.level()?;
+        let level = self.source.level()?;
         self.cgroup_peak = self.cgroup_peak.max(level);
         Some(Bytes(level))
     }
@@ -148,16 +189,11 @@ impl TreeMemory {
     /// The peak over the run and a note on its accuracy; call it when everything has ended.
     pub(super) fn peak(&self, total: Option<Bytes>) -> (PeakMemory, Option<String>) {
         let spikes = Bytes::from_f64(self.spikes.bound());
-        let (bytes, source, bound, note) = match &self.cgroup {
-            Some(cgroup) if self.cgroup_peak > 0 => {
+        let (bytes, source, bound, note) = match self.source.words() {
+            Some(words) if self.cgroup_peak > 0 => {
                 // The lower of two bounds: the cgroup's contains page cache, the other contains mapped files.
-                let with_cache = cgroup.peak_with_cache().map_or(spikes, Bytes);
-                (
-                    Bytes(self.cgroup_peak),
-                    cgroup.source(),
-                    spikes.min(with_cache),
-                    None,
-                )
+                let with_cache = self.source.peak_with_cache().map_or(spikes, Bytes);
+                (Bytes(self.cgroup_peak), words, spikes.min(with_cache), None)
             }
             None if self.sampled => match self.resident.peak() {
                 MemoryLevel::Known(peak) => (

@@ -5,6 +5,7 @@
 //! command started has ended, including daemons.
 //!
 //! - The tree is everything below the probe in `/proc`. The probe is a child subreaper, so no process can leave the tree.
+//! - Under a launcher that starts several processes on a host ([`UsageScope::Launcher`]) the launcher's whole tree counts.
 //! - Memory is what cannot be reclaimed: anonymous and shared pages, never page cache or mapped files.
 //! - A share (CPU, I/O wait, GPU) is a percentage of the whole host, 0-100 %.
 //!
@@ -13,6 +14,7 @@
 
 mod cgroup;
 mod command;
+mod container_host;
 mod ending;
 mod error;
 mod fewer_rights;
@@ -20,6 +22,7 @@ mod gate_socket;
 mod gpu;
 mod host;
 mod impossible;
+mod launched;
 mod memory;
 mod orphans;
 mod other_work;
@@ -90,6 +93,7 @@ pub struct ProbeOptions {
     pub memory_limit: Option<Bytes>,
     pub cgroup: CgroupUse,
     pub gpu: GpuSource,
+    pub scope: UsageScope,
 }
 
 impl ProbeOptions {
@@ -108,6 +112,7 @@ impl ProbeOptions {
             memory_limit: None,
             cgroup: CgroupUse::IfAllowed,
             gpu: GpuSource::NvidiaSmiOnPath,
+            scope: UsageScope::Command,
         }
     }
 }
@@ -143,6 +148,16 @@ pub enum CgroupUse {
     Never,
 }
 
+/// Whose usage counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageScope {
+    /// The command and all that it starts.
+    Command,
+    /// All processes of the launcher that started the probe as the first of several on this host. Memory is that of the probe's
+    /// own cgroup, which in a container is the container's. What is not the command's is looked at, and never ended.
+    Launcher,
+}
+
 /// The source of GPU figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GpuSource {
@@ -171,6 +186,9 @@ pub struct ProbeReport {
     /// Absent if the command was to be no host of a cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_names: Option<HostNames>,
+    /// In a training job's container; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_host: Option<ContainerHost>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
     /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.
@@ -181,6 +199,16 @@ pub struct ProbeReport {
     /// Cautions about the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A host of a training job, by its container's `resourceconfig.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContainerHost {
+    /// `algo-1`, `algo-2`, ...
+    pub name: String,
+    /// Of machines of one type: `homogeneousCluster`. Absent where the file names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// How the command ended. If the probe ended it, the variant is the reason, however the command handled the signal.

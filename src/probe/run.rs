@@ -19,16 +19,20 @@ use super::error::ProbeError;
 use super::fewer_rights::with_fewer_rights;
 use super::gpu::{GpuSampler, GpuUsage};
 use super::host::{cores, gpu_program};
-use super::memory::{HostMemory, MemoryGuard, Pressure, TreeMemory};
+use super::launched::LaunchedTree;
+use super::memory::{HostMemory, LevelSource, MemoryGuard, Pressure, TreeMemory};
 use super::other_work::OtherWork;
 use super::output::{CommandEnvironment, Output};
 use super::parent::Parent;
 use super::procfs::KernelFileReader;
 use super::sandbox::{make_read_only, mount_opt_ml, name_host};
 use super::signals::CaughtSignals;
-use super::tree::{Look, ProcessTree};
+use super::tree::{Look, Process, ProcessTree};
 use super::usage::{CpuTime, IoWait};
-use super::{CgroupUse, Ending, HostNames, OptMl, ProbeOptions, ProbeReport};
+use super::{
+    CgroupUse, ContainerHost, Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport,
+    UsageScope,
+};
 use crate::units::Bytes;
 
 /// Two samples a second.
@@ -64,6 +68,8 @@ struct WatchedRun<'a> {
     child: Child,
     started: Instant,
     tree: ProcessTree,
+    /// Where the usage of a launcher's processes counts.
+    launched: Option<LaunchedTree>,
     reader: KernelFileReader,
     memory: TreeMemory,
     memory_controller: Option<Controller>,
@@ -77,6 +83,7 @@ struct WatchedRun<'a> {
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
     host_names: Option<HostNames>,
+    container_host: Option<ContainerHost>,
     samples: u64,
     /// The longest time between two samples, where it was far longer than it should be.
     halted: Option<Duration>,
@@ -107,10 +114,15 @@ impl<'a> WatchedRun<'a> {
         let memory_total = HostMemory::now(&mut reader)
             .map(|host| Bytes(limit.map_or(host.total, |limit| limit.min(host.total))));
         let cores = cores();
-        let cgroup = match (options.cgroup, &memory_controller) {
-            (CgroupUse::IfAllowed, Some(controller)) => {
+        let cgroup = match (options.cgroup, options.scope, &memory_controller) {
+            (CgroupUse::IfAllowed, UsageScope::Command, Some(controller)) => {
                 OwnCgroup::create(controller, Pid::this().as_raw())
             }
+            _ => None,
+        };
+        // Before the command, which could write another.
+        let container_host = match &options.output {
+            Destination::Stdout { mark: Some(_) } => ContainerHost::here(),
             _ => None,
         };
         let oom_kills_before = OomKills::now(memory_controller.as_ref());
@@ -124,6 +136,8 @@ impl<'a> WatchedRun<'a> {
         make_read_only(&options.read_only, is_inside)
             .map_err(|reason| ProbeError::NotReadOnly { reason })?;
         let mut tree = ProcessTree::of_this_process();
+        let mut launched =
+            (options.scope == UsageScope::Launcher).then(LaunchedTree::around_this_process);
         let cpu = CpuTime::new(cores);
         let io_wait = IoWait::new(&mut reader);
 
@@ -154,10 +168,22 @@ impl<'a> WatchedRun<'a> {
         let mut notes = Vec::new();
         let gpu = gpu_program(&options.gpu).and_then(|program| {
             GpuSampler::start(&program)
-                .inspect(|sampler| tree.exclude(sampler.pid()))
+                .inspect(|sampler| {
+                    tree.exclude(sampler.pid());
+                    if let Some(launched) = &mut launched {
+                        launched.exclude(sampler.pid());
+                    }
+                })
                 .map_err(|note| notes.push(note))
                 .ok()
         });
+        let level = match (cgroup, &memory_controller) {
+            (Some(cgroup), _) => LevelSource::OwnCgroup(cgroup),
+            (None, Some(container)) if launched.is_some() && container.level().is_some() => {
+                LevelSource::Container(container.clone())
+            }
+            (None, _) => LevelSource::Processes,
+        };
         Ok(Self {
             options,
             signals,
@@ -165,8 +191,9 @@ impl<'a> WatchedRun<'a> {
             child,
             started,
             tree,
+            launched,
             reader,
-            memory: TreeMemory::new(cgroup),
+            memory: TreeMemory::new(level),
             memory_controller,
             memory_total,
             guard: MemoryGuard::new(options.memory_limit),
@@ -178,6 +205,7 @@ impl<'a> WatchedRun<'a> {
             oom_kills_before,
             opt_ml,
             host_names,
+            container_host,
             samples: 0,
             halted: None,
             notes,
@@ -269,6 +297,11 @@ impl<'a> WatchedRun<'a> {
 
         let wall = self.started.elapsed();
         self.other_work.end(&mut self.reader);
+        if self.launched.is_some() {
+            // The command's own time is counted once it was waited for, that of the others is not.
+            let processes = self.processes();
+            self.cpu.observe(wall, &processes);
+        }
         let survivors = leftovers(&mut self.tree, &mut self.signals);
         let stuck = match &mut ended {
             Some((_, shutdown)) => {
@@ -278,6 +311,7 @@ impl<'a> WatchedRun<'a> {
             None => 0,
         };
         let ending = ended.map_or_else(|| self.own_ending(status), |(ending, _)| ending);
+        let ending = self.launched_ending(ending);
         let gpu = self.end_sampler();
         Ok(self.report(ending, wall, survivors, stuck, gpu))
     }
@@ -312,9 +346,17 @@ impl<'a> WatchedRun<'a> {
         Shutdown::begin(&mut self.tree, self.memory.cgroup(), grace)
     }
 
+    /// The live processes whose usage counts.
+    fn processes(&mut self) -> Vec<Process> {
+        match &mut self.launched {
+            Some(launched) => launched.processes(),
+            None => self.tree.processes(Look::Quick),
+        }
+    }
+
     /// One sample of everything.
     fn sample(&mut self) -> Pressure {
-        let processes = self.tree.processes(Look::Quick);
+        let processes = self.processes();
         let elapsed = self.started.elapsed();
         self.samples += 1;
         self.cpu.observe(elapsed, &processes);
@@ -324,11 +366,14 @@ impl<'a> WatchedRun<'a> {
     }
 
     fn look_at_memory(&mut self) -> Pressure {
-        let level = self.memory.glance().unwrap_or_else(|| {
-            let processes = self.tree.processes(Look::Quick);
-            self.memory
-                .observe(&mut self.reader, self.started.elapsed(), &processes)
-        });
+        let level = match self.memory.glance() {
+            Some(level) => level,
+            None => {
+                let processes = self.processes();
+                self.memory
+                    .observe(&mut self.reader, self.started.elapsed(), &processes)
+            }
+        };
         self.judge(level)
     }
 
@@ -347,6 +392,19 @@ impl<'a> WatchedRun<'a> {
             Pressure::None | Pressure::Rising => {}
         }
         pressure
+    }
+
+    /// The same where the command failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
+    fn launched_ending(&self, ending: Ending) -> Ending {
+        let is_well = ending == Ending::Exited { code: 0 };
+        let killed = || {
+            self.oom_kills_before
+                .rose_to(OomKills::now(self.memory_controller.as_ref()))
+        };
+        match self.launched.is_some() && !is_well && killed() {
+            true => Ending::OutOfMemory,
+            false => ending,
+        }
     }
 
     /// The ending of a command that the probe did not end.

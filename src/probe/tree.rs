@@ -117,8 +117,13 @@ impl ProcessTree {
 
     /// Everything below this process.
     pub(super) fn below_this_process() -> Self {
+        Self::below(Pid::this().as_raw())
+    }
+
+    /// Everything below a process.
+    pub(super) fn below(root: i32) -> Self {
         Self {
-            root: Pid::this().as_raw(),
+            root,
             reader: KernelFileReader::default(),
             foreign: HashSet::new(),
             excluded: HashSet::new(),

@@ -40,8 +40,8 @@ pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace};
 pub use training::{
-    ContainerWords, Framework, LocalTraining, NoImage, RegistryCredentials, SagemakerTraining,
-    Training,
+    ContainerWords, Framework, LauncherKind, LocalTraining, NoImage, RegistryCredentials,
+    SagemakerTraining, ScriptLauncher, Training,
 };
 pub use warm_pool::WarmPoolPolicy;
 pub use yaml::MAX_SPEC_BYTES;

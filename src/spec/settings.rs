@@ -58,6 +58,8 @@ impl TrainingSettings {
             "training.container.arguments".to_owned(),
             &container.arguments.join(" "),
         );
+        let launcher = training.distribution.as_ref().map(ToString::to_string);
+        set("training.distribution".to_owned(), &text(&launcher));
         if sagemaker.encrypt_traffic {
             set("training.encrypt_traffic".to_owned(), "true");
         }

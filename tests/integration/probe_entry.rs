@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::project::{Finished, Project};
 
 const ENTRY: &str = include_str!("../../src/backend/sagemaker/metrics/entry.py");
-const MARK: &str = "6f2a9c";
+pub(super) const MARK: &str = "6f2a9c";
 /// Says what it was started with, as one line of JSON.
 const SCRIPT: &str = "\
 import json, os, sys
@@ -19,14 +19,14 @@ sys.stdout.write('no end of line')
 sys.exit(7)
 ";
 
-enum Probe {
+pub(super) enum Probe {
     Real,
     Broken(&'static str),
     Missing,
 }
 
 /// A source folder as it lies in the container.
-fn source(entry_point: &str, script: &str, probe: &Probe) -> Project {
+pub(super) fn source(entry_point: &str, script: &str, probe: &Probe) -> Project {
     let project = Project::empty()
         .file("canary_gate_entry.py", ENTRY)
         .file(entry_point, script);
@@ -61,9 +61,16 @@ fn run(project: &Project, entry_point: &str) -> Finished {
 }
 
 fn report(finished: &Finished) -> Option<Value> {
+    marked(&finished.stdout).pop()
+}
+
+/// The report of each marked line.
+pub(super) fn marked(stdout: &str) -> Vec<Value> {
     let start = format!("canary-gate-probe {MARK} ");
-    let line = finished.stdout.lines().last()?.strip_prefix(&start)?;
-    Some(serde_json::from_str(line).unwrap())
+    let lines = stdout.lines();
+    lines
+        .filter_map(|line| Some(serde_json::from_str(line.split_once(&start)?.1).unwrap()))
+        .collect()
 }
 
 #[test]
@@ -186,17 +193,4 @@ signal.pause()
         };
         assert_eq!(code, Some(expected));
     }
-}
-
-#[test]
-fn one_process_of_several_is_not_taken_for_the_host() {
-    let project = source("train.py", "print('trained')\n", &Probe::Real);
-    let output = command(&project, "train.py")
-        .env("LOCAL_RANK", "1")
-        .output()
-        .unwrap();
-    let finished = Finished::new(&output, project.root())
-        .ended_with(0)
-        .complained("a launcher starts several processes");
-    assert_eq!(finished.stdout, "trained\n");
 }

@@ -15,6 +15,7 @@ use crate::spec::{Channel, Distribution, InputMode, Job, Training};
 use crate::units::Seconds;
 
 use super::cluster::{ChannelShare, Cluster, ClusterGroup, ClusterHost};
+use super::launcher;
 
 /// The toolkit's default, Python's `logging.INFO`.
 const LOG_LEVEL: &str = "20";
@@ -36,6 +37,8 @@ pub(super) struct Container<'a> {
     pub(super) host: &'a ClusterHost,
     /// The address of the first host.
     pub(super) master: Ipv4Addr,
+    /// That of the first host on which a launcher starts processes.
+    pub(super) launched_from: Ipv4Addr,
     /// The channels that reach it, with its share of each.
     pub(super) channels: &'a [ChannelShare<'a>],
     /// What stands for `/opt/ml`.
@@ -171,6 +174,12 @@ impl Container<'_> {
 
     /// The groups that a launcher starts processes on, as the toolkit reads them.
     fn distribution_groups(&self) -> Value {
+        if let Some(launcher) = &self.training().distribution
+            && let Some(group) = &launcher.group
+            && self.cluster.has_named_groups()
+        {
+            return json!([group]);
+        }
         let mut own = self.own_hyperparameters();
         let written = own.find(|(name, _)| *name == "sagemaker_distribution_instance_groups");
         written.map_or_else(|| json!([]), |(_, value)| decoded(value))
@@ -193,7 +202,8 @@ impl Container<'_> {
             .collect()
     }
 
-    /// The command of this run: the script of the groups takes the place of the job's own.
+    /// The command of this run, under its launcher where one starts processes on this host: the script of the groups takes the place
+    /// of the job's own.
     pub(super) fn command(&self) -> Vec<String> {
         let local = &self.training().local;
         let mut command = local.command.clone();
@@ -201,7 +211,19 @@ impl Container<'_> {
             command[place].clone_from(script);
         }
         command.extend(self.arguments());
-        command
+        let (cluster, host) = (self.cluster, self.host);
+        let launcher = self.training().distribution.as_ref();
+        match launcher.filter(|launcher| launcher::is_for(launcher, cluster, host)) {
+            None => command,
+            Some(launcher) => launcher::command(
+                launcher,
+                cluster,
+                host,
+                (command, local.script()),
+                self.launched_from,
+                self.capacity,
+            ),
+        }
     }
 
     /// The script among the command's words, for the toolkit's variables.

@@ -12,6 +12,7 @@ mod contents;
 mod failure;
 mod file_digest;
 mod job_config;
+mod launcher;
 mod linked_file;
 mod notes;
 mod process;

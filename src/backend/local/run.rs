@@ -11,6 +11,7 @@ use super::cache::Cache;
 use super::cluster::Cluster;
 use super::container::Container;
 use super::failure::{self, HostEnding};
+use super::launcher;
 use super::linked_file::LinkedFile;
 use super::notes::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, Probes};
@@ -69,6 +70,9 @@ impl LocalBackend {
             })
             .collect::<Result<_, BackendError>>()?;
         let judged = job.judged_metrics();
+        let launched = training.distribution.as_ref();
+        let launched = launched.and_then(|one| launcher::hosts(one, &cluster).into_iter().next());
+        let launched_from = launched.unwrap_or(cluster.first());
         for ((host, channels), ((root, code), sandbox)) in
             (cluster.hosts.iter().zip(&shares)).zip(roots.iter().zip(&sandboxes))
         {
@@ -82,6 +86,7 @@ impl LocalBackend {
                 cluster: &cluster,
                 host,
                 master: addresses.of(cluster.first()),
+                launched_from: addresses.of(launched_from),
                 channels,
                 root,
                 code,

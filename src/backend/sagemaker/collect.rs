@@ -256,9 +256,9 @@ impl ReadyJob<'_> {
         for host in hosts {
             let lines = self.backend.last_log_lines(name, host, None).await?;
             let lines = || lines.iter().map(String::as_str);
-            match probe::find_report(lines(), mark) {
-                Ok(report) => {
-                    reports.insert(host.clone(), report);
+            match probe::find_reports(lines(), mark, host) {
+                Ok(found) => {
+                    reports.extend(found.into_iter().filter(|(host, _)| hosts.contains(host)));
                 }
                 Err(_) => no_probe = no_probe.or_else(|| probe::refusal(lines())),
             }

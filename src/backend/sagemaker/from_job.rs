@@ -1,6 +1,7 @@
 //! An existing training job as a commented spec, for `init --from-job`.
 
 mod channels;
+mod launcher;
 mod layout;
 mod machines;
 mod page;

@@ -258,6 +258,9 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
     };
     // As the SDK does for an `entry_point`, as JSON.
     let json = |text: &str| serde_json::Value::from(text).to_string();
+    let launcher = training.distribution.iter();
+    let launcher = launcher.flat_map(|launcher| launcher.hyperparameters(&run.instance));
+    all.extend(launcher.map(|(name, value)| (name.to_owned(), value)));
     all.entry("sagemaker_container_log_level".to_owned())
         .or_insert_with(|| "20".to_owned());
     all.extend([

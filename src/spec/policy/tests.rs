@@ -262,6 +262,28 @@ This pull request changes the reason of the override of the cost budget from onc
 }
 
 #[test]
+fn a_launcher_is_the_change_under_test_and_is_named() {
+    let of = |distribution: &str| {
+        let start = format!(
+            "source_dir: code\n      entry_point: train.py\n      distribution: {distribution}\n      output:"
+        );
+        spec(&sagemaker_text("", "").replace("output:", &start))
+    };
+    let head = of("{mpi: {processes_per_host: 8, options: -v}}");
+    assert_eq!(
+        notes(&head, &of("{torchrun: {}}")),
+        [
+            "This pull request changes `training.distribution` from torchrun to mpi with 8 processes a host and -v. It starts the processes of canaries and of the full run."
+        ]
+    );
+    let applied = applied(&head, &of("{torchrun: {}}"));
+    assert_eq!(
+        applied.spec.jobs[0].training.distribution,
+        head.jobs[0].training.distribution
+    );
+}
+
+#[test]
 fn a_job_that_the_base_does_not_know_is_capped() {
     let base = sagemaker("", "");
     let text = sagemaker_text("    canary: {spend_limit: 50 USD}\n", "");

@@ -6,6 +6,7 @@
 mod budget;
 mod channel;
 mod job;
+mod launcher;
 mod printed_line;
 mod reader;
 mod scalar;
@@ -16,6 +17,7 @@ pub(super) use channel::RawChannel;
 pub(super) use job::{
     Canary, DesignKind, Groups, Instance, Machines, Probe, RawJob, RawShare, RawWork,
 };
+pub(super) use launcher::RawLauncher;
 pub(super) use printed_line::RawPrintedLine;
 pub(super) use reader::{
     Either, Entries, FromNode, List, Map, MapEntry, MappingKeys, Need, described, description,

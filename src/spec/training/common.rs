@@ -1,9 +1,10 @@
 //! What every backend understands of the full run.
 
+use super::launcher::ScriptLauncher;
 use super::local::{LocalKeys, LocalTraining};
 use super::sagemaker::{SagemakerKeys, SagemakerTraining};
 use crate::spec::problems::{Located, near_miss, quoted};
-use crate::spec::raw::{AnyText, Map, Quantity, RawChannel, Text, mapping};
+use crate::spec::raw::{AnyText, Map, Quantity, RawChannel, RawLauncher, Text, mapping};
 use crate::spec::read::{Instances, SpecReader, limits};
 use crate::spec::rules::LimitRule;
 use crate::spec::{Channel, PatternError, PrintedMetric, SampledBy};
@@ -23,6 +24,8 @@ mapping! {
         optional hyperparameters: Map<AnyText>,
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
         optional environment: Map<AnyText>,
+        /// What starts the script's processes on each machine: torchrun or mpirun. Without it the script is one process.
+        optional distribution: RawLauncher,
         /// The input channels, by name. Only a job with `share` or `work` needs none.
         optional channels: Map<RawChannel>,
         /// The time after which the full run is stopped. Default: 1d; locally: never.
@@ -45,6 +48,8 @@ pub struct Training {
     /// Values as text, as SageMaker hands them over; in the order of the file.
     pub hyperparameters: Vec<(String, String)>,
     pub environment: Vec<(String, String)>,
+    /// Absent: the script is one process on each machine.
+    pub distribution: Option<ScriptLauncher>,
     /// Names are unique. Empty only where the script draws its share, or canaries differ in their work alone.
     pub channels: Vec<Channel>,
     /// Absent: none locally, one day on SageMaker.
@@ -105,10 +110,21 @@ impl SpecReader<'_> {
         if let (Some(output), Some(channels)) = (&output, &channels) {
             self.refuse_output_among_data(output, channels);
         }
+        let distribution = raw
+            .distribution
+            .and_then(|distribution| self.launcher(distribution, instances));
+        let reserved = match (&distribution, starts_script) {
+            (Some(launcher), true) => {
+                limits::SCRIPT_MODE_HYPERPARAMETERS + launcher.all_hyperparameters(true).len()
+            }
+            (None, true) => limits::SCRIPT_MODE_HYPERPARAMETERS,
+            (_, false) => 0,
+        };
         Some(Training {
             source_dir: raw.source_dir.map(|folder| self.path(&folder)),
-            hyperparameters: self.hyperparameters(raw.hyperparameters, starts_script),
+            hyperparameters: self.hyperparameters(raw.hyperparameters, reserved),
             environment: self.environment(raw.environment),
+            distribution,
             channels: channels?,
             max_runtime,
             metrics,
@@ -118,19 +134,19 @@ impl SpecReader<'_> {
         })
     }
 
+    /// `reserved`: what starts a script beside the spec's.
     fn hyperparameters(
         &mut self,
         raw: Option<Located<Map<AnyText>>>,
-        starts_script: bool,
+        reserved: usize,
     ) -> Vec<(String, String)> {
         let Some(raw) = raw else { return Vec::new() };
         let count = raw.value.names.len();
-        let most = limits::HYPERPARAMETERS - limits::SCRIPT_MODE_HYPERPARAMETERS;
-        if starts_script && (most + 1..=limits::HYPERPARAMETERS).contains(&count) {
+        let most = limits::HYPERPARAMETERS - reserved;
+        if (most + 1..=limits::HYPERPARAMETERS).contains(&count) {
             let message = format!(
-                "{count} hyperparameters; SageMaker takes {}, {} of which start the script of `entry_point`, so at most {most}",
+                "{count} hyperparameters; SageMaker takes {}, {reserved} of which start the script of `entry_point`, so at most {most}",
                 limits::HYPERPARAMETERS,
-                limits::SCRIPT_MODE_HYPERPARAMETERS,
             );
             self.findings.wrong(&raw.at, message);
         } else {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{BackendEntry, RawTraining};
+use super::{BackendEntry, RawTraining, launcher};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
 use crate::spec::read::SpecReader;
@@ -82,6 +82,7 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
             Some("write `command: [python3, train.py]`"),
         );
     }
+    launcher::check_locally(reader, raw);
     for at in raw.sagemaker.places() {
         if !refused.contains(&at) {
             reader.no_effect(at);

@@ -6,6 +6,7 @@
 mod common;
 mod framework;
 mod framework_images;
+mod launcher;
 mod local;
 mod program;
 mod replay;
@@ -13,6 +14,7 @@ mod sagemaker;
 
 pub use common::Training;
 pub use framework::{Framework, NoImage};
+pub use launcher::{LauncherKind, ScriptLauncher};
 pub use local::LocalTraining;
 pub use program::{ContainerWords, RegistryCredentials};
 pub use sagemaker::SagemakerTraining;

@@ -2,7 +2,7 @@
 
 use super::framework::{Framework, RawFramework};
 use super::program::{ContainerWords, RawContainer, RegistryCredentials};
-use super::{BackendEntry, RawTraining, program};
+use super::{BackendEntry, RawTraining, launcher, program};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, Count, List, Map, Text, mapping};
 use crate::spec::read::{SpecReader, limits};
@@ -200,6 +200,7 @@ fn check(reader: &mut SpecReader<'_>, raw: &RawTraining, at: &At) {
         reader.findings.missing(at, key, &message, help);
     }
     program::check(reader, raw);
+    launcher::check_on_sagemaker(reader, raw);
     if let (Some(folder), None, None) = (&raw.source_dir, &keys.entry_point, &keys.source_channel) {
         reader.findings.warn(
             &folder.at,

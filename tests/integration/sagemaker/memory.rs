@@ -291,9 +291,9 @@ fn a_canary_without_the_probe_does_not_stand_for_one_with_it() {
 #[test]
 fn a_container_in_which_the_probe_cannot_run_says_so_in_the_headline() {
     let (project, aws) = job(3600.0, Source::Debugger, [7.0, 40.0]);
-    let line =
-        "canary-gate: not measured by the probe: a launcher starts several processes on this host";
-    aws.logs(Logs::of(move |_, _| vec![line.to_owned()]));
+    let why = "a launcher does not say which process is the first of its host";
+    let line = format!("canary-gate: not measured by the probe: {why}");
+    aws.logs(Logs::of(move |_, _| vec![line.clone()]));
     let run = check(
         &project,
         &aws,
@@ -303,7 +303,7 @@ fn a_container_in_which_the_probe_cannot_run_says_so_in_the_headline() {
     .ended_with(0);
     let reason = run.json()["jobs"][0]["reason"].to_string();
     assert!(
-        reason.contains("ran without the probe: a launcher starts several processes on this host"),
+        reason.contains(&format!("ran without the probe: {why}")),
         "{reason}"
     );
 }

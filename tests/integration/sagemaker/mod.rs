@@ -7,6 +7,7 @@ mod detached;
 mod gate;
 mod gpu_memory;
 mod history;
+mod launchers;
 mod manifests;
 mod many;
 mod memory;

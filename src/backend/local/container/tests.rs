@@ -41,6 +41,7 @@ fn with_work<T>(
         cluster: &cluster,
         host: &cluster.hosts[1],
         master: Ipv4Addr::LOCALHOST,
+        launched_from: Ipv4Addr::LOCALHOST,
         channels: &shares[1],
         root: Path::new("/sandbox/ml"),
         code: Path::new("/sandbox/code"),

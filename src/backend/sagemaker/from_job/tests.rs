@@ -274,6 +274,68 @@ async fn no_field_is_lost_in_silence() {
     );
 }
 
+/// The SDK's hyperparameters of a launcher become `distribution`; those of one that a spec cannot say stay.
+#[tokio::test]
+async fn a_launcher_is_read_back() {
+    let of = async |hyperparameters: &str| {
+        let job = RICH.replace(
+            "\"sagemaker_container_log_level\"",
+            &format!("{hyperparameters}, \"sagemaker_container_log_level\""),
+        );
+        let spec = read(&text_of(&job).await);
+        let training = spec.jobs[0].training.clone();
+        let names = training.hyperparameters.into_iter().map(|(name, _)| name);
+        let left: Vec<String> = names
+            .filter(|name| name.starts_with("sagemaker_"))
+            .collect();
+        let launcher = training.distribution.map(|launcher| launcher.to_string());
+        (launcher.unwrap_or_default(), left.join(" "))
+    };
+    let said = |words: &str, left: &str| (words.to_owned(), left.to_owned());
+    assert_eq!(
+        of(r#""sagemaker_torch_distributed_enabled": "true", "sagemaker_instance_type": "\"ml.m5.xlarge\"""#).await,
+        said("torchrun", "")
+    );
+    let mpi = r#""sagemaker_mpi_enabled": "true", "sagemaker_mpi_num_of_processes_per_host": "8""#;
+    assert_eq!(
+        of(&format!(
+            r#"{mpi}, "sagemaker_mpi_custom_mpi_options": "\"--NCCL_DEBUG WARN\"""#
+        ))
+        .await,
+        said("mpi with 8 processes a host and --NCCL_DEBUG WARN", "")
+    );
+    assert_eq!(
+        of(&format!(
+            r#"{mpi}, "sagemaker_mpi_custom_mpi_options": "\"\"""#
+        ))
+        .await,
+        said("mpi with 8 processes a host", "")
+    );
+    let many = mpi.replace('8', "800");
+    assert_eq!(
+        of(&many).await,
+        said(
+            "",
+            "sagemaker_mpi_enabled sagemaker_mpi_num_of_processes_per_host"
+        )
+    );
+    let (job, groups) = (
+        FIXTURES[1].1,
+        r#""sagemaker_distribution_instance_groups": "[\"dnn_group\"]""#,
+    );
+    let start = r#""HyperParameters": {"#;
+    assert!(job.contains(start));
+    let text = text_of(&job.replace(
+        start,
+        &format!(r#"{start}{mpi}, {groups}, "sagemaker_program": "\"train.py\"","#),
+    ))
+    .await;
+    assert!(
+        text.contains("    mpi: {processes_per_host: 8}\n        groups: [dnn_group]\n"),
+        "{text}"
+    );
+}
+
 #[tokio::test]
 async fn groups_stay_groups() {
     let spec = read(&text_of(FIXTURES[1].1).await);

@@ -4,7 +4,8 @@ use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutp
 
 use super::page::{FILL_IN, SpecPage};
 use super::script_mode::{PROGRAM, SUBMIT_DIRECTORY};
-use super::{channels, program, yaml};
+use super::{channels, launcher, program, yaml};
+use crate::spec::ScriptLauncher;
 use crate::units::Seconds;
 
 /// SageMaker takes 50 tags, four of which canary-gate sets.
@@ -42,8 +43,12 @@ pub(super) fn write(
     tags: &[(String, String)],
 ) {
     let hyperparameters = hyperparameters(job);
+    let launcher = launcher::of(job);
     program::write(page, job, &hyperparameters);
-    write_hyperparameters(page, &hyperparameters);
+    if let Some(launcher) = &launcher {
+        launcher::write(page, launcher);
+    }
+    write_hyperparameters(page, &hyperparameters, launcher.as_ref());
     environment(page, job);
     channels::write(page, job);
     places(page, job);
@@ -75,9 +80,16 @@ fn hyperparameters(job: &DescribeTrainingJobOutput) -> Vec<(&str, String)> {
     values
 }
 
-fn write_hyperparameters(page: &mut SpecPage, hyperparameters: &[(&str, String)]) {
-    // What belongs to the toolkit and changes the training, such as sagemaker_mpi_enabled, is kept.
-    let own = |(name, _): &&(&str, String)| !SET_FOR_CANARIES.contains(name);
+fn write_hyperparameters(
+    page: &mut SpecPage,
+    hyperparameters: &[(&str, String)],
+    launcher: Option<&ScriptLauncher>,
+) {
+    // What belongs to the toolkit and changes the training, such as sagemaker_parameter_server_enabled, is kept.
+    let own = |(name, _): &&(&str, String)| {
+        let is_said = launcher.is_some() && launcher::is_told_by(name);
+        !SET_FOR_CANARIES.contains(name) && !is_said
+    };
     if !hyperparameters.iter().any(|entry| own(&entry)) {
         return;
     }

@@ -8,6 +8,9 @@
 //! to deceive: the probe is closed to it, but the toolkit that started both is not, and its role may describe its training
 //! job. Such a script decides by itself what it uses, too.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use crate::measurement::{PeakMemory, Usage, Utilization};
 use crate::probe::{self, MARK_VARIABLE, MARKED_LINE, ProbeReport};
 
@@ -87,7 +90,7 @@ pub(in crate::backend) fn container_command(
 
 /// What [`ENTRY`] writes where it starts the script without the probe, and what follows if a launcher is the reason.
 const REFUSAL: &str = "canary-gate: not measured by the probe: ";
-const LAUNCHER: &str = "a launcher starts several processes on this host";
+const LAUNCHER: &str = "a launcher does not say which process is the first of its host";
 
 /// Why the wrapper did not start the probe, by the log; `None` if that does not say so. Never the log's own words, which may be
 /// the script's.
@@ -117,24 +120,54 @@ pub(in crate::backend) enum NoReport {
     Absurd(&'static str),
 }
 
-/// Finds the probe's report in one host's log. The last marked line counts: the probe writes when all others have ended.
+/// Finds the probes' reports in the log of `host`, by the host that each is of: mpirun hands what all hosts print to the first one's
+/// log. Of each the last marked line counts: the probe writes when all others have ended.
 ///
 /// # Errors
 ///
-/// When there is no such line, or it is none that this program's probe would write.
-pub(in crate::backend) fn find_report<'a>(
+/// When there is no such line, or none that this program's probe would write.
+pub(in crate::backend) fn find_reports<'a>(
     lines: impl IntoIterator<Item = &'a str>,
     mark: &str,
-) -> Result<ProbeReport, NoReport> {
+    host: &str,
+) -> Result<BTreeMap<String, ProbeReport>, NoReport> {
     let start = format!("{MARKED_LINE} {mark} ");
-    let mut found = None;
+    let mut found = BTreeMap::new();
+    let mut why = NoReport::Missing;
     for line in lines {
-        // A launcher may put the host's name before it.
-        if let Some(at) = line.find(&start) {
-            found = Some(&line[at + start.len()..]);
+        let line = without_tags(line);
+        let Some((_, json)) = line.split_once(&start) else {
+            continue;
+        };
+        match read_report(json) {
+            Ok(report) => {
+                let own = report.container_host.as_ref();
+                let own = own.map_or(host, |own| own.name.as_str());
+                found.insert(own.to_owned(), report);
+            }
+            Err(error) => why = error,
         }
     }
-    read_report(found.ok_or(NoReport::Missing)?)
+    match found.is_empty() {
+        true => Err(why),
+        false => Ok(found),
+    }
+}
+
+/// A line without what `mpirun --tag-output` puts before each piece that it reads of a process's output, which is where a line begins
+/// or anywhere in it: `[1,8]<stdout>:`, or with the host's name `[1,mpirank:8,algo-2]<stdout>:`.
+fn without_tags(line: &str) -> Cow<'_, str> {
+    const END: &str = "]<stdout>:";
+    if !line.contains(END) {
+        return line.into();
+    }
+    let mut pieces = line.split(END).peekable();
+    let mut text = String::new();
+    while let Some(piece) = pieces.next() {
+        let tag = piece.rfind('[').filter(|_| pieces.peek().is_some());
+        text.push_str(tag.map_or(piece, |tag| &piece[..tag]));
+    }
+    text.into()
 }
 
 fn read_report(json: &str) -> Result<ProbeReport, NoReport> {

@@ -347,3 +347,43 @@ fn canaries_take_prepaid_capacity_only_where_they_are_asked_to() {
     let body = sent(try_create(&job(&asked), |_| {}).unwrap());
     assert_eq!(body["ResourceConfig"]["TrainingPlanArn"], arn);
 }
+
+/// As the Python SDK 2.x sends them.
+#[test]
+fn a_launcher_is_told_to_the_toolkit_in_its_hyperparameters() {
+    let of = |distribution: &str, change: &dyn Fn(&mut CanaryRun)| {
+        let text = SPEC.replace(
+            "      metrics:",
+            &format!("      distribution: {distribution}\n      metrics:"),
+        );
+        let job = job(&text);
+        let mut run = canary(&job);
+        change(&mut run);
+        let request = sent(try_create(&job, |launch| launch.run = kept(run.clone())).unwrap());
+        let all = request["HyperParameters"].as_object().unwrap().clone();
+        let told = all.into_iter().filter(|(name, _)| {
+            name.contains("mpi") || name.contains("torch") || name.contains("groups")
+        });
+        Value::Object(told.collect())
+    };
+    let nothing = |_: &mut CanaryRun| {};
+    assert_eq!(
+        of("{torchrun: {}}", &nothing),
+        json!({"sagemaker_torch_distributed_enabled": "true"})
+    );
+    assert_eq!(
+        of("{mpi: {}}", &nothing),
+        json!({"sagemaker_mpi_enabled": "true"})
+    );
+    assert_eq!(
+        of(
+            "{mpi: {processes_per_host: 8, options: -verbose}}",
+            &nothing
+        ),
+        json!({
+            "sagemaker_mpi_enabled": "true",
+            "sagemaker_mpi_num_of_processes_per_host": "8",
+            "sagemaker_mpi_custom_mpi_options": "\"-verbose\"",
+        })
+    );
+}

@@ -1,5 +1,6 @@
 mod defaults;
 mod groups;
+mod launcher;
 mod program;
 mod properties;
 mod refusals;
@@ -119,6 +120,7 @@ fn the_full_example_means_what_it_says() {
             source_dir: Some("training/churn".to_owned()),
             hyperparameters: pairs(&[("max_depth", "5"), ("num_round", "50"), ("eta", "0.10")]),
             environment: Vec::new(),
+            distribution: None,
             channels: vec![
                 Channel {
                     name: "train".to_owned(),

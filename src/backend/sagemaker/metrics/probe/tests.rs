@@ -32,6 +32,7 @@ fn report() -> ProbeReport {
         samples: 180,
         opt_ml: None,
         host_names: None,
+        container_host: None,
         survivors_ended: 0,
         memory_total: Some(Bytes(16 << 30)),
         cores: 4.0,
@@ -62,10 +63,26 @@ fn the_last_marked_line_of_a_hostile_log_is_the_probes() {
         "\u{1b}[2J",
         "canary-gate-probe",
     ];
-    assert_eq!(find_report(log, MARK), Ok(report()));
+    let find = |lines: &[&str]| find_reports(lines.iter().copied(), MARK, "algo-1");
+    let of_own_log = || Ok(BTreeMap::from([("algo-1".to_owned(), report())]));
+    assert_eq!(find(&log), of_own_log());
     let prefixed = format!("[1,mpirank:0,algo-1]<stdout>:{own}");
-    assert_eq!(find_report([prefixed.as_str()], MARK), Ok(report()));
-    assert_eq!(find_report([noise.as_str()], MARK), Err(NoReport::Missing));
+    assert_eq!(find(&[prefixed.as_str()]), of_own_log());
+    assert_eq!(find(&[noise.as_str()]), Err(NoReport::Missing));
+    // mpirun hands what another host prints to the first one's log.
+    let mut of_another = report();
+    of_another.container_host = Some(crate::probe::ContainerHost {
+        name: "algo-2".to_owned(),
+        group: None,
+    });
+    // What it hands on in two pieces has two tags.
+    let (first, second) = own.split_at(own.len() / 2);
+    let torn = format!("[1,0]<stdout>:{first}[1,0]<stdout>:{second}[1,0]<stdout>:");
+    assert_eq!(find(&[&torn]), of_own_log());
+    let both = [own, format!("[1,8]<stdout>:{}", line(&of_another))];
+    let found = find(&both.each_ref().map(String::as_str)).unwrap();
+    assert_eq!(found["algo-1"], report());
+    assert_eq!(found["algo-2"], of_another);
 }
 
 #[test]

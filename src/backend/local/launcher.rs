@@ -1,0 +1,129 @@
+//! The command of a host under a launcher, as AWS's training toolkit starts one: torchrun or mpirun of this machine.
+
+use std::net::Ipv4Addr;
+
+use super::cluster::{Cluster, ClusterHost};
+use crate::instance::Capacity;
+use crate::spec::{LauncherKind, ScriptLauncher};
+
+/// The toolkit's.
+const PORT: &str = "7777";
+
+/// Whether the launcher starts processes on this host.
+pub(super) fn is_for(launcher: &ScriptLauncher, cluster: &Cluster, host: &ClusterHost) -> bool {
+    let group = launcher.group.as_ref();
+    !cluster.has_named_groups() || group.is_none_or(|group| *group == host.group)
+}
+
+/// The hosts that it starts processes on, sorted as their cluster's.
+pub(super) fn hosts<'a>(launcher: &ScriptLauncher, cluster: &'a Cluster) -> Vec<&'a ClusterHost> {
+    let hosts = cluster.hosts.iter();
+    hosts
+        .filter(|host| is_for(launcher, cluster, host))
+        .collect()
+}
+
+/// The words that start `command` on a host, whose script is the word at `script`. The launcher's first host is at `first`.
+pub(super) fn command(
+    launcher: &ScriptLauncher,
+    cluster: &Cluster,
+    host: &ClusterHost,
+    (command, script): (Vec<String>, Option<usize>),
+    first: Ipv4Addr,
+    capacity: &Capacity,
+) -> Vec<String> {
+    let each = capacity.gpus.max(1).to_string();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    match &launcher.kind {
+        LauncherKind::Torchrun => {
+            let hosts = hosts(launcher, cluster);
+            let rank = hosts.iter().position(|one| one.name == host.name);
+            let mut all: Vec<String> = words(&[
+                "torchrun",
+                "--nnodes",
+                &hosts.len().to_string(),
+                "--nproc_per_node",
+                &each,
+                "--master_addr",
+                &first.to_string(),
+                "--master_port",
+                PORT,
+                "--node_rank",
+                &rank.unwrap_or(0).to_string(),
+            ]);
+            // It starts Python itself.
+            all.extend(command.into_iter().skip(script.unwrap_or(0)));
+            all
+        }
+        LauncherKind::Mpi {
+            processes_per_host,
+            options,
+        } => {
+            let count = processes_per_host.map_or(each, |count| count.to_string());
+            // As root in CI's containers, and with more processes than cores.
+            let start = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np"];
+            let mut all: Vec<String> = words(&start);
+            all.push(count);
+            let options = options
+                .iter()
+                .flat_map(|options| options.split_whitespace());
+            all.extend(options.map(str::to_owned));
+            all.extend(command);
+            all
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+
+    fn launched(kind: LauncherKind, instance: &str) -> Vec<String> {
+        let cluster = Cluster::of(&instance.parse().unwrap());
+        let launcher = ScriptLauncher {
+            kind,
+            group: cluster.has_named_groups().then(|| "dnn".to_owned()),
+        };
+        let capacity = Capacity {
+            vcpus: 4,
+            memory: Bytes(8 * Bytes::GIB),
+            gpus: 2,
+            gpu_memory: None,
+        };
+        let hosts = hosts(&launcher, &cluster);
+        let words = ["python3", "-u", "train.py", "--lr", "1"].map(str::to_owned);
+        let of_host = |host: &&ClusterHost| {
+            let first = Ipv4Addr::new(127, 1, 0, 1);
+            let words = (words.to_vec(), Some(2));
+            command(&launcher, &cluster, host, words, first, &capacity).join(" ")
+        };
+        hosts.iter().map(of_host).collect()
+    }
+
+    #[test]
+    fn torchrun_starts_the_script_on_each_host_of_its_group() {
+        let of = |nodes: u32, rank: u32| {
+            format!(
+                "torchrun --nnodes {nodes} --nproc_per_node 2 --master_addr 127.1.0.1 --master_port 7777 --node_rank {rank} train.py --lr 1"
+            )
+        };
+        assert_eq!(launched(LauncherKind::Torchrun, "local"), [of(1, 0)]);
+        assert_eq!(
+            launched(LauncherKind::Torchrun, "data: 1x local + dnn: 2x local"),
+            [of(2, 0), of(2, 1)]
+        );
+    }
+
+    #[test]
+    fn mpirun_starts_the_whole_command() {
+        let mpi = LauncherKind::Mpi {
+            processes_per_host: Some(3),
+            options: Some("-x A=1".to_owned()),
+        };
+        assert_eq!(
+            launched(mpi, "local"),
+            ["mpirun --allow-run-as-root --oversubscribe -np 3 -x A=1 python3 -u train.py --lr 1"]
+        );
+    }
+}

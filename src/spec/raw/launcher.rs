@@ -1,0 +1,70 @@
+//! `training.distribution` as written.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::reader::{FromNode, List, mapping, wrong_kind};
+use super::scalar::{Count, Text};
+use crate::spec::problems::{At, Findings};
+use crate::spec::yaml::{Node, Value};
+
+mapping! {
+    /// What starts the script's processes on each machine. Give one launcher.
+    pub(in crate::spec) struct RawLauncher {
+        /// `{}`: torchrun, with a process for each GPU of a machine, or one.
+        optional torchrun: NoKeys,
+        /// mpirun.
+        optional mpi: RawMpi,
+        /// The instance group whose machines the launcher starts processes on, in a list. Needed where there are several groups.
+        optional groups: List<Text>,
+    }
+}
+
+mapping! {
+    /// What mpirun is started with.
+    pub(in crate::spec) struct RawMpi {
+        /// The number of processes on each machine, from 1 to 128. Without it one for each GPU, or one.
+        optional processes_per_host: Count,
+        /// More options of mpirun, such as `-verbose -x NCCL_DEBUG=INFO`.
+        optional options: Text,
+    }
+}
+
+/// `{}`.
+#[derive(Debug)]
+pub(in crate::spec) struct NoKeys;
+
+impl FromNode for NoKeys {
+    fn from_node(node: &Node, at: &At, findings: &mut Findings) -> Option<Self> {
+        match &node.value {
+            Value::Mapping(keys) if keys.is_empty() => Some(Self),
+            Value::Mapping(_) => {
+                findings.wrong_with_help(
+                    at,
+                    "takes no keys: it starts a process for each GPU of a machine, or one",
+                    "write `torchrun: {}`",
+                );
+                None
+            }
+            _ => {
+                wrong_kind(node, "`{}`", at, findings);
+                None
+            }
+        }
+    }
+}
+
+impl JsonSchema for NoKeys {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "NoKeys".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "maxProperties": 0})
+    }
+}
