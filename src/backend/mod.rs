@@ -129,11 +129,6 @@ pub trait Ready {
     /// How many canaries of a configuration it runs at a time.
     fn at_once(&self, instance: &InstanceConfiguration) -> u32;
 
-    /// Whether the first canary runs alone, as the check of what can be checked in no other way.
-    fn tries_one_first(&self) -> bool {
-        false
-    }
-
     /// What a reader of the job's report should know, as sentences without a capital.
     fn notes(&self) -> Vec<String> {
         Vec::new()

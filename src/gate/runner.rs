@@ -175,7 +175,6 @@ pub(crate) async fn run(
     let RunningJob { job, ready, .. } = of.of;
     let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
     let at_once = at_once.max(1) as usize;
-    let is_alone = ready.tries_one_first() && earlier.runs == 0;
     let batch = Batch {
         run_id: runner.run_id,
         of,
@@ -183,9 +182,7 @@ pub(crate) async fn run(
         secrets: runner.secrets,
         room: runner.room,
         progress: runner.progress.canaries(job, of.group(), runs, earlier),
-        // The first runs alone; the others' slots come when it has ended.
-        slots: Semaphore::new(if is_alone { 1 } else { at_once }),
-        to_come: Cell::new(if is_alone { at_once - 1 } else { 0 }),
+        slots: Semaphore::new(at_once),
         freed,
         is_launching: Cell::new(true),
         too_expensive: Cell::new(0),
@@ -240,8 +237,6 @@ struct Batch<'a> {
     progress: Canaries<'a>,
     /// So many canaries at a time, in their order.
     slots: Semaphore,
-    /// Slots that there will be when the first canary has ended.
-    to_come: Cell<usize>,
     freed: Freed<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
@@ -252,11 +247,7 @@ struct Batch<'a> {
 impl Batch<'_> {
     /// Reuses or runs one canary; `None` if it was not launched.
     async fn launch(&self, index: usize, run: &CanaryRun) -> Option<Result<Launched, AppError>> {
-        let slot = self.slots.acquire().await.ok()?;
-        let slot = FreeOnce::new(|| {
-            drop(slot);
-            self.slots.add_permits(self.to_come.take());
-        });
+        let slot = Cell::new(Some(self.slots.acquire().await.ok()?));
         if !self.may_launch() || self.cancellation.is_cancelled() {
             return None;
         }
@@ -329,7 +320,7 @@ impl Batch<'_> {
             }
             is_shown.set(is_completed);
             (self.freed)(index, measurement);
-            slot.free();
+            drop(slot.take());
         };
         self.progress.start(index, run);
         let watcher = Watcher {
@@ -406,27 +397,6 @@ struct Launched {
     measurement: Measurement,
     /// The last lines that a failed run printed; hostile text.
     log_tail: Vec<String>,
-}
-
-/// What is done when a machine is free, or else at the end, once.
-struct FreeOnce<F: FnOnce()>(Cell<Option<F>>);
-
-impl<F: FnOnce()> FreeOnce<F> {
-    fn new(free: F) -> Self {
-        Self(Cell::new(Some(free)))
-    }
-
-    fn free(&self) {
-        if let Some(free) = self.0.take() {
-            free();
-        }
-    }
-}
-
-impl<F: FnOnce()> Drop for FreeOnce<F> {
-    fn drop(&mut self) {
-        self.free();
-    }
 }
 
 /// The remedy of an error that left a job undecided, as a note of its report.

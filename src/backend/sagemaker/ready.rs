@@ -138,11 +138,6 @@ impl Ready for ReadyJob<'_> {
         Box::pin(self.backend.end_pools_of(&self.job.name, cancellation))
     }
 
-    /// Role, image and network are proved by a job alone.
-    fn tries_one_first(&self) -> bool {
-        true
-    }
-
     fn notes(&self) -> Vec<String> {
         self.notes.all()
     }
