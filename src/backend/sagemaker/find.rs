@@ -1,6 +1,6 @@
 //! Finding the training job that stands for a canary already.
 
-use super::adoption::{self, Adoption};
+use super::adoption::{self, Adoption, JobSeeker};
 use super::asked::AskedJob;
 use super::description::JobDescription;
 use super::name::JobName;
@@ -141,10 +141,10 @@ impl ReadyJob<'_> {
         let is_collected = self.backend.collects(&tags);
         let is_own = is_collected || self.backend.is_own(&tags);
         let now = jiff::Timestamp::now();
-        let policy = self.backend.tags.reuse;
+        let seeker = self.seeker();
         let adoption = match is_collected {
             true => adoption::adopt_detached(description, now),
-            false => adoption::adopt(self.job, run, description, is_own, policy, now),
+            false => adoption::adopt(self.job, run, description, is_own, seeker, now),
         };
         match adoption {
             Adoption::Next => Ok(None),
@@ -180,6 +180,13 @@ impl ReadyJob<'_> {
         }
     }
 
+    fn seeker(&self) -> JobSeeker {
+        JobSeeker {
+            policy: self.backend.tags.reuse,
+            waits: self.backend.tags.part == RunPart::Whole,
+        }
+    }
+
     /// Whether a job that was adopted, and is over by now, still stands for the canary.
     pub(super) fn still_stands(
         &self,
@@ -191,8 +198,8 @@ impl ReadyJob<'_> {
             return true;
         }
         let now = jiff::Timestamp::now();
-        let policy = self.backend.tags.reuse;
-        adoption::adopt(self.job, run, description, found.is_own, policy, now) == Adoption::Take
+        let seeker = self.seeker();
+        adoption::adopt(self.job, run, description, found.is_own, seeker, now) == Adoption::Take
     }
 
     /// The numbers of all attempts after the first, the newest first.

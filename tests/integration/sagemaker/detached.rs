@@ -178,6 +178,40 @@ fn what_is_measured_afresh_is_detached_and_collected_afresh() {
     }
 }
 
+/// Their limits were shortened until the limit paid for all, and did not end them.
+#[test]
+fn whoever_waits_takes_what_was_detached_with_shorter_limits() {
+    let (project, aws) = project("{max_runtime: 30m, max_share: 10000%, parallel: 1}");
+    let limited = [DETACH, &["--max-spend", "0.1"]].concat();
+    gate(&project, &aws, &limited).ended_with(0);
+    let detached = created(&aws);
+    assert!(aws.jobs().iter().all(|job| limit_of(job) < 1000.0));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let report = run.json();
+    let first = &report["jobs"][0]["measurements"][0];
+    assert_eq!(first["training_job"], detached[0], "{}", run.seen());
+    assert!(first["reused"].is_object(), "{first}");
+    assert!(created(&aws).iter().all(|name| name.ends_with("-0")));
+}
+
+/// As where nobody had taken it.
+#[test]
+fn what_was_detached_with_a_shorter_limit_that_ends_it_is_run_again() {
+    let (project, aws) = project("{max_runtime: 30m, max_share: 10000%, parallel: 1}");
+    aws.train(|_| Timeline::completed().training(1200.0));
+    let limited = [DETACH, &["--max-spend", "0.1"]].concat();
+    gate(&project, &aws, &limited).ended_with(0);
+    let detached = created(&aws);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let report = run.json();
+    let first = &report["jobs"][0]["measurements"][0];
+    assert_eq!(first["outcome"]["kind"], "completed", "{}", run.seen());
+    assert_eq!(
+        first["training_job"].as_str().unwrap(),
+        detached[0].replace("-0", "-1"),
+    );
+}
+
 #[test]
 fn what_was_placed_for_a_canary_that_nobody_collects_is_swept_after_a_week() {
     let (project, aws) = project(FIXED);
