@@ -55,7 +55,9 @@ pub enum Started {
 /// What there is of a canary that was to be collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    Over,
+    Over {
+        training_job: String,
+    },
     Running {
         training_job: String,
     },

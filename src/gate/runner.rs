@@ -2,6 +2,7 @@
 //! after a failure.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Semaphore;
@@ -22,6 +23,7 @@ use crate::measurement::{Measurement, Reused};
 use crate::plan::{self, ConfigurationLedger};
 use crate::secret::SecretMask;
 use crate::spec::Job;
+use crate::units::Seconds;
 use crate::workspace::project::Project;
 
 /// What running needs, whichever job's canaries are run.
@@ -109,6 +111,8 @@ pub(crate) struct Records<'a> {
     pub(crate) keys: JobKeys,
     /// Whether this run may reuse canaries of earlier runs.
     pub(crate) reuse: Reuse,
+    /// Training jobs that another run has in its account, with the days since they ended.
+    pub(crate) paid: RefCell<BTreeMap<String, f64>>,
 }
 
 impl Records<'_> {
@@ -123,6 +127,38 @@ impl Records<'_> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether a training job that is over gives this run a measurement of its canary. One that another run has measured does so
+    /// as a reused canary would, and costs nothing again.
+    pub(crate) async fn may_measure(
+        &self,
+        run: &CanaryRun,
+        training_job: &str,
+    ) -> Result<bool, AppError> {
+        let Some(key) = self.keys.canary(run) else {
+            return Ok(true);
+        };
+        let measured = self
+            .history
+            .measured_by_another_run(self.job, &key, training_job);
+        let Some(ended) = measured.await? else {
+            return Ok(true);
+        };
+        let age = jiff::Timestamp::now().duration_since(ended).as_secs_f64();
+        let days = Seconds(age.max(0.0)).in_days();
+        (self.paid.borrow_mut()).insert(training_job.to_owned(), days);
+        Ok(self.reuse == Reuse::Young && age.abs() <= self.job.canary.reuse.0)
+    }
+
+    /// That a measurement is of a training job which another run has in its account.
+    fn paid(&self, measurement: &Measurement) -> Option<Reused> {
+        let paid = self.paid.borrow();
+        let age_days = *paid.get(measurement.training_job.as_ref()?)?;
+        Some(Reused {
+            age_days,
+            saved_usd: None,
+        })
     }
 
     /// Keeps a measurement. A canary without a key is never reused: one of unknown code, or of code that was edited while it
@@ -388,6 +424,12 @@ impl Batch<'_> {
     /// The measurement of a canary as one of this run, with what it cost.
     fn as_kept(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
         let measurement = measurement.within_limit(run.max_runtime);
+        let records = self.of.of.records;
+        let paid = || records.and_then(|records| records.paid(&measurement));
+        let measurement = Measurement {
+            reused: measurement.reused.or_else(paid),
+            ..measurement
+        };
         of_run(self.run_id, priced(measurement, self.of.offer))
     }
 }

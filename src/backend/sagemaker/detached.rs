@@ -81,7 +81,9 @@ impl Detaching for ReadyJob<'_> {
         Box::pin(async {
             let first = JobName::new(&self.job.name, &self.key_of(run).short(), 0);
             Ok(match self.find(run, &first, watcher).await? {
-                Known::Job(found) if found.is_over => Standing::Over,
+                Known::Job(found) if found.is_over => Standing::Over {
+                    training_job: found.name.to_string(),
+                },
                 Known::Job(found) => Standing::Running {
                     training_job: found.name.to_string(),
                 },

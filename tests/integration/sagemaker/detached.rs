@@ -212,6 +212,60 @@ fn what_was_detached_with_a_shorter_limit_that_ends_it_is_run_again() {
     );
 }
 
+/// One that was collected is in the account of that run.
+#[test]
+fn what_was_collected_is_neither_fresh_nor_billed_again() {
+    let afresh = [COLLECT, &["--fresh"]].concat();
+    for (canary, collect) in [
+        (FIXED.to_owned(), afresh.as_slice()),
+        (FIXED.replace('}', ", reuse: 0d}"), COLLECT),
+    ] {
+        let (project, aws) = project(&canary);
+        gate(&project, &aws, DETACH).ended_with(0);
+        aws.finish_jobs();
+        gate(&project, &aws, COLLECT).ended_with(0);
+        gate(&project, &aws, collect)
+            .ended_with(1)
+            .complained("no canary is there to collect")
+            .complained("measured by an earlier run");
+        // What is detached afresh is collected, and no older one beside it.
+        aws.age_jobs(3600.0);
+        aws.quota("ml.m5.xlarge for training job usage", 2.0);
+        aws.polls(Polls::Nothing);
+        let fresh = match collect == COLLECT {
+            true => DETACH.to_vec(),
+            false => [DETACH, &["--fresh"]].concat(),
+        };
+        gate(&project, &aws, &fresh).ended_with(14);
+        aws.finish_jobs();
+        aws.polls(Polls::NextStatus);
+        let collected = gate(&project, &aws, collect).ended_with(14);
+        let job = &collected.json()["jobs"][0];
+        assert_eq!(job["measurements"].as_array().unwrap().len(), 2, "{job}");
+        assert!(
+            job["reason"].to_string().contains("1 of 3 canaries"),
+            "{job}"
+        );
+    }
+}
+
+/// The history hands out what completed only.
+#[test]
+fn a_failure_that_was_collected_is_billed_once() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::script_failed(1, "boom"));
+    gate(&project, &aws, DETACH).ended_with(0);
+    aws.finish_jobs();
+    let spent = || {
+        let collected = gate(&project, &aws, COLLECT).ended_with(13);
+        let job = &collected.json()["jobs"][0];
+        assert_eq!(job["measurements"].as_array().unwrap().len(), 3, "{job}");
+        job["spend"]["canary_usd"].as_f64().unwrap_or(0.0)
+    };
+    assert!(spent() > 0.0);
+    assert_eq!(spent(), 0.0);
+}
+
 #[test]
 fn what_was_placed_for_a_canary_that_nobody_collects_is_swept_after_a_week() {
     let (project, aws) = project(FIXED);
