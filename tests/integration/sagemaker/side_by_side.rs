@@ -135,7 +135,7 @@ fn alternatives_begin_when_instance_has_proved_role_and_image() {
 fn what_instance_may_need_is_given_to_no_alternative() {
     let (project, aws) = jobs(
         1,
-        &ADAPTIVE.replace('}', ", spend_limit: 1.2 USD}"),
+        &ADAPTIVE.replace('}', ", spend_limit: 1.2 USD, parallel: 1}"),
         ALTERNATIVES,
     );
     aws.polls(Polls::Nothing);
