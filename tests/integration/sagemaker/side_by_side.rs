@@ -131,6 +131,31 @@ fn alternatives_begin_when_instance_has_proved_role_and_image() {
     }
 }
 
+/// How many machines each job had, in the order in which they were created.
+fn machines(aws: &FakeAws) -> Vec<u64> {
+    let count = |job: &crate::aws::Job| job.input()["ResourceConfig"]["InstanceCount"].as_u64();
+    aws.jobs().iter().filter_map(count).collect()
+}
+
+#[test]
+fn an_alternative_of_the_same_type_takes_no_room_and_no_pool_that_instance_needs_again() {
+    const TWO: &str = "    alternatives: [2x ml.m5.xlarge]\n";
+    let of_quota = |quota: f64| {
+        let canary = FIXED.replace('}', ", warm_pool: {keep_alive: 5m}}");
+        let (project, aws) = jobs(1, &canary, TWO);
+        aws.quota("ml.m5.xlarge for training job usage", quota);
+        aws.quota("ml.m5.xlarge for training warm pool usage", quota);
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let runs = run.json()["jobs"][0]["measurements"].clone();
+        let starts = runs.as_array().unwrap().iter();
+        let starts: Vec<String> = starts.map(|run| run["start"].to_string()).collect();
+        assert_eq!(starts[..3], ["\"cold\"", "\"warm\"", "\"warm\""]);
+        machines(&aws)
+    };
+    assert_eq!(of_quota(2.0), [1, 1, 1, 2, 2, 2]);
+    assert_eq!(of_quota(3.0).len(), 6);
+}
+
 #[test]
 fn what_instance_may_need_is_given_to_no_alternative() {
     let (project, aws) = jobs(
