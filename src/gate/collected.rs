@@ -90,7 +90,7 @@ pub(crate) async fn collect(
     }
     let missing = found.missing();
     let is_enough = plan::has_enough(&collected.measurements);
-    let has_cause = unfinished::cause(&collected.measurements).is_some()
+    let has_cause = unfinished::cause(&collected.measurements, None).is_some()
         || collected.measurements.iter().any(Measurement::has_failed);
     if let Some(missing) = missing {
         if !is_enough && !has_cause && collected.broke_off.is_none() {

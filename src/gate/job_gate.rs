@@ -145,6 +145,7 @@ pub(crate) async fn gate<'a>(
         affected_by: &affected.by,
         alternatives: plan.outcomes(),
         measurements: &measured.measurements,
+        max_runtime: Some(job.canary.max_runtime),
         worst_case: plan.total_worst_case(),
         offer_of: &offer_of,
         layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
