@@ -45,7 +45,11 @@ pub enum Started {
     /// It runs, and this run of the gate pays for it.
     Ours { training_job: String },
     /// Another run of the gate has started it.
-    Theirs { training_job: String },
+    Theirs {
+        training_job: String,
+        /// It runs, and the run that waits for it may stop it.
+        is_awaited: bool,
+    },
     /// There is no room for it now.
     NoRoom(BackendError),
     /// A signal came first.

@@ -31,13 +31,19 @@ impl ReadyJob<'_> {
         };
         let training_job = found.name.to_string();
         if found.is_over {
-            return Ok(Started::Theirs { training_job });
+            return Ok(Started::Theirs {
+                training_job,
+                is_awaited: false,
+            });
         }
         if let Some(room) = room {
             UsedRoom::keep(room);
         }
         if !found.may_stop {
-            return Ok(Started::Theirs { training_job });
+            return Ok(Started::Theirs {
+                training_job,
+                is_awaited: !found.is_detached,
+            });
         }
         self.backend
             .detached

@@ -6,6 +6,7 @@ use super::description::JobDescription;
 use super::name::JobName;
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
+use super::tags;
 use crate::aws::call::{Call, CallError};
 use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
 use crate::canary::CanaryRun;
@@ -28,6 +29,8 @@ pub(super) struct Found {
     pub(super) may_stop: bool,
     /// It was over when it was found.
     pub(super) is_over: bool,
+    /// No run of the gate waits for it.
+    pub(super) is_detached: bool,
 }
 
 impl Found {
@@ -38,6 +41,7 @@ impl Found {
             is_new: true,
             may_stop: true,
             is_over: false,
+            is_detached: false,
         }
     }
 }
@@ -175,6 +179,7 @@ impl ReadyJob<'_> {
                     is_new: false,
                     may_stop,
                     is_over,
+                    is_detached: tags::is_detached(&tags),
                 }))
             }
         }

@@ -402,6 +402,30 @@ fn what_is_detached_twice_is_started_once() {
 }
 
 #[test]
+fn a_canary_that_another_run_waits_for_may_be_stopped_and_is_said_to() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    let mut command = project.gate(&["run", "--all"]);
+    aws.reach(&mut command);
+    let mut waiting = command
+        .env("CANARY_GATE_PACE", "0.001")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| created(&aws).len() == 1);
+    let notes = |run: &Finished| run.json()["jobs"][0]["notes"].to_string();
+    let said = notes(&gate(&project, &aws, DETACH).ended_with(0));
+    assert_eq!(said.matches("may stop it").count(), 1, "{said}");
+    assert!(said.contains(&created(&aws)[0]), "{said}");
+    signal(&waiting, Signal::SIGTERM);
+    waiting.wait().unwrap();
+    assert_eq!(aws.in_progress().len(), 2);
+    gate(&project, &aws, DETACH).ended_with(0);
+    assert_eq!(aws.in_progress().len(), 3);
+}
+
+#[test]
 fn the_adaptive_design_detaches_the_fewest_canaries_of_a_forecast() {
     let (project, aws) = project("{max_runtime: 30m}");
     aws.polls(Polls::Nothing);
