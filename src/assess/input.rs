@@ -5,7 +5,7 @@ use crate::forecast::scale_out::DataLayout;
 use crate::instance::{InstanceConfiguration, InstanceType, OfferOf, Price};
 use crate::measurement::Measurement;
 use crate::spec::Budget;
-use crate::units::Usd;
+use crate::units::{Seconds, Usd};
 
 /// The inputs of a job's report.
 #[derive(Clone)]
@@ -18,6 +18,8 @@ pub(crate) struct JobInput<'a> {
     pub(crate) alternatives: Vec<(&'a InstanceConfiguration, Option<String>)>,
     /// On `instance` and on the alternatives.
     pub(crate) measurements: &'a [Measurement],
+    /// `canary.max_runtime`, where it is known.
+    pub(crate) max_runtime: Option<Seconds>,
     /// The worst-case cost of the plan.
     pub(crate) worst_case: Option<Usd>,
     pub(crate) offer_of: OfferOf<'a>,

@@ -293,7 +293,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     }
     let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
     let unfinished = (is_open && main.forecast[Metric::Time].is_err())
-        .then(|| unfinished::cause(&main.measurements))
+        .then(|| unfinished::cause(&main.measurements, input.max_runtime))
         .flatten();
     let mut reason = unfinished.unwrap_or_else(|| {
         verdict::reason(

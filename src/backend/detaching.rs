@@ -45,7 +45,11 @@ pub enum Started {
     /// It runs, and this run of the gate pays for it.
     Ours { training_job: String },
     /// Another run of the gate has started it.
-    Theirs { training_job: String },
+    Theirs {
+        training_job: String,
+        /// It runs, and the run that waits for it may stop it.
+        is_awaited: bool,
+    },
     /// There is no room for it now.
     NoRoom(BackendError),
     /// A signal came first.
@@ -55,7 +59,9 @@ pub enum Started {
 /// What there is of a canary that was to be collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    Over,
+    Over {
+        training_job: String,
+    },
     Running {
         training_job: String,
     },

@@ -129,9 +129,9 @@ pub trait Ready {
     /// How many canaries of a configuration it runs at a time.
     fn at_once(&self, instance: &InstanceConfiguration) -> u32;
 
-    /// Whether the first canary runs alone, as the check of what can be checked in no other way.
-    fn tries_one_first(&self) -> bool {
-        false
+    /// Whether canaries of all these configurations find machines at once, as far as that is known.
+    fn has_room_for_all(&self, _: &[&InstanceConfiguration]) -> bool {
+        true
     }
 
     /// What a reader of the job's report should know, as sentences without a capital.

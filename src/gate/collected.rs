@@ -90,7 +90,7 @@ pub(crate) async fn collect(
     }
     let missing = found.missing();
     let is_enough = plan::has_enough(&collected.measurements);
-    let has_cause = unfinished::cause(&collected.measurements).is_some()
+    let has_cause = unfinished::cause(&collected.measurements, None).is_some()
         || collected.measurements.iter().any(Measurement::has_failed);
     if let Some(missing) = missing {
         if !is_enough && !has_cause && collected.broke_off.is_none() {
@@ -185,15 +185,30 @@ impl Collector<'_> {
                 Some(records) => records.found(&run).await?.is_some(),
                 None => false,
             };
-            let standing = match is_known {
-                true => Standing::Over,
-                false => self.detaching.look(&run, &watcher).await?,
+            let there = match is_known {
+                true => ThereCanary::Over,
+                false => self.there(&run, &watcher).await?,
             };
-            canaries.push((run, standing));
+            canaries.push((run, there));
         }
         Ok(FoundCanaries {
             instance: instance.clone(),
             canaries,
+        })
+    }
+
+    /// What AWS has of a canary that the history does not have.
+    async fn there(&self, run: &CanaryRun, watcher: &Watcher<'_>) -> Result<ThereCanary, AppError> {
+        let records = self.input.of.records;
+        Ok(match self.detaching.look(run, watcher).await? {
+            Standing::Running { training_job } => ThereCanary::Running(training_job),
+            Standing::Missing { training_job } => ThereCanary::Missing(training_job),
+            Standing::Over { training_job } => match records {
+                Some(records) if !records.may_measure(run, &training_job).await? => {
+                    ThereCanary::Missing(format!("{training_job}, measured by an earlier run"))
+                }
+                _ => ThereCanary::Over,
+            },
         })
     }
 
@@ -219,7 +234,7 @@ impl Collector<'_> {
             is_wanted: &is_wanted,
         };
         let over = found.canaries.iter().enumerate();
-        let over = over.filter(|(_, (_, standing))| *standing == Standing::Over);
+        let over = over.filter(|(_, (_, there))| *there == ThereCanary::Over);
         let labels: Vec<String> = over.clone().map(|(_, (run, _))| run.label()).collect();
         let reading = over.map(|(number, (run, _))| {
             let earlier = Earlier {
@@ -258,15 +273,26 @@ impl Collector<'_> {
     }
 }
 
+/// What there is of a canary.
+#[derive(PartialEq)]
+enum ThereCanary {
+    /// Measured by an earlier run, or over and to be measured.
+    Over,
+    /// With its training job.
+    Running(String),
+    /// With the name that was looked for.
+    Missing(String),
+}
+
 /// The canaries of one configuration, and what there is of each.
 struct FoundCanaries {
     instance: InstanceConfiguration,
-    canaries: Vec<(CanaryRun, Standing)>,
+    canaries: Vec<(CanaryRun, ThereCanary)>,
 }
 
 impl FoundCanaries {
     fn is_nothing(&self) -> bool {
-        let is_missing = |(_, standing): &(_, _)| matches!(standing, Standing::Missing { .. });
+        let is_missing = |(_, there): &(_, _)| matches!(there, ThereCanary::Missing(_));
         self.canaries.iter().all(is_missing)
     }
 
@@ -283,8 +309,8 @@ impl FoundCanaries {
 
     /// How many still run, and which; `None` where all have ended.
     fn still_running(&self) -> Option<(String, AppError)> {
-        let running = |(run, standing): &(CanaryRun, Standing)| match standing {
-            Standing::Running { training_job } => Some(format!("{} ({training_job})", run.label())),
+        let running = |(run, there): &(CanaryRun, ThereCanary)| match there {
+            ThereCanary::Running(training_job) => Some(format!("{} ({training_job})", run.label())),
             _ => None,
         };
         let running: Vec<String> = self.canaries.iter().filter_map(running).collect();
@@ -324,8 +350,8 @@ impl FoundCanaries {
     }
 
     fn names_of_missing(&self) -> Vec<String> {
-        let name = |(run, standing): &(CanaryRun, Standing)| match standing {
-            Standing::Missing { training_job } => Some(format!("{} ({training_job})", run.label())),
+        let name = |(run, there): &(CanaryRun, ThereCanary)| match there {
+            ThereCanary::Missing(training_job) => Some(format!("{} ({training_job})", run.label())),
             _ => None,
         };
         self.canaries.iter().filter_map(name).collect()

@@ -165,7 +165,7 @@ impl DesignLoop<'_> {
         };
         let ending = done.map(|done| self.ending(done));
         let measured = self.measured();
-        let has_cause = unfinished::cause(&measured).is_some();
+        let has_cause = unfinished::cause(&measured, None).is_some();
         let too_expensive = ending.clone().filter(|_| {
             // A canary that did not complete says more than what could not follow it.
             matches!(done, Some(StopReason::TooExpensive | StopReason::NoTimes)) && !has_cause

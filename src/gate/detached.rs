@@ -55,6 +55,8 @@ enum Fate {
     /// An earlier run has started it.
     IsThere {
         training_job: String,
+        /// That run waits for it, and may stop it.
+        is_awaited: bool,
     },
     /// The history has what it measured.
     Known,
@@ -231,9 +233,15 @@ impl<'a> Launcher<'a> {
                     worst,
                 }
             }
-            Started::Theirs { training_job } => {
+            Started::Theirs {
+                training_job,
+                is_awaited,
+            } => {
                 ledger.settle(reserved, None);
-                Fate::IsThere { training_job }
+                Fate::IsThere {
+                    training_job,
+                    is_awaited,
+                }
             }
             Started::NoRoom(error) => {
                 ledger.settle(reserved, None);
@@ -345,7 +353,15 @@ fn line(run: &CanaryRun, fate: &Fate) -> String {
             training_job,
             worst,
         } => format!("training job {training_job}{}", for_at_most(*worst)),
-        Fate::IsThere { training_job } => format!("training job {training_job}, already there"),
+        Fate::IsThere {
+            training_job,
+            is_awaited: true,
+        } => format!(
+            "training job {training_job}, of a run that waits for it and may stop it; if it does, canary-gate run --detach starts another one"
+        ),
+        Fate::IsThere { training_job, .. } => {
+            format!("training job {training_job}, already there")
+        }
         Fate::Known => "measured by an earlier run".to_owned(),
         Fate::NotStarted { why } => format!("not started: {why}"),
     };

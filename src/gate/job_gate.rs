@@ -1,5 +1,7 @@
 //! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
 
+use std::cell::RefCell;
+
 use crate::assess::base_result::BaseResult;
 use crate::assess::drift_check::{self, StoredCheck, ThisCheck};
 use crate::assess::input::JobInput;
@@ -72,6 +74,7 @@ pub(crate) async fn gate<'a>(
         history,
         keys: keys.clone(),
         reuse: request.reuse,
+        paid: RefCell::default(),
     });
     let design = DesignInput {
         of: RunningJob {
@@ -142,6 +145,7 @@ pub(crate) async fn gate<'a>(
         affected_by: &affected.by,
         alternatives: plan.outcomes(),
         measurements: &measured.measurements,
+        max_runtime: Some(job.canary.max_runtime),
         worst_case: plan.total_worst_case(),
         offer_of: &offer_of,
         layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),

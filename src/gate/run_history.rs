@@ -168,6 +168,34 @@ impl RunHistory {
         }))
     }
 
+    /// When the training job ended that another run measured already, and has in its account.
+    pub(crate) async fn measured_by_another_run(
+        &self,
+        job: &Job,
+        key: &Key,
+        training_job: &str,
+    ) -> Result<Option<Timestamp>, AppError> {
+        let is_of_another = |record: &Record| {
+            let mut measurements = record.measurements().iter();
+            measurements.any(|one| {
+                one.training_job.as_deref() == Some(training_job) && one.run != self.writer.run
+            })
+        };
+        let entries = self.of_job(&job.name);
+        let key = key.to_string();
+        let found = self
+            .history
+            .newest_canary(&entries, &job.name, &key, is_of_another);
+        let found = found.await?;
+        self.warn_of(found.damaged);
+        Ok(found.record.map(|(_, record)| {
+            let first = record.measurements().first();
+            first
+                .and_then(|one| one.ended_at)
+                .unwrap_or(record.recorded_at)
+        }))
+    }
+
     /// Keeps what a canary of this run measured, or one that it adopted. A record that cannot be written loses nothing: the measurement is in the
     /// report, and the run ends with the error.
     pub(crate) async fn keep_canary(

@@ -2,6 +2,7 @@
 //! after a failure.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Semaphore;
@@ -22,6 +23,7 @@ use crate::measurement::{Measurement, Reused};
 use crate::plan::{self, ConfigurationLedger};
 use crate::secret::SecretMask;
 use crate::spec::Job;
+use crate::units::Seconds;
 use crate::workspace::project::Project;
 
 /// What running needs, whichever job's canaries are run.
@@ -109,6 +111,8 @@ pub(crate) struct Records<'a> {
     pub(crate) keys: JobKeys,
     /// Whether this run may reuse canaries of earlier runs.
     pub(crate) reuse: Reuse,
+    /// Training jobs that another run has in its account, with the days since they ended.
+    pub(crate) paid: RefCell<BTreeMap<String, f64>>,
 }
 
 impl Records<'_> {
@@ -123,6 +127,38 @@ impl Records<'_> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether a training job that is over gives this run a measurement of its canary. One that another run has measured does so
+    /// as a reused canary would, and costs nothing again.
+    pub(crate) async fn may_measure(
+        &self,
+        run: &CanaryRun,
+        training_job: &str,
+    ) -> Result<bool, AppError> {
+        let Some(key) = self.keys.canary(run) else {
+            return Ok(true);
+        };
+        let measured = self
+            .history
+            .measured_by_another_run(self.job, &key, training_job);
+        let Some(ended) = measured.await? else {
+            return Ok(true);
+        };
+        let age = jiff::Timestamp::now().duration_since(ended).as_secs_f64();
+        let days = Seconds(age.max(0.0)).in_days();
+        (self.paid.borrow_mut()).insert(training_job.to_owned(), days);
+        Ok(self.reuse == Reuse::Young && age.abs() <= self.job.canary.reuse.0)
+    }
+
+    /// That a measurement is of a training job which another run has in its account.
+    fn paid(&self, measurement: &Measurement) -> Option<Reused> {
+        let paid = self.paid.borrow();
+        let age_days = *paid.get(measurement.training_job.as_ref()?)?;
+        Some(Reused {
+            age_days,
+            saved_usd: None,
+        })
     }
 
     /// Keeps a measurement. A canary without a key is never reused: one of unknown code, or of code that was edited while it
@@ -175,7 +211,6 @@ pub(crate) async fn run(
     let RunningJob { job, ready, .. } = of.of;
     let at_once = runs.first().map_or(1, |run| ready.at_once(&run.instance));
     let at_once = at_once.max(1) as usize;
-    let is_alone = ready.tries_one_first() && earlier.runs == 0;
     let batch = Batch {
         run_id: runner.run_id,
         of,
@@ -183,9 +218,7 @@ pub(crate) async fn run(
         secrets: runner.secrets,
         room: runner.room,
         progress: runner.progress.canaries(job, of.group(), runs, earlier),
-        // The first runs alone; the others' slots come when it has ended.
-        slots: Semaphore::new(if is_alone { 1 } else { at_once }),
-        to_come: Cell::new(if is_alone { at_once - 1 } else { 0 }),
+        slots: Semaphore::new(at_once),
         freed,
         is_launching: Cell::new(true),
         too_expensive: Cell::new(0),
@@ -240,8 +273,6 @@ struct Batch<'a> {
     progress: Canaries<'a>,
     /// So many canaries at a time, in their order.
     slots: Semaphore,
-    /// Slots that there will be when the first canary has ended.
-    to_come: Cell<usize>,
     freed: Freed<'a>,
     /// False after a failure: nothing more is launched.
     is_launching: Cell<bool>,
@@ -252,11 +283,7 @@ struct Batch<'a> {
 impl Batch<'_> {
     /// Reuses or runs one canary; `None` if it was not launched.
     async fn launch(&self, index: usize, run: &CanaryRun) -> Option<Result<Launched, AppError>> {
-        let slot = self.slots.acquire().await.ok()?;
-        let slot = FreeOnce::new(|| {
-            drop(slot);
-            self.slots.add_permits(self.to_come.take());
-        });
+        let slot = Cell::new(Some(self.slots.acquire().await.ok()?));
         if !self.may_launch() || self.cancellation.is_cancelled() {
             return None;
         }
@@ -329,7 +356,7 @@ impl Batch<'_> {
             }
             is_shown.set(is_completed);
             (self.freed)(index, measurement);
-            slot.free();
+            drop(slot.take());
         };
         self.progress.start(index, run);
         let watcher = Watcher {
@@ -397,6 +424,12 @@ impl Batch<'_> {
     /// The measurement of a canary as one of this run, with what it cost.
     fn as_kept(&self, run: &CanaryRun, measurement: Measurement) -> Measurement {
         let measurement = measurement.within_limit(run.max_runtime);
+        let records = self.of.of.records;
+        let paid = || records.and_then(|records| records.paid(&measurement));
+        let measurement = Measurement {
+            reused: measurement.reused.or_else(paid),
+            ..measurement
+        };
         of_run(self.run_id, priced(measurement, self.of.offer))
     }
 }
@@ -406,27 +439,6 @@ struct Launched {
     measurement: Measurement,
     /// The last lines that a failed run printed; hostile text.
     log_tail: Vec<String>,
-}
-
-/// What is done when a machine is free, or else at the end, once.
-struct FreeOnce<F: FnOnce()>(Cell<Option<F>>);
-
-impl<F: FnOnce()> FreeOnce<F> {
-    fn new(free: F) -> Self {
-        Self(Cell::new(Some(free)))
-    }
-
-    fn free(&self) {
-        if let Some(free) = self.0.take() {
-            free();
-        }
-    }
-}
-
-impl<F: FnOnce()> Drop for FreeOnce<F> {
-    fn drop(&mut self) {
-        self.free();
-    }
 }
 
 /// The remedy of an error that left a job undecided, as a note of its report.

@@ -22,6 +22,8 @@ struct Booked {
     committed: Usd,
     /// The part of it that was set aside for runs under way.
     reserved: Usd,
+    /// The part of it that was set aside for machines that are kept.
+    kept: Usd,
     under_way: usize,
 }
 
@@ -35,7 +37,7 @@ pub struct ConfigurationLedger<'a> {
 /// What the configurations before one in the list still take of its money.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TakenBefore {
-    /// No more than what was billed until now: even their canaries under way turn out to cost nothing.
+    /// No more than what was billed until now: even their canaries under way and the machines they keep turn out to cost nothing.
     Nothing,
     /// All that their canaries under way may cost, and so much besides.
     AtMost(Usd),
@@ -91,10 +93,13 @@ impl<'a> ConfigurationLedger<'a> {
 
     /// Does something else with the job's ledger, for this configuration.
     pub fn book<T>(&self, does: impl FnOnce(&JobLedger<'_>) -> T) -> T {
-        let before = self.all.job.committed();
-        let done = does(self.all.job);
-        let more = self.all.job.committed() - before;
-        self.change(|booked| booked.committed = booked.committed + more);
+        let job = self.all.job;
+        let (committed, kept) = (job.committed(), job.kept());
+        let done = does(job);
+        self.change(|booked| {
+            booked.committed = booked.committed + (job.committed() - committed);
+            booked.kept = booked.kept + (job.kept() - kept);
+        });
         done
     }
 
@@ -130,7 +135,9 @@ impl<'a> ConfigurationLedger<'a> {
     }
 
     fn set_aside_before(&self) -> Usd {
-        ConfigurationLedgers::sum(&self.all.booked[..self.place], |one| one.reserved)
+        ConfigurationLedgers::sum(&self.all.booked[..self.place], |one| {
+            one.reserved + one.kept
+        })
     }
 
     /// Which limit is reached first.

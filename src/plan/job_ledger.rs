@@ -126,6 +126,11 @@ impl<'a> JobLedger<'a> {
         self.job.borrow().committed()
     }
 
+    /// The part of it that is set aside for machines that are kept.
+    pub(super) fn kept(&self) -> Usd {
+        self.kept.borrow().values().map(Reservation::amount).sum()
+    }
+
     /// What is left by both limits; `None`: no limit.
     pub fn left(&self) -> Option<Usd> {
         match self.tighter() {

@@ -7,7 +7,8 @@ use super::warm_pool::WarmPool;
 use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd, count_as_float};
 
-/// Of the limit, for what the adaptive design sets aside for kept machines: a larger canary tells more than an earlier one.
+/// Of the limit, for what the adaptive design sets aside for kept machines on all configurations: a larger canary tells more than an
+/// earlier one.
 const SHARE_FOR_POOLS: f64 = 0.1;
 
 /// What the ways are made of, to choose among them when the quotas are known.
@@ -90,6 +91,7 @@ fn within_limit(ways: &mut Ways, plan: &LanePlan, quotas_of: QuotasOf<'_>) -> Ve
     let mut lanes = ways.chosen.lanes.clone();
     let mut longest = vec![Usd(0.0); plan.all.len()];
     let mut is_changed = false;
+    let mut set_aside = 0.0;
     for (place, one) in plan.all.iter().enumerate() {
         let (Some(keep_alive), Some(price)) = (lanes[place].keep_alive, one.usd_per_second) else {
             continue;
@@ -99,11 +101,12 @@ fn within_limit(ways: &mut Ways, plan: &LanePlan, quotas_of: QuotasOf<'_>) -> Ve
         let of_all = Usd(once.0 * count_as_float(runs));
         let at_a_time = once.0 * f64::from(lanes[place].count + 1);
         let fits = match plan.is_adaptive {
-            true => at_a_time <= SHARE_FOR_POOLS * plan.spend_limit.0,
+            true => set_aside + at_a_time <= SHARE_FOR_POOLS * plan.spend_limit.0,
             false => of_all <= left,
         };
         if fits {
             left = left - of_all;
+            set_aside += at_a_time;
             longest[place] = of_all;
             continue;
         }

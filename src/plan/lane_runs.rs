@@ -26,7 +26,12 @@ pub fn configuration_runs(
         let is_kept = matches!(instance, InstanceConfiguration::Homogeneous { .. });
         ConfigurationRuns {
             instance: instance.clone(),
-            rounds: rounds(job, runs, &Times::of(job, instance, earlier)),
+            rounds: rounds(
+                job,
+                runs,
+                &Times::of(job, instance, earlier),
+                if is_job_s { 2 } else { 1 },
+            ),
             usd_per_second: offer_of(instance).cost(Seconds(1.0)),
             parallel: job.canary.parallel,
             waits_for_proof: !is_job_s,
@@ -36,15 +41,15 @@ pub fn configuration_runs(
     .collect()
 }
 
-/// The first canary is alone, which proves role, image and network. Then the fixed design runs what else a forecast needs at
-/// least, and then all others. The adaptive design goes on with up to `canary.parallel` at once: as many canaries as the earlier
-/// check took, else each size once.
-fn rounds(job: &Job, runs: &PlannedRuns, times: &Times<'_>) -> Vec<Vec<Seconds>> {
+/// The fixed design runs what a forecast needs at least, and then all others. The adaptive design starts with one canary, on
+/// `instance` with two, and goes on with up to `canary.parallel` at once: as many canaries as the earlier check took, else each size
+/// once.
+fn rounds(job: &Job, runs: &PlannedRuns, times: &Times<'_>, first: usize) -> Vec<Vec<Seconds>> {
     let (all, ends): (Vec<Seconds>, Vec<usize>) = match runs {
         PlannedRuns::Fixed(runs) => {
             let of_run = |run: &CanaryRun| times.of_size(run.fraction);
             let all = runs.iter().map(of_run).collect();
-            (all, vec![1, fewest(runs), runs.len()])
+            (all, vec![fewest(runs), runs.len()])
         }
         PlannedRuns::Ladder(sizes) => {
             let all: Vec<Seconds> = match times.known.is_empty() {
@@ -58,7 +63,9 @@ fn rounds(job: &Job, runs: &PlannedRuns, times: &Times<'_>) -> Vec<Vec<Seconds>>
                 true => job.canary.parallel.max(1) as usize,
                 false => 1,
             };
-            let ends = (1..all.len()).step_by(width).chain([all.len()]).collect();
+            let first = first.min(width);
+            let ends = (first..all.len()).step_by(width).chain([all.len()]);
+            let ends = ends.collect();
             (all, ends)
         }
     };

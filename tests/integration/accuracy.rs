@@ -293,8 +293,8 @@ fn rounds_beside_one_run_at_a_time_on_the_measured_workloads() {
     176 s (geometric means); mean size of the error and mean score, one at a time > in rounds
 
       canary.max_share, until narrow   seconds  0 s  176 s |      time error      score |    memory error      score
-      first       9 workloads           1.03 0.79   0.67 | 0.223 > 0.211 1.14 > 2.19 | 0.177 > 0.196 1.16 > 1.12
-      others     19 workloads           0.98 0.78   0.63 | 0.196 > 0.216 1.25 > 1.29 | 0.085 > 0.077 1.05 > 0.99
+      first       9 workloads           1.00 0.77   0.67 | 0.223 > 0.223 1.14 > 1.14 | 0.177 > 0.177 1.16 > 1.16
+      others     19 workloads           1.00 0.81   0.69 | 0.196 > 0.194 1.25 > 1.24 | 0.085 > 0.085 1.05 > 1.05
 
       the seconds of the nine, all     seconds  0 s  176 s |      time error      score |    memory error      score
       first       9 workloads           1.01 0.88   0.88 | 0.094 > 0.102 0.70 > 0.75 | 0.102 > 0.146 0.58 > 0.78

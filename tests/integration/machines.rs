@@ -108,7 +108,7 @@ fn the_seed_s_nine_canaries_by_input_mode() {
         assert_eq!(StartUpMode::of(&job), mode);
         let in_rounds = lanes(&job, &[(0.01, 113.0), (0.02, 113.0), (0.05, 113.0)]);
         let widths: Vec<usize> = in_rounds.all[0].rounds.iter().map(Vec::len).collect();
-        assert_eq!(widths, [1, 2, 6]);
+        assert_eq!(widths, [3, 6]);
         let at_once = LanePlan {
             all: vec![ConfigurationRuns {
                 rounds: vec![vec![Seconds(113.0); 9]],

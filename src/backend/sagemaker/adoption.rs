@@ -21,6 +21,14 @@ pub(super) enum Adoption {
     Next,
 }
 
+/// Who looks for a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JobSeeker {
+    pub(super) policy: ReusePolicy,
+    /// It waits until the job has ended.
+    pub(super) waits: bool,
+}
+
 /// Decides by how far the job is, how it ended and how old it is.
 ///
 /// `is_own`: it carries this run's tag. A failure of the training code is the canary's result as well as a success is: the
@@ -30,9 +38,10 @@ pub(super) fn adopt(
     run: &CanaryRun,
     found: &JobDescription,
     is_own: bool,
-    policy: ReusePolicy,
+    seeker: JobSeeker,
     now: Timestamp,
 ) -> Adoption {
+    let JobSeeker { policy, waits } = seeker;
     if policy == ReusePolicy::Own && !is_own {
         return Adoption::Next;
     }
@@ -43,8 +52,8 @@ pub(super) fn adopt(
             .is_some_and(|(had, wanted)| had.0 + 1.0 >= wanted.0)
     };
     let has_result = match &found.state {
-        // What runs already is this run's own, or may run as long as this one would.
-        JobState::Running { .. } if is_own || is_as_long() => return Adoption::Take,
+        // Whoever waits for it gets another attempt if its limit ends it.
+        JobState::Running { .. } if is_own || waits || is_as_long() => return Adoption::Take,
         JobState::Completed => true,
         JobState::Failed { reason } => matches!(
             FailureClass::of(reason.as_deref().unwrap_or_default()),

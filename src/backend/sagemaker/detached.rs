@@ -31,13 +31,19 @@ impl ReadyJob<'_> {
         };
         let training_job = found.name.to_string();
         if found.is_over {
-            return Ok(Started::Theirs { training_job });
+            return Ok(Started::Theirs {
+                training_job,
+                is_awaited: false,
+            });
         }
         if let Some(room) = room {
             UsedRoom::keep(room);
         }
         if !found.may_stop {
-            return Ok(Started::Theirs { training_job });
+            return Ok(Started::Theirs {
+                training_job,
+                is_awaited: !found.is_detached,
+            });
         }
         self.backend
             .detached
@@ -81,7 +87,9 @@ impl Detaching for ReadyJob<'_> {
         Box::pin(async {
             let first = JobName::new(&self.job.name, &self.key_of(run).short(), 0);
             Ok(match self.find(run, &first, watcher).await? {
-                Known::Job(found) if found.is_over => Standing::Over,
+                Known::Job(found) if found.is_over => Standing::Over {
+                    training_job: found.name.to_string(),
+                },
                 Known::Job(found) => Standing::Running {
                     training_job: found.name.to_string(),
                 },

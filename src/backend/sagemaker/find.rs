@@ -1,11 +1,12 @@
 //! Finding the training job that stands for a canary already.
 
-use super::adoption::{self, Adoption};
+use super::adoption::{self, Adoption, JobSeeker};
 use super::asked::AskedJob;
 use super::description::JobDescription;
 use super::name::JobName;
 use super::notes::Notes;
 use super::ready_job::ReadyJob;
+use super::tags;
 use crate::aws::call::{Call, CallError};
 use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
 use crate::canary::CanaryRun;
@@ -28,6 +29,8 @@ pub(super) struct Found {
     pub(super) may_stop: bool,
     /// It was over when it was found.
     pub(super) is_over: bool,
+    /// No run of the gate waits for it.
+    pub(super) is_detached: bool,
 }
 
 impl Found {
@@ -38,6 +41,7 @@ impl Found {
             is_new: true,
             may_stop: true,
             is_over: false,
+            is_detached: false,
         }
     }
 }
@@ -141,10 +145,10 @@ impl ReadyJob<'_> {
         let is_collected = self.backend.collects(&tags);
         let is_own = is_collected || self.backend.is_own(&tags);
         let now = jiff::Timestamp::now();
-        let policy = self.backend.tags.reuse;
+        let seeker = self.seeker();
         let adoption = match is_collected {
             true => adoption::adopt_detached(description, now),
-            false => adoption::adopt(self.job, run, description, is_own, policy, now),
+            false => adoption::adopt(self.job, run, description, is_own, seeker, now),
         };
         match adoption {
             Adoption::Next => Ok(None),
@@ -175,8 +179,16 @@ impl ReadyJob<'_> {
                     is_new: false,
                     may_stop,
                     is_over,
+                    is_detached: tags::is_detached(&tags),
                 }))
             }
+        }
+    }
+
+    fn seeker(&self) -> JobSeeker {
+        JobSeeker {
+            policy: self.backend.tags.reuse,
+            waits: self.backend.tags.part == RunPart::Whole,
         }
     }
 
@@ -191,8 +203,8 @@ impl ReadyJob<'_> {
             return true;
         }
         let now = jiff::Timestamp::now();
-        let policy = self.backend.tags.reuse;
-        adoption::adopt(self.job, run, description, found.is_own, policy, now) == Adoption::Take
+        let seeker = self.seeker();
+        adoption::adopt(self.job, run, description, found.is_own, seeker, now) == Adoption::Take
     }
 
     /// The numbers of all attempts after the first, the newest first.

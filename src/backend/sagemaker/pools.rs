@@ -30,6 +30,8 @@ pub(super) struct OpenPool {
     pub(super) keep_alive: Seconds,
     /// Its last job is over, and no other was started on it.
     pub(super) is_free: bool,
+    /// SageMaker has said that the job's machines are kept, or were: the quota has room for some.
+    was_kept: bool,
     /// The last job of the pool that is meant for this job.
     pub(super) meant: Option<String>,
     /// Those of all pools that it may run on, the one that is meant first.
@@ -239,6 +241,7 @@ impl ReadyJob<'_> {
             key,
             keep_alive: warm_pool.keep_alive,
             is_free: false,
+            was_kept: false,
             meant,
             after,
         };
@@ -261,6 +264,7 @@ impl ReadyJob<'_> {
             return;
         };
         pool.is_free = description.pool.as_ref().is_some_and(PoolStatus::is_open);
+        pool.was_kept = description.pool.is_some();
         if let Some(lost) = description.pool.as_ref().filter(|pool| !pool.is_open())
             && let Some(why) = pool::start_of("", Some(lost), pool.keep_alive).why
         {
@@ -269,7 +273,9 @@ impl ReadyJob<'_> {
         }
         let key = pool.key.clone();
         let mut others = pools.iter().filter(|(other, _)| **other != name);
-        let has_others = others.any(|(_, other)| other.job == self.job.name && other.key == key);
+        let is_alike = |other: &OpenPool| other.job == self.job.name && other.key == key;
+        // One that is still at work says nothing: whoever began beside this one asked for a pool too.
+        let has_others = others.any(|(_, other)| is_alike(other) && other.was_kept);
         drop(pools);
         // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.
         let is_asked_for = description.keep_alive.is_some();
@@ -306,6 +312,7 @@ impl ReadyJob<'_> {
                 key: key.clone(),
                 keep_alive: earlier.keep_alive,
                 is_free: true,
+                was_kept: true,
                 meant: None,
                 after: Vec::new(),
             };

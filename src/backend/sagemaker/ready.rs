@@ -118,6 +118,21 @@ impl Ready for ReadyJob<'_> {
             .map_or(at_once, |pool| at_once.min(pool.lanes.max(1)))
     }
 
+    fn has_room_for_all(&self, instances: &[&InstanceConfiguration]) -> bool {
+        let machines = |kind: &InstanceType| -> u32 {
+            let on_kind = instances
+                .iter()
+                .filter(|one| one.single_type() == Some(kind));
+            on_kind
+                .map(|one| self.at_once(one).saturating_mul(one.total_count()))
+                .fold(0, u32::saturating_add)
+        };
+        instances.iter().all(|one| {
+            let limit = self.prepared.quota_of(one).zip(one.single_type());
+            limit.is_none_or(|(limit, kind)| machines(kind) <= limit)
+        })
+    }
+
     fn warm_pool(&self, instance: &InstanceConfiguration) -> Option<&WarmPool> {
         self.pool_for(instance)
     }
@@ -136,11 +151,6 @@ impl Ready for ReadyJob<'_> {
         cancellation: &'e Cancellation,
     ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
         Box::pin(self.backend.end_pools_of(&self.job.name, cancellation))
-    }
-
-    /// Role, image and network are proved by a job alone.
-    fn tries_one_first(&self) -> bool {
-        true
     }
 
     fn notes(&self) -> Vec<String> {

@@ -176,6 +176,7 @@ fn judged_again(
             .map(|instance| (instance, not_measured(instance)))
             .collect(),
         measurements: &measurements,
+        max_runtime: Some(job.canary.max_runtime),
         worst_case: part.spend.worst_case_usd,
         offer_of: &|instance| project.offer(instance, &tables::capacity),
         layout: DataLayout::of(job, None),

@@ -146,6 +146,19 @@ impl<'j> Configurations<'j> {
         self.have_ended_before(place)
             || self.input.machines == MachineSharing::OwnOnes
                 && self.known(0).iter().any(Measurement::is_completed)
+                && self.has_room_beside_those_before(place)
+    }
+
+    /// Between two rounds those before use no machines, but need them again, and may keep some.
+    fn has_room_beside_those_before(&self, place: usize) -> bool {
+        let at_work = self.at_work_before(place).chain([place]);
+        let own = &self.at(place).instance;
+        let is_alike = |one: &&InstanceConfiguration| one.single_type() == own.single_type();
+        let instances: Vec<&InstanceConfiguration> = at_work
+            .map(|place| &self.at(place).instance)
+            .filter(is_alike)
+            .collect();
+        instances.len() < 2 || self.input.of.ready.has_room_for_all(&instances)
     }
 
     fn have_ended_before(&self, place: usize) -> bool {

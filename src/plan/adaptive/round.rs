@@ -5,10 +5,10 @@
 //! what the round's runs take is counted with its upper end. A round ends before a run that only their results would ask for.
 
 use super::{
-    Aim, LIMIT_SHARE, Next, NextRung, Rung, Situation, SpendingRule, StopReason, candidate, next,
-    next_by,
+    Aim, LIMIT_SHARE, LONGEST_JUMP, Next, NextRung, PART_OF_THE_SECOND, Rung, Situation,
+    SpendingRule, StopReason, candidate, next, next_by,
 };
-use crate::forecast::{CanaryTime, supposed};
+use crate::forecast::{CanaryTime, FEWEST_RUNS, supposed};
 use crate::measurement::Measurement;
 use crate::units::{Percent, Seconds, count_as_float};
 
@@ -47,8 +47,8 @@ pub struct RoundRun {
 
 /// The next round, or why there is none. Deterministic.
 ///
-/// The first canary of a job is alone: it is the proof of role, image and code. The limits of a round's runs, with what each sets
-/// aside beside the first, sum to no more than the budget leaves.
+/// Beside the first canary of all runs the second, where both are known without its time. The limits of a round's runs, with what
+/// each sets aside beside the first, sum to no more than the budget leaves.
 pub fn next_round(situation: &Situation, rule: &RoundRule<'_>) -> NextRound {
     let (first, limit) = match next(situation) {
         Next::Run { rung, limit } => (rung, limit),
@@ -56,7 +56,9 @@ pub fn next_round(situation: &Situation, rule: &RoundRule<'_>) -> NextRound {
     };
     let alone = vec![RoundRun { rung: first, limit }];
     let Some(time) = CanaryTime::learn(situation.measurements) else {
-        return NextRound::Run(alone);
+        let second = beside_the_first(situation, rule, &first);
+        let second = second.map(|rung| RoundRun { rung, limit });
+        return NextRound::Run(alone.into_iter().chain(second).collect());
     };
     let mut round = DraftRound {
         situation,
@@ -75,6 +77,26 @@ pub fn next_round(situation: &Situation, rule: &RoundRule<'_>) -> NextRound {
         1 => NextRound::Run(alone),
         _ => NextRound::Run(round.with_limits()),
     }
+}
+
+/// The second canary of all, as large as its data allow: run by run the time of the first seldom makes it another one. `None`
+/// unless the budget covers the fewest runs of a forecast at their longest.
+fn beside_the_first(situation: &Situation<'_>, rule: &RoundRule<'_>, first: &Rung) -> Option<Rung> {
+    let SpendingRule::UpToAShare(share) = situation.spending else {
+        return None;
+    };
+    let (max_runtime, fewest) = (situation.max_runtime.0, count_as_float(FEWEST_RUNS));
+    let fits = fewest * max_runtime + (fewest - 1.0) * rule.beside.0 <= situation.left();
+    let is_first = situation.measurements.is_empty() && rule.at_once > 1;
+    let by_data = PART_OF_THE_SECOND * share.as_fraction().0;
+    let smallest = first.size.fraction.0;
+    let mut larger = situation.open_rungs().filter(|rung| {
+        let fraction = rung.size.fraction.0;
+        fraction > smallest
+            && fraction <= LONGEST_JUMP * smallest
+            && rung.size.share * rung.work <= by_data
+    });
+    larger.next_back().filter(|_| is_first && fits).copied()
 }
 
 /// A round in the making.

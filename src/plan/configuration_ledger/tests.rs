@@ -104,3 +104,25 @@ fn what_those_after_it_cost_is_not_taken_from_a_configuration() {
     assert_eq!(own.left(TakenBefore::AtMost(Usd(0.0))), Some(Usd(4.75)));
     assert_eq!(job.left(), Some(Usd(4.25)));
 }
+
+/// Else what an alternative may spend would depend on when the machines before it are ended.
+#[test]
+fn kept_machines_of_those_before_may_turn_out_to_cost_nothing() {
+    let of_run = RefCell::new(Ledger::without_limit());
+    let job = JobLedger::new(Usd(5.0), &of_run);
+    let ledgers = ConfigurationLedgers::new(&job, 2);
+    let (own, alternative) = (ledgers.of(0), ledgers.of(1));
+    let left = || {
+        [TakenBefore::Nothing, TakenBefore::AtMost(Usd(0.0))]
+            .map(|before| (alternative.left(before).unwrap().0 * 100.0).round() / 100.0)
+    };
+    let canary = own.reserve(Usd(1.0)).unwrap();
+    own.settle(canary, Some(Usd(0.5)));
+    own.book(|ledger| ledger.keep("canary-0", Usd(0.25)));
+    assert_eq!(left(), [4.5, 4.25]);
+    own.book(|ledger| ledger.end_kept(["canary-0"], Some(Usd(0.05))));
+    assert_eq!(left(), [4.45, 4.45]);
+    // Those of its own are taken in any case.
+    alternative.book(|ledger| ledger.keep("canary-1", Usd(0.25)));
+    assert_eq!(left(), [4.2, 4.2]);
+}

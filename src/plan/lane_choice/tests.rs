@@ -139,6 +139,29 @@ fn a_small_quota_of_pools_does_not_make_a_check_longer() {
     assert_eq!(with(3).chosen.lanes[0].count, 3);
 }
 
+/// An hour costs 0.461 USD; 5 min of four machines, those of three lanes and one more, 0.154 USD, of 0.2 that `auto` may set aside.
+#[test]
+fn the_pools_of_the_adaptive_design_share_a_tenth_of_the_limit() {
+    let alternative = ConfigurationRuns {
+        waits_for_proof: true,
+        ..nine("ml.c5.2xlarge", Some(0.461))
+    };
+    let all = vec![nine("ml.m5.2xlarge", Some(0.461)), alternative];
+    let pools = |all: Vec<ConfigurationRuns>| {
+        let lanes = LanePlan {
+            all,
+            policy: WarmPoolPolicy::Auto,
+            spend_limit: Usd(2.0),
+            left: Usd(2.0),
+            start_up: StartUpMode::File.table(),
+            is_adaptive: true,
+        };
+        lanes.pools(&no_quotas).len()
+    };
+    assert_eq!(pools(all[..1].to_vec()), 1);
+    assert_eq!(pools(all), 1);
+}
+
 proptest! {
     #[test]
     fn chosen_lanes_are_within_both_quotas(

@@ -120,7 +120,7 @@ fn credentials_that_end_before_the_canaries_are_said_at_the_start() {
                 .env("AWS_CREDENTIAL_EXPIRATION", end.to_string());
         })
     };
-    let short = "which may be before the canaries of churn do: they may take up to 1h 06m";
+    let short = "which may be before the canaries of churn do: they may take up to 1h 39m";
     with_end(20, &["plan", "--all"])
         .ended_with(0)
         .complained("the AWS credentials end in ")

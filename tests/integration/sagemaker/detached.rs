@@ -51,11 +51,13 @@ fn started(project: &Project, aws: &FakeAws) -> Child {
 
 #[test]
 fn what_is_detached_runs_on_and_is_collected_as_if_it_had_been_waited_for() {
+    // Detached canaries keep no machines.
+    let cold = FIXED.replace('}', ", warm_pool: off}");
     let whole = {
-        let (project, aws) = project(FIXED);
+        let (project, aws) = project(&cold);
         compared(&gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0))
     };
-    let (project, aws) = project(FIXED);
+    let (project, aws) = project(&cold);
     aws.polls(Polls::Nothing);
     let detached = gate(&project, &aws, DETACH).ended_with(0);
     assert_eq!(aws.in_progress().len(), 3, "{}", detached.seen());
@@ -174,6 +176,94 @@ fn what_is_measured_afresh_is_detached_and_collected_afresh() {
         assert!(created(&aws)[3..].contains(&run["training_job"].as_str().unwrap().to_owned()));
         assert!(run.get("reused").is_none(), "{run}");
     }
+}
+
+/// Their limits were shortened until the limit paid for all, and did not end them.
+#[test]
+fn whoever_waits_takes_what_was_detached_with_shorter_limits() {
+    let (project, aws) = project("{max_runtime: 30m, max_share: 10000%, parallel: 1}");
+    let limited = [DETACH, &["--max-spend", "0.1"]].concat();
+    gate(&project, &aws, &limited).ended_with(0);
+    let detached = created(&aws);
+    assert!(aws.jobs().iter().all(|job| limit_of(job) < 1000.0));
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let report = run.json();
+    let first = &report["jobs"][0]["measurements"][0];
+    assert_eq!(first["training_job"], detached[0], "{}", run.seen());
+    assert!(first["reused"].is_object(), "{first}");
+    assert!(created(&aws).iter().all(|name| name.ends_with("-0")));
+}
+
+/// As where nobody had taken it.
+#[test]
+fn what_was_detached_with_a_shorter_limit_that_ends_it_is_run_again() {
+    let (project, aws) = project("{max_runtime: 30m, max_share: 10000%, parallel: 1}");
+    aws.train(|_| Timeline::completed().training(1200.0));
+    let limited = [DETACH, &["--max-spend", "0.1"]].concat();
+    gate(&project, &aws, &limited).ended_with(0);
+    let detached = created(&aws);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "json"]);
+    let report = run.json();
+    let first = &report["jobs"][0]["measurements"][0];
+    assert_eq!(first["outcome"]["kind"], "completed", "{}", run.seen());
+    assert_eq!(
+        first["training_job"].as_str().unwrap(),
+        detached[0].replace("-0", "-1"),
+    );
+}
+
+/// One that was collected is in the account of that run.
+#[test]
+fn what_was_collected_is_neither_fresh_nor_billed_again() {
+    let afresh = [COLLECT, &["--fresh"]].concat();
+    for (canary, collect) in [
+        (FIXED.to_owned(), afresh.as_slice()),
+        (FIXED.replace('}', ", reuse: 0d}"), COLLECT),
+    ] {
+        let (project, aws) = project(&canary);
+        gate(&project, &aws, DETACH).ended_with(0);
+        aws.finish_jobs();
+        gate(&project, &aws, COLLECT).ended_with(0);
+        gate(&project, &aws, collect)
+            .ended_with(1)
+            .complained("no canary is there to collect")
+            .complained("measured by an earlier run");
+        // What is detached afresh is collected, and no older one beside it.
+        aws.age_jobs(3600.0);
+        aws.quota("ml.m5.xlarge for training job usage", 2.0);
+        aws.polls(Polls::Nothing);
+        let fresh = match collect == COLLECT {
+            true => DETACH.to_vec(),
+            false => [DETACH, &["--fresh"]].concat(),
+        };
+        gate(&project, &aws, &fresh).ended_with(14);
+        aws.finish_jobs();
+        aws.polls(Polls::NextStatus);
+        let collected = gate(&project, &aws, collect).ended_with(14);
+        let job = &collected.json()["jobs"][0];
+        assert_eq!(job["measurements"].as_array().unwrap().len(), 2, "{job}");
+        assert!(
+            job["reason"].to_string().contains("1 of 3 canaries"),
+            "{job}"
+        );
+    }
+}
+
+/// The history hands out what completed only.
+#[test]
+fn a_failure_that_was_collected_is_billed_once() {
+    let (project, aws) = project(FIXED);
+    aws.train(|_| Timeline::script_failed(1, "boom"));
+    gate(&project, &aws, DETACH).ended_with(0);
+    aws.finish_jobs();
+    let spent = || {
+        let collected = gate(&project, &aws, COLLECT).ended_with(13);
+        let job = &collected.json()["jobs"][0];
+        assert_eq!(job["measurements"].as_array().unwrap().len(), 3, "{job}");
+        job["spend"]["canary_usd"].as_f64().unwrap_or(0.0)
+    };
+    assert!(spent() > 0.0);
+    assert_eq!(spent(), 0.0);
 }
 
 #[test]
@@ -308,6 +398,30 @@ fn what_is_detached_twice_is_started_once() {
             .to_string()
             .contains("every canary is there already")
     );
+    assert_eq!(aws.in_progress().len(), 3);
+}
+
+#[test]
+fn a_canary_that_another_run_waits_for_may_be_stopped_and_is_said_to() {
+    let (project, aws) = project(FIXED);
+    aws.polls(Polls::Nothing);
+    let mut command = project.gate(&["run", "--all"]);
+    aws.reach(&mut command);
+    let mut waiting = command
+        .env("CANARY_GATE_PACE", "0.001")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| created(&aws).len() == 1);
+    let notes = |run: &Finished| run.json()["jobs"][0]["notes"].to_string();
+    let said = notes(&gate(&project, &aws, DETACH).ended_with(0));
+    assert_eq!(said.matches("may stop it").count(), 1, "{said}");
+    assert!(said.contains(&created(&aws)[0]), "{said}");
+    signal(&waiting, Signal::SIGTERM);
+    waiting.wait().unwrap();
+    assert_eq!(aws.in_progress().len(), 2);
+    gate(&project, &aws, DETACH).ended_with(0);
     assert_eq!(aws.in_progress().len(), 3);
 }
 

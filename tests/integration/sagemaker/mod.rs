@@ -47,8 +47,8 @@ jobs:
     budget: {time: 2h, cost: 5 USD, memory: 90%}
 ";
 
-pub(crate) const FIXED: &str =
-    "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m}";
+/// One canary at a time.
+pub(crate) const FIXED: &str = "{design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 1, max_runtime: 30m, parallel: 1}";
 
 /// A project on SageMaker whose canaries follow `canary`, and an AWS with its data.
 fn project(canary: &str) -> (Project, FakeAws) {

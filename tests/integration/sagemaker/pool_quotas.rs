@@ -74,10 +74,10 @@ fn a_small_quota_of_training_is_a_reason_for_a_pool() {
     assert_eq!(warm(&aws), 8);
 }
 
-/// Where the quotas may not be read, the first canary asks for a pool, and its description says whether it has one.
+/// Where the quotas may not be read, the first canaries ask for a pool, and their description says whether they have one.
 #[test]
-fn auto_finds_out_by_the_first_canary_where_no_quota_can_be_read() {
-    for (pools, asking, started_warm) in [(0.0, 1, 0), (3.0, 9, 6)] {
+fn auto_finds_out_by_the_first_canaries_where_no_quota_can_be_read() {
+    for (pools, asking, started_warm) in [(0.0, 3, 0), (3.0, 9, 6)] {
         let (project, aws) = nine("parallel: 3", 20.0, pools);
         aws.fail(Operation::ListServiceQuotas)
             .with(Fault::AccessDenied);

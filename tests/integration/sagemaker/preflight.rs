@@ -111,7 +111,7 @@ fn a_quota_of_nothing_is_reported_before_a_canary() {
 
 #[test]
 fn a_small_quota_makes_canaries_run_one_after_another() {
-    let (project, aws) = project(FIXED);
+    let (project, aws) = project(&FIXED.replace("parallel: 1", "parallel: 3"));
     aws.quota("ml.m5.xlarge for training job usage", 1.0);
     let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
     let notes = run.json()["jobs"][0]["notes"].to_string();

@@ -195,10 +195,7 @@ fn without_a_static_program_canaries_run_without_a_probe_and_say_so() {
 #[test]
 fn a_plain_image_is_probed_around_its_own_command() {
     // One at a time: here they share a /tmp, which containers do not.
-    let (project, aws) = project(&FIXED.replace(
-        '}',
-        ", parallel: 1, probe: {command: [sh, -c, 'sleep 1.2']}}",
-    ));
+    let (project, aws) = project(&FIXED.replace('}', ", probe: {command: [sh, -c, 'sleep 1.2']}}"));
     let Some(probe) = static_probe(project.root()) else {
         eprintln!("skipped: no C compiler here links statically");
         return;

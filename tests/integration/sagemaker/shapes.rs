@@ -59,10 +59,7 @@ fn spec_from(theirs: &Value) -> (Project, FakeAws) {
         )
         .replace(
             "canary: {spend_limit: 5 USD}",
-            &format!(
-                "canary: {}",
-                FIXED.replace('}', ", spend_limit: 100 USD, parallel: 1}")
-            ),
+            &format!("canary: {}", FIXED.replace('}', ", spend_limit: 100 USD}")),
         );
     assert!(!spec.contains("FILL-IN"), "{spec}");
     // Who says what it may take is not of interest here.

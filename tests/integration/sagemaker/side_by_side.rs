@@ -121,7 +121,7 @@ fn alternatives_begin_when_instance_has_proved_role_and_image() {
         let (project, aws) = jobs(1, canary, ALTERNATIVES);
         aws.polls(Polls::Nothing);
         let mut child = started(&project, &aws);
-        wait_for(|| created(&aws).len() == 1);
+        wait_for(|| !created(&aws).is_empty());
         assert_eq!(at_work(&aws), ["ml.m5.xlarge"]);
         aws.finish_jobs();
         wait_for(|| at_work(&aws) == all);
@@ -131,11 +131,36 @@ fn alternatives_begin_when_instance_has_proved_role_and_image() {
     }
 }
 
+/// How many machines each job had, in the order in which they were created.
+fn machines(aws: &FakeAws) -> Vec<u64> {
+    let count = |job: &crate::aws::Job| job.input()["ResourceConfig"]["InstanceCount"].as_u64();
+    aws.jobs().iter().filter_map(count).collect()
+}
+
+#[test]
+fn an_alternative_of_the_same_type_takes_no_room_and_no_pool_that_instance_needs_again() {
+    const TWO: &str = "    alternatives: [2x ml.m5.xlarge]\n";
+    let of_quota = |quota: f64| {
+        let canary = FIXED.replace('}', ", warm_pool: {keep_alive: 5m}}");
+        let (project, aws) = jobs(1, &canary, TWO);
+        aws.quota("ml.m5.xlarge for training job usage", quota);
+        aws.quota("ml.m5.xlarge for training warm pool usage", quota);
+        let run = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(0);
+        let runs = run.json()["jobs"][0]["measurements"].clone();
+        let starts = runs.as_array().unwrap().iter();
+        let starts: Vec<String> = starts.map(|run| run["start"].to_string()).collect();
+        assert_eq!(starts[..3], ["\"cold\"", "\"warm\"", "\"warm\""]);
+        machines(&aws)
+    };
+    assert_eq!(of_quota(2.0), [1, 1, 1, 2, 2, 2]);
+    assert_eq!(of_quota(3.0).len(), 6);
+}
+
 #[test]
 fn what_instance_may_need_is_given_to_no_alternative() {
     let (project, aws) = jobs(
         1,
-        &ADAPTIVE.replace('}', ", spend_limit: 1.2 USD}"),
+        &ADAPTIVE.replace('}', ", spend_limit: 1.2 USD, parallel: 1}"),
         ALTERNATIVES,
     );
     aws.polls(Polls::Nothing);
@@ -346,12 +371,51 @@ fn looks_before_the_second(canary: &str, budget: &str) -> u64 {
 fn a_machine_is_free_when_its_job_ends() {
     // So often they are asked for of one canary.
     const ALL: u64 = 13;
-    let one_at_a_time = FIXED.replace('}', ", parallel: 1}");
-    assert!(looks_before_the_second(&one_at_a_time, "{time: 2h, memory: 90%}") < ALL);
-    assert!(looks_before_the_second(ADAPTIVE, "{time: 2h}") < ALL);
+    assert!(looks_before_the_second(FIXED, "{time: 2h, memory: 90%}") < ALL);
+    let adaptive = ADAPTIVE.replace('}', ", parallel: 1}");
+    assert!(looks_before_the_second(&adaptive, "{time: 2h}") < ALL);
     // What the first one used may ask for a longer second one.
     assert_eq!(
-        looks_before_the_second(ADAPTIVE, "{time: 2h, memory: 90%}"),
+        looks_before_the_second(&adaptive, "{time: 2h, memory: 90%}"),
         ALL
     );
+}
+
+/// What was paid before the code showed that it fails, by how many canaries run at once.
+#[test]
+fn a_script_that_fails_is_paid_for_by_the_canaries_that_ran_at_once_and_named_once() {
+    let nine = "design: fixed, max_share: 10000%, fractions: [1%, 2%, 5%], replicates: 3, max_runtime: 30m, spend_limit: 5 USD";
+    let adaptive = "max_share: 10000%, max_runtime: 30m, spend_limit: 5 USD";
+    for (canary, at_once, paid) in [
+        (nine, 3, 3),
+        (nine, 1, 1),
+        (adaptive, 3, 2),
+        (adaptive, 1, 1),
+    ] {
+        let (project, aws) = project(&format!("{{{canary}, parallel: {at_once}}}"));
+        aws.train(|_| Timeline::script_failed(1, "ValueError: no such column"));
+        let run = gate(
+            &project,
+            &aws,
+            &["run", "--all", "--format", "json", "-o", "comment.md"],
+        )
+        .ended_with(13);
+        assert_eq!(created(&aws).len(), paid, "{}", run.seen());
+        let job = &run.json()["jobs"][0];
+        assert_eq!(job["measurements"].as_array().unwrap().len(), paid);
+        let billed = job["spend"]["canary_usd"].as_f64().unwrap();
+        assert!(
+            (billed - aws.bill()).abs() < 1e-6,
+            "{billed} {}",
+            aws.bill()
+        );
+        let comment = project.read("comment.md");
+        assert_eq!(comment.matches("no such column").count(), 1, "{comment}");
+        if paid > 1 {
+            let named = format!(
+                "{paid} canary runs on ml.m5.xlarge failed (exit code 1), the first with 1% of the data"
+            );
+            assert!(comment.contains(&named), "{comment}");
+        }
+    }
 }

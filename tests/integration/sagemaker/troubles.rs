@@ -369,7 +369,7 @@ fn a_quota_that_is_freed_late_is_waited_for() {
 
 #[test]
 fn what_was_measured_is_reported_also_where_a_later_canary_may_not_be_started() {
-    let (project, aws) = project(&FIXED.replace("max_runtime", "parallel: 1, max_runtime"));
+    let (project, aws) = project(FIXED);
     aws.fail(Operation::CreateTrainingJob)
         .since_call(3)
         .with(Fault::AccessDenied);

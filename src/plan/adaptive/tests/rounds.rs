@@ -42,11 +42,44 @@ fn percents(runs: &[RoundRun]) -> Vec<f64> {
     runs.iter().map(percent).collect()
 }
 
+/// By its data the second may have 15 % of the share, and ten times the first.
 #[test]
-fn the_first_canary_is_alone() {
+fn beside_the_first_runs_the_second_where_the_worst_cases_of_the_fewest_fit() {
     let ladder = ladder(&LADDER);
-    let first = asked(&situation(&ladder, &[]), &rule(3, &goes_on));
-    assert_eq!(percents(&first), [1.0]);
+    let first = |share, budget, at_once| {
+        let start = Situation {
+            budget: Some(Seconds(budget)),
+            max_runtime: Seconds(600.0),
+            spending: SpendingRule::UpToAShare(Percent(share)),
+            ..situation(&ladder, &[])
+        };
+        percents(&asked(&start, &rule(at_once, &goes_on)))
+    };
+    let enough = 3.0 * 600.0 + 2.0 * TIME_TO_STOP.0;
+    assert_eq!(first(25.0, enough, 3), [1.0, 3.0]);
+    assert_eq!(first(25.0, enough, 2), [1.0, 3.0]);
+    assert_eq!(first(10_000.0, enough, 3), [1.0, 10.0]);
+    // Nothing but the smallest is within so small a share.
+    assert_eq!(first(5.0, enough, 3), [1.0]);
+    assert_eq!(first(25.0, enough - 1.0, 3), [1.0]);
+    assert_eq!(first(25.0, enough, 1), [1.0]);
+}
+
+/// What is left of a share, or a budget to be spent wholly, says nothing of the second.
+#[test]
+fn by_another_rule_the_first_canary_is_alone() {
+    let ladder = ladder(&LADDER);
+    for spending in [
+        SpendingRule::UpTo(Seconds(3600.0)),
+        SpendingRule::WholeBudget,
+    ] {
+        let start = Situation {
+            budget: None,
+            spending,
+            ..situation(&ladder, &[])
+        };
+        assert_eq!(percents(&asked(&start, &rule(3, &goes_on))), [1.0]);
+    }
 }
 
 /// With 1 and 3 % the third may hold 21 % of the data: so they are together within a quarter.
@@ -176,7 +209,7 @@ proptest! {
                 break;
             };
             prop_assert!(asked.len() <= at_once.max(1));
-            prop_assert!(!runs.is_empty() || asked.len() == 1);
+            prop_assert!(!runs.is_empty() || asked.len() <= 2);
             let limits: f64 = asked.iter().map(|one| one.limit.0).sum();
             let stopping = TIME_TO_STOP.0 * count_as_float(asked.len() - 1);
             prop_assert!(limits + stopping <= (budget - spent) * (1.0 + 1e-9));
