@@ -67,6 +67,7 @@ mod secrets;
 mod share;
 mod steps;
 mod unmeasured;
+mod versus_twin;
 mod warnings;
 mod work;
 mod work_alone;
