@@ -6,6 +6,7 @@ use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
 use crate::assess::row;
 use crate::assess::unfinished;
+use crate::assess::versus_twin;
 use crate::forecast::scale_out::Measured;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::grammar;
@@ -81,6 +82,11 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
             Some(extrapolated_rows::row(instance, why, &measured, input))
         })
         .collect();
+    let mut versus_twin = versus_twin::of_each(&measured, input.budget.certainty).into_iter();
+    let mut with_twin = |row: InstanceForecast| InstanceForecast {
+        versus_twin: versus_twin.next().flatten(),
+        ..row
+    };
     let recommendation = recommendation(&main, alternatives.iter().flatten(), input);
     let where_memory_fits = MemoryOf::ALL
         .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
@@ -128,11 +134,11 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
     let mut forecasts = vec![InstanceForecast {
         verdict,
-        ..main.row
+        ..with_twin(main.row)
     }];
     for (alternative, unmeasured) in alternatives.into_iter().zip(unmeasured) {
         match (alternative, unmeasured) {
-            (Ok(judged), _) => forecasts.push(judged.row),
+            (Ok(judged), _) => forecasts.push(with_twin(judged.row)),
             (Err(_), Some((row, cautions))) => {
                 forecasts.push(row);
                 notes.extend(cautions);
@@ -265,6 +271,7 @@ fn judge_configuration(
             metrics: row::levels(&lines),
             phases: row::phases(&forecast, certainty),
             delta,
+            versus_twin: None,
             law: forecast.law.clone(),
             price: offer.price().cloned(),
             budget: verdict::rows(&lines),

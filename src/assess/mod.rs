@@ -12,4 +12,5 @@ mod row;
 pub(crate) mod short_run;
 pub(crate) mod training_plan;
 pub(crate) mod unfinished;
+mod versus_twin;
 pub(crate) mod whole_report;

@@ -25,6 +25,7 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         metrics: BTreeMap::new(),
         phases: PhaseEstimates::default(),
         delta: Delta::default(),
+        versus_twin: None,
         law: Laws::default(),
         price: None,
         budget: Vec::new(),

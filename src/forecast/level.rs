@@ -62,29 +62,56 @@ pub(super) fn utilization(points: &[Point], subject: &str) -> Result<Predictive,
 /// A positive level that errs by a factor: the geometric mean, and the prediction interval of one new normal
 /// observation of ln y, Student-t on n - 1 degrees of freedom with s sqrt(1 + 1/n).
 pub(super) fn positive(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
-    let mut logarithms: Vec<f64> = points
+    about(points, subject, |logarithms| {
+        let first = logarithms[0].0;
+        let sum: f64 = logarithms.iter().map(|(value, _)| value - first).sum();
+        first + sum / count_as_float(logarithms.len())
+    })
+}
+
+/// The same about the median of the runs, each counted by its share of the work: of what is itself a median of many, as the time of a
+/// step is, a short run that lies wholly in a moment of other work on the machine would move a mean by all of it.
+pub(super) fn positive_median(points: &[Point], subject: &str) -> Result<Predictive, Unknown> {
+    about(points, subject, |logarithms| {
+        let all: f64 = logarithms.iter().map(|(_, weight)| weight).sum();
+        // The first of which those up to it weigh as much; where they weigh just half, between two.
+        let reaching = |share: f64| {
+            let mut before = 0.0;
+            let mut values = logarithms.iter();
+            let found = values.find(|(_, weight)| {
+                before += weight;
+                before > share * all
+            });
+            found.or(logarithms.last()).map_or(0.0, |(value, _)| *value)
+        };
+        f64::midpoint(reaching(0.5 - 1e-9), reaching(0.5 + 1e-9))
+    })
+}
+
+/// About a centre of the logarithms, sorted and each with its weight.
+fn about(
+    points: &[Point],
+    subject: &str,
+    center: impl Fn(&[(f64, f64)]) -> f64,
+) -> Result<Predictive, Unknown> {
+    let mut logarithms: Vec<(f64, f64)> = points
         .iter()
         .filter(|point| point.value >= f64::MIN_POSITIVE)
-        .map(|point| point.value.ln())
+        .map(|point| (point.value.ln(), point.share * point.work))
         .collect();
     if logarithms.len() < LEAST_RUNS {
         return Err(too_few(logarithms.len(), subject));
     }
-    logarithms.sort_by(f64::total_cmp);
+    logarithms.sort_by(|a, b| a.0.total_cmp(&b.0));
     let count = count_as_float(logarithms.len());
-    let mean = logarithms[0]
-        + logarithms
-            .iter()
-            .map(|logarithm| logarithm - logarithms[0])
-            .sum::<f64>()
-            / count;
+    let center = center(&logarithms);
     let variance = logarithms
         .iter()
-        .map(|logarithm| (logarithm - mean).powi(2))
+        .map(|(logarithm, _)| (logarithm - center).powi(2))
         .sum::<f64>()
         / (count - 1.0);
     Ok(Predictive::log_student_t(
-        mean.exp().clamp(f64::MIN_POSITIVE, f64::MAX),
+        center.exp().clamp(f64::MIN_POSITIVE, f64::MAX),
         (variance * (1.0 + 1.0 / count))
             .sqrt()
             .max(LEAST_RELATIVE_ERROR),
@@ -143,6 +170,27 @@ mod tests {
         assert!((level.median() - 2.884_499_140_614_816_6).abs() < 1e-12);
         assert!((level.quantile(0.05) - 0.891_540_823_466_254_6).abs() < 1e-9);
         assert!((level.quantile(0.95) - 9.332_534_274_604_129).abs() < 1e-8);
+    }
+
+    #[test]
+    fn a_short_run_that_was_disturbed_does_not_move_the_median_of_the_runs() {
+        let median = |of: &[(f64, f64)]| {
+            let level = positive_median(&points(of), "step time").unwrap();
+            level.median()
+        };
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+        near(median(&[(0.01, 8.0), (0.02, 3.1), (0.04, 3.0)]), 3.0);
+        near(
+            median(&[(0.01, 3.2), (0.02, 3.1), (0.03, 7.0), (0.01, 3.3)]),
+            3.3,
+        );
+        // Just half on either side.
+        near(median(&[(0.1, 2.0), (0.1, 8.0)]), 4.0);
+        let [alike, disturbed] = [3.0, 8.0].map(|value| {
+            let runs = points(&[(0.01, value), (0.02, 3.1), (0.04, 3.0)]);
+            positive_median(&runs, "step time").unwrap()
+        });
+        assert!(disturbed.quantile(0.95) > alike.quantile(0.95));
     }
 
     #[test]

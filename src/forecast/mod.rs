@@ -328,7 +328,9 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     };
     let memory = memory::forecast(runs, basis.offer, MemoryOf::Machine);
     let gpu_memory = memory::forecast(runs, basis.offer, MemoryOf::Gpu);
-    let step_time = runs.positive_level(Metric::StepTime.words(), |run| seconds(run.step_seconds));
+    let step_time = runs
+        .measured(|run| seconds(run.step_seconds))
+        .and_then(|points| level::positive_median(&points, Metric::StepTime.words()));
     let law = Laws {
         time: time_law,
         memory: memory.law,

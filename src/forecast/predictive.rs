@@ -113,24 +113,31 @@ impl Predictive {
     /// laws, up to 4 % of probability is smeared over it.
     pub fn sum(amounts: &[Self]) -> Option<Self> {
         let (first, others) = amounts.split_first()?;
-        others
-            .iter()
-            .try_fold(first.clone(), |sum, next| sum.plus(next))
+        others.iter().try_fold(first.clone(), |sum, next| {
+            sum.drawn_with(next, |a, b| a + b)
+        })
     }
 
-    fn plus(&self, other: &Self) -> Option<Self> {
+    /// How many times as much as an independent amount, cut as a sum is; `None` where either is a level.
+    pub fn over(&self, other: &Self) -> Option<Self> {
+        self.drawn_with(other, |a, b| a / b)
+    }
+
+    /// What each draw of this amount makes with each of the other, which is independent.
+    fn drawn_with(&self, other: &Self, made: impl Fn(f64, f64) -> f64) -> Option<Self> {
         let (ours, theirs) = (self.parts()?, other.parts()?);
-        let mut sums: Vec<(f64, f64)> = ours
+        let made = &made;
+        let mut draws: Vec<(f64, f64)> = ours
             .iter()
             .flat_map(|(value, weight)| {
                 theirs.iter().map(move |(others, other_weight)| {
-                    (bounded(value + others).ln(), weight * other_weight)
+                    (bounded(made(*value, *others)).ln(), weight * other_weight)
                 })
             })
             .collect();
-        sums.sort_by(|a, b| a.0.total_cmp(&b.0));
+        draws.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut components = Vec::with_capacity(MOST_COMPONENTS);
-        let (mut rest, mut before) = (sums.as_slice(), 0.0);
+        let (mut rest, mut before) = (draws.as_slice(), 0.0);
         for end in probability_steps(MOST_COMPONENTS) {
             let mut reached = before;
             let count = rest

@@ -113,6 +113,7 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         )]),
         phases: Default::default(),
         delta: Default::default(),
+        versus_twin: None,
         law: Default::default(),
         price: None,
         budget: Vec::new(),

@@ -5,6 +5,7 @@
 use super::comparison::{self, Column};
 use super::document::{Align, Grid};
 use super::label::Label;
+use super::versus_twin;
 use super::words::{self, Quantity, Subject};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
@@ -27,6 +28,7 @@ pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<Stri
             law_sentence(job, forecast),
             phases_sentence(forecast),
             unshown_sentence(forecast, columns),
+            versus_twin::basis(forecast),
         ];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
         if sentences.is_empty() {

@@ -8,7 +8,8 @@ use super::mark::Mark;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
-    background, canaries, change, drift, drift_chart, failures, law_chart, recommendation, words,
+    background, canaries, change, drift, drift_chart, failures, law_chart, recommendation,
+    versus_twin, words,
 };
 use crate::verdict::Verdict;
 
@@ -219,6 +220,8 @@ fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     let further = comparison::further_lines(job).into_iter();
     remarks.extend(further.map(|line| (Label::FurtherBudgetLine, Prose::literal(line))));
     remarks.extend(recommendation::sentence(job).map(|sentence| (Label::Fitting, sentence)));
+    let groups = job.forecasts.iter().filter_map(versus_twin::sentence);
+    remarks.extend(groups.map(|sentence| (Label::Groups, sentence)));
     let advice = job.advice.iter();
     let advice = advice.map(|advice| Prose::sentence(words::capitalized(advice)));
     remarks.extend(advice.map(|text| (Label::Advice, text)));

@@ -45,6 +45,7 @@ pub(crate) mod samples;
 mod status;
 pub mod terminal;
 mod text;
+mod versus_twin;
 pub mod words;
 
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
@@ -56,6 +57,7 @@ pub use merge::{MergeError, merge};
 pub use status::{
     Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, status_line, unposted,
 };
+pub use versus_twin::{BreakEven, VersusTwin};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -242,6 +244,9 @@ pub struct InstanceForecast {
     pub phases: PhaseEstimates,
     #[serde(default, skip_serializing_if = "Delta::is_empty")]
     pub delta: Delta,
+    /// Groups of machines beside machines of one type; absent of a configuration of one type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus_twin: Option<VersusTwin>,
     #[serde(default)]
     pub law: Laws,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,7 @@
 //! Reports to test with: made-up figures in every shape that a reader may meet.
 
+mod groups;
+
 use std::collections::BTreeMap;
 
 use super::{
@@ -33,6 +35,7 @@ pub(super) fn all() -> Vec<(&'static str, Report)> {
         ("no_job", no_job()),
         ("two_jobs", two_jobs()),
         ("gpu", gpu()),
+        ("groups", groups::groups()),
         ("hostile", hostile()),
         ("invalid_spec", invalid_spec()),
         ("one_failed", one_failed()),
@@ -134,6 +137,7 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         metrics: BTreeMap::new(),
         phases: Default::default(),
         delta: Delta::default(),
+        versus_twin: None,
         law: Laws::default(),
         price: None,
         budget: Vec::new(),

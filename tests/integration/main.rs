@@ -71,6 +71,7 @@ mod share;
 mod spec_page;
 mod steps;
 mod unmeasured;
+mod versus_twin;
 mod warnings;
 mod work;
 mod work_alone;

@@ -75,6 +75,10 @@ impl RecordedRuns {
             self.file
         )];
         notes.extend(self.notes.iter().cloned());
+        let mut channels = job.training.channels.iter();
+        if !channels.any(|channel| channel.sample.is_drawn()) {
+            return notes;
+        }
         match self.data_size(job).objects {
             None => notes.push(format!(
                 "the recording does not say how many objects the data has; {ASSUMED_OBJECTS} of equal size are assumed"

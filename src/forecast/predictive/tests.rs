@@ -331,6 +331,21 @@ fn a_sum_of_what_is_known_exactly_is_exact_and_a_level_has_no_sum() {
     );
 }
 
+/// ln of a ratio of two log-normals is normal, with the difference of the centres and the sum of the variances.
+#[test]
+fn a_ratio_has_the_quantiles_of_the_difference_of_the_logarithms() {
+    let normal = |median, scale| Predictive::log_student_t(median, scale, f64::INFINITY);
+    let ratio = normal(1.19, 0.03).over(&normal(0.18, 0.04)).unwrap();
+    for (p, deviations) in [(0.05, -1.644_854), (0.5, 0.0), (0.95, 1.644_854)] {
+        let expected = 1.19 / 0.18 * f64::exp(0.05 * deviations);
+        assert!(near(ratio.quantile(p), expected, 0.005), "{p}: {expected}");
+    }
+    assert_eq!(
+        normal(1.0, 0.1).over(&Predictive::level(5.0, 1.0, 3.0)),
+        None
+    );
+}
+
 fn any_mixture() -> impl Strategy<Value = Predictive> {
     prop::collection::vec((0.01..1.0f64, -5.0..20.0f64, 1e-4..2.0f64, 3u32..30), 1..8).prop_map(
         |parts| {

@@ -1,0 +1,123 @@
+//! Groups of machines beside their twin: machines of one type that do the same work.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::InstanceForecast;
+use super::text::Prose;
+use super::words::Quantity;
+use crate::forecast::Estimate;
+use crate::instance::{InstanceConfiguration, InstanceType};
+
+/// Groups beside the first configuration of the job that is of one type and has a forecast. A ratio is what the twin takes over what
+/// the groups take, of one full run of each, drawn independently: no canary is of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VersusTwin {
+    /// The configuration of one type.
+    pub instance: InstanceConfiguration,
+    /// Above 1 where the groups are faster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ratio: Option<Estimate>,
+    /// Above 1 where the groups are cheaper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_ratio: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_time_ratio: Option<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_per_step_ratio: Option<Estimate>,
+    /// Absent without a price of each type, and where all groups are of one type, or the twin is of the cheaper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub break_even: Option<BreakEven>,
+}
+
+/// The price at which groups cost as much as their twin; below it they are cheaper.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BreakEven {
+    /// The type of the cheaper group.
+    pub instance_type: InstanceType,
+    /// The price of one such machine today, in US dollars an hour.
+    pub price_today: f64,
+    /// Of a full run; 0 where the other groups alone cost as much as the twin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_per_hour: Option<Estimate>,
+    /// Of a training step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_per_hour_by_step: Option<Estimate>,
+}
+
+/// `ml.p3.2xlarge takes 6.34 times as long (5.22–7.71) as data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge, and costs 4.28 times as much
+/// (3.53–5.21); a step takes 6.61 times as long (6.36–6.87). Both cost the same at 20 USD/h (16–26) for ml.c5.9xlarge, which costs
+/// 1.84 USD/h.`
+pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
+    let versus = forecast.versus_twin.as_ref()?;
+    let twin = Prose::name(versus.instance.to_string());
+    let groups = Prose::name(forecast.instance.to_string());
+    let time = times(versus.time_ratio.as_ref()?, "as long");
+    let figures = [
+        (&versus.cost_ratio, ", and costs ", "as much"),
+        (&versus.step_time_ratio, "; a step takes ", "as long"),
+        (&versus.cost_per_step_ratio, ", and costs ", "as much"),
+    ];
+    let figures = figures.into_iter().filter_map(|(ratio, lead, words)| {
+        let figure = Prose::literal(times(ratio.as_ref()?, words));
+        Some(Prose::own(lead).then(figure))
+    });
+    let ratios = Prose::fill(
+        "{} takes {} as {}{}.",
+        [
+            twin,
+            Prose::literal(time),
+            groups,
+            Prose::joined(figures, ""),
+        ],
+    );
+    let even = versus.break_even.as_ref().and_then(|even| {
+        let price = per_hour(even.usd_per_hour.as_ref()?);
+        let kind = Prose::name(even.instance_type.name());
+        let today = Quantity::Money.figure(even.price_today);
+        Some(Prose::fill(
+            "Both cost the same at {} for {}, which costs {}/h.",
+            [Prose::literal(price), kind, Prose::literal(today)],
+        ))
+    });
+    let sentences = [Some(ratios), even].into_iter().flatten();
+    Some(Prose::joined(sentences, " "))
+}
+
+/// `Beside ml.p3.2xlarge each ratio is of two draws, one from each forecast; step by step both cost the same at 21 USD/h (20–23) for
+/// ml.c5.9xlarge.`
+pub(super) fn basis(forecast: &InstanceForecast) -> Option<String> {
+    let versus = forecast.versus_twin.as_ref()?;
+    let mut sentence = format!(
+        "Beside {} each ratio is of two draws, one from each forecast",
+        versus.instance
+    );
+    if let Some(even) = &versus.break_even
+        && let Some(price) = &even.usd_per_hour_by_step
+    {
+        let (price, kind) = (per_hour(price), even.instance_type.name());
+        sentence.push_str(&format!(
+            "; step by step both cost the same at {price} for {kind}"
+        ));
+    }
+    Some(format!("{sentence}."))
+}
+
+/// `6.61 times as long (6.40–6.82)`.
+fn times(ratio: &Estimate, words: &str) -> String {
+    let point = Quantity::Number.figure(ratio.point);
+    with_interval(format!("{point} times {words}"), Quantity::Number, ratio)
+}
+
+/// `21 USD/h (21–22)`.
+fn per_hour(price: &Estimate) -> String {
+    let point = Quantity::Money.figure(price.point);
+    with_interval(format!("{point}/h"), Quantity::Money, price)
+}
+
+fn with_interval(point: String, quantity: Quantity, estimate: &Estimate) -> String {
+    match quantity.interval(estimate) {
+        Some(interval) => format!("{point} ({interval})"),
+        None => point,
+    }
+}
