@@ -33,9 +33,7 @@ impl ReadyJob<'_> {
         if found.is_over {
             return Ok(Started::Theirs { training_job });
         }
-        if let Some(room) = room {
-            UsedRoom::keep(room);
-        }
+        UsedRoom::keep(room);
         if !found.may_stop {
             return Ok(Started::Theirs { training_job });
         }
