@@ -77,6 +77,7 @@ mod tests {
             samples: 20,
             opt_ml: None,
             host_names: None,
+            container_host: None,
             survivors_ended: 0,
             memory_total: Some(Bytes(4 << 30)),
             cores: 2.0,

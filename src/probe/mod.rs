@@ -13,6 +13,7 @@
 
 mod cgroup;
 mod command;
+mod container_host;
 mod ending;
 mod error;
 mod fewer_rights;
@@ -47,6 +48,7 @@ use serde::{Deserialize, Serialize};
 use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
 
+pub use container_host::ContainerHost;
 pub use error::ProbeError;
 pub use gate_socket::GateSocket;
 pub use host::{host_capacity, host_kind};
@@ -171,6 +173,9 @@ pub struct ProbeReport {
     /// Absent if the command was to be no host of a cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_names: Option<HostNames>,
+    /// In a training job's container; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_host: Option<ContainerHost>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
     /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.

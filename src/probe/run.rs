@@ -28,7 +28,9 @@ use super::sandbox::{make_read_only, mount_opt_ml, name_host};
 use super::signals::CaughtSignals;
 use super::tree::{Look, ProcessTree};
 use super::usage::{CpuTime, IoWait};
-use super::{CgroupUse, Ending, HostNames, OptMl, ProbeOptions, ProbeReport};
+use super::{
+    CgroupUse, ContainerHost, Destination, Ending, HostNames, OptMl, ProbeOptions, ProbeReport,
+};
 use crate::units::Bytes;
 
 /// Two samples a second.
@@ -77,6 +79,7 @@ struct WatchedRun<'a> {
     oom_kills_before: OomKills,
     opt_ml: Option<OptMl>,
     host_names: Option<HostNames>,
+    container_host: Option<ContainerHost>,
     samples: u64,
     /// The longest time between two samples, where it was far longer than it should be.
     halted: Option<Duration>,
@@ -111,6 +114,11 @@ impl<'a> WatchedRun<'a> {
             (CgroupUse::IfAllowed, Some(controller)) => {
                 OwnCgroup::create(controller, Pid::this().as_raw())
             }
+            _ => None,
+        };
+        // Before the command, which could write another.
+        let container_host = match &options.output {
+            Destination::Stdout { mark: Some(_) } => ContainerHost::here(),
             _ => None,
         };
         let oom_kills_before = OomKills::now(memory_controller.as_ref());
@@ -178,6 +186,7 @@ impl<'a> WatchedRun<'a> {
             oom_kills_before,
             opt_ml,
             host_names,
+            container_host,
             samples: 0,
             halted: None,
             notes,

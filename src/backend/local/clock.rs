@@ -100,6 +100,7 @@ mod tests {
             samples: 0,
             opt_ml: None,
             host_names: None,
+            container_host: None,
             survivors_ended: 0,
             memory_total: None,
             cores: 1.0,

@@ -65,6 +65,7 @@ impl WatchedRun<'_> {
             samples: self.samples,
             opt_ml: self.opt_ml,
             host_names: self.host_names,
+            container_host: self.container_host,
             survivors_ended: u32::try_from(survivors.saturating_sub(stuck)).unwrap_or(u32::MAX),
             memory_total: self.memory_total,
             cores: self.cores,

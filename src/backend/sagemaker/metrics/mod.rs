@@ -21,6 +21,12 @@ pub(in crate::backend) struct Sources {
 }
 
 impl Sources {
+    pub(in crate::backend) fn is_empty(&self) -> bool {
+        [&self.probe, &self.cloudwatch, &self.debugger]
+            .into_iter()
+            .all(Usage::is_empty)
+    }
+
     /// In order of trust where it comes to memory: Debugger looks more than a hundred times as often as CloudWatch.
     fn peaks(&self, of: MemoryOf) -> [Option<&PeakMemory>; 3] {
         [&self.probe, &self.debugger, &self.cloudwatch].map(|usage| usage.peak(of))
@@ -57,6 +63,16 @@ pub(in crate::backend) struct Host {
     /// What it was given of the sampled channels.
     pub(in crate::backend) bytes: Bytes,
     pub(in crate::backend) sources: Sources,
+}
+
+impl Host {
+    /// `algo-2 (group dnn)`
+    pub(in crate::backend) fn words(&self) -> String {
+        match &self.group {
+            Some(group) => format!("{} (group {group})", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// The usage of a canary: for each value the host that used most, since it is the one that limits. Where only some of the hosts
@@ -148,15 +164,17 @@ fn utilization(points: &[f64], source: &str) -> Option<Utilization> {
     })
 }
 
-/// A peak that is known as a share of the host's memory; `None` where the host has none.
-fn peak_memory(percent: f64, memory: Bytes, source: &str) -> Option<PeakMemory> {
-    (memory.0 > 0).then(|| PeakMemory {
-        bytes: Some(Bytes::from_f64(percent / 100.0 * memory.as_f64())),
-        percent: Some(Percent(percent)),
-        source: source.to_owned(),
-        upper_bound: None,
-        is_lower_bound: false,
-    })
+/// A peak that is known as a share of the host's memory, which may not be known itself; `None` where the host has none.
+fn peak_memory(percent: f64, memory: Option<Bytes>, source: &str) -> Option<PeakMemory> {
+    memory
+        .is_none_or(|memory| memory.0 > 0)
+        .then(|| PeakMemory {
+            bytes: memory.map(|memory| Bytes::from_f64(percent / 100.0 * memory.as_f64())),
+            percent: Some(Percent(percent)),
+            source: source.to_owned(),
+            upper_bound: None,
+            is_lower_bound: false,
+        })
 }
 
 #[cfg(test)]
@@ -179,12 +197,12 @@ mod tests {
                 ..Usage::default()
             },
             cloudwatch: Usage {
-                memory: peak_memory(50.0, Bytes(100), "CloudWatch"),
+                memory: peak_memory(50.0, Some(Bytes(100)), "CloudWatch"),
                 cpu_percent: share(20.0, "CloudWatch"),
                 ..Usage::default()
             },
             debugger: Usage {
-                memory: peak_memory(60.0, Bytes(100), "Debugger"),
+                memory: peak_memory(60.0, Some(Bytes(100)), "Debugger"),
                 cpu_percent: share(30.0, "Debugger"),
                 io_wait_percent: share(2.0, "Debugger"),
                 ..Usage::default()
@@ -192,10 +210,13 @@ mod tests {
         };
         let merged = sources.merge();
         assert_eq!(merged.cpu_percent, share(10.0, "probe"));
-        assert_eq!(merged.memory, peak_memory(60.0, Bytes(100), "Debugger"));
+        assert_eq!(
+            merged.memory,
+            peak_memory(60.0, Some(Bytes(100)), "Debugger")
+        );
         assert_eq!(
             merged.other_memory,
-            Vec::from_iter(peak_memory(50.0, Bytes(100), "CloudWatch"))
+            Vec::from_iter(peak_memory(50.0, Some(Bytes(100)), "CloudWatch"))
         );
         assert_eq!(merged.io_wait_percent, share(2.0, "Debugger"));
         assert_eq!(merged.gpu_percent, None);
@@ -211,7 +232,7 @@ mod tests {
             sources: Sources {
                 cloudwatch: Usage {
                     cpu_percent: cpu.and_then(|cpu| share(cpu, "CloudWatch")),
-                    memory: peak_memory(memory, Bytes(1000), "CloudWatch"),
+                    memory: peak_memory(memory, Some(Bytes(1000)), "CloudWatch"),
                     ..Usage::default()
                 },
                 ..Sources::default()
@@ -222,13 +243,13 @@ mod tests {
             host("algo-2", Some(30.0), 70.0),
             host("algo-3", None, 10.0),
         ];
-        hosts[0].sources.probe.memory = peak_memory(25.0, Bytes(1000), "probe");
+        hosts[0].sources.probe.memory = peak_memory(25.0, Some(Bytes(1000)), "probe");
         let (usage, notes) = of_machine(&hosts);
         assert_eq!(usage.cpu_percent, share(40.0, "CloudWatch"));
-        assert_eq!(usage.memory, peak_memory(25.0, Bytes(1000), "probe"));
+        assert_eq!(usage.memory, peak_memory(25.0, Some(Bytes(1000)), "probe"));
         assert_eq!(
             usage.other_memory,
-            Vec::from_iter(peak_memory(70.0, Bytes(1000), "CloudWatch"))
+            Vec::from_iter(peak_memory(70.0, Some(Bytes(1000)), "CloudWatch"))
         );
         assert_eq!(
             notes,

@@ -32,6 +32,7 @@ fn report() -> ProbeReport {
         samples: 180,
         opt_ml: None,
         host_names: None,
+        container_host: None,
         survivors_ended: 0,
         memory_total: Some(Bytes(16 << 30)),
         cores: 4.0,
