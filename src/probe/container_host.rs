@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+
+use super::ContainerHost;
 
 /// Where SageMaker lays the container's folders out, and the variable that names another place, as its training toolkit has it.
 const BASE: &str = "/opt/ml";
@@ -15,16 +16,6 @@ const FILE: &str = "input/config/resourceconfig.json";
 const LARGEST: u64 = 1 << 20;
 /// What SageMaker allows for the name of a group.
 const LONGEST_NAME: usize = 64;
-
-/// A host of a training job, by its container's `resourceconfig.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ContainerHost {
-    /// `algo-1`, `algo-2`, ...
-    pub name: String,
-    /// Of machines of one type: `homogeneousCluster`. Absent where the file names none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-}
 
 impl ContainerHost {
     /// Of the container that the probe runs in; `None` where there is no such file.

@@ -48,7 +48,6 @@ use serde::{Deserialize, Serialize};
 use crate::measurement::Usage;
 use crate::units::{Bytes, Seconds};
 
-pub use container_host::ContainerHost;
 pub use error::ProbeError;
 pub use gate_socket::GateSocket;
 pub use host::{host_capacity, host_kind};
@@ -186,6 +185,16 @@ pub struct ProbeReport {
     /// Cautions about the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A host of a training job, by its container's `resourceconfig.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContainerHost {
+    /// `algo-1`, `algo-2`, ...
+    pub name: String,
+    /// Of machines of one type: `homogeneousCluster`. Absent where the file names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// How the command ended. If the probe ended it, the variant is the reason, however the command handled the signal.

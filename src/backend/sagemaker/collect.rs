@@ -150,6 +150,7 @@ impl ReadyJob<'_> {
             .map(|(index, (host, bytes))| metrics::Host {
                 name: host.clone(),
                 group: placed.group(index).map(|group| group.name.clone()),
+                has_gpus: placed.has_gpus(index),
                 bytes,
                 sources: Sources {
                     probe: arrived

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::clean_up::{started, wait_for};
+use super::scripts::static_probe;
 use super::{FIXED, created, gate, project};
 use crate::aws::{FakeAws, Job, Logs, Metrics, Timeline};
 use crate::project::{Finished, Project};
@@ -150,6 +151,12 @@ fn without_probes_gpus_tell_the_groups_and_each_type_its_own_cores() {
             }
         }
     }
+    // Machines without GPUs are not missed where GPUs are counted.
+    assert!(
+        notes(&job).iter().all(|note| !note.contains("GPU")),
+        "{:?}",
+        notes(&job)
+    );
     // The host nearest to its own limit counts.
     assert_eq!(first["usage"]["memory"]["percent"], 60.0);
 }
@@ -312,4 +319,59 @@ fn slow_twenty_kills_at_any_moment_with_groups_and_several_machines_leave_and_co
             aws.bill()
         );
     }
+}
+
+#[test]
+fn the_comment_folds_the_hosts_by_group() {
+    let (project, aws) = on_groups(FIXED);
+    let run = gate(&project, &aws, &["run", "--all", "--format", "markdown"]).ended_with(0);
+    run.reported("Hosts")
+        .reported("of the largest canary of each configuration")
+        .reported("data: 2x ml.c5.xlarge + dnn: 1x ml.g5.xlarge (5.2%");
+}
+
+/// A real probe in the fake's container, on the first of two hosts; the other one is what is left.
+#[test]
+fn the_probe_reads_in_its_container_which_group_it_is_in() {
+    let (project, aws) = on_groups(FIXED);
+    let Some(probe) = static_probe(project.root()) else {
+        eprintln!("skipped: no C compiler here links statically");
+        return;
+    };
+    let spec = project
+        .read("canary-gate.yml")
+        .replace("data: 2x", "data: 1x");
+    project.write("canary-gate.yml", &spec);
+    project.write("code/train.py", "import time\ntime.sleep(1.2)\n");
+    aws.run_scripts(1.0);
+    let run = project.run_with(&JSON, |command| {
+        aws.reach(command);
+        command
+            .env("CANARY_GATE_PACE", "0")
+            .env("CANARY_GATE_PROBE", &probe);
+    });
+    let job = job(&run);
+    let runs = job["measurements"].as_array().unwrap();
+    for (run, job) in runs.iter().zip(aws.jobs()) {
+        let first = &run["hosts"][0];
+        let group = job.group_of("algo-1").unwrap().name;
+        assert_eq!(first["group"], group, "{}", job.name());
+        let source = first["usage"]["memory"]["source"].as_str().unwrap();
+        assert!(source.starts_with("probe in the container"), "{source}");
+        assert_ne!(run["hosts"][1]["group"], first["group"]);
+    }
+}
+
+#[test]
+fn a_type_of_a_group_without_a_price_is_named() {
+    let (project, aws) = on_groups(FIXED);
+    let spec = project
+        .read("canary-gate.yml")
+        .replace("ml.g5.xlarge", "ml.p5e.48xlarge");
+    project.write("canary-gate.yml", &spec);
+    gate(&project, &aws, &JSON)
+        .ended_with(14)
+        .complained("no price is known for ml.p5e.48xlarge")
+        .reported("prices: {ml.p5e.48xlarge: 1.20 USD/h}");
+    assert_eq!(aws.jobs().len(), 0);
 }

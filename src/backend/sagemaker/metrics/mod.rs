@@ -60,6 +60,7 @@ pub(in crate::backend) struct Host {
     pub(in crate::backend) name: String,
     /// Its instance group, where there are groups.
     pub(in crate::backend) group: Option<String>,
+    pub(in crate::backend) has_gpus: bool,
     /// What it was given of the sampled channels.
     pub(in crate::backend) bytes: Bytes,
     pub(in crate::backend) sources: Sources,
@@ -80,31 +81,32 @@ impl Host {
 pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
     let merged: Vec<Usage> = hosts.iter().map(|host| host.sources.merge()).collect();
     let mut notes = Vec::new();
-    let mut note = |what: &str, known: usize| {
-        if known > 0 && known < hosts.len() {
+    let with_gpus = hosts.iter().filter(|host| host.has_gpus).count();
+    let mut note = |what: &str, known: usize, all: usize| {
+        if known > 0 && known < all {
             notes.push(format!(
-                "{what} is known of {known} of {} hosts, of which the highest counts",
-                hosts.len()
+                "{what} is known of {known} of {all} hosts, of which the highest counts"
             ));
         }
     };
-    let mut share = |what: &str, of: fn(&Usage) -> &Option<Utilization>| {
+    let all = hosts.len();
+    let mut share = |what: &str, all: usize, of: fn(&Usage) -> &Option<Utilization>| {
         let known: Vec<&Utilization> = merged
             .iter()
             .filter_map(|usage| of(usage).as_ref())
             .collect();
-        note(what, known.len());
+        note(what, known.len(), all);
         let most = known.into_iter();
         most.max_by(|one, other| one.mean.0.total_cmp(&other.mean.0))
             .cloned()
     };
     let shares = Usage {
-        cpu_percent: share("CPU utilization", |usage| &usage.cpu_percent),
-        gpu_percent: share("GPU utilization", |usage| &usage.gpu_percent),
-        gpu_memory_percent: share("GPU memory", |usage| &usage.gpu_memory_percent),
-        io_wait_percent: share("I/O wait", |usage| &usage.io_wait_percent),
-        other_cpu_percent: share("other work", |usage| &usage.other_cpu_percent),
-        cpu_pressure_percent: share("CPU pressure", |usage| &usage.cpu_pressure_percent),
+        cpu_percent: share("CPU utilization", all, |usage| &usage.cpu_percent),
+        gpu_percent: share("GPU utilization", with_gpus, |usage| &usage.gpu_percent),
+        gpu_memory_percent: share("GPU memory", with_gpus, |usage| &usage.gpu_memory_percent),
+        io_wait_percent: share("I/O wait", all, |usage| &usage.io_wait_percent),
+        other_cpu_percent: share("other work", all, |usage| &usage.other_cpu_percent),
+        cpu_pressure_percent: share("CPU pressure", all, |usage| &usage.cpu_pressure_percent),
         ..Usage::default()
     };
     let mut highest = |of: MemoryOf, source: usize| {
@@ -118,7 +120,15 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
                 .total_cmp(&percent(other))
                 .then(one.bytes.cmp(&other.bytes))
         })?;
-        note(&format!("{} by {}", of.words(), most.source), known.len());
+        let all = match of {
+            MemoryOf::Machine => hosts.len(),
+            MemoryOf::Gpu => with_gpus,
+        };
+        note(
+            &format!("{} by {}", of.words(), most.source),
+            known.len(),
+            all,
+        );
         Some((*most).clone())
     };
     let sources = 0..Sources::default().peaks(MemoryOf::Machine).len();
@@ -228,6 +238,7 @@ mod tests {
         let host = |name: &str, cpu: Option<f64>, memory: f64| Host {
             name: name.to_owned(),
             group: None,
+            has_gpus: false,
             bytes: Bytes(10),
             sources: Sources {
                 cloudwatch: Usage {
