@@ -195,9 +195,9 @@ mod tests {
                 run(0.02, of(60.0))
             ]),
             [
-                "data: 2x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge (5%) | data | algo-2 | 3.0 MiB | 2.0 GiB, 20% | 10%",
-                " | data | algo-3 | 3.0 MiB | 2.0 GiB, 30% | 15%",
-                " | dnn | algo-1 | 3.0 MiB | 2.0 GiB, 50% | 25%",
+                "data: 2x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge (5%) | data | algo-2 | 3.00 MiB | 2.00 GiB, 20% | 10%",
+                " | data | algo-3 | 3.00 MiB | 2.00 GiB, 30% | 15%",
+                " | dnn | algo-1 | 3.00 MiB | 2.00 GiB, 50% | 25%",
             ]
         );
     }
@@ -211,7 +211,7 @@ mod tests {
                 host("algo-2", Some("data"), 20.0),
             ],
         )]);
-        assert_eq!(unknown[1], " | unknown | algo-1 |  | 2.0 GiB, 20% | 10%");
+        assert_eq!(unknown[1], " | unknown | algo-1 |  | 2.00 GiB, 20% | 10%");
     }
 
     #[test]
