@@ -62,7 +62,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     let alternatives = if arguments.only_instance {
         Alternatives::Skip
     } else {
-        Alternatives::Measure.on(project.spec.backend)
+        Alternatives::Measure
     };
     let backend = backend::backend_of(&project, &[], RunTags::of_nobody()).await?;
     let mut text = changed_files::note(&change, &arguments.change)

@@ -9,7 +9,7 @@ use crate::console::{AppError, Loudness, print, printable, say, warn};
 use crate::gate::backend;
 use crate::instance::tables;
 use crate::plan::{self, Alternatives};
-use crate::spec::{Job, NotYetEffect};
+use crate::spec::Job;
 use crate::workspace::base_policy;
 use crate::workspace::idle_globs::warn_of_idle_globs;
 use crate::workspace::project::Project;
@@ -19,11 +19,8 @@ pub(crate) async fn validate(arguments: &ValidateArguments) -> Result<u8, AppErr
     let spec = &project.spec;
     project.warn(Loudness::Normal);
     for item in &spec.not_yet {
-        let effect = match item.effect {
-            NotYetEffect::Refuse => "`plan` and `run` end with 2",
-            NotYetEffect::Ignore => "it has no effect",
-        };
-        warn(&item.field, &format!("not yet: {}; {effect}", item.what));
+        let said = format!("not yet: {}; `plan` and `run` end with 2", item.what);
+        warn(&item.field, &said);
     }
     base_policy::warn_of_expired(spec);
     warn_of_idle_globs(&project)?;

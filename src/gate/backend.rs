@@ -167,9 +167,12 @@ pub(crate) fn planned<'p>(
 
 /// Fails without a price for `instance`; gives up alternatives without a price.
 fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), BackendError> {
-    let unpriced = |instance: &_| project.offer(instance, &tables::capacity).unpriced();
+    let offer = |instance: &_| project.offer(instance, &tables::capacity);
+    let unpriced = |instance: &_| offer(instance).unpriced();
     if let Some(unpriced) = unpriced(&job.instance) {
-        let kind = job.instance.single_type();
+        let members = offer(&job.instance).members;
+        let mut without = members.iter().filter(|member| member.price.is_none());
+        let kind = without.next().map(|member| &member.instance_type);
         return Err(BackendError::transient(
             format!("no price is known for {unpriced}, so no canary is launched"),
             format!(

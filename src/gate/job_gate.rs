@@ -52,13 +52,12 @@ pub(crate) async fn gate<'a>(
         dataset,
         knows_bytes,
     } = listing;
-    let alternatives = request.alternatives.on(project.spec.backend);
+    let alternatives = request.alternatives;
     let offer_of = |instance: &_| project.offer(instance, &tables::capacity);
     let mut plan = match plan::plan_within(job, &dataset, &offer_of, alternatives, ledger.left()) {
         Ok(plan) => plan,
         Err(PlanError::Unknown(reason)) => {
-            let notes = project.ignored_not_yet(job);
-            let report = whole_report::unknown_report(job, &affected.by, &reason, notes);
+            let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
             return Ok((report, None));
         }
         Err(error) => return Err(AppError::from(error).during("planning the canaries")),
@@ -98,8 +97,7 @@ pub(crate) async fn gate<'a>(
         RunPart::Collect => match collected::collect(&design, &mut plan, runner).await? {
             Gathered::Measured(measured) => measured,
             Gathered::NotYet { reason, error } => {
-                let notes = project.ignored_not_yet(job);
-                let report = whole_report::unknown_report(job, &affected.by, &reason, notes);
+                let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
                 return Ok((report, Some(error)));
             }
         },
@@ -136,7 +134,6 @@ pub(crate) async fn gate<'a>(
                 .to_owned(),
         );
     }
-    notes.extend(project.ignored_not_yet(job));
     notes.extend(no_base_yet(job, request, &keys, base.as_ref()));
     let mut report = judge::job_report(&JobInput {
         name: &job.name,

@@ -191,8 +191,7 @@ async fn gate_all<'a>(
             }
             // A transient failure is the job's outcome.
             Err(error) if error.is_transient() => {
-                let mut notes = project.ignored_not_yet(affected.job);
-                notes.extend(error.remedy().map(what_to_do));
+                let notes = Vec::from_iter(error.remedy().map(what_to_do));
                 let reason = error.in_a_line();
                 jobs.push(whole_report::unknown_report(
                     affected.job,

@@ -7,6 +7,7 @@ pub mod tables;
 
 pub use offer::{CostOfASecond, Member, NoCost, Offer, OfferOf};
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -130,6 +131,24 @@ impl InstanceConfiguration {
                 .iter()
                 .map(|group| (&group.instance_type, group.count))
                 .collect(),
+        }
+    }
+
+    /// How many machines of each type it has, over all groups: what a quota counts.
+    pub fn machines_by_type(&self) -> BTreeMap<&InstanceType, u32> {
+        let mut machines = BTreeMap::new();
+        for (kind, count) in self.members() {
+            let sum: &mut u32 = machines.entry(kind).or_default();
+            *sum = sum.saturating_add(count);
+        }
+        machines
+    }
+
+    /// The named groups; none where all machines are of one type.
+    pub fn groups(&self) -> &[InstanceGroup] {
+        match self {
+            Self::Homogeneous { .. } => &[],
+            Self::Heterogeneous { groups, .. } => groups,
         }
     }
 

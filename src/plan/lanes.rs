@@ -89,19 +89,12 @@ impl Lanes {
 }
 
 impl ConfigurationRuns {
-    fn machines(&self) -> BTreeMap<&InstanceType, u32> {
-        let mut machines = BTreeMap::new();
-        for (kind, count) in self.instance.members() {
-            *machines.entry(kind).or_insert(0) += count;
-        }
-        machines
-    }
-
     /// The most lanes that it can fill: never more than canaries of a round, nor than the quota has machines for.
     pub fn most_lanes(&self, quota_of: &dyn Fn(&InstanceType) -> Option<u32>) -> u32 {
         let widest = self.rounds.iter().map(Vec::len).max().unwrap_or(0);
         let of_quota = self
-            .machines()
+            .instance
+            .machines_by_type()
             .into_iter()
             .filter_map(|(kind, count)| Some(quota_of(kind)? / count.max(1)));
         let room = of_quota.min().unwrap_or(u32::MAX);
@@ -198,7 +191,9 @@ impl<'a> Clock<'a> {
         start_up: StartUp,
         quotas_of: QuotasOf<'_>,
     ) -> Self {
-        let kinds = all.iter().flat_map(|one| one.machines().into_keys());
+        let kinds = all
+            .iter()
+            .flat_map(|one| one.instance.machines_by_type().into_keys());
         let free: BTreeMap<&InstanceType, u32> = kinds
             .filter_map(|kind| Some((kind, quotas_of(kind).training?)))
             .collect();
@@ -236,7 +231,7 @@ impl<'a> Clock<'a> {
             if state.is_admitted || must_wait || state.lanes.count == 0 {
                 continue;
             }
-            let machines = state.runs.machines();
+            let machines = state.runs.instance.machines_by_type();
             let room = machines
                 .iter()
                 .filter_map(|(kind, count)| Some(*self.free.get(kind)? / *count.max(&1)));
@@ -335,7 +330,7 @@ impl<'a> Clock<'a> {
                 state.idle = state.idle + tails.sum();
                 freed = end + BETWEEN_CANARIES;
             }
-            for (kind, count) in state.runs.machines() {
+            for (kind, count) in state.runs.instance.machines_by_type() {
                 if let Some(free) = self.free.get_mut(kind) {
                     *free += state.lanes.count * count;
                 }

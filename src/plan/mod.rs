@@ -44,10 +44,11 @@ pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};
 pub use warm_pool::WarmPool;
 
 use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
+use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
-use crate::spec::{BackendKind, Distribution, Job};
+use crate::spec::{Distribution, Job};
 use crate::units::{Fraction, Percent, Seconds, Usd, count_as_float};
 
 /// The canary runs of one job.
@@ -156,8 +157,6 @@ pub enum NotMeasured {
     NothingLeft(TighterLimit),
     #[error("canaries on it would pass canary.max_share ({0} of the full run)")]
     BeyondTheShare(Percent),
-    #[error("not yet")]
-    NotYet,
     #[error("skipped by --only-instance")]
     Skipped,
     #[error("the training code failed on the job's instance")]
@@ -208,19 +207,7 @@ pub enum PlanError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alternatives {
     Measure,
-    /// The same but for instance groups.
-    MeasureAllButGroups,
     Skip,
-}
-
-impl Alternatives {
-    /// What a backend can measure of them.
-    pub fn on(self, backend: BackendKind) -> Self {
-        match self {
-            Self::Measure if !backend.traits().runs_groups => Self::MeasureAllButGroups,
-            asked => asked,
-        }
-    }
 }
 
 /// Plans a job's design over its listed data.
@@ -294,7 +281,7 @@ pub fn plan_within(
         });
         notes.extend(cautions);
     }
-    let hosts = u64::from(job.instance.total_count());
+    let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&job.instance));
     let is_sharded = job.training.channels.iter().any(|channel| {
         channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key
     });
@@ -389,10 +376,6 @@ fn plan_alternative(
     };
     let runs = if alternatives == Alternatives::Skip {
         Err(NotMeasured::Skipped)
-    } else if alternatives == Alternatives::MeasureAllButGroups
-        && matches!(instance, InstanceConfiguration::Heterogeneous { .. })
-    {
-        Err(NotMeasured::NotYet)
     } else {
         Ok(match runs {
             PlannedRuns::Fixed(runs) => PlannedRuns::Fixed(runs.iter().map(elsewhere).collect()),

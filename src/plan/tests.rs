@@ -412,17 +412,6 @@ fn canaries_that_share_this_machine_are_noted() {
 }
 
 #[test]
-fn groups_are_measured_by_a_backend_that_runs_them() {
-    use BackendKind::{Local, Replay, Sagemaker};
-    let on = |backend| Alternatives::Measure.on(backend);
-    for backend in [Local, Replay] {
-        assert_eq!(on(backend), Alternatives::Measure);
-    }
-    assert_eq!(on(Sagemaker), Alternatives::MeasureAllButGroups);
-    assert_eq!(Alternatives::Skip.on(Local), Alternatives::Skip);
-}
-
-#[test]
 fn an_alternative_has_the_same_runs_on_its_own_machines() {
     const GROUPS: &str = "data: 2x ml.m5.large + dnn: 1x ml.p3.2xlarge";
     let mut job = job(&[1.0, 2.0], 2);
@@ -431,7 +420,6 @@ fn an_alternative_has_the_same_runs_on_its_own_machines() {
         .into();
     for (alternatives, measured) in [
         (Alternatives::Measure, [true, true]),
-        (Alternatives::MeasureAllButGroups, [true, false]),
         (Alternatives::Skip, [false, false]),
     ] {
         let plan = plan(&job, &dataset(100), &free, alternatives).unwrap();

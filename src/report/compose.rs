@@ -8,7 +8,7 @@ use super::mark::Mark;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
-    background, canaries, change, drift, drift_chart, failures, law_chart, recommendation,
+    background, canaries, change, drift, drift_chart, failures, hosts, law_chart, recommendation,
     versus_twin, words,
 };
 use crate::verdict::Verdict;
@@ -73,6 +73,7 @@ fn of_jobs(jobs: &[&JobReport], cautions: Vec<DocumentLine>) -> Document {
     let drifts = drifts.filter_map(|job| drift_fold(job, jobs.len() > 1));
     let others = [
         canary_fold(jobs),
+        host_fold(jobs),
         law_fold(jobs, &comparison),
         budget_fold(jobs),
         caution_fold(jobs, cautions),
@@ -253,6 +254,15 @@ fn canary_fold(jobs: &[&JobReport]) -> Option<Fold> {
         title: "Canaries",
         detail: Prose::literal(canaries::spend(jobs)),
         blocks: vec![Block::Table(canaries::canary_runs(jobs).table()?)],
+    })
+}
+
+fn host_fold(jobs: &[&JobReport]) -> Option<Fold> {
+    Some(Fold {
+        kind: FoldKind::Hosts,
+        title: "Hosts",
+        detail: Prose::literal("of the largest canary of each configuration"),
+        blocks: vec![Block::Table(hosts::hosts(jobs).table()?)],
     })
 }
 

@@ -78,6 +78,7 @@ pub(super) struct Fold {
 pub(super) enum FoldKind {
     Drift,
     Canaries,
+    Hosts,
     Law,
     Budget,
     Cautions,

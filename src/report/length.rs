@@ -47,7 +47,7 @@ fn shortened(report: &Report, extent: Extent) -> Document {
     if extent >= Extent::WithoutRuns {
         document
             .folds
-            .retain(|fold| fold.kind != FoldKind::Canaries);
+            .retain(|fold| !matches!(fold.kind, FoldKind::Canaries | FoldKind::Hosts));
     }
     if extent >= Extent::WithoutFolds {
         document.folds.clear();

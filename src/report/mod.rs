@@ -27,6 +27,7 @@ mod failures;
 mod footer;
 pub mod format;
 mod help;
+mod hosts;
 mod json;
 mod label;
 mod law_chart;

@@ -142,7 +142,7 @@ fn push_block(text: &mut String, block: &Block, style: TerminalStyle) {
 /// What a page folds is said here in a few lines: tables and charts would be scrolled past.
 fn push_fold(text: &mut String, fold: &Fold, style: TerminalStyle) {
     match fold.kind {
-        FoldKind::Budget => {}
+        FoldKind::Budget | FoldKind::Hosts => {}
         FoldKind::Canaries => push_labelled(text, "canaries", &inline(&fold.detail), style),
         FoldKind::Law | FoldKind::Cautions => {
             for block in &fold.blocks {

@@ -52,8 +52,6 @@ pub struct Traits {
     pub is_remote: bool,
     /// A job without `source_dir` runs what its image brings along, which the spec names.
     pub image_brings_code: bool,
-    /// Canaries can be measured on instance groups.
-    pub runs_groups: bool,
 }
 
 impl Traits {
@@ -66,6 +64,5 @@ impl Traits {
         start_up_unknown: false,
         is_remote: false,
         image_brings_code: false,
-        runs_groups: false,
     };
 }

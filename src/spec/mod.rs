@@ -120,23 +120,13 @@ impl Spec {
     }
 }
 
-/// Something in the spec that no code serves yet.
+/// Something in the spec that no code serves yet: `plan` and `run` end with 2 before any call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NotYet {
-    /// The field, e.g. `jobs.churn.alternatives[2]`.
+    /// The field, e.g. `jobs.churn.training.channels.train.mode`.
     pub field: String,
-    /// What is missing, in a few words, e.g. `canaries on instance groups`.
+    /// What is missing, in a few words, e.g. `pipe mode on the local backend`.
     pub what: String,
-    pub effect: NotYetEffect,
-}
-
-/// What a key that nothing serves yet does to `plan` and `run`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotYetEffect {
-    /// They end with 2 before any call: the instance, the design or the backend is concerned.
-    Refuse,
-    /// They go on without it, and the report says so.
-    Ignore,
 }
 
 /// A doubt about a valid spec.

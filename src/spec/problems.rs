@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{NotYet, NotYetEffect, SpecWarning};
+use super::{NotYet, SpecWarning};
 
 /// The place of a value: its field path, and the bytes to underline.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,11 +118,10 @@ impl Findings {
     }
 
     /// Adds a valid key that is not supported yet.
-    pub(super) fn not_yet(&mut self, at: &At, what: impl Into<String>, effect: NotYetEffect) {
+    pub(super) fn not_yet(&mut self, at: &At, what: impl Into<String>) {
         let not_yet = NotYet {
             field: at.path.clone(),
             what: what.into(),
-            effect,
         };
         self.not_yet.push((at.span.start, not_yet));
     }

@@ -4,7 +4,6 @@
 pub(super) struct Rules {
     pub(super) data: DataRule,
     pub(super) machines: MachineRule,
-    pub(super) groups: GroupRule,
     pub(super) recording: RecordingRule,
     pub(super) probe: ProbeRule,
     /// Whether a job's name may have underscores.
@@ -22,7 +21,6 @@ impl Rules {
     pub(super) const ANY: Self = Self {
         data: DataRule::Any,
         machines: MachineRule::Any,
-        groups: GroupRule::NotYet,
         recording: RecordingRule::Ignored,
         probe: ProbeRule::Ignored,
         names_have_underscores: false,
@@ -50,13 +48,6 @@ pub(super) enum MachineRule {
     /// SageMaker's instance types.
     Cloud,
     Any,
-}
-
-/// Whether canaries run on instance groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GroupRule {
-    Served,
-    NotYet,
 }
 
 /// What becomes of the key `recording`.

@@ -10,7 +10,7 @@ use crate::cli::{DataArguments, SpecArguments};
 use crate::console::{AppError, Loudness, printable, say, warn};
 use crate::git;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
-use crate::spec::{Job, NotYetEffect, Spec, Traits, is_secret_place};
+use crate::spec::{Job, Spec, Traits, is_secret_place};
 use crate::workspace::checkout::{self, Checkout, CommitCheckout};
 use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
@@ -271,7 +271,7 @@ impl Project {
             .spec
             .not_yet
             .iter()
-            .filter(|item| item.effect == NotYetEffect::Refuse && concerns(&item.field))
+            .filter(|item| concerns(&item.field))
             .collect();
         if refused.is_empty() {
             return Ok(());
@@ -334,24 +334,6 @@ impl Project {
             ))
             .help("write to another file")),
         }
-    }
-
-    /// The report's notes on keys of the spec that have no effect yet, for a job or for all.
-    pub(crate) fn ignored_not_yet(&self, job: &Job) -> Vec<String> {
-        self.spec
-            .not_yet
-            .iter()
-            .filter(|item| {
-                !item.field.starts_with("jobs.")
-                    || item.field.starts_with(&format!("jobs.{}.", job.name))
-            })
-            .filter_map(|item| match item.effect {
-                NotYetEffect::Refuse => None,
-                NotYetEffect::Ignore => {
-                    Some(format!("`{}` has no effect yet: {}", item.field, item.what))
-                }
-            })
-            .collect()
     }
 }
 

@@ -3,9 +3,11 @@
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_sdk_sagemaker::error::ProvideErrorMetadata;
+use aws_sdk_sagemaker::types::builders::ResourceConfigBuilder;
 use aws_sdk_sagemaker::types::{
-    AlgorithmSpecification, Channel, DataSource, OutputDataConfig, ResourceConfig, S3DataSource,
-    StoppingCondition, Tag, TrainingInputMode, TrainingInstanceType, TrainingJobStatus,
+    AlgorithmSpecification, Channel, DataSource, InstanceGroup, OutputDataConfig, ResourceConfig,
+    S3DataSource, StoppingCondition, Tag, TrainingInputMode, TrainingInstanceType,
+    TrainingJobStatus,
 };
 use aws_smithy_types::DateTime;
 use aws_smithy_types::retry::RetryConfig;
@@ -1066,4 +1068,129 @@ async fn an_images_own_command_runs_too() {
         events.events()[0].message(),
         Some("a".repeat(1000).as_str())
     );
+}
+
+/// A request on groups with these channels, each with the groups that it names.
+async fn create_on_groups(
+    aws: &FakeAws,
+    name: &str,
+    groups: &[(&str, &str, i32)],
+    channels: &[(&str, &[&str])],
+    change: impl FnOnce(ResourceConfigBuilder) -> ResourceConfigBuilder,
+) -> Result<(), String> {
+    let client = sagemaker(aws).await;
+    let channels = channels.iter().map(|(name, groups)| {
+        let groups = groups.iter().map(|group| (*group).to_owned());
+        let source = S3DataSource::builder()
+            .s3_data_type("S3Prefix".into())
+            .s3_uri("s3://data/train/")
+            .set_instance_group_names(Some(groups.collect()))
+            .build();
+        Channel::builder()
+            .channel_name(*name)
+            .data_source(DataSource::builder().s3_data_source(source).build())
+            .build()
+    });
+    let groups = groups.iter().map(|(name, kind, count)| {
+        InstanceGroup::builder()
+            .instance_group_name(*name)
+            .instance_type(TrainingInstanceType::from(*kind))
+            .instance_count(*count)
+            .build()
+    });
+    let resources = ResourceConfig::builder()
+        .set_instance_groups(Some(groups.collect()))
+        .volume_size_in_gb(30);
+    let request = create(&client, name, "s3://data/train/")
+        .set_input_data_config(Some(channels.collect()))
+        .resource_config(change(resources).build());
+    match request.send().await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.message().unwrap_or_default().to_owned()),
+    }
+}
+
+const TWO_GROUPS: &[(&str, &str, i32)] = &[("data", "ml.c5.xlarge", 2), ("dnn", "ml.g5.xlarge", 1)];
+
+#[tokio::test]
+async fn groups_are_refused_in_the_words_of_aws() {
+    let aws = FakeAws::unjudged();
+    aws.put_object("data", "train/part-0.csv", "1");
+    let all: &[(&str, &[&str])] = &[("train", &["data"]), ("val", &["data", "dnn"])];
+    let six = ["a", "b", "c", "d", "e", "f"].map(|name| (name, "ml.c5.xlarge", 1));
+    let twice = [TWO_GROUPS[0], ("data", "ml.g5.xlarge", 1)];
+    let some: &[(&str, &[&str])] = &[("train", &["data"]), ("val", &[])];
+    let other: &[(&str, &[&str])] = &[("train", &["dataa"])];
+    let none: &[(&str, &[&str])] = &[("train", &[])];
+    type Change = fn(ResourceConfigBuilder) -> ResourceConfigBuilder;
+    let same: Change = |resources| resources;
+    let cases: [(&[_], &[_], Change, &str); 6] = [
+        (
+            TWO_GROUPS,
+            all,
+            |resources| {
+                resources
+                    .instance_type("ml.c5.xlarge".into())
+                    .instance_count(1)
+            },
+            "InstanceType or InstanceCount cannot be specified with InstanceGroups",
+        ),
+        (
+            TWO_GROUPS,
+            some,
+            same,
+            "Some channels have assigned instance groups: [train] while others not: [val]",
+        ),
+        (
+            TWO_GROUPS,
+            all,
+            |resources| resources.keep_alive_period_in_seconds(60),
+            "KeepAlivePeriodInSeconds cannot be specified with InstanceGroups",
+        ),
+        (
+            &six,
+            none,
+            same,
+            "Member must have length less than or equal to 5",
+        ),
+        (&twice, none, same, "InstanceGroupName must be unique"),
+        (
+            TWO_GROUPS,
+            other,
+            same,
+            "Instance group dataa of InputDataConfig",
+        ),
+    ];
+    for (groups, channels, change, expected) in cases {
+        let refused = create_on_groups(&aws, "one", groups, channels, change).await;
+        let said = refused.unwrap_err();
+        assert!(said.contains(expected), "{said}");
+    }
+    create_on_groups(&aws, "one", TWO_GROUPS, all, same)
+        .await
+        .unwrap();
+
+    aws.quota("ml.g5.xlarge for training job usage", 1.0);
+    let full = create_on_groups(&aws, "two", TWO_GROUPS, all, same).await;
+    let full = full.unwrap_err();
+    assert!(
+        full.contains("'ml.g5.xlarge for training job usage' is 1 Instances, with current utilization of 1 Instances"),
+        "{full}"
+    );
+}
+
+#[tokio::test]
+async fn hosts_are_numbered_in_no_order_of_groups() {
+    let aws = with_data();
+    for name in ["one", "two", "three"] {
+        create_on_groups(&aws, name, TWO_GROUPS, &[("train", &[])], |same| same)
+            .await
+            .unwrap();
+    }
+    let groups = |job: &crate::aws::Job| {
+        let hosts = ["algo-1", "algo-2", "algo-3"];
+        hosts.map(|host| job.group_of(host).unwrap().name).join(" ")
+    };
+    let of_each: Vec<String> = aws.jobs().iter().map(groups).collect();
+    assert_eq!(of_each, ["data dnn data", "dnn data data", "data data dnn"]);
 }

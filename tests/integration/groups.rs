@@ -205,3 +205,19 @@ fn the_member_nearest_to_its_limit_decides_the_memory() {
         "memory is unknown: the machines of the groups differ in memory, and it was not measured in percent of each"
     );
 }
+
+/// In every canary the machines that read are the fuller ones, and at full size the others run out.
+#[test]
+fn a_group_that_grows_is_not_hidden_by_one_that_is_full_already() {
+    let in_percent = |share: f64| {
+        [40.0, 5.0 + 130.0 * share].map(
+            |percent| json!({"bytes": 1_073_741_824_u64, "percent": percent, "source": "test"}),
+        )
+    };
+    let budget = "    budget: {memory: 90%}\n";
+    let written = spec(PRICES, INSTANCE, budget);
+    let runs = recording(GROUPS, in_percent);
+    let judged = job(project(&runs, &written).run(&FORECAST), 10);
+    let percent = point(&judged["forecasts"][0], "memory_percent");
+    assert!((percent - 135.0).abs() < 10.0, "{percent}");
+}

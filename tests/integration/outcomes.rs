@@ -91,15 +91,13 @@ fn what_is_not_served_yet_is_refused_before_anything_runs() {
     let project = Project::empty().file(
         "canary-gate.yml",
         "version: 1
-backend: sagemaker
+backend: local
 jobs:
   sums:
     training:
-      image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1
-      role: arn:aws:iam::123456789012:role/Training
-      channels: {train: {uri: s3://bucket/train/}}
-      output: s3://bucket/output/
-    instance: {groups: {data: 1x ml.c5.xlarge, train: 1x ml.g5.xlarge}}
+      command: [python3, train.py]
+      channels: {train: {uri: data, mode: Pipe}}
+    instance: local
 ",
     );
     project
@@ -110,7 +108,7 @@ jobs:
         project
             .run(&[command, "--all"])
             .ended_with(2)
-            .complained("not served yet: jobs.sums.instance");
+            .complained("not served yet: jobs.sums.training.channels.train.mode");
     }
     assert!(project.recorded("canary").is_empty());
 }

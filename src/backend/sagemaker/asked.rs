@@ -15,8 +15,8 @@ pub(super) struct AskedJob {
     image: Option<String>,
     /// `ContainerEntrypoint` and `ContainerArguments`.
     command: Vec<String>,
-    /// Types with their counts, and whether they are spot capacity.
-    machines: (Vec<(String, i32)>, bool),
+    /// Types with their counts, those of groups with their names, and whether they are spot capacity.
+    machines: (Vec<AskedMachines>, bool),
     data: Vec<AskedChannel>,
     hyperparameters: BTreeMap<String, String>,
     /// Without the probe's mark, which is another one each time.
@@ -26,6 +26,9 @@ pub(super) struct AskedJob {
     /// Traffic between the machines.
     is_encrypted: bool,
 }
+
+/// Name of the group, which is empty where there is none, type and count.
+type AskedMachines = (String, String, i32);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct AskedChannel {
@@ -38,6 +41,8 @@ struct AskedChannel {
     content_type: Option<String>,
     compression: String,
     wrapper: String,
+    /// The groups that get it; none: all.
+    groups: Vec<String>,
 }
 
 impl AskedJob {
@@ -144,22 +149,29 @@ fn sorted(pairs: Option<&std::collections::HashMap<String, String>>) -> BTreeMap
 }
 
 /// Every type that the job may run on.
-fn machines(resources: &types::ResourceConfig) -> Vec<(String, i32)> {
-    let one = |kind: Option<&types::TrainingInstanceType>, count: Option<i32>| {
+fn machines(resources: &types::ResourceConfig) -> Vec<AskedMachines> {
+    let of_group = |name: &str, kind: Option<&types::TrainingInstanceType>, count: Option<i32>| {
         (
+            name.to_owned(),
             kind.map_or_else(String::new, |kind| kind.as_str().to_owned()),
             count.unwrap_or_default(),
         )
     };
+    let one = |kind, count| of_group("", kind, count);
     let plain = resources
         .instance_type()
         .map(|kind| one(Some(kind), resources.instance_count()));
     let groups = resources.instance_groups().iter();
-    let groups = groups.map(|group| one(group.instance_type(), group.instance_count()));
+    let groups = groups.map(|group| {
+        let name = group.instance_group_name().unwrap_or_default();
+        of_group(name, group.instance_type(), group.instance_count())
+    });
     let selected = resources
         .selected_instance_type()
         .map(|kind| one(Some(kind), resources.selected_instance_count()));
-    plain.into_iter().chain(groups).chain(selected).collect()
+    let mut all: Vec<AskedMachines> = plain.into_iter().chain(groups).chain(selected).collect();
+    all.sort_unstable();
+    all
 }
 
 impl AskedChannel {
@@ -176,6 +188,8 @@ impl AskedChannel {
             ),
             (None, None) => String::new(),
         };
+        let mut groups = s3.map_or_else(Vec::new, |s3| s3.instance_group_names().to_vec());
+        groups.sort_unstable();
         // What is not said is what the service takes by itself.
         Self {
             name: channel.channel_name().unwrap_or_default().to_owned(),
@@ -201,6 +215,59 @@ impl AskedChannel {
                 .record_wrapper_type()
                 .map_or("None", types::RecordWrapper::as_str)
                 .to_owned(),
+            groups,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(groups: &[(&str, &str, i32)], channel_groups: &[&str]) -> AskedJob {
+        let groups = groups.iter().map(|(name, kind, count)| {
+            types::InstanceGroup::builder()
+                .instance_group_name(*name)
+                .instance_type(types::TrainingInstanceType::from(*kind))
+                .instance_count(*count)
+                .build()
+        });
+        let resources =
+            types::ResourceConfig::builder().set_instance_groups(Some(groups.collect()));
+        let names = channel_groups.iter().map(|name| (*name).to_owned());
+        let s3 = types::S3DataSource::builder()
+            .s3_uri("s3://data/train/")
+            .set_instance_group_names(Some(names.collect()))
+            .build();
+        let source = types::DataSource::builder().s3_data_source(s3).build();
+        let channel = types::Channel::builder()
+            .channel_name("train")
+            .data_source(source);
+        let request = CreateTrainingJobInput::builder()
+            .resource_config(resources.build())
+            .input_data_config(channel.build());
+        AskedJob::of_request(&request.build().unwrap())
+    }
+
+    #[test]
+    fn other_groups_are_another_job() {
+        const DATA: (&str, &str, i32) = ("data", "ml.c5.xlarge", 2);
+        const DNN: (&str, &str, i32) = ("dnn", "ml.g5.xlarge", 1);
+        let job = asked(&[DATA, DNN], &["data", "dnn"]);
+        assert_eq!(
+            job.differences(&asked(&[DNN, DATA], &["dnn", "data"])),
+            [""; 0]
+        );
+        let swapped = [("dnn", "ml.c5.xlarge", 2), ("data", "ml.g5.xlarge", 1)];
+        for other in [&[DATA][..], &[DATA, ("dnn", "ml.g5.xlarge", 2)], &swapped] {
+            assert_eq!(
+                job.differences(&asked(other, &["data", "dnn"])),
+                ["its machines"]
+            );
+        }
+        assert_eq!(
+            job.differences(&asked(&[DATA, DNN], &["data"])),
+            ["its data"]
+        );
     }
 }

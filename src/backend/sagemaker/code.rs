@@ -17,6 +17,7 @@ use crate::aws::s3_uri::S3Uri;
 use crate::backend::BackendError;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source};
+use crate::instance::InstanceConfiguration;
 use crate::spec::{Channel, Job, ProbePolicy};
 
 /// SageMaker's limit.
@@ -180,14 +181,14 @@ impl JobSession<'_> {
                 return None;
             }
         };
-        let kind = job.instance.single_type()?;
-        match program::check_program(&bytes, kind) {
-            Ok(()) => Some(bytes),
-            Err(error) => {
+        // One program is for the machines of all groups, as one image is.
+        for (kind, _) in job.instance.members() {
+            if let Err(error) = program::check_program(&bytes, kind) {
                 unfit(error.to_string());
-                None
+                return None;
             }
         }
+        Some(bytes)
     }
 }
 
@@ -243,24 +244,31 @@ fn has_source(job: &Job) -> bool {
 
 fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, BackendError> {
     let found = source::find(paths, job)?;
-    let Some(entry_point) = &job.training.sagemaker.entry_point else {
-        return Ok(found);
+    let own = job.training.sagemaker.entry_point.as_deref();
+    let of_groups = |field: String, instance: &'_ InstanceConfiguration| {
+        let script = instance.entry_point()?.to_owned();
+        Some((format!("{field}.entry_point"), script))
     };
-    if found
-        .files
-        .iter()
-        .any(|file| file.as_os_str() == entry_point.as_str())
-    {
-        return Ok(found);
+    let alternatives = job.alternatives.iter().enumerate();
+    let scripts = own
+        .map(|script| ("training.entry_point".to_owned(), script.to_owned()))
+        .into_iter()
+        .chain(of_groups("instance".to_owned(), &job.instance))
+        .chain(alternatives.filter_map(|(at, one)| of_groups(format!("alternatives[{at}]"), one)));
+    for (field, script) in scripts {
+        let mut files = found.files.iter();
+        if !files.any(|file| file.as_os_str() == script.as_str()) {
+            return Err(BackendError::new(
+                format!(
+                    "jobs.{}.{field}: `{script}` is not among the source files in {}",
+                    job.name,
+                    found.folder.display()
+                ),
+                "write its path from source_dir; only files that git knows, tracked or not ignored, are packed",
+            ));
+        }
     }
-    Err(BackendError::new(
-        format!(
-            "jobs.{}.training.entry_point: `{entry_point}` is not among the source files in {}",
-            job.name,
-            found.folder.display()
-        ),
-        "write its path from source_dir; only files that git knows, tracked or not ignored, are packed",
-    ))
+    Ok(found)
 }
 
 /// A file of the source; its name in the archive is its path from the source's folder.

@@ -9,13 +9,15 @@ use aws_smithy_types::DateTime;
 use super::adoption;
 use super::description::{JobDescription, JobState};
 use super::find::Found;
+use super::job_hosts::{HostSigns, JobHosts};
 use super::metrics::{self, Sources, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready_job::ReadyJob;
 use crate::aws::call::{Call, CallError};
 use crate::backend::{CanaryProgress, Watcher};
 use crate::canary::CanaryRun;
-use crate::instance::tables;
+use crate::grammar::list;
+use crate::instance::InstanceConfiguration;
 use crate::measurement::levels::PrintedLevel;
 use crate::measurement::printed_figures::PrintedFigures;
 use crate::measurement::steps::{OutputReader, Printed, Sought};
@@ -23,8 +25,7 @@ use crate::measurement::{HostUsage, Usage};
 use crate::metric::MetricName;
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
 use crate::secret::SecretMask;
-use crate::spec::{Distribution, Job};
-use crate::units::{Bytes, Seconds};
+use crate::units::Seconds;
 
 /// Looks for late points, and the time between two: three minutes in all.
 const LOOKS: u32 = 12;
@@ -61,6 +62,8 @@ struct Arrived {
     /// By host.
     reports: BTreeMap<String, ProbeReport>,
     answers: Vec<MetricDataResult>,
+    /// Hosts without a line in the log.
+    silent: Vec<String>,
     /// Why a host without a report will have none, by its log.
     no_probe: Option<&'static str>,
     /// Why a source cannot be read at all; it is not asked again.
@@ -68,11 +71,53 @@ struct Arrived {
     metrics_refused: Option<CallError>,
 }
 
+/// What the logs of the hosts say.
+#[derive(Debug, Default)]
+struct ReadLogs {
+    /// Of the hosts whose log has one.
+    reports: BTreeMap<String, ProbeReport>,
+    /// Hosts without a line.
+    silent: Vec<String>,
+    /// Why another host will have no report.
+    no_probe: Option<&'static str>,
+}
+
 impl Arrived {
-    /// Whether a probe found no `nvidia-smi` in its container.
-    fn lacks_gpu(&self) -> bool {
-        let mut reports = self.reports.values();
-        reports.any(|report| report.usage.gpu_memory.is_none())
+    /// A sentence where nothing at all came from some of several hosts: the others may have waited for it.
+    fn caution_of_silence(&self, hosts: &[metrics::Host]) -> Option<String> {
+        let is_silent =
+            |host: &&metrics::Host| self.silent.contains(&host.name) && host.sources.is_empty();
+        let silent: Vec<String> = hosts
+            .iter()
+            .filter(is_silent)
+            .map(metrics::Host::words)
+            .collect();
+        (!silent.is_empty() && silent.len() < hosts.len()).then(|| {
+            format!(
+                "nothing came from {}, neither a line nor a metric: it may never have started, and the others may have waited for it",
+                list(&silent)
+            )
+        })
+    }
+
+    /// Whether a probe found no `nvidia-smi` in its container, on a machine with GPUs.
+    fn lacks_gpu(&self, hosts: &JobHosts<'_>, names: &[String]) -> bool {
+        let reports = names.iter().map(|name| self.reports.get(name));
+        reports.enumerate().any(|(host, report)| {
+            hosts.has_gpus(host) && report.is_some_and(|report| report.usage.gpu_memory.is_none())
+        })
+    }
+
+    /// The hosts, placed by what has come.
+    fn hosts<'a>(&self, instance: &'a InstanceConfiguration, names: &'a [String]) -> JobHosts<'a> {
+        let signs = names.iter().enumerate().map(|(host, name)| HostSigns {
+            said: self
+                .reports
+                .get(name)
+                .and_then(|report| report.container_host.as_ref()?.group.as_deref()),
+            has_gpu_series: cloudwatch::has_gpu_series(&self.answers, host),
+        });
+        JobHosts::of(instance, names, &Vec::from_iter(signs))
     }
 }
 
@@ -87,24 +132,27 @@ impl ReadyJob<'_> {
     ) -> Collected {
         let name = found.name.to_string();
         let hosts = host_names(run.instance.total_count());
-        let capacity = run.instance.single_type().and_then(tables::capacity);
-        let has_gpus = capacity.as_ref().is_some_and(|capacity| capacity.gpus > 0);
-        let arrived = (self.wait(&name, &hosts, has_gpus, description, watcher)).await;
+        let arrived = (self.wait(&name, &run.instance, &hosts, description, watcher)).await;
+        let placed = arrived.hosts(&run.instance, &hosts);
+        let has_gpus = (0..hosts.len()).any(|host| placed.has_gpus(host));
         let said = self
             .said(&name, &hosts, description.state == JobState::Completed)
             .await;
-        let from_cloudwatch = capacity
-            .as_ref()
-            .map(|capacity| cloudwatch::read(&arrived.answers, capacity, &hosts));
+        // A type that no table has is measured by its probe alone.
+        let is_readable =
+            |host| !run.instance.groups().is_empty() || placed.capacity(host).is_some();
+        let from_cloudwatch =
+            cloudwatch::read(&arrived.answers, |host| placed.capacity(host), &hosts);
         let recordings = self.read_debugger(&name).await;
-        let host_bytes = host_bytes(self.job, run, hosts.len());
+        let host_bytes = placed.bytes(self.job, run);
         let usages: Vec<metrics::Host> = hosts
             .iter()
             .zip(host_bytes)
             .enumerate()
             .map(|(index, (host, bytes))| metrics::Host {
                 name: host.clone(),
-                group: None,
+                group: placed.group(index).map(|group| group.name.clone()),
+                has_gpus: placed.has_gpus(index),
                 bytes,
                 sources: Sources {
                     probe: arrived
@@ -112,14 +160,15 @@ impl ReadyJob<'_> {
                         .get(host)
                         .map(probe::usage)
                         .unwrap_or_default(),
-                    cloudwatch: from_cloudwatch
-                        .as_ref()
-                        .and_then(|answer| answer.usages.get(index).cloned())
+                    cloudwatch: (from_cloudwatch.usages.get(index))
+                        .filter(|_| is_readable(index))
+                        .cloned()
                         .unwrap_or_default(),
-                    debugger: recordings
-                        .get(host)
-                        .zip(capacity.as_ref())
-                        .map(|(recording, capacity)| recording.usage(capacity.memory))
+                    debugger: (recordings.get(host))
+                        .filter(|_| is_readable(index))
+                        .map(|recording| {
+                            recording.usage(placed.capacity(index).map(|capacity| capacity.memory))
+                        })
                         .unwrap_or_default(),
                 },
             })
@@ -142,7 +191,9 @@ impl ReadyJob<'_> {
         }
         let mut notes = said.notes;
         notes.extend(unknown_hosts);
-        notes.extend(from_cloudwatch.into_iter().flat_map(|answer| answer.notes));
+        notes.extend(placed.caution());
+        notes.extend(arrived.caution_of_silence(&usages));
+        notes.extend(from_cloudwatch.notes);
         for note in arrived.reports.values().flat_map(|report| &report.notes) {
             if !notes.contains(note) {
                 notes.push(note.clone());
@@ -185,8 +236,8 @@ impl ReadyJob<'_> {
     async fn wait(
         &self,
         name: &str,
+        instance: &InstanceConfiguration,
         hosts: &[String],
-        has_gpus: bool,
         description: &JobDescription,
         watcher: &Watcher<'_>,
     ) -> Arrived {
@@ -210,14 +261,16 @@ impl ReadyJob<'_> {
                 && arrived.log_refused.is_none()
             {
                 match self.read_probes(name, hosts, mark).await {
-                    Ok((reports, no_probe)) => {
-                        (arrived.reports, arrived.no_probe) = (reports, no_probe);
+                    Ok(logs) => {
+                        arrived.reports = logs.reports;
+                        arrived.silent = logs.silent;
+                        arrived.no_probe = logs.no_probe;
                     }
                     Err(error) => arrived.log_refused = Some(error),
                 }
             }
             let lacks_probes = arrived.reports.len() < hosts.len();
-            let lacks_gpu = has_gpus && arrived.lacks_gpu();
+            let lacks_gpu = arrived.lacks_gpu(&arrived.hosts(instance, hosts), hosts);
             if !(lacks_probes || lacks_gpu) {
                 break;
             }
@@ -235,8 +288,11 @@ impl ReadyJob<'_> {
                 && mark.is_some()
                 && arrived.log_refused.is_none()
                 && arrived.no_probe.is_none();
+            let placed = arrived.hosts(instance, hosts);
+            let has_gpus = |host| placed.has_gpus(host);
             let waits_for_points = arrived.metrics_refused.is_none()
-                && !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, (start, end));
+                && (placed.may_be_placed_by_gpus()
+                    || !cloudwatch::is_complete(&arrived.answers, hosts, has_gpus, (start, end)));
             if !waits_for_points && !waits_for_probe {
                 break;
             }
@@ -244,26 +300,29 @@ impl ReadyJob<'_> {
         arrived
     }
 
-    /// The reports of the hosts whose log has one, which is among the last lines, and why another will have none.
+    /// What the last lines of the hosts' logs say.
     async fn read_probes(
         &self,
         name: &str,
         hosts: &[String],
         mark: &str,
-    ) -> Result<(BTreeMap<String, ProbeReport>, Option<&'static str>), CallError> {
-        let mut reports = BTreeMap::new();
-        let mut no_probe = None;
+    ) -> Result<ReadLogs, CallError> {
+        let mut read = ReadLogs::default();
         for host in hosts {
             let lines = self.backend.last_log_lines(name, host, None).await?;
+            if lines.is_empty() {
+                read.silent.push(host.clone());
+            }
             let lines = || lines.iter().map(String::as_str);
             match probe::find_reports(lines(), mark, host) {
                 Ok(found) => {
-                    reports.extend(found.into_iter().filter(|(host, _)| hosts.contains(host)));
+                    let known = found.into_iter().filter(|(host, _)| hosts.contains(host));
+                    read.reports.extend(known);
                 }
-                Err(_) => no_probe = no_probe.or_else(|| probe::refusal(lines())),
+                Err(_) => read.no_probe = read.no_probe.or_else(|| probe::refusal(lines())),
             }
         }
-        Ok((reports, no_probe))
+        Ok(read)
     }
 
     async fn read_cloudwatch(
@@ -404,30 +463,6 @@ impl ReadyJob<'_> {
 /// `algo-1`, `algo-2`, ... by number.
 fn host_names(count: u32) -> Vec<String> {
     (1..=count).map(|number| format!("algo-{number}")).collect()
-}
-
-/// The bytes of the sampled channels on each host. Which object SageMaker gives to which host is not said anywhere; they are
-/// taken to be dealt in turn.
-fn host_bytes(job: &Job, run: &CanaryRun, hosts: usize) -> Vec<Bytes> {
-    let mut bytes = vec![Bytes(0); hosts];
-    for (channel, data) in job.training.channels.iter().zip(&run.channels) {
-        if !channel.sample.is_drawn() {
-            continue;
-        }
-        match channel.distribution {
-            Distribution::FullyReplicated => {
-                let all = data.bytes();
-                bytes.iter_mut().for_each(|host| *host = *host + all);
-            }
-            Distribution::ShardedByS3Key => {
-                for (index, size) in data.objects.sizes().enumerate() {
-                    let host = &mut bytes[index % hosts.max(1)];
-                    *host = *host + size;
-                }
-            }
-        }
-    }
-    bytes
 }
 
 fn date_time(time: jiff::Timestamp) -> DateTime {

@@ -36,9 +36,7 @@ impl ReadyJob<'_> {
                 is_awaited: false,
             });
         }
-        if let Some(room) = room {
-            UsedRoom::keep(room);
-        }
+        UsedRoom::keep(room);
         if !found.may_stop {
             return Ok(Started::Theirs {
                 training_job,

@@ -17,6 +17,7 @@ use crate::aws::AwsError;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, CanaryProgress, RunPart, Watcher};
 use crate::canary::{CanaryRun, Key};
+use crate::instance::InstanceType;
 use crate::units::Seconds;
 
 /// How long a request to create a job is repeated that was throttled or not answered: an account creates one job a second, and
@@ -36,8 +37,8 @@ const CREATE: Call<'_> = Call("sagemaker:CreateTrainingJob");
 
 /// What became of a launch.
 pub(super) enum LaunchOutcome<'a> {
-    /// With the room that it takes in its quota.
-    Job(Found, Option<UsedRoom<'a>>),
+    /// With the room that it takes in its quotas.
+    Job(Found, UsedRoom<'a>),
     /// Nothing was started: a signal came first, or another canary failed; or nothing is to be started at all.
     HeldBack,
     /// There is no room in the quota, and nobody waits for it.
@@ -112,17 +113,14 @@ impl ReadyJob<'_> {
                 () = watcher.cancellation.cancelled() => None,
             };
             let created = match placed {
-                Some(Ok(inputs)) => {
-                    self.create(&run, &name, &inputs, room.as_ref(), watcher)
-                        .await
-                }
+                Some(Ok(inputs)) => self.create(&run, &name, &inputs, &room, watcher).await,
                 Some(Err(error)) => Err(error),
                 None => Ok(Created::HeldBack),
             };
             match created {
                 Ok(Created::Yes) => {
                     watcher.report(CanaryProgress::Fact(&format!("training job {name}")));
-                    room.iter().for_each(UsedRoom::begin_work);
+                    room.begin_work();
                     return Ok(LaunchOutcome::Job(Found::created(name), room));
                 }
                 // Whose it is shows a look.
@@ -161,14 +159,14 @@ impl ReadyJob<'_> {
         name: &JobName,
         inputs: &[Input<'_>],
     ) -> Result<CreateTrainingJobInputBuilder, BackendError> {
-        let (environment, command) = self.prepared.probe_parts();
+        let (environment, command) = self.prepared.probe_parts(&run.instance);
         let request = request::create(&Launch {
             name,
             region: &self.backend.aws().region,
             job: self.job,
             run,
             inputs,
-            script: self.prepared.script.as_ref(),
+            script: self.prepared.script_on(&run.instance).as_ref(),
             command,
             // One that was sent and did not report will not do better in the next container.
             is_probed: !environment.is_empty() && self.notes.lacks_probe().is_none(),
@@ -183,51 +181,38 @@ impl ReadyJob<'_> {
         })
     }
 
-    /// The room that a training job takes which is there already; `None` where its machines are of several types.
-    fn room_of(&self, run: &CanaryRun) -> Option<UsedRoom<'_>> {
-        let kind = run.instance.single_type()?;
-        let room = &self.backend.room;
-        let room = room.take(kind, run.instance.total_count());
+    /// The room that a training job takes which is there already.
+    fn room_of(&self, run: &CanaryRun) -> UsedRoom<'_> {
+        let room = self.backend.room.take(&run.instance);
         room.begin_work();
-        Some(room)
+        room
     }
 
     /// Why a canary has no room beside those that this run has started.
     fn without_room(&self, run: &CanaryRun) -> Option<BackendError> {
-        let kind = run.instance.single_type()?;
-        let limit = self.prepared.quota_of(&run.instance)?;
-        let used = self.backend.room.used(kind);
-        let is_full = used > 0 && used + run.instance.total_count() > limit;
-        is_full.then(|| {
-            BackendError::transient(
-                format!("{used} of {limit} machines of the quota of {kind} are in use by this run"),
-                "start it again when those before it have ended, or ask for more in Service Quotas (service Amazon SageMaker)",
-            )
-        })
+        let quotas = &self.prepared.quotas;
+        let (kind, used) = self.backend.room.full(&run.instance, quotas)?;
+        let limit = quotas.get(&kind).copied().unwrap_or(used);
+        Some(BackendError::transient(
+            format!("{used} of {limit} machines of the quota of {kind} are in use by this run"),
+            "start it again when those before it have ended, or ask for more in Service Quotas (service Amazon SageMaker)",
+        ))
     }
 
-    /// Waits until canaries of this run have left room in the quota; `None` if nothing is to be started any more.
-    async fn wait_for_room(
-        &self,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> Option<Option<UsedRoom<'_>>> {
-        let Some(kind) = run.instance.single_type() else {
-            return Some(None);
-        };
-        let limit = self.prepared.quota_of(&run.instance);
-        let waits = |used: u32| {
-            let limit = limit.unwrap_or(used);
+    /// Waits until canaries of this run have left room in the quotas; `None` if nothing is to be started any more.
+    async fn wait_for_room(&self, run: &CanaryRun, watcher: &Watcher<'_>) -> Option<UsedRoom<'_>> {
+        let quotas = &self.prepared.quotas;
+        let waits = |kind: &InstanceType, used: u32| {
+            let limit = quotas.get(kind).copied().unwrap_or(used);
             watcher.report(CanaryProgress::Phase(&format!(
                 "waiting for room in the quota of {kind}: {used} of {limit} in use by this run"
             )));
         };
-        let machines = run.instance.total_count();
-        let room = tokio::select! {
-            room = self.backend.room.enter(kind, machines, limit, || !watcher.holds_back(), waits) => room?,
-            () = watcher.cancellation.cancelled() => return None,
-        };
-        Some(Some(room))
+        let room = &self.backend.room;
+        tokio::select! {
+            room = room.enter(&run.instance, quotas, || !watcher.holds_back(), waits) => room,
+            () = watcher.cancellation.cancelled() => None,
+        }
     }
 
     /// Stops what an attempt of this canary may have started whose answer was lost, and which no process waits for.
@@ -253,7 +238,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         inputs: &[Input<'_>],
-        room: Option<&UsedRoom<'_>>,
+        room: &UsedRoom<'_>,
         watcher: &Watcher<'_>,
     ) -> Result<Created, BackendError> {
         let mut request = self.request(run, name, inputs)?;
@@ -278,17 +263,28 @@ impl ReadyJob<'_> {
                 Created::NoRoom(error) => {
                     // What a canary that has just ended used may be counted a little longer.
                     waits_for_room += 1;
+                    let refused = quota::Refused::parse(&error.message);
+                    // Of several types the one that the refusal names.
+                    let of_refusal = |kind: &&InstanceType| {
+                        let mut refused = refused.iter();
+                        refused.any(|refused| refused.quota == quota::training_quota(kind.name()))
+                    };
+                    let kinds: Vec<&InstanceType> =
+                        run.instance.machines_by_type().into_keys().collect();
+                    let named = kinds.iter().copied().find(of_refusal);
                     // Machines that this run keeps for other canaries take room as well.
-                    if let Some(kind) = run.instance.single_type() {
+                    for kind in kinds
+                        .iter()
+                        .filter(|kind| named.is_none_or(|named| named == **kind))
+                    {
                         let own = self.pools_before(name);
                         let cancellation = watcher.cancellation;
                         self.backend.yield_pools(kind, &own, cancellation).await;
                     }
-                    let refused = quota::Refused::parse(&error.message);
                     let would_fit =
                         (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
                     let is_worth_it = would_fit && waits_for_room <= WAITS_FOR_ROOM;
-                    if !room.is_some_and(UsedRoom::has_others) && !is_worth_it {
+                    if !room.has_others(named) && !is_worth_it {
                         return Err(no_quota(&error, run));
                     }
                     let used = refused.map_or("used up".to_owned(), |refused| {

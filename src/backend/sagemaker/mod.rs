@@ -22,6 +22,7 @@ mod failure;
 mod find;
 pub mod from_job;
 pub mod iam_policy;
+mod job_hosts;
 mod known;
 mod launch;
 pub mod listing;

@@ -51,26 +51,22 @@ pub(super) enum ProbeWay {
 impl PreparedJob {
     /// How many canaries of a configuration run at a time; at least 1.
     pub(super) fn at_once(&self, instance: &InstanceConfiguration, parallel: u32) -> u32 {
-        instance
-            .single_type()
-            .and_then(|kind| self.quotas.get(kind))
-            .map_or(parallel, |limit| {
-                quota::at_once(*limit, instance.total_count(), parallel)
-            })
-            .max(1)
+        self.of_quotas(instance, parallel).max(1)
     }
 
-    /// The quota of a configuration's type; `None` where it is not known.
-    pub(super) fn quota_of(&self, instance: &InstanceConfiguration) -> Option<u32> {
-        self.quotas.get(instance.single_type()?).copied()
+    /// How many canaries of a configuration the quotas of all its types have room for, at most so many.
+    fn of_quotas(&self, instance: &InstanceConfiguration, most: u32) -> u32 {
+        let machines = instance.machines_by_type().into_iter();
+        let at_once = machines.filter_map(|(kind, count)| {
+            let limit = self.quotas.get(kind)?;
+            Some(quota::at_once(*limit, count, most))
+        });
+        at_once.min().unwrap_or(most)
     }
 
-    /// Whether one canary of a configuration fits into its quota, as far as that is known.
+    /// Whether one canary of a configuration fits into its quotas, as far as they are known.
     pub(super) fn has_quota(&self, instance: &InstanceConfiguration) -> bool {
-        instance
-            .single_type()
-            .and_then(|kind| self.quotas.get(kind))
-            .is_none_or(|limit| quota::at_once(*limit, instance.total_count(), 1) > 0)
+        self.of_quotas(instance, 1) > 0
     }
 
     /// How many machines of a type the account may use, as far as that is known.
@@ -86,14 +82,33 @@ impl PreparedJob {
     }
 
     /// The variables of a canary with a probe, and what its container starts in place of its own entry point.
-    pub(super) fn probe_parts(&self) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
+    pub(super) fn probe_parts(
+        &self,
+        instance: &InstanceConfiguration,
+    ) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
         match &self.probe {
             ProbeWay::None => (Vec::new(), None),
             ProbeWay::Source { entry_point, .. } => {
-                (probe::environment(&mark(), Some(entry_point)), None)
+                let script = instance.entry_point().unwrap_or(entry_point);
+                (probe::environment(&mark(), Some(script)), None)
             }
             ProbeWay::Channel { command, .. } => (probe::environment(&mark(), None), Some(command)),
         }
+    }
+
+    /// The script of a configuration: groups may have one of their own, which the probe starts where it is started itself.
+    pub(super) fn script_on(&self, instance: &InstanceConfiguration) -> Option<Script> {
+        let script = self.script.clone()?;
+        let own = instance.entry_point();
+        Some(
+            match own.filter(|_| !matches!(self.probe, ProbeWay::Source { .. })) {
+                Some(own) => Script {
+                    program: own.to_owned(),
+                    ..script
+                },
+                None => script,
+            },
+        )
     }
 
     /// The channel that brings the source.

@@ -12,7 +12,7 @@ use super::staging;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{BackendError, Planned};
 use crate::canary::{CodeFile, Dataset, Objects, code_key, data_key, listing_digest};
-use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::plan::LanePlan;
 use crate::spec::{Channel, ChannelSample, InputMode, Job};
 
@@ -65,10 +65,13 @@ impl JobSession<'_> {
 
     fn note_unused_volume_key(&self) {
         let job = self.job;
-        let kind = job.instance.single_type();
-        if let Some(kind) = kind.filter(|_| job.training.sagemaker.volume_kms_key.is_some())
-            && request::volume_kms_key(job, kind).is_none()
+        if job.training.sagemaker.volume_kms_key.is_none()
+            || request::volume_kms_key(job, &job.instance).is_some()
         {
+            return;
+        }
+        let mut kinds = job.instance.machines_by_type().into_keys();
+        if let Some(kind) = kinds.find(|kind| tables::has_local_disks(kind)) {
             self.note(format!(
                 "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
             ));
@@ -189,14 +192,17 @@ impl JobSession<'_> {
             .collect();
         let wanted: BTreeSet<&InstanceType> = configurations
             .iter()
-            .filter_map(|configuration| configuration.single_type())
+            .flat_map(|configuration| configuration.machines_by_type().into_keys())
             .collect();
         let found = self.limits_of(&wanted, wants_pools).await?;
-        let count = job.instance.total_count();
-        if let Some(kind) = job.instance.single_type()
-            && let Some(limit) = found.get(kind)
-        {
-            let at_once = quota::at_once(*limit, count, job.canary.parallel);
+        let needed = job.instance.machines_by_type().into_iter();
+        let limits = needed.filter_map(|(kind, count)| Some((kind, count, *found.get(kind)?)));
+        let at_once = |(_, count, limit): &(&InstanceType, u32, u32)| {
+            quota::at_once(*limit, *count, job.canary.parallel)
+        };
+        // Of several types the one with least room decides.
+        if let Some((kind, count, limit)) = limits.min_by_key(at_once) {
+            let at_once = at_once(&(kind, count, limit));
             let name = quota::training_quota(kind.name());
             if at_once == 0 {
                 return Err(BackendError::transient(

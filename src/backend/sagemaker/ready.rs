@@ -119,17 +119,13 @@ impl Ready for ReadyJob<'_> {
     }
 
     fn has_room_for_all(&self, instances: &[&InstanceConfiguration]) -> bool {
-        let machines = |kind: &InstanceType| -> u32 {
-            let on_kind = instances
-                .iter()
-                .filter(|one| one.single_type() == Some(kind));
-            on_kind
-                .map(|one| self.at_once(one).saturating_mul(one.total_count()))
-                .fold(0, u32::saturating_add)
-        };
-        instances.iter().all(|one| {
-            let limit = self.prepared.quota_of(one).zip(one.single_type());
-            limit.is_none_or(|(limit, kind)| machines(kind) <= limit)
+        self.prepared.quotas.iter().all(|(kind, limit)| {
+            let machines = instances.iter().map(|one| {
+                let by_type = one.machines_by_type();
+                let count = by_type.get(kind).copied().unwrap_or(0);
+                self.at_once(one).saturating_mul(count)
+            });
+            machines.fold(0, u32::saturating_add) <= *limit
         })
     }
 

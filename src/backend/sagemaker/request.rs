@@ -83,20 +83,18 @@ pub(super) struct Script {
 pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilder, BackendError> {
     let training = &launch.job.training;
     let field = |key: &str| format!("jobs.{}.training.{key}", launch.job.name);
-    let (instance_type, count) = machines(launch)?;
     let role = training.sagemaker.role.as_ref().ok_or_else(|| {
         BackendError::new(
             format!("{} is missing", field("role")),
             "write the ARN of the role that the job runs as",
         )
     })?;
-    let resources = types::ResourceConfig::builder()
-        .instance_type(types::TrainingInstanceType::from(instance_type.name()))
-        .instance_count(count)
+    let instance = &launch.run.instance;
+    let resources = machines(instance)
         .volume_size_in_gb(gibibytes(training.sagemaker.volume))
         .set_keep_alive_period_in_seconds(launch.keep_alive.map(whole_seconds))
-        .set_training_plan_arn(training_plan(launch, instance_type))
-        .set_volume_kms_key_id(volume_kms_key(launch.job, instance_type).map(str::to_owned));
+        .set_training_plan_arn(training_plan(launch))
+        .set_volume_kms_key_id(volume_kms_key(launch.job, instance).map(str::to_owned));
     let output = types::OutputDataConfig::builder()
         .s3_output_path(launch.output)
         .set_kms_key_id(training.sagemaker.output_kms_key.clone())
@@ -126,44 +124,62 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .set_enable_inter_container_traffic_encryption(
             training.sagemaker.encrypt_traffic.then_some(true),
         )
-        .set_profiler_config(profiler(launch, instance_type))
+        .set_profiler_config(profiler(launch))
         .set_tags(Some(tags(launch))))
 }
 
 /// The prepaid capacity, where canaries are asked to take it: it is of the job's type of machine only.
-fn training_plan(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<String> {
+fn training_plan(launch: &Launch<'_>) -> Option<String> {
     let job = launch.job;
-    let is_asked = job.canary.training_plan && job.instance.single_type() == Some(instance_type);
+    let kind = launch.run.instance.single_type();
+    let is_asked = job.canary.training_plan && kind.is_some() && job.instance.single_type() == kind;
     let plan = &job.training.sagemaker.training_plan;
     plan.clone().filter(|_| is_asked)
 }
 
-/// The key of the disk; none where the machine has disks of its own, with which SageMaker refuses it.
-pub(super) fn volume_kms_key<'a>(job: &'a Job, instance_type: &InstanceType) -> Option<&'a str> {
+/// The key of the disk; none where a machine has disks of its own, with which SageMaker refuses it.
+pub(super) fn volume_kms_key<'a>(
+    job: &'a Job,
+    instance: &InstanceConfiguration,
+) -> Option<&'a str> {
     let key = job.training.sagemaker.volume_kms_key.as_deref();
-    key.filter(|_| !tables::has_local_disks(instance_type))
+    let mut kinds = instance.members().into_iter().map(|(kind, _)| kind);
+    key.filter(|_| !kinds.any(tables::has_local_disks))
 }
 
-fn machines<'a>(launch: &Launch<'a>) -> Result<(&'a InstanceType, i32), BackendError> {
-    match &launch.run.instance {
+/// Type and count, or the groups: SageMaker takes one of the two.
+fn machines(instance: &InstanceConfiguration) -> types::builders::ResourceConfigBuilder {
+    let builder = types::ResourceConfig::builder();
+    let machines = |kind: &InstanceType, count: u32| {
+        let kind = types::TrainingInstanceType::from(kind.name());
+        (kind, i32::try_from(count).unwrap_or(i32::MAX))
+    };
+    match instance {
         InstanceConfiguration::Homogeneous {
             instance_type,
             count,
-        } => Ok((instance_type, i32::try_from(*count).unwrap_or(i32::MAX))),
-        groups @ InstanceConfiguration::Heterogeneous { .. } => Err(BackendError::new(
-            format!(
-                "jobs.{}.instance: `{groups}`: canaries on instance groups are not served yet",
-                launch.job.name
-            ),
-            "choose one instance type",
-        )),
+        } => {
+            let (kind, count) = machines(instance_type, *count);
+            builder.instance_type(kind).instance_count(count)
+        }
+        InstanceConfiguration::Heterogeneous { groups, .. } => {
+            let groups = groups.iter().map(|group| {
+                let (kind, count) = machines(&group.instance_type, group.count);
+                types::InstanceGroup::builder()
+                    .instance_group_name(&group.name)
+                    .instance_type(kind)
+                    .instance_count(count)
+                    .build()
+            });
+            builder.set_instance_groups(Some(groups.collect()))
+        }
     }
 }
 
 fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, BackendError> {
     let training = &launch.job.training;
     let (image, algorithm) = (
-        image(launch.job, machines(launch)?.0, launch.region)?,
+        image(launch.job, &launch.run.instance, launch.region)?,
         &training.sagemaker.algorithm,
     );
     if image.is_none() && algorithm.is_none() {
@@ -198,29 +214,35 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Backe
         .build())
 }
 
-/// The image for a type of machine; `None` where an algorithm brings it.
+/// The image for a configuration; `None` where an algorithm brings it. All groups run the same one: that for GPUs, which machines
+/// without one run too, where a machine has some.
 ///
 /// # Errors
 ///
 /// Where the framework has none there.
 pub(super) fn image(
     job: &Job,
-    instance_type: &InstanceType,
+    instance: &InstanceConfiguration,
     region: &str,
 ) -> Result<Option<String>, BackendError> {
     let training = &job.training.sagemaker;
     let Some(framework) = &training.framework else {
         return Ok(training.image.clone());
     };
-    framework
-        .image(instance_type, region)
-        .map(Some)
+    let members = instance.members();
+    let images = members
+        .iter()
+        .map(|(kind, _)| framework.image(kind, region))
+        .collect::<Result<Vec<String>, _>>()
         .map_err(|error| {
             BackendError::new(
                 format!("jobs.{}.training.framework: {error}", job.name),
                 "write the address of an image in its place: `image`",
             )
-        })
+        })?;
+    let has_gpu = |kind| tables::capacity(kind).is_some_and(|capacity| capacity.gpus > 0);
+    let with_gpu = members.iter().position(|(kind, _)| has_gpu(kind));
+    Ok(images.into_iter().nth(with_gpu.unwrap_or(0)))
 }
 
 /// How an image outside Amazon ECR is had.
@@ -310,12 +332,13 @@ fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, BackendE
 }
 
 /// Debugger's system metrics, where there are any: where the probe runs only if the spec asks for them.
-fn profiler(launch: &Launch<'_>, instance_type: &InstanceType) -> Option<types::ProfilerConfig> {
+fn profiler(launch: &Launch<'_>) -> Option<types::ProfilerConfig> {
+    let mut members = launch.run.instance.members().into_iter();
     let written = launch.job.training.sagemaker.profiler;
     let is_wanted = written.unwrap_or(!launch.is_probed);
     let without = !is_wanted
         || REGIONS_WITHOUT_PROFILER.contains(&launch.region)
-        || instance_type.name().starts_with("ml.trn");
+        || members.any(|(kind, _)| kind.name().starts_with("ml.trn"));
     (!without).then(|| {
         types::ProfilerConfig::builder()
             .s3_output_path(launch.output)

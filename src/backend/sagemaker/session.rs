@@ -47,9 +47,7 @@ impl<'a> JobSession<'a> {
         self.probe_program();
         let aws = self.backend.aws();
         let job = self.job;
-        if let Some(kind) = job.instance.single_type() {
-            request::image(job, kind, &aws.region)?;
-        }
+        request::image(job, &job.instance, &aws.region)?;
         let mut listed_channels = Vec::with_capacity(job.training.channels.len());
         for channel in &job.training.channels {
             let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);

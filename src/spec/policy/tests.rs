@@ -473,15 +473,23 @@ fn an_override_of_its_own_does_not_help_a_change() {
 
 #[test]
 fn what_is_not_served_is_said_of_what_the_spec_now_holds() {
-    let groups = "    alternatives: [{groups: {a: ml.c5.xlarge, b: ml.g5.xlarge}}]\n";
-    let with_groups = sagemaker(groups, "");
-    let without = sagemaker("", "");
-    assert_eq!((with_groups.not_yet.len(), without.not_yet.len()), (1, 0));
-    assert_eq!(
-        applied(&with_groups, &without).spec.not_yet,
-        with_groups.not_yet
-    );
-    assert_eq!(applied(&without, &with_groups).spec.not_yet, []);
+    let with = |mode: &str| {
+        spec(&format!(
+            "version: 1
+backend: local
+jobs:
+  churn:
+    training:
+      command: [python3, train.py]
+      channels: {{train: {{uri: data, mode: {mode}}}}}
+    instance: local
+"
+        ))
+    };
+    let (piped, plain) = (with("Pipe"), with("File"));
+    assert_eq!((piped.not_yet.len(), plain.not_yet.len()), (1, 0));
+    assert_eq!(applied(&piped, &plain).spec.not_yet, piped.not_yet);
+    assert_eq!(applied(&plain, &piped).spec.not_yet, []);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::spec::raw;
 use crate::spec::rules::DataRule;
 use crate::spec::{
     Channel, ChannelSample, Compression, DataType, Distribution, FileSystem, InputMode,
-    NotYetEffect, RecordWrapper, SampledBy,
+    RecordWrapper, SampledBy,
 };
 
 impl SpecReader<'_> {
@@ -105,8 +105,7 @@ impl SpecReader<'_> {
                 }
                 InputMode::Pipe => {
                     let what = format!("pipe mode on {}", self.backend_words());
-                    self.findings
-                        .not_yet(&written.at, &what, NotYetEffect::Refuse);
+                    self.findings.not_yet(&written.at, &what);
                 }
             }
         }
@@ -244,6 +243,13 @@ impl SpecReader<'_> {
                 raw.sample.as_ref().map_or(&uri.at, |sample| &sample.at),
                 "a canary cannot take a share of a file system's files",
                 "write `sample: false`, so that every canary gets them all, or put the data into S3",
+            );
+        }
+        if let Some(groups) = &raw.groups {
+            self.findings.wrong_with_help(
+                &groups.at,
+                "a file system is mounted on the machines of all groups",
+                "remove `groups` from all channels, or put the data into S3",
             );
         }
         if let Some(mode) = &raw.mode

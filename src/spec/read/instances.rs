@@ -4,11 +4,11 @@ use globset::Glob;
 
 use super::{Instances, SpecReader, limits};
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
+use crate::spec::Spec;
 use crate::spec::problems::{At, Located, near_miss, quoted};
 use crate::spec::raw::{self, Either};
-use crate::spec::rules::{GroupRule, MachineRule};
+use crate::spec::rules::MachineRule;
 use crate::spec::training::is_script;
-use crate::spec::{NotYetEffect, Spec};
 
 /// More host processes than any one machine trains with.
 const LOCAL_PROCESSES: u32 = 64;
@@ -79,13 +79,6 @@ impl SpecReader<'_> {
     ) -> Option<Instances> {
         let instance = instance.and_then(|instance| {
             self.remember(&instance.at);
-            if let Either::Long(_) = instance.value
-                && self.rules().groups != GroupRule::Served
-            {
-                let what = "canaries on instance groups";
-                self.findings
-                    .not_yet(&instance.at, what, NotYetEffect::Refuse);
-            }
             self.instance(instance)
         });
         let mut others: Vec<InstanceConfiguration> = Vec::new();
@@ -99,12 +92,6 @@ impl SpecReader<'_> {
             }
             for alternative in alternatives.value.0.into_iter().take(ALTERNATIVES) {
                 let at = alternative.at.clone();
-                if let Either::Long(_) = alternative.value
-                    && self.rules().groups != GroupRule::Served
-                {
-                    let what = "canaries on instance groups";
-                    self.findings.not_yet(&at, what, NotYetEffect::Ignore);
-                }
                 let Some(alternative) = self.instance(alternative) else {
                     continue;
                 };

@@ -6,6 +6,7 @@
 mod budget;
 mod canary;
 mod channels;
+mod cloud_groups;
 mod draw;
 mod instances;
 pub(super) mod limits;
@@ -313,6 +314,7 @@ impl<'a> SpecReader<'a> {
         self.refuse_two_commands(&raw);
         self.refuse_shared_work(&raw);
         self.check_group_scripts(&raw);
+        self.check_groups_in_the_cloud(&raw);
         self.check_training_plan(&raw);
         self.check_warm_pool(&raw);
         let paths = raw.paths.map(|paths| self.globs(paths));

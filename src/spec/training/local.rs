@@ -6,7 +6,7 @@ use super::{BackendEntry, RawTraining, launcher};
 use crate::spec::problems::{At, Located, quoted};
 use crate::spec::raw::{AnyText, List, MappingKeys, Text, mapping};
 use crate::spec::read::SpecReader;
-use crate::spec::rules::{DataRule, GroupRule, MachineRule, ProbeRule, RecordingRule, Rules};
+use crate::spec::rules::{DataRule, MachineRule, ProbeRule, RecordingRule, Rules};
 use crate::spec::{Traits, holds_secrets};
 
 /// Each is mounted for each canary.
@@ -15,13 +15,11 @@ const MOST_CACHES: usize = 20;
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         runs_here: true,
-        runs_groups: true,
         ..Traits::NONE
     },
     rules: Rules {
         data: DataRule::Files,
         machines: MachineRule::This,
-        groups: GroupRule::Served,
         recording: RecordingRule::Refused,
         probe: ProbeRule::Always,
         ..Rules::ANY

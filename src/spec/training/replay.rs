@@ -5,16 +5,14 @@ use crate::spec::Traits;
 use crate::spec::problems::{At, Located};
 use crate::spec::raw::Text;
 use crate::spec::read::SpecReader;
-use crate::spec::rules::{GroupRule, LimitRule, MachineRule, RecordingRule, Rules};
+use crate::spec::rules::{LimitRule, MachineRule, RecordingRule, Rules};
 
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     traits: Traits {
         replays: true,
-        runs_groups: true,
         ..Traits::NONE
     },
     rules: Rules {
-        groups: GroupRule::Served,
         recording: RecordingRule::Needed,
         // A recording may be of any program's jobs.
         names_have_underscores: true,

@@ -11,9 +11,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::job::Job;
-use super::{Core, REGION, inputs};
+use super::{Core, REGION, groups, inputs};
 
-const GROUP: &str = "homogeneousCluster";
+/// Only the first host is run.
+const HOST: &str = "algo-1";
 
 /// The words to start, as the toolkit or the image's own entry point has them.
 pub(super) fn command(job: &Job, root: &Path) -> Option<Vec<String>> {
@@ -118,7 +119,7 @@ pub(super) fn lay_out(core: &Core, job: &Job, root: &Path) -> Result<(), String>
             hyperparameters.unwrap_or_else(|| json!({})),
         ),
         ("inputdataconfig.json", input_data_config(job)),
-        ("resourceconfig.json", resource_config(job)),
+        ("resourceconfig.json", groups::resource_config(job, HOST)),
     ] {
         fs::write(root.join("input/config").join(name), content.to_string()).unwrap();
     }
@@ -147,26 +148,9 @@ fn input_data_config(job: &Job) -> Value {
     json!(channels)
 }
 
-/// Only the first host is run.
-fn resource_config(job: &Job) -> Value {
-    let hosts = job.hosts();
-    json!({
-        "current_group_name": GROUP,
-        "current_host": "algo-1",
-        "current_instance_group": GROUP,
-        "current_instance_type": job.instance_type(),
-        "hosts": hosts,
-        "instance_groups": [{
-            "hosts": hosts,
-            "instance_group_name": GROUP,
-            "instance_type": job.instance_type(),
-        }],
-        "network_interface_name": "eth0",
-    })
-}
-
 /// What the platform and the toolkit set, and the job's own Environment.
 pub(super) fn variables(job: &Job, root: &Path) -> BTreeMap<String, String> {
+    let own = job.group_of(HOST).expect("the first host");
     let path = |below: &str| root.join(below).to_string_lossy().into_owned();
     let hyperparameters = script_hyperparameters(job);
     let program = job.hyperparameter("sagemaker_program").unwrap_or_default();
@@ -197,14 +181,17 @@ pub(super) fn variables(job: &Job, root: &Path) -> BTreeMap<String, String> {
         ("SM_HPS", json!(hyperparameters).to_string()),
         ("SM_USER_ARGS", json!(arguments).to_string()),
         ("SM_HOSTS", json!(job.hosts()).to_string()),
-        ("SM_CURRENT_HOST", "algo-1".to_owned()),
-        ("SM_CURRENT_INSTANCE_TYPE", job.instance_type().to_owned()),
-        ("SM_CURRENT_INSTANCE_GROUP", GROUP.to_owned()),
+        ("SM_CURRENT_HOST", HOST.to_owned()),
+        ("SM_CURRENT_INSTANCE_TYPE", own.instance_type),
+        ("SM_CURRENT_INSTANCE_GROUP", own.name),
         ("SM_NUM_CPUS", "2".to_owned()),
         ("SM_NUM_GPUS", "0".to_owned()),
         ("SM_NUM_NEURONS", "0".to_owned()),
         ("SM_NETWORK_INTERFACE_NAME", "eth0".to_owned()),
-        ("SM_RESOURCE_CONFIG", resource_config(job).to_string()),
+        (
+            "SM_RESOURCE_CONFIG",
+            groups::resource_config(job, HOST).to_string(),
+        ),
         ("SM_INPUT_DATA_CONFIG", input_data_config(job).to_string()),
         ("SM_MODULE_NAME", module.to_string_lossy().into_owned()),
         ("SM_MODULE_DIR", plain(&decoded(submitted))),

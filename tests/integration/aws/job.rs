@@ -98,6 +98,7 @@ impl Job {
         files.iter().map(|file| file.key.clone()).collect()
     }
 
+    /// The type of its machines; empty where it has groups.
     pub(crate) fn instance_type(&self) -> &str {
         let name = self.input["ResourceConfig"]["InstanceType"].as_str();
         name.unwrap_or_default()
@@ -128,10 +129,8 @@ impl Job {
 
     /// The names of its hosts.
     pub(super) fn hosts(&self) -> Vec<String> {
-        let count = self.input["ResourceConfig"]["InstanceCount"].as_u64();
-        (1..=count.unwrap_or(1))
-            .map(|index| format!("algo-{index}"))
-            .collect()
+        let count: usize = self.groups().iter().map(|group| group.count).sum();
+        (1..=count).map(|index| format!("algo-{index}")).collect()
     }
 
     pub(super) fn arn(&self) -> String {

@@ -34,9 +34,9 @@ impl Logs {
     /// The line of the probe where a job has one, with the memory of its host in percent; none where a script really runs, beside
     /// which there is a real probe or none.
     pub(crate) fn of_probe(percent: impl Fn(&Job) -> f64 + Send + Sync + 'static) -> Self {
-        Self::of(move |job, _| {
+        Self::of(move |job, host| {
             let is_played = job.run.is_none() && job.printed.is_none();
-            let line = is_played.then(|| probe::line(job, percent(job)));
+            let line = is_played.then(|| probe::line(job, host, percent(job)));
             Vec::from_iter(line.flatten())
         })
     }

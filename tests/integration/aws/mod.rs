@@ -17,6 +17,7 @@ mod cloudwatch;
 mod container;
 mod exchanges;
 mod fault;
+mod groups;
 mod inputs;
 mod job;
 mod logs;

@@ -302,10 +302,13 @@ impl FakeAws {
                     .as_f64()
                     .unwrap_or(0.0);
                 let kept = job.pool.as_ref().map_or(0.0, |pool| pool.retained);
-                let price = prices.get(job.instance_type()).copied().unwrap_or(0.0);
-                #[expect(clippy::cast_precision_loss, reason = "a few machines")]
-                let machines = job.hosts().len() as f64;
-                (billed + kept) * machines * price / 3600.0
+                let groups = job.groups().into_iter().map(|group| {
+                    let price = prices.get(&group.instance_type).copied().unwrap_or(0.0);
+                    #[expect(clippy::cast_precision_loss, reason = "a few machines")]
+                    let machines = group.count as f64;
+                    machines * price
+                });
+                (billed + kept) * groups.sum::<f64>() / 3600.0
             })
             .sum()
     }

@@ -23,7 +23,7 @@ pub(super) fn static_header() -> PathBuf {
 }
 
 /// What the probe of a job prints that used this much of its memory; `None` where the job has no probe.
-pub(super) fn line(job: &Job, percent: f64) -> Option<String> {
+pub(crate) fn line(job: &Job, host: &str, percent: f64) -> Option<String> {
     let mark = job.input["Environment"]["CANARY_GATE_MARK"].as_str()?;
     let total = 16_u64 << 30;
     #[expect(
@@ -43,6 +43,7 @@ pub(super) fn line(job: &Job, percent: f64) -> Option<String> {
             "cpu_percent": {"mean": 25.0, "source": "CPU time of the process tree"},
         },
         "samples": 20,
+        "container_host": {"name": host, "group": job.group_of(host)?.name},
         "survivors_ended": 0,
         "memory_total": total,
         "cores": 4.0,

@@ -11,7 +11,7 @@ use super::logs::Logs;
 use super::operation::Operation;
 use super::script_run::ScriptRun;
 use super::timeline::Timeline;
-use super::{Core, Polls, State, inputs, page, pools};
+use super::{Core, Polls, State, groups, inputs, page, pools};
 
 pub(super) fn answer(core: &Core, operation: Operation, input: &Value) -> Result<Value, Refusal> {
     match operation {
@@ -110,8 +110,18 @@ pub(super) fn create(core: &Core, input: &Value) -> Result<Value, Refusal> {
 
 /// Refuses a job for whose instances the account has no room beside those that still run.
 fn check_quota(state: &State, input: &Value, predecessor: Option<usize>) -> Result<(), Refusal> {
-    let asked = &input["ResourceConfig"];
-    let instance_type = asked["InstanceType"].as_str().unwrap_or_default();
+    for (instance_type, count) in groups::machines(input) {
+        check_quota_of(state, &instance_type, count, predecessor)?;
+    }
+    Ok(())
+}
+
+fn check_quota_of(
+    state: &State,
+    instance_type: &str,
+    delta: u64,
+    predecessor: Option<usize>,
+) -> Result<(), Refusal> {
     let quota = format!("{instance_type} for training job usage");
     let Some(limit) = state.quotas.get(&quota) else {
         return Ok(());
@@ -123,13 +133,9 @@ fn check_quota(state: &State, input: &Value, predecessor: Option<usize>) -> Resu
     )]
     let limit = *limit as u64;
     let running = state.jobs.iter().filter(|job| !job.has_ended());
-    let used: u64 = running
-        .filter(|job| job.instance_type() == instance_type)
-        .map(|job| super::size(job.hosts().len()))
-        .sum();
+    let used: u64 = running.map(|job| job.machines_of(instance_type)).sum();
     // Machines that are kept count too.
     let used = used + pools::kept(state, instance_type, predecessor);
-    let delta = asked["InstanceCount"].as_u64().unwrap_or(1);
     if used + delta > limit {
         return Err(Refusal::resource_limit(instance_type, limit, used, delta));
     }
@@ -166,9 +172,10 @@ fn check(input: &Value) -> Result<(), Refusal> {
     // SageMaker takes the first type with room; here there is always room.
     let has_groups =
         resources["InstanceGroups"].is_array() || resources["InstancePreferences"].is_array();
-    if has_type && has_groups {
+    groups::check(input)?;
+    if has_type && resources["InstancePreferences"].is_array() {
         return Err(Refusal::validation(
-            "InstanceType or InstanceCount cannot be specified with InstanceGroups",
+            "InstanceType or InstanceCount cannot be specified with InstancePreferences",
         ));
     }
     if !has_type && !has_groups {
@@ -176,10 +183,11 @@ fn check(input: &Value) -> Result<(), Refusal> {
             "InstanceType and InstanceCount are required in ResourceConfig",
         ));
     }
-    let family = resources["InstanceType"].as_str().unwrap_or_default();
+    let kinds: Vec<String> = groups::machines(input).into_keys().collect();
     let has_disks = ["ml.g4dn.", "ml.g5.", "ml.p4d.", "ml.c5d.", "ml.m5d."];
+    let with_disks = |kind: &&String| has_disks.iter().any(|disks| kind.starts_with(disks));
     if resources["VolumeKmsKeyId"].is_string()
-        && has_disks.iter().any(|disks| family.starts_with(disks))
+        && let Some(family) = kinds.iter().find(with_disks)
     {
         return Err(Refusal::validation(format!(
             "VolumeKmsKeyId cannot be specified for the instance type {family}, which has local storage volumes"

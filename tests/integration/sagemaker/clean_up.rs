@@ -10,7 +10,7 @@ use super::{FIXED, created, gate, project};
 use crate::aws::{FakeAws, Fault, Operation, Polls};
 use crate::project::Project;
 
-fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
+pub(crate) fn started(project: &Project, aws: &FakeAws, pace: &str) -> Child {
     let mut command = project.gate(&["run", "--all"]);
     aws.reach(&mut command);
     command

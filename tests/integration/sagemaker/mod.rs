@@ -6,6 +6,7 @@ mod credentials;
 mod detached;
 mod gate;
 mod gpu_memory;
+mod groups;
 mod history;
 mod launchers;
 mod manifests;

@@ -222,6 +222,31 @@ fn a_job_on_lustre_is_the_same_job() {
 }
 
 #[test]
+fn a_job_on_groups_is_the_same_job() {
+    let mut theirs = shape("v2-script");
+    let resources = theirs["ResourceConfig"].as_object_mut().unwrap();
+    resources.remove("InstanceType");
+    resources.remove("InstanceCount");
+    resources.insert(
+        "InstanceGroups".to_owned(),
+        json!([
+            {"InstanceGroupName": "data", "InstanceType": "ml.c5.xlarge", "InstanceCount": 2},
+            {"InstanceGroupName": "dnn", "InstanceType": "ml.m5.xlarge", "InstanceCount": 1},
+        ]),
+    );
+    theirs["EnableManagedSpotTraining"] = json!(false);
+    theirs["StoppingCondition"] = json!({"MaxRuntimeInSeconds": 86_400});
+    let channels = theirs["InputDataConfig"].as_array_mut().unwrap();
+    for channel in channels {
+        let source = &mut channel["DataSource"]["S3DataSource"];
+        source["InstanceGroupNames"] = json!(["data", "dnn"]);
+    }
+    let (project, aws) = spec_from(&theirs);
+    run_without_probe(&project, &aws).ended_with(0);
+    assert_same(&program(canary(&aws).input()), &program(&theirs));
+}
+
+#[test]
 fn a_job_that_takes_one_of_several_machines_is_the_same_job_on_the_first() {
     let theirs = shape("instance-preferences");
     let (project, aws) = spec_from(&theirs);

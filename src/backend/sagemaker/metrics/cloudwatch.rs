@@ -57,12 +57,14 @@ impl Series {
         }
     }
 
-    /// A metric of parts counts each part in full: 400 for 4 busy cores.
-    fn parts(self, capacity: &Capacity) -> u32 {
+    /// A metric of parts counts each part in full: 400 for 4 busy cores. 0 where their number is not known.
+    fn parts(self, capacity: Option<&Capacity>) -> u32 {
         match self {
-            Self::Cpu => capacity.vcpus,
+            Self::Cpu => capacity.map_or(0, |capacity| capacity.vcpus),
             Self::Memory => 1,
-            Self::Gpu | Self::GpuMemory | Self::GpuMemoryPeak => capacity.gpus,
+            Self::Gpu | Self::GpuMemory | Self::GpuMemoryPeak => {
+                capacity.map_or(0, |capacity| capacity.gpus)
+            }
         }
     }
 
@@ -133,10 +135,11 @@ pub(in crate::backend) struct Answer {
     pub(in crate::backend) notes: Vec<String>,
 }
 
-/// Reads the answers to [`queries`], of all pages and calls together; every host has this capacity.
+/// Reads the answers to [`queries`], of all pages and calls together. Of a host whose capacity is not known only the share of its
+/// memory is.
 pub(in crate::backend) fn read(
     answers: &[MetricDataResult],
-    capacity: &Capacity,
+    capacity_of: impl Fn(usize) -> Option<Capacity>,
     hosts: &[String],
 ) -> Answer {
     let mut notes = Vec::new();
@@ -144,6 +147,8 @@ pub(in crate::backend) fn read(
         .iter()
         .enumerate()
         .map(|(index, host)| {
+            let capacity = capacity_of(index);
+            let capacity = capacity.as_ref();
             let mut shares = |series: Series| {
                 let parts = series.parts(capacity);
                 if parts == 0 {
@@ -170,12 +175,14 @@ pub(in crate::backend) fn read(
                 let percent = shares(series).into_iter().reduce(f64::max)?;
                 Some(PeakMemory {
                     is_lower_bound: true,
-                    ..peak_memory(percent, memory?, MEMORY_SOURCE)?
+                    ..peak_memory(percent, memory, MEMORY_SOURCE)?
                 })
             };
             Usage {
-                memory: peak(Series::Memory, Some(capacity.memory)),
-                gpu_memory: peak(Series::GpuMemoryPeak, capacity.gpu_memory),
+                memory: peak(Series::Memory, capacity.map(|capacity| capacity.memory)),
+                gpu_memory: capacity
+                    .and_then(|capacity| capacity.gpu_memory)
+                    .and_then(|memory| peak(Series::GpuMemoryPeak, Some(memory))),
                 cpu_percent: utilization(&shares(Series::Cpu), MEAN_SOURCE),
                 gpu_percent: utilization(&shares(Series::Gpu), MEAN_SOURCE),
                 gpu_memory_percent: utilization(&shares(Series::GpuMemory), MEAN_SOURCE),
@@ -197,11 +204,16 @@ fn points<'a>(answers: &'a [MetricDataResult], id: &'a str) -> impl Iterator<Ite
         .take(MOST_POINTS)
 }
 
+/// Whether a host has points of its GPUs.
+pub(in crate::backend) fn has_gpu_series(answers: &[MetricDataResult], host: usize) -> bool {
+    points(answers, &Series::Gpu.id(host)).next().is_some()
+}
+
 /// Whether there is no use in waiting for more: every host has about a point for each minute of the run, one at least.
 pub(in crate::backend) fn is_complete(
     answers: &[MetricDataResult],
     hosts: &[String],
-    has_gpus: bool,
+    has_gpus: impl Fn(usize) -> bool,
     (start, end): (DateTime, DateTime),
 ) -> bool {
     let minutes = end.secs().saturating_sub(start.secs()) / i64::from(PERIOD_SECONDS);
@@ -211,9 +223,10 @@ pub(in crate::backend) fn is_complete(
         .clamp(1, MOST_POINTS);
     let of_host = [Series::Cpu, Series::Memory];
     let of_gpus = [Series::Gpu, Series::GpuMemoryPeak];
-    let series = (of_host.iter()).chain(of_gpus.iter().filter(|_| has_gpus));
     (0..hosts.len()).all(|host| {
-        (series.clone()).all(|series| points(answers, &series.id(host)).count() >= expected)
+        let has_gpus = has_gpus(host);
+        let mut series = (of_host.iter()).chain(of_gpus.iter().filter(|_| has_gpus));
+        series.all(|series| points(answers, &series.id(host)).count() >= expected)
     })
 }
 
@@ -295,7 +308,7 @@ mod tests {
             answer("gpu_0", &[100.0]),
             answer("cpu_1", &[100.0]),
         ];
-        let read = read(&answers, &capacity(), &hosts(2));
+        let read = read(&answers, |_| Some(capacity()), &hosts(2));
         assert!(read.notes.is_empty());
         let first = &read.usages[0];
         let cpu = first.cpu_percent.as_ref().unwrap();
@@ -321,7 +334,7 @@ mod tests {
             answer("gpu_memory_0", &[40.0, 60.0]),
             answer("gpu_memory_peak_0", &[50.0, 120.0]),
         ];
-        let read = read(&answers, &capacity(), &hosts(1));
+        let read = read(&answers, |_| Some(capacity()), &hosts(1));
         let usage = &read.usages[0];
         let peak = usage.gpu_memory.as_ref().unwrap();
         assert_eq!(peak.percent, Some(Percent(60.0)));
@@ -342,7 +355,7 @@ mod tests {
             answer("gpu_0", &[-1.0]),
             answer("disk_0", &[7.0]),
         ];
-        let read = read(&answers, &capacity(), &hosts(1));
+        let read = read(&answers, |_| Some(capacity()), &hosts(1));
         let usage = &read.usages[0];
         assert_eq!(usage.cpu_percent.as_ref().unwrap().mean, Percent(100.0));
         assert_eq!(usage.memory.as_ref().unwrap().bytes, Some(Bytes(16 << 30)));
@@ -355,8 +368,31 @@ mod tests {
             gpus: 0,
             ..capacity()
         };
-        let read = super::read(&[answer("gpu_0", &[50.0])], &no_gpu, &hosts(1));
+        let read = super::read(
+            &[answer("gpu_0", &[50.0])],
+            |_| Some(no_gpu.clone()),
+            &hosts(1),
+        );
         assert_eq!(read.usages, [Usage::default()]);
+    }
+
+    #[test]
+    fn of_a_host_that_is_not_known_only_the_share_of_memory_is() {
+        let answers = [
+            answer("cpu_0", &[200.0]),
+            answer("memory_0", &[50.0]),
+            answer("gpu_0", &[10.0]),
+            answer("cpu_1", &[200.0]),
+        ];
+        let capacity_of = |host| (host == 1).then(capacity);
+        let read = read(&answers, capacity_of, &hosts(2));
+        let unknown = &read.usages[0];
+        let memory = unknown.memory.as_ref().unwrap();
+        assert_eq!((memory.bytes, memory.percent), (None, Some(Percent(50.0))));
+        assert_eq!((&unknown.cpu_percent, &unknown.gpu_percent), (&None, &None));
+        let known = read.usages[1].cpu_percent.as_ref().unwrap();
+        assert_eq!(known.mean, Percent(50.0));
+        assert!(has_gpu_series(&answers, 0) && !has_gpu_series(&answers, 1));
     }
 
     #[test]
@@ -371,18 +407,18 @@ mod tests {
             ];
             let end = DateTime::from_secs(1000 + seconds);
             let span = (DateTime::from_secs(1000), end);
-            is_complete(&answers, &hosts(2), false, span)
+            is_complete(&answers, &hosts(2), |_| false, span)
         };
         assert!(!complete(0, 30) && complete(1, 30));
         assert!(!complete(3, 300) && complete(4, 300));
         let one_host = [answer("cpu_0", &[1.0]), answer("memory_0", &[1.0])];
         let span = (DateTime::from_secs(0), DateTime::from_secs(60));
-        assert!(!is_complete(&one_host, &hosts(2), false, span));
+        assert!(!is_complete(&one_host, &hosts(2), |_| false, span));
         // Where there are GPUs, their points are waited for too.
-        assert!(is_complete(&one_host, &hosts(1), false, span));
-        assert!(!is_complete(&one_host, &hosts(1), true, span));
+        assert!(is_complete(&one_host, &hosts(1), |_| false, span));
+        assert!(!is_complete(&one_host, &hosts(1), |_| true, span));
         let of_gpus = ["gpu_0", "gpu_memory_peak_0"].map(|id| answer(id, &[1.0]));
         let all = [one_host.as_slice(), &of_gpus].concat();
-        assert!(is_complete(&all, &hosts(1), true, span));
+        assert!(is_complete(&all, &hosts(1), |_| true, span));
     }
 }

@@ -100,8 +100,8 @@ impl Recording {
         }
     }
 
-    /// What the host used, of this much memory.
-    pub(in crate::backend) fn usage(&self, memory: Bytes) -> Usage {
+    /// What the host used, of this much memory, where that is known.
+    pub(in crate::backend) fn usage(&self, memory: Option<Bytes>) -> Usage {
         let points = |series| self.points.get(&series).map_or(&[][..], Vec::as_slice);
         let share = |series| utilization(points(series), SOURCE);
         let peak = points(ProfilerSeries::Memory)
@@ -131,7 +131,7 @@ mod tests {
     fn usage_of(file: &[u8]) -> Usage {
         let mut recording = Recording::default();
         recording.add(file);
-        recording.usage(GIB_16)
+        recording.usage(Some(GIB_16))
     }
 
     fn line(kind: &str, dimension: &str, value: &str, time: &str) -> String {

@@ -21,6 +21,12 @@ pub(in crate::backend) struct Sources {
 }
 
 impl Sources {
+    pub(in crate::backend) fn is_empty(&self) -> bool {
+        [&self.probe, &self.cloudwatch, &self.debugger]
+            .into_iter()
+            .all(Usage::is_empty)
+    }
+
     /// In order of trust where it comes to memory: Debugger looks more than a hundred times as often as CloudWatch.
     fn peaks(&self, of: MemoryOf) -> [Option<&PeakMemory>; 3] {
         [&self.probe, &self.debugger, &self.cloudwatch].map(|usage| usage.peak(of))
@@ -54,9 +60,20 @@ pub(in crate::backend) struct Host {
     pub(in crate::backend) name: String,
     /// Its instance group, where there are groups.
     pub(in crate::backend) group: Option<String>,
+    pub(in crate::backend) has_gpus: bool,
     /// What it was given of the sampled channels.
     pub(in crate::backend) bytes: Bytes,
     pub(in crate::backend) sources: Sources,
+}
+
+impl Host {
+    /// `algo-2 (group dnn)`
+    pub(in crate::backend) fn words(&self) -> String {
+        match &self.group {
+            Some(group) => format!("{} (group {group})", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// The usage of a canary: for each value the host that used most, since it is the one that limits. Where only some of the hosts
@@ -64,31 +81,32 @@ pub(in crate::backend) struct Host {
 pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
     let merged: Vec<Usage> = hosts.iter().map(|host| host.sources.merge()).collect();
     let mut notes = Vec::new();
-    let mut note = |what: &str, known: usize| {
-        if known > 0 && known < hosts.len() {
+    let with_gpus = hosts.iter().filter(|host| host.has_gpus).count();
+    let mut note = |what: &str, known: usize, all: usize| {
+        if known > 0 && known < all {
             notes.push(format!(
-                "{what} is known of {known} of {} hosts, of which the highest counts",
-                hosts.len()
+                "{what} is known of {known} of {all} hosts, of which the highest counts"
             ));
         }
     };
-    let mut share = |what: &str, of: fn(&Usage) -> &Option<Utilization>| {
+    let all = hosts.len();
+    let mut share = |what: &str, all: usize, of: fn(&Usage) -> &Option<Utilization>| {
         let known: Vec<&Utilization> = merged
             .iter()
             .filter_map(|usage| of(usage).as_ref())
             .collect();
-        note(what, known.len());
+        note(what, known.len(), all);
         let most = known.into_iter();
         most.max_by(|one, other| one.mean.0.total_cmp(&other.mean.0))
             .cloned()
     };
     let shares = Usage {
-        cpu_percent: share("CPU utilization", |usage| &usage.cpu_percent),
-        gpu_percent: share("GPU utilization", |usage| &usage.gpu_percent),
-        gpu_memory_percent: share("GPU memory", |usage| &usage.gpu_memory_percent),
-        io_wait_percent: share("I/O wait", |usage| &usage.io_wait_percent),
-        other_cpu_percent: share("other work", |usage| &usage.other_cpu_percent),
-        cpu_pressure_percent: share("CPU pressure", |usage| &usage.cpu_pressure_percent),
+        cpu_percent: share("CPU utilization", all, |usage| &usage.cpu_percent),
+        gpu_percent: share("GPU utilization", with_gpus, |usage| &usage.gpu_percent),
+        gpu_memory_percent: share("GPU memory", with_gpus, |usage| &usage.gpu_memory_percent),
+        io_wait_percent: share("I/O wait", all, |usage| &usage.io_wait_percent),
+        other_cpu_percent: share("other work", all, |usage| &usage.other_cpu_percent),
+        cpu_pressure_percent: share("CPU pressure", all, |usage| &usage.cpu_pressure_percent),
         ..Usage::default()
     };
     let mut highest = |of: MemoryOf, source: usize| {
@@ -102,7 +120,15 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
                 .total_cmp(&percent(other))
                 .then(one.bytes.cmp(&other.bytes))
         })?;
-        note(&format!("{} by {}", of.words(), most.source), known.len());
+        let all = match of {
+            MemoryOf::Machine => hosts.len(),
+            MemoryOf::Gpu => with_gpus,
+        };
+        note(
+            &format!("{} by {}", of.words(), most.source),
+            known.len(),
+            all,
+        );
         Some((*most).clone())
     };
     let sources = 0..Sources::default().peaks(MemoryOf::Machine).len();
@@ -148,15 +174,17 @@ fn utilization(points: &[f64], source: &str) -> Option<Utilization> {
     })
 }
 
-/// A peak that is known as a share of the host's memory; `None` where the host has none.
-fn peak_memory(percent: f64, memory: Bytes, source: &str) -> Option<PeakMemory> {
-    (memory.0 > 0).then(|| PeakMemory {
-        bytes: Some(Bytes::from_f64(percent / 100.0 * memory.as_f64())),
-        percent: Some(Percent(percent)),
-        source: source.to_owned(),
-        upper_bound: None,
-        is_lower_bound: false,
-    })
+/// A peak that is known as a share of the host's memory, which may not be known itself; `None` where the host has none.
+fn peak_memory(percent: f64, memory: Option<Bytes>, source: &str) -> Option<PeakMemory> {
+    memory
+        .is_none_or(|memory| memory.0 > 0)
+        .then(|| PeakMemory {
+            bytes: memory.map(|memory| Bytes::from_f64(percent / 100.0 * memory.as_f64())),
+            percent: Some(Percent(percent)),
+            source: source.to_owned(),
+            upper_bound: None,
+            is_lower_bound: false,
+        })
 }
 
 #[cfg(test)]
@@ -179,12 +207,12 @@ mod tests {
                 ..Usage::default()
             },
             cloudwatch: Usage {
-                memory: peak_memory(50.0, Bytes(100), "CloudWatch"),
+                memory: peak_memory(50.0, Some(Bytes(100)), "CloudWatch"),
                 cpu_percent: share(20.0, "CloudWatch"),
                 ..Usage::default()
             },
             debugger: Usage {
-                memory: peak_memory(60.0, Bytes(100), "Debugger"),
+                memory: peak_memory(60.0, Some(Bytes(100)), "Debugger"),
                 cpu_percent: share(30.0, "Debugger"),
                 io_wait_percent: share(2.0, "Debugger"),
                 ..Usage::default()
@@ -192,10 +220,13 @@ mod tests {
         };
         let merged = sources.merge();
         assert_eq!(merged.cpu_percent, share(10.0, "probe"));
-        assert_eq!(merged.memory, peak_memory(60.0, Bytes(100), "Debugger"));
+        assert_eq!(
+            merged.memory,
+            peak_memory(60.0, Some(Bytes(100)), "Debugger")
+        );
         assert_eq!(
             merged.other_memory,
-            Vec::from_iter(peak_memory(50.0, Bytes(100), "CloudWatch"))
+            Vec::from_iter(peak_memory(50.0, Some(Bytes(100)), "CloudWatch"))
         );
         assert_eq!(merged.io_wait_percent, share(2.0, "Debugger"));
         assert_eq!(merged.gpu_percent, None);
@@ -207,11 +238,12 @@ mod tests {
         let host = |name: &str, cpu: Option<f64>, memory: f64| Host {
             name: name.to_owned(),
             group: None,
+            has_gpus: false,
             bytes: Bytes(10),
             sources: Sources {
                 cloudwatch: Usage {
                     cpu_percent: cpu.and_then(|cpu| share(cpu, "CloudWatch")),
-                    memory: peak_memory(memory, Bytes(1000), "CloudWatch"),
+                    memory: peak_memory(memory, Some(Bytes(1000)), "CloudWatch"),
                     ..Usage::default()
                 },
                 ..Sources::default()
@@ -222,13 +254,13 @@ mod tests {
             host("algo-2", Some(30.0), 70.0),
             host("algo-3", None, 10.0),
         ];
-        hosts[0].sources.probe.memory = peak_memory(25.0, Bytes(1000), "probe");
+        hosts[0].sources.probe.memory = peak_memory(25.0, Some(Bytes(1000)), "probe");
         let (usage, notes) = of_machine(&hosts);
         assert_eq!(usage.cpu_percent, share(40.0, "CloudWatch"));
-        assert_eq!(usage.memory, peak_memory(25.0, Bytes(1000), "probe"));
+        assert_eq!(usage.memory, peak_memory(25.0, Some(Bytes(1000)), "probe"));
         assert_eq!(
             usage.other_memory,
-            Vec::from_iter(peak_memory(70.0, Bytes(1000), "CloudWatch"))
+            Vec::from_iter(peak_memory(70.0, Some(Bytes(1000)), "CloudWatch"))
         );
         assert_eq!(
             notes,

@@ -84,7 +84,10 @@ pub(super) fn code_directory(launch: &Launch<'_>, script: &Script) -> String {
 
 /// All channels of a job, and the code where it has no other way in.
 pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, BackendError> {
-    let mut channels: Vec<types::Channel> = launch.inputs.iter().map(channel).collect();
+    let groups = ChannelGroups::of(launch);
+    let mut channels: Vec<types::Channel> = (launch.inputs.iter())
+        .map(|input| channel(input, &groups))
+        .collect();
     let Some(script) = launch.script else {
         return Ok(channels);
     };
@@ -115,6 +118,7 @@ pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, BackendErro
         types::S3DataType::S3Prefix,
         &script.archive,
         Distribution::FullyReplicated,
+        groups.of_all(),
     );
     channels.push(
         types::Channel::builder()
@@ -126,11 +130,52 @@ pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, BackendErro
     Ok(channels)
 }
 
-fn channel(input: &Input<'_>) -> types::Channel {
+/// The names of groups that a request's channels are for: SageMaker wants them on every channel or on none, our own included.
+struct ChannelGroups<'a> {
+    /// Of the configuration, where a channel names groups; none where no channel does, or where there are none.
+    all: Vec<&'a str>,
+}
+
+impl<'a> ChannelGroups<'a> {
+    fn of(launch: &Launch<'a>) -> Self {
+        let mut inputs = launch.inputs.iter();
+        let is_named = inputs.any(|input| !input.channel.groups.is_empty());
+        let groups = launch.run.instance.groups().iter();
+        Self {
+            all: groups
+                .filter(|_| is_named)
+                .map(|group| group.name.as_str())
+                .collect(),
+        }
+    }
+
+    /// Of a channel that all machines need.
+    fn of_all(&self) -> Option<Vec<String>> {
+        self.named(|_| true)
+    }
+
+    fn of_channel(&self, channel: &Channel) -> Option<Vec<String>> {
+        self.named(|group| {
+            channel.groups.is_empty() || channel.groups.iter().any(|own| own == group)
+        })
+    }
+
+    fn named(&self, is_meant: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+        let groups = self.all.iter().filter(|group| is_meant(group));
+        let groups: Vec<String> = groups.map(|group| (*group).to_owned()).collect();
+        // A list of none is refused.
+        (!groups.is_empty()).then_some(groups)
+    }
+}
+
+fn channel(input: &Input<'_>, groups: &ChannelGroups<'_>) -> types::Channel {
     let builder = types::Channel::builder()
         .channel_name(&input.channel.name)
         .set_content_type(input.channel.content_type.clone());
-    let s3 = |kind, uri: &str| s3_source(kind, uri, input.channel.distribution);
+    let s3 = |kind, uri: &str| {
+        let groups = groups.of_channel(input.channel);
+        s3_source(kind, uri, input.channel.distribution, groups)
+    };
     let builder = match &input.source {
         ChannelSource::Manifest(uri) => {
             builder.data_source(s3(types::S3DataType::ManifestFile, uri))
@@ -160,7 +205,12 @@ fn channel(input: &Input<'_>) -> types::Channel {
     builder.input_mode(mode).build()
 }
 
-fn s3_source(kind: types::S3DataType, uri: &str, distribution: Distribution) -> types::DataSource {
+fn s3_source(
+    kind: types::S3DataType,
+    uri: &str,
+    distribution: Distribution,
+    groups: Option<Vec<String>>,
+) -> types::DataSource {
     let distribution = match distribution {
         Distribution::FullyReplicated => types::S3DataDistribution::FullyReplicated,
         Distribution::ShardedByS3Key => types::S3DataDistribution::ShardedByS3Key,
@@ -169,6 +219,7 @@ fn s3_source(kind: types::S3DataType, uri: &str, distribution: Distribution) -> 
         .s3_data_type(kind)
         .s3_uri(uri)
         .s3_data_distribution_type(distribution)
+        .set_instance_group_names(groups)
         .build();
     types::DataSource::builder().s3_data_source(source).build()
 }

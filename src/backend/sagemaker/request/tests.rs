@@ -268,20 +268,6 @@ fn the_time_limit_is_whole_seconds_and_never_above_the_policy() {
 }
 
 #[test]
-fn groups_of_instances_are_not_served_yet() {
-    let mut job = job(SPEC);
-    job.instance = "data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge"
-        .parse()
-        .unwrap();
-    let error = try_create(&job, |_| {}).unwrap_err();
-    assert_eq!(
-        error.what,
-        "jobs.churn.instance: `data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge`: canaries on instance groups are not \
-         served yet"
-    );
-}
-
-#[test]
 fn fast_file_reads_prefixes_and_no_manifests() {
     let job = job(&SPEC.replace("mode: Pipe", "mode: FastFile"));
     let train = &job.training.channels[0];
@@ -386,4 +372,97 @@ fn a_launcher_is_told_to_the_toolkit_in_its_hyperparameters() {
             "sagemaker_mpi_custom_mpi_options": "\"-verbose\"",
         })
     );
+}
+
+/// The same job on groups, each channel with its own.
+const ON_GROUPS: &str = "{groups: {data: 2x ml.c5.4xlarge, dnn: 1x ml.p3.2xlarge}}";
+
+fn on_groups() -> String {
+    SPEC.replace("instance: ml.m5.2xlarge", &format!("instance: {ON_GROUPS}"))
+        .replace("      spot: true\n", "")
+        .replace("mode: Pipe,", "groups: [data], mode: Pipe,")
+        .replace("val/, sample", "val/, groups: [data, dnn], sample")
+        .replace(
+            "        shared: {uri: fsx://fs-0123456789abcdef0/fsx/words, sample: false}\n",
+            "",
+        )
+}
+
+#[test]
+fn groups_take_the_place_of_type_and_count() {
+    let job = job(&on_groups());
+    let body = sent(try_create(&job, |_| {}).unwrap());
+    let resources = &body["ResourceConfig"];
+    assert_eq!(resources.get("InstanceType"), None);
+    assert_eq!(resources.get("InstanceCount"), None);
+    assert_eq!(
+        resources["InstanceGroups"],
+        json!([
+            {"InstanceGroupName": "data", "InstanceType": "ml.c5.4xlarge", "InstanceCount": 2},
+            {"InstanceGroupName": "dnn", "InstanceType": "ml.p3.2xlarge", "InstanceCount": 1},
+        ])
+    );
+}
+
+/// The name of each channel with the groups that it is for.
+fn channel_groups(body: &Value) -> Vec<(String, Value)> {
+    let channels = body["InputDataConfig"].as_array().unwrap().iter();
+    channels
+        .map(|channel| {
+            let name = channel["ChannelName"].as_str().unwrap().to_owned();
+            let groups = &channel["DataSource"]["S3DataSource"]["InstanceGroupNames"];
+            (name, groups.clone())
+        })
+        .collect()
+}
+
+#[test]
+fn where_one_channel_names_groups_ours_name_all_of_them() {
+    let isolated = on_groups().replace("volume_gb: 100", "network_isolation: true");
+    let job = job(&isolated);
+    let probe = kept(crate::backend::sagemaker::source_channel::whole_channel(
+        "canary-gate",
+        "s3://my-bucket/canary-output/probe/".to_owned(),
+    ));
+    let with_probe = |launch: &mut Launch<'_>| {
+        let mut all = inputs(kept(job.clone()));
+        all.push(Input::whole(probe));
+        launch.inputs = kept(all);
+    };
+    let both = json!(["data", "dnn"]);
+    assert_eq!(
+        channel_groups(&sent(try_create(&job, with_probe).unwrap())),
+        [
+            ("train".to_owned(), json!(["data"])),
+            ("validation".to_owned(), both.clone()),
+            ("canary-gate".to_owned(), both.clone()),
+            ("code".to_owned(), both),
+        ]
+    );
+    // A row without groups beside it drops them.
+    let alone = kept(CanaryRun {
+        instance: "ml.p3.2xlarge".parse().unwrap(),
+        ..canary(&job)
+    });
+    let body = sent(try_create(&job, |launch| launch.run = alone).unwrap());
+    assert!(
+        channel_groups(&body)
+            .iter()
+            .all(|(_, groups)| groups.is_null())
+    );
+}
+
+#[test]
+fn groups_run_the_image_of_gpus_and_no_key_of_disks_that_one_of_them_lacks() {
+    let framework = on_groups().replace(
+        "image: 683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1",
+        "framework: {pytorch: 2.8}",
+    );
+    let body = sent(try_create(&job(&framework), |_| {}).unwrap());
+    let image = body["AlgorithmSpecification"]["TrainingImage"].as_str();
+    assert!(image.unwrap().contains("-gpu-"), "{image:?}");
+    assert_eq!(body["ResourceConfig"]["VolumeKmsKeyId"], "alias/disk");
+    let with_disks = on_groups().replace("ml.p3.2xlarge", "ml.g5.xlarge");
+    let body = sent(try_create(&job(&with_disks), |_| {}).unwrap());
+    assert_eq!(body["ResourceConfig"].get("VolumeKmsKeyId"), None);
 }

@@ -84,8 +84,8 @@ fn remarks(spec: &Spec) -> Vec<String> {
         .collect()
 }
 
-fn not_yet(spec: &Spec, effect: NotYetEffect) -> Vec<String> {
-    let all = spec.not_yet.iter().filter(|one| one.effect == effect);
+fn not_yet(spec: &Spec) -> Vec<String> {
+    let all = spec.not_yet.iter();
     all.map(|one| format!("{}: {}", one.field, one.what))
         .collect()
 }
@@ -291,13 +291,9 @@ fn the_full_example_means_what_it_says() {
 }
 
 #[test]
-fn what_nothing_serves_yet_is_said_and_never_ignored_in_silence() {
+fn all_of_the_example_is_served_and_what_has_no_effect_is_said() {
     let spec = spec(EXAMPLE);
-    assert_eq!(not_yet(&spec, NotYetEffect::Refuse), [""; 0]);
-    assert_eq!(
-        not_yet(&spec, NotYetEffect::Ignore),
-        ["jobs.churn.alternatives[2]: canaries on instance groups",]
-    );
+    assert_eq!(not_yet(&spec), [""; 0]);
     assert_eq!(
         remarks(&spec),
         ["recording: has no effect on the sagemaker backend"]
@@ -426,7 +422,7 @@ fn what_does_nothing_locally_is_said() {
     );
     let pipe = spec(&LOCAL.replace("uri: data", "uri: data, mode: Pipe"));
     assert_eq!(
-        not_yet(&pipe, NotYetEffect::Refuse),
+        not_yet(&pipe),
         ["jobs.churn.training.channels.train.mode: pipe mode on the local backend"]
     );
 }
@@ -441,6 +437,7 @@ fn doubts_are_warnings() {
         remarks(&spec(&text)),
         [
             "recording: has no effect on the sagemaker backend",
+            "jobs.churn.training.spot: instance groups get no spot capacity: a full run on the alternatives with groups is on demand",
             "jobs.churn.training.spot: without `checkpoints` an interrupted run starts again from nothing",
             "jobs.churn.instance: `ml.m5.2xlrge` is not among the training instances this program knows; did you mean `ml.m5.2xlarge`?",
             "overrides[0].up_to: is not above the budget's own limit, so it changes nothing",
@@ -574,9 +571,7 @@ fn a_spec_of_either_backend_can_be_replayed() {
     let mut original = job(&spec(EXAMPLE));
     original.canary.warm_pool = WarmPoolPolicy::Off;
     assert_eq!(job(&cloud), original);
-    assert!(
-        !not_yet(&cloud, NotYetEffect::Refuse).contains(&"backend: the replay backend".to_owned())
-    );
+    assert!(!not_yet(&cloud).contains(&"backend: the replay backend".to_owned()));
 }
 
 #[test]

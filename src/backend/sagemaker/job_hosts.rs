@@ -1,0 +1,363 @@
+//! The hosts of a training job: which instance group each is of, what its machine has, and what it is given of the data.
+//!
+//! `algo-1`, `algo-2`, ... are in no order of groups, and no call of AWS says which is which. The probe's line does; else a
+//! series that the machines of one group alone have; else what is left over. A host that none of these places has no group.
+
+use crate::canary::CanaryRun;
+use crate::grammar::list;
+use crate::instance::{Capacity, InstanceConfiguration, InstanceGroup, tables};
+use crate::spec::{Channel, Distribution, Job};
+use crate::units::Bytes;
+
+/// The hosts of one training job, by number.
+#[derive(Debug, Clone)]
+pub(super) struct JobHosts<'a> {
+    instance: &'a InstanceConfiguration,
+    names: &'a [String],
+    /// The place of its group in the configuration; `None` where it is not known, and where there are no groups.
+    placed: Vec<Option<usize>>,
+}
+
+/// What was heard of one host.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HostSigns<'a> {
+    /// The group that its probe named.
+    pub(super) said: Option<&'a str>,
+    /// CloudWatch has a series of GPUs of it.
+    pub(super) has_gpu_series: bool,
+}
+
+impl<'a> JobHosts<'a> {
+    /// `signs` has one entry for each host.
+    pub(super) fn of(
+        instance: &'a InstanceConfiguration,
+        names: &'a [String],
+        signs: &[HostSigns<'_>],
+    ) -> Self {
+        Self {
+            instance,
+            names,
+            placed: place(instance.groups(), signs),
+        }
+    }
+
+    /// The group of the host at a place.
+    pub(super) fn group(&self, host: usize) -> Option<&'a InstanceGroup> {
+        let place = (*self.placed.get(host)?)?;
+        self.instance.groups().get(place)
+    }
+
+    /// What the machine of a host has; `None` where its group or its type is not known.
+    pub(super) fn capacity(&self, host: usize) -> Option<Capacity> {
+        match self.instance {
+            InstanceConfiguration::Homogeneous { instance_type, .. } => {
+                tables::capacity(instance_type)
+            }
+            InstanceConfiguration::Heterogeneous { .. } => {
+                tables::capacity(&self.group(host)?.instance_type)
+            }
+        }
+    }
+
+    pub(super) fn has_gpus(&self, host: usize) -> bool {
+        self.capacity(host)
+            .is_some_and(|capacity| capacity.gpus > 0)
+    }
+
+    /// Whether the points of GPUs may still say of a host which group it is of.
+    pub(super) fn may_be_placed_by_gpus(&self) -> bool {
+        let Some(place) = only_gpu_group(self.instance.groups()) else {
+            return false;
+        };
+        let found = self.placed.iter().filter(|at| **at == Some(place)).count();
+        let is_unknown = self.placed.iter().any(Option::is_none);
+        is_unknown && found < slots(&self.instance.groups()[place])
+    }
+
+    /// A sentence where the group of a host is not known.
+    pub(super) fn caution(&self) -> Option<String> {
+        if self.instance.groups().is_empty() {
+            return None;
+        }
+        let hosts = self.names.iter().zip(&self.placed);
+        let unknown: Vec<String> = hosts
+            .filter(|(_, place)| place.is_none())
+            .map(|(name, _)| name.clone())
+            .collect();
+        (!unknown.is_empty()).then(|| {
+            format!(
+                "the instance group of {} is not known: no probe reported it, and SageMaker numbers hosts in no order of groups; CPU and GPU by CloudWatch, which need it, are left out",
+                list(&unknown)
+            )
+        })
+    }
+
+    /// The bytes of the sampled channels on each host. Which object SageMaker gives to which host is not said anywhere; they are
+    /// taken to be dealt in turn among the hosts of the groups that a channel names. A host without a known group stands in one
+    /// of the places that are left, so that the heaviest load is right whichever it is.
+    pub(super) fn bytes(&self, job: &Job, run: &CanaryRun) -> Vec<Bytes> {
+        let mut bytes = vec![Bytes(0); self.names.len()];
+        let groups = self.with_all_placed();
+        for (channel, data) in job.training.channels.iter().zip(&run.channels) {
+            if !channel.sample.is_drawn() {
+                continue;
+            }
+            let reached: Vec<usize> = (0..bytes.len())
+                .filter(|host| reaches(channel, groups.get(*host).copied()))
+                .collect();
+            match channel.distribution {
+                Distribution::FullyReplicated => {
+                    let all = data.bytes();
+                    for host in reached {
+                        bytes[host] = bytes[host] + all;
+                    }
+                }
+                Distribution::ShardedByS3Key => {
+                    for (size, host) in data.objects.sizes().zip(reached.iter().cycle()) {
+                        bytes[*host] = bytes[*host] + size;
+                    }
+                }
+            }
+        }
+        bytes
+    }
+
+    /// The name of the group of each host, where there are groups.
+    fn with_all_placed(&self) -> Vec<&'a str> {
+        let groups = self.instance.groups();
+        let mut left = free_slots(groups, &self.placed);
+        let mut next = || {
+            let place = left.iter().position(|free| *free > 0)?;
+            left[place] -= 1;
+            Some(place)
+        };
+        let places = self.placed.iter().map(|place| place.or_else(&mut next));
+        places
+            .filter_map(|place| Some(groups.get(place?)?.name.as_str()))
+            .collect()
+    }
+}
+
+/// A cluster without groups has all channels, though they name groups for another configuration.
+fn reaches(channel: &Channel, group: Option<&str>) -> bool {
+    let Some(group) = group else {
+        return true;
+    };
+    channel.groups.is_empty() || channel.groups.iter().any(|own| own == group)
+}
+
+fn slots(group: &InstanceGroup) -> usize {
+    group.count as usize
+}
+
+/// How many hosts of each group are not placed.
+fn free_slots(groups: &[InstanceGroup], placed: &[Option<usize>]) -> Vec<usize> {
+    let taken = |place| placed.iter().filter(|at| **at == Some(place)).count();
+    let groups = groups.iter().enumerate();
+    groups
+        .map(|(place, group)| slots(group).saturating_sub(taken(place)))
+        .collect()
+}
+
+/// The one group whose machines have GPUs, where there is one.
+fn only_gpu_group(groups: &[InstanceGroup]) -> Option<usize> {
+    let capacities = groups
+        .iter()
+        .map(|group| tables::capacity(&group.instance_type));
+    // A machine that is not known may have some.
+    let capacities: Vec<Capacity> = capacities.collect::<Option<_>>()?;
+    let mut with_gpus = (0..capacities.len()).filter(|place| capacities[*place].gpus > 0);
+    let first = with_gpus.next()?;
+    with_gpus.next().is_none().then_some(first)
+}
+
+fn place(groups: &[InstanceGroup], signs: &[HostSigns<'_>]) -> Vec<Option<usize>> {
+    let gpu_group = only_gpu_group(groups);
+    let said = |name: &str| groups.iter().position(|group| group.name == name);
+    let mut placed: Vec<Option<usize>> = (signs.iter())
+        .map(|signs| {
+            let by_gpu = gpu_group.filter(|_| signs.has_gpu_series);
+            signs.said.and_then(said).or(by_gpu)
+        })
+        .collect();
+    // A group that more hosts claim than it has is believed of none.
+    for (place, group) in groups.iter().enumerate() {
+        let claims = placed.iter().filter(|at| **at == Some(place)).count();
+        if claims > slots(group) {
+            (placed.iter_mut())
+                .filter(|at| **at == Some(place))
+                .for_each(|at| *at = None);
+        }
+    }
+    // Where one group alone has hosts left, they are its own.
+    let free = free_slots(groups, &placed);
+    let mut open = (0..free.len()).filter(|place| free[*place] > 0);
+    let unknown = placed.iter().filter(|at| at.is_none()).count();
+    if let (Some(place), None) = (open.next(), open.next())
+        && free[place] == unknown
+    {
+        placed.iter_mut().for_each(|at| *at = at.or(Some(place)));
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUPS: &str = "data: 2x ml.c5.xlarge + dnn: 1x ml.g5.xlarge";
+
+    fn said(group: &str) -> HostSigns<'_> {
+        HostSigns {
+            said: Some(group),
+            has_gpu_series: false,
+        }
+    }
+
+    const SILENT: HostSigns<'_> = HostSigns {
+        said: None,
+        has_gpu_series: false,
+    };
+    const WITH_GPU: HostSigns<'_> = HostSigns {
+        said: None,
+        has_gpu_series: true,
+    };
+
+    fn groups_of(instance: &str, signs: &[HostSigns<'_>]) -> (Vec<Option<String>>, Option<String>) {
+        let instance = instance.parse().unwrap();
+        let names: Vec<String> = (1..=signs.len()).map(|n| format!("algo-{n}")).collect();
+        let hosts = JobHosts::of(&instance, &names, signs);
+        let groups = (0..signs.len()).map(|host| hosts.group(host).map(|one| one.name.clone()));
+        (groups.collect(), hosts.caution())
+    }
+
+    fn names(instance: &str, signs: &[HostSigns<'_>]) -> Vec<String> {
+        let groups = groups_of(instance, signs).0.into_iter();
+        groups
+            .map(|group| group.unwrap_or("?".to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn a_host_is_of_the_group_that_its_probe_names() {
+        let signs = [said("dnn"), said("data"), said("data")];
+        assert_eq!(names(GROUPS, &signs), ["dnn", "data", "data"]);
+        assert_eq!(groups_of(GROUPS, &signs).1, None);
+        // Equal machines are in no group of the spec.
+        assert_eq!(
+            names("2x ml.m5.large", &[said("homogeneousCluster"), SILENT]),
+            ["?", "?"]
+        );
+        assert_eq!(groups_of("2x ml.m5.large", &[SILENT, SILENT]).1, None);
+    }
+
+    #[test]
+    fn without_a_probe_a_series_that_one_group_has_tells_it() {
+        assert_eq!(
+            names(GROUPS, &[SILENT, WITH_GPU, SILENT]),
+            ["data", "dnn", "data"]
+        );
+        // What is left over is the other group's.
+        assert_eq!(
+            names(GROUPS, &[said("data"), SILENT, said("data")]),
+            ["data", "dnn", "data"]
+        );
+    }
+
+    #[test]
+    fn a_host_that_nothing_places_has_no_group_and_that_is_said() {
+        let both = "data: 1x ml.g5.xlarge + dnn: 1x ml.p3.2xlarge";
+        let (groups, caution) = groups_of(both, &[WITH_GPU, WITH_GPU]);
+        assert_eq!(groups, [None, None]);
+        let caution = caution.unwrap();
+        assert!(
+            caution.starts_with("the instance group of algo-1 and algo-2 is not known"),
+            "{caution}"
+        );
+        assert_eq!(names(GROUPS, &[SILENT, SILENT, SILENT]), ["?", "?", "?"]);
+        assert_eq!(
+            names(GROUPS, &[said("other"), SILENT, SILENT]),
+            ["?", "?", "?"]
+        );
+        // More hosts than the group has are none of it.
+        assert_eq!(
+            names(GROUPS, &[said("dnn"), said("dnn"), SILENT]),
+            ["?", "?", "?"]
+        );
+    }
+
+    #[test]
+    fn points_of_gpus_are_waited_for_while_they_may_tell() {
+        let waits = |instance: &str, signs: &[HostSigns<'_>]| {
+            let names = vec![String::new(); signs.len()];
+            let instance = instance.parse().unwrap();
+            JobHosts::of(&instance, &names, signs).may_be_placed_by_gpus()
+        };
+        assert!(waits(GROUPS, &[SILENT, SILENT, SILENT]));
+        assert!(!waits(GROUPS, &[SILENT, WITH_GPU, SILENT]));
+        assert!(!waits("2x ml.g5.xlarge", &[SILENT, SILENT]));
+        let both = "data: 1x ml.g5.xlarge + dnn: 1x ml.p3.2xlarge";
+        assert!(!waits(both, &[SILENT, SILENT]));
+    }
+
+    const SPEC: &str = "\
+version: 1
+backend: local
+jobs:
+  sums:
+    training:
+      command: [sh, train.sh]
+      channels:
+        train: {uri: data, distribution: ShardedByS3Key, groups: [data]}
+        all: {uri: all, groups: [data, dnn]}
+        whole: {uri: whole, sample: false, groups: [data, dnn]}
+    instance: {groups: {data: 2x local, dnn: 1x local}}
+";
+
+    #[test]
+    fn a_host_has_the_channels_that_reach_its_group() {
+        use crate::canary::{ChannelData, DataObject, Objects};
+        use crate::units::Fraction;
+        let source = crate::spec::SpecSource {
+            name: "canary-gate.yml",
+            bytes: SPEC.as_bytes(),
+        };
+        let job = crate::spec::read(source, &[]).unwrap().jobs.remove(0);
+        let channel = |name: &str, sampled, sizes: &[u64]| {
+            let object = |bytes: &u64| DataObject {
+                key: format!("{bytes}"),
+                bytes: Bytes(*bytes),
+            };
+            ChannelData::new(name, sampled, sizes.iter().map(object).collect::<Objects>())
+        };
+        let run = CanaryRun {
+            job: "sums".to_owned(),
+            instance: GROUPS.parse().unwrap(),
+            fraction: Fraction(0.1),
+            share: None,
+            work: None,
+            replicate: 0,
+            channels: vec![
+                channel("train", true, &[1, 20, 300]),
+                channel("all", true, &[4000]),
+                channel("whole", false, &[50_000]),
+            ],
+            objects: 4,
+            objects_total: 40,
+            bytes: Bytes(4321),
+            bytes_total: Bytes(43_210),
+            max_runtime: None,
+        };
+        let of = |instance: &str, signs: &[HostSigns<'_>]| {
+            let instance = instance.parse().unwrap();
+            let names = vec![String::new(); signs.len()];
+            let bytes = JobHosts::of(&instance, &names, signs).bytes(&job, &run);
+            Vec::from_iter(bytes.into_iter().map(|Bytes(bytes)| bytes))
+        };
+        let known = [said("data"), said("dnn"), said("data")];
+        assert_eq!(of(GROUPS, &known), [4301, 4000, 4020]);
+        // Whichever is which, the heaviest load stays.
+        assert_eq!(of(GROUPS, &[SILENT, SILENT, SILENT]), [4301, 4020, 4000]);
+        assert_eq!(of("2x ml.m5.large", &[SILENT, SILENT]), [4301, 4020]);
+    }
+}

@@ -1,0 +1,225 @@
+//! What each host of a canary used, by group: of every configuration with several hosts, its largest canary.
+
+use super::JobReport;
+use super::document::{Align, Grid};
+use super::words::{self, Quantity};
+use crate::measurement::{HostUsage, Measurement, Utilization};
+use crate::metric::MemoryOf;
+use crate::units::Percent;
+
+/// Rows of one canary: of more hosts the rest is counted.
+const MOST_HOSTS: usize = 16;
+
+/// A row for each host. With several jobs the first column names the job.
+pub(super) fn hosts(jobs: &[&JobReport]) -> Grid {
+    let rows = jobs.iter().flat_map(|job| {
+        let name = match jobs.len() {
+            1 => String::new(),
+            _ => job.name.clone(),
+        };
+        largest(job)
+            .into_iter()
+            .flat_map(move |run| of_run(&name, run))
+    });
+    Grid {
+        columns: vec![
+            ("Job", Align::Left),
+            ("Instance", Align::Left),
+            ("Group", Align::Left),
+            ("Host", Align::Left),
+            ("Data", Align::Right),
+            ("Memory", Align::Right),
+            ("CPU", Align::Right),
+            ("GPU", Align::Right),
+            ("GPU mem", Align::Right),
+        ],
+        rows: rows.collect(),
+    }
+    .without_empty_columns()
+}
+
+/// The largest canary of each configuration whose hosts are known, the newest of several.
+fn largest(job: &JobReport) -> Vec<&Measurement> {
+    let mut chosen: Vec<&Measurement> = Vec::new();
+    for run in job.measurements.iter().filter(|run| run.hosts.len() > 1) {
+        let size = |run: &Measurement| (run.data_share(), run.work_share());
+        let known = (chosen.iter_mut()).find(|other| other.instance == run.instance);
+        match known {
+            Some(other) if size(run) >= size(other) => *other = run,
+            Some(_) => {}
+            None => chosen.push(run),
+        }
+    }
+    chosen
+}
+
+/// In the order of the configuration's groups; hosts of an unknown group are last.
+fn of_run(job: &str, run: &Measurement) -> Vec<Vec<String>> {
+    let groups = run.instance.groups();
+    let place = |host: &HostUsage| {
+        let own = host.group.as_deref();
+        let place = groups
+            .iter()
+            .position(|group| Some(group.name.as_str()) == own);
+        place.unwrap_or(groups.len())
+    };
+    let mut hosts: Vec<&HostUsage> = run.hosts.iter().collect();
+    hosts.sort_by_key(|host| place(host));
+    let data = words::requested_and_drawn(run.fraction, run.data_share());
+    let instance = format!("{} ({data})", run.instance);
+    let left = hosts.len().saturating_sub(MOST_HOSTS);
+    let shown = hosts.iter().take(MOST_HOSTS);
+    let mut rows: Vec<Vec<String>> = shown
+        .enumerate()
+        .map(|(at, host)| {
+            let of_first = |text: &str| match at {
+                0 => text.to_owned(),
+                _ => String::new(),
+            };
+            let is_unknown = !groups.is_empty() && host.group.is_none();
+            vec![
+                of_first(job),
+                of_first(&instance),
+                match is_unknown {
+                    true => "unknown".to_owned(),
+                    false => host.group.clone().unwrap_or_default(),
+                },
+                host.host.clone(),
+                match is_unknown {
+                    true => String::new(),
+                    false => host.bytes.to_string(),
+                },
+                peak(host, MemoryOf::Machine),
+                mean(host.usage.cpu_percent.as_ref()),
+                mean(host.usage.gpu_percent.as_ref()),
+                peak(host, MemoryOf::Gpu),
+            ]
+        })
+        .collect();
+    if left > 0 {
+        let mut rest = vec![String::new(); 9];
+        rest[3] = format!("and {left} more");
+        rows.push(rest);
+    }
+    rows
+}
+
+/// `12.3 GiB, 41%`
+fn peak(host: &HostUsage, of: MemoryOf) -> String {
+    let Some(peak) = host.usage.peak(of) else {
+        return String::new();
+    };
+    let bytes = peak.bytes.map(|bytes| bytes.to_string());
+    let percent = peak
+        .percent
+        .map(|Percent(percent)| Quantity::Percent.figure(percent));
+    let figures: Vec<String> = bytes.into_iter().chain(percent).collect();
+    let at_least = if peak.is_lower_bound() && !figures.is_empty() {
+        "≥ "
+    } else {
+        ""
+    };
+    format!("{at_least}{}", figures.join(", "))
+}
+
+fn mean(utilization: Option<&Utilization>) -> String {
+    utilization.map_or(String::new(), |utilization| {
+        Quantity::Percent.figure(utilization.mean.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::{Outcome, PeakMemory, Usage};
+    use crate::report::samples;
+    use crate::units::{Bytes, Fraction};
+
+    fn host(name: &str, group: Option<&str>, percent: f64) -> HostUsage {
+        HostUsage {
+            host: name.to_owned(),
+            group: group.map(str::to_owned),
+            bytes: Bytes(3 << 20),
+            usage: Usage {
+                memory: Some(PeakMemory {
+                    bytes: Some(Bytes(2 << 30)),
+                    percent: Some(Percent(percent)),
+                    source: "probe".to_owned(),
+                    upper_bound: None,
+                    is_lower_bound: false,
+                }),
+                cpu_percent: Some(Utilization {
+                    mean: Percent(percent / 2.0),
+                    p99: None,
+                    source: "probe".to_owned(),
+                }),
+                ..Usage::default()
+            },
+        }
+    }
+
+    fn run(share: f64, hosts: Vec<HostUsage>) -> Measurement {
+        Measurement {
+            hosts,
+            ..Measurement::without_figures(
+                "bert".to_owned(),
+                "data: 2x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge"
+                    .parse()
+                    .unwrap(),
+                Fraction(share),
+                Outcome::Completed,
+            )
+        }
+    }
+
+    fn rows(runs: Vec<Measurement>) -> Vec<String> {
+        let mut report = samples::churn();
+        report.jobs[0].measurements = runs;
+        let grid = hosts(&[&report.jobs[0]]);
+        grid.rows.into_iter().map(|row| row.join(" | ")).collect()
+    }
+
+    #[test]
+    fn the_largest_canary_is_shown_host_by_host_in_the_order_of_groups() {
+        let of = |percent: f64| {
+            vec![
+                host("algo-1", Some("dnn"), percent),
+                host("algo-2", Some("data"), 20.0),
+                host("algo-3", Some("data"), 30.0),
+            ]
+        };
+        assert_eq!(
+            rows(vec![
+                run(0.01, of(40.0)),
+                run(0.05, of(50.0)),
+                run(0.02, of(60.0))
+            ]),
+            [
+                "data: 2x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge (5%) | data | algo-2 | 3.00 MiB | 2.00 GiB, 20% | 10%",
+                " | data | algo-3 | 3.00 MiB | 2.00 GiB, 30% | 15%",
+                " | dnn | algo-1 | 3.00 MiB | 2.00 GiB, 50% | 25%",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_host_without_a_known_group_has_no_known_share_of_the_data() {
+        let unknown = rows(vec![run(
+            0.01,
+            vec![
+                host("algo-1", None, 20.0),
+                host("algo-2", Some("data"), 20.0),
+            ],
+        )]);
+        assert_eq!(unknown[1], " | unknown | algo-1 |  | 2.00 GiB, 20% | 10%");
+    }
+
+    #[test]
+    fn many_hosts_are_counted_and_a_single_one_is_no_row() {
+        let many = (1..=40).map(|n| host(&format!("algo-{n}"), Some("data"), 20.0));
+        let shown = rows(vec![run(0.01, many.collect())]);
+        assert_eq!(shown.len(), 17);
+        assert!(shown[16].contains("and 24 more"), "{}", shown[16]);
+        assert_eq!(rows(vec![run(0.01, Vec::new())]), [""; 0]);
+    }
+}
