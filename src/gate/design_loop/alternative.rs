@@ -32,6 +32,17 @@ impl DesignLoop<'_> {
                 return Err(NotMeasured::CouldNotRun);
             }
             let changed = configurations.changed.notified();
+            if configurations.at(self.place).follows {
+                if !configurations.have_ended_before(self.place)
+                    && !self.runner.cancellation.is_cancelled()
+                {
+                    self.wait_for(changed).await;
+                    continue;
+                }
+                if let Some(why_not) = self.lacks_base() {
+                    return Err(why_not);
+                }
+            }
             let has_room = |outlook| (self.has_room_for(&runs, outlook), self.pays(&runs, outlook));
             match configurations.settled(self.place, has_room) {
                 // Before a signal it did not come to its turn.
@@ -71,8 +82,13 @@ impl DesignLoop<'_> {
     /// Whether it can be measured within `canary.max_share`.
     fn has_room_for(&self, runs: &PlannedRuns, outlook: Outlook) -> bool {
         self.with_share(outlook, |share| match runs {
-            PlannedRuns::Ladder(sizes) => share.has_room_for_the_fewest(sizes, self.offer()),
-            PlannedRuns::Fixed(runs) => share.fitting(runs, self.offer()) == runs.len(),
+            // On so many times the machines it takes so much less, as far as that is known.
+            PlannedRuns::Ladder(sizes) => {
+                share.has_room_for_the_fewest(sizes, &self.configuration().base_offer)
+            }
+            PlannedRuns::Fixed(runs) => {
+                share.fitting(runs, &self.configuration().base_offer) == runs.len()
+            }
         })
     }
 
