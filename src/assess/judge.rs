@@ -234,7 +234,17 @@ fn judge_configuration(
     };
     let lines = verdict::judge(input.budget, &forecast, &offer, against.as_ref());
     let on_others = input.measurements.iter();
-    let on_others = on_others.filter(|run| others.all.iter().any(|other| run.is_on(other)));
+    // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
+    let is_alone = is_judged && measurements.is_empty() && others.all.is_empty();
+    let is_on_fewer = |run: &Measurement| {
+        run.instance
+            .single_type()
+            .is_some_and(|kind| Some(kind) == instance.single_type())
+            && run.instance.total_count() < instance.total_count()
+    };
+    let on_others = on_others.filter(|run| {
+        others.all.iter().any(|other| run.is_on(other)) || is_alone && is_on_fewer(run)
+    });
     let measurements: Vec<Measurement> =
         measurements.into_iter().chain(on_others.cloned()).collect();
     let row_verdict = match measurements.iter().any(Measurement::has_failed) {
@@ -280,8 +290,10 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         return (
             Verdict::Failed,
             format!(
-                "the training code failed in the {} canary: {}",
-                failed.fraction, failed.outcome
+                "the training code failed in the {} canary{}: {}",
+                failed.fraction,
+                on_fewer(failed, input.instance),
+                failed.outcome
             ),
         );
     }
@@ -320,6 +332,18 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         }
     }
     (main.row.verdict, reason)
+}
+
+/// Where a canary ran on fewer machines than the full run, which a script may not be made for.
+fn on_fewer(run: &Measurement, instance: &InstanceConfiguration) -> String {
+    match run.is_on(instance) {
+        true => String::new(),
+        false => format!(
+            " on {} (`canary.counts: [{}]` runs all on {instance})",
+            run.instance,
+            instance.total_count()
+        ),
+    }
 }
 
 /// Whether a line is unknown only since no canary completed.

@@ -189,3 +189,63 @@ fn real_canaries_run_on_one_and_two_hosts() {
     );
     assert!(row["efficiency"].is_object());
 }
+
+/// Three seconds of download for each percent of the data, a fifth of all.
+#[test]
+fn what_every_host_downloads_is_not_divided_and_paid_by_each() {
+    let mut runs = String::new();
+    for (place, percent) in [1_u32, 2, 5, 10, 20].into_iter().enumerate() {
+        let run = json!({
+            "schema_version": 1,
+            "job": "taxi",
+            "instance": "ml.m5.4xlarge",
+            "fraction": f64::from(percent) / 100.0,
+            "bytes": 400_000_000 * u64::from(percent),
+            "bytes_total": 40_000_000_000_u64,
+            "replicate": place,
+            "outcome": {"kind": "completed"},
+            "phases": {"download": 3 * percent, "training": 12 * percent},
+            "training_seconds": 15 * percent,
+        });
+        let _ = writeln!(runs, "{run}");
+    }
+    let time = |distribution: &str| {
+        let spec = spec("4x ml.m5.4xlarge", "    budget: {time: 3h}\n");
+        let spec = spec.replace("ShardedByS3Key", distribution);
+        let project = Project::empty()
+            .file("runs.jsonl", &runs)
+            .file("canary-gate.yml", &spec);
+        let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+        let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+        let row = &report["jobs"][0]["forecasts"][0];
+        let [_, time, _] = ends(row, "time_seconds");
+        let [_, usd, _] = ends(row, "cost_usd");
+        // All four machines are paid for all of it.
+        assert!((usd / time * 3600.0 - 4.0 * 0.922).abs() < 1e-6);
+        time
+    };
+    // A quarter of 1500 s; and 300 s of download with a quarter of the other 1200 s.
+    let (sharded, replicated) = (time("ShardedByS3Key"), time("FullyReplicated"));
+    assert!((350.0..420.0).contains(&sharded), "{sharded}");
+    assert!((570.0..640.0).contains(&replicated), "{replicated}");
+}
+
+#[test]
+fn files_of_one_name_that_both_hosts_leave_in_their_models_are_said() {
+    let spec = Project::SPEC.replace("instance: local", "instance: 2x local");
+    let project = Project::empty()
+        .file(
+            "train.sh",
+            "mkdir \"$SM_MODEL_DIR/part\"; echo 1 > \"$SM_MODEL_DIR/part/weights.bin\"; echo 1 > \"$SM_MODEL_DIR/$SM_CURRENT_HOST\"\n",
+        )
+        .data("data", 100)
+        .file("canary-gate.yml", &spec);
+    let report = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .json();
+    let notes = report["jobs"][0]["measurements"][0]["notes"].to_string();
+    assert!(
+        notes.contains("keeps one of each: `part/weights.bin` (algo-1, algo-2)"),
+        "{notes}"
+    );
+}

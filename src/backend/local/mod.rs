@@ -13,6 +13,7 @@ mod failure;
 mod file_digest;
 mod job_config;
 mod linked_file;
+mod model_files;
 mod notes;
 mod process;
 mod row_files;

@@ -302,7 +302,10 @@ fn time_on_another_count(
     }
     let (nearest, time) = nearest?;
     let law = nearest.forecast.law.time.as_ref()?;
-    let fixed = law.intercept.max(0.0);
+    // Where every host has all of the data, each downloads all of them.
+    let download = nearest.forecast.phases.download.as_ref();
+    let download = download.filter(|_| !layout.is_sharded());
+    let fixed = law.intercept.max(0.0) + download.map_or(0.0, Predictive::median);
     let fixed_share = (fixed / (law.intercept + law.slope)).clamp(0.0, 1.0);
     let from = layout.load(nearest.instance().total_count());
     assume(time, fixed_share, from, to).ok()

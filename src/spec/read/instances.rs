@@ -219,14 +219,12 @@ impl SpecReader<'_> {
         };
         let others = job.alternatives.iter().flat_map(|list| &list.value.0);
         let scripts = job.instance.iter().map(groups);
-        for script in scripts.chain(others.map(of_alternative)) {
-            if let Some(script) = script {
-                self.findings.wrong_with_help(
-                    &script.at,
-                    format!("`command` names no script that {} could take the place of", quoted(&script.value.0)),
-                    "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
-                );
-            }
+        for script in scripts.chain(others.map(of_alternative)).flatten() {
+            self.findings.wrong_with_help(
+                &script.at,
+                format!("`command` names no script that {} could take the place of", quoted(&script.value.0)),
+                "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
+            );
         }
     }
 

@@ -164,3 +164,20 @@ fn a_detached_check_starts_and_collects_the_same_canaries() {
     assert_eq!(counts(&aws).len(), 4);
     assert_holds_the_truth(&job["forecasts"][0], 6.0);
 }
+
+#[test]
+fn a_script_that_fails_on_one_machine_fails_the_check_and_the_way_out_is_named() {
+    let (project, aws) = on("6x ml.m5.xlarge", ADAPTIVE, "");
+    aws.train(|job| match machines(job) {
+        6 => Timeline::completed(),
+        _ => Timeline::script_failed(1, "needs six hosts"),
+    });
+    let report = gate(&project, &aws, &["run", "--all", "--format", "json"]).ended_with(13);
+    assert_eq!(counts(&aws), [1]);
+    let job = report.json()["jobs"][0].clone();
+    let reason = job["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the training code failed in the 1% canary on ml.m5.xlarge (`canary.counts: [6]` runs all on 6x ml.m5.xlarge)"),
+        "{reason}"
+    );
+}
