@@ -331,9 +331,14 @@ pub fn plan_within(
         .map(|(instance, counts)| {
             let on_counts = counts::on_counts(job, dataset, instance, counts, &runs);
             let alternative = plan_alternative(instance, on_counts, alternatives);
-            alternative.within(job, &mut ledger, offer_of)
+            alternative.within(job, &mut ledger, offer_of, is_ladder)
         })
         .collect();
+    if is_ladder {
+        let measured = alternatives.iter().filter(|one| one.runs.is_ok());
+        let others: Usd = measured.filter_map(|one| one.worst_case).sum();
+        worst = worst.map(|worst| least(worst + others, limit));
+    }
     for channel in dataset.sampled() {
         let files = channel.rows.iter().flat_map(|rows| rows.files());
         let cautions = files.flat_map(|file| {
@@ -490,14 +495,22 @@ impl PlannedAlternative {
 
     /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit. The runs of a ladder are
     /// reserved one by one, as they are chosen.
-    fn within(mut self, job: &Job, ledger: &mut Ledger, offer_of: OfferOf<'_>) -> Self {
+    fn within(
+        mut self,
+        job: &Job,
+        ledger: &mut Ledger,
+        offer_of: OfferOf<'_>,
+        is_ladder: bool,
+    ) -> Self {
         if let Ok(PlannedRuns::Fixed(runs)) = &self.runs {
             let on = self.runs_on();
             let offer = offer_of(on);
             let idle = warm_pool::longest_idle(job, on, runs.len(), &offer);
             let counts = worst_of_counts(&self.counts, offer_of);
             self.worst_case = worst_case(runs, &offer).map(|worst| worst + idle + counts);
+            // Beside a ladder each canary is reserved when it is due.
             if let Some(worst) = self.worst_case
+                && !is_ladder
                 && ledger.reserve(worst).is_none()
             {
                 self.runs = Err(NotMeasured::TooExpensive(worst));

@@ -68,6 +68,12 @@ impl DesignLoop<'_> {
             Some(StopReason::BeyondTheShare) if is_empty => {
                 Some(NotMeasured::BeyondTheShare(share))
             }
+            // Others ran on fewer of its machines, and its own canary was refused.
+            None if is_empty && self.broke_off.is_none() && !self.is_over() => {
+                let has_own = matches!(runs, PlannedRuns::Fixed(runs) if !runs.is_empty());
+                (self.configuration().follows && has_own)
+                    .then(|| NotMeasured::NothingLeft(self.ledger.tighter()))
+            }
             _ if self.broke_off.is_none() => None,
             _ => {
                 if let Some(error) = self.failure.take() {
