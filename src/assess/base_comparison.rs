@@ -1,11 +1,11 @@
 //! A forecast compared with the base.
 
 use crate::assess::base_result::BaseResult;
-use crate::assess::input::measured_price;
+use crate::assess::other_counts::ForecastHere;
 use crate::drift::causes;
 use crate::forecast::ratio::{self, Growth, RatioEstimate};
 use crate::forecast::scale_out::DataLayout;
-use crate::forecast::{self, Basis, FEWEST_RUNS, Unknown};
+use crate::forecast::{self, FEWEST_RUNS, Unknown};
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
@@ -21,8 +21,11 @@ pub(crate) struct BaseComparisonInput<'a> {
     pub(crate) offer: &'a Offer,
     /// Whether the budget is judged on it; then it is compared with the base's instance, whichever that is.
     pub(crate) is_judged: bool,
-    /// On these machines.
+    /// Of the job, on any machines.
     pub(crate) measurements: &'a [Measurement],
+    /// The machines whose canaries are compared: others than those of the forecast where it follows from another count of them. Then
+    /// the base's canaries on the same count are compared.
+    pub(crate) compared_on: &'a InstanceConfiguration,
     pub(crate) offer_of: OfferOf<'a>,
     pub(crate) layout: &'a DataLayout,
     pub(crate) certainty: Fraction,
@@ -44,29 +47,36 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         true => &found.forecasts.first()?.instance,
         false => own,
     };
-    let mut measurements: Vec<Measurement> = found
+    let sound = found
         .measurements
         .iter()
-        .filter(|run| run.is_on(instance) && run.has_sound_amounts())
-        .cloned()
-        .collect();
-    if !measurements.iter().any(Measurement::is_completed) {
+        .filter(|run| run.has_sound_amounts());
+    let sound: Vec<Measurement> = sound.cloned().collect();
+    let mut base = ForecastHere::of(instance, &sound, input.offer_of, input.layout);
+    base.with_other_counts(&sound, input.offer_of, input.layout);
+    let theirs = match input.compared_on.is_same_machines(own) {
+        true => instance,
+        false => input.compared_on,
+    };
+    let here = |runs: &[Measurement], instance: &InstanceConfiguration| {
+        let mut runs: Vec<Measurement> = (runs.iter().filter(|run| run.is_on(instance)))
+            .cloned()
+            .collect();
+        measurement::choose_memory_sources(&mut runs, FEWEST_RUNS);
+        let hosts = input.layout.hosts_of_shards(instance);
+        let sharded = input.layout.by_heaviest_shard(&runs, hosts);
+        sharded.unwrap_or(runs)
+    };
+    let before = &here(&sound, theirs);
+    if !before.iter().any(Measurement::is_completed) {
         return None;
     }
-    measurement::choose_memory_sources(&mut measurements, FEWEST_RUNS);
-    let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
-    let by_shard = |runs: &[Measurement], instance: &InstanceConfiguration| {
-        let hosts = input.layout.hosts_of_shards(instance);
-        input.layout.by_heaviest_shard(runs, hosts)
-    };
-    let sharded = by_shard(&measurements, instance);
-    let before = sharded.as_deref().unwrap_or(&measurements);
-    let sharded = by_shard(input.measurements, own);
-    let now = sharded.as_deref().unwrap_or(input.measurements);
-    let base = forecast::forecast(&Basis {
-        offer: &offer,
-        measurements: before,
-    });
+    let now = &here(input.measurements, input.compared_on);
+    let ForecastHere {
+        forecast: base,
+        offer,
+        ..
+    } = base;
     let comparison = ratio::compare(before, now);
     let time = time_growth(&comparison, &base);
     let prices = (a_second(&offer), a_second(input.offer));
@@ -222,6 +232,7 @@ mod tests {
             offer: &offer_of(&machine()),
             is_judged: true,
             measurements: &canaries(15.0),
+            compared_on: &machine(),
             offer_of,
             layout: &DataLayout::default(),
             certainty: Fraction(0.95),

@@ -4,14 +4,14 @@ use crate::assess::advice::{self, AdviceInput};
 use crate::assess::base_comparison::{self, BaseComparison, BaseComparisonInput};
 use crate::assess::extrapolated_rows;
 use crate::assess::input::{JobInput, measured_price};
+use crate::assess::other_counts::{self, ForecastHere};
 use crate::assess::row;
 use crate::assess::unfinished;
 use crate::assess::versus_twin;
+use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
-use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
-use crate::grammar;
-use crate::instance::{Capacity, InstanceConfiguration, Offer};
-use crate::measurement::{self, Measurement, newest_data};
+use crate::instance::{InstanceConfiguration, Offer};
+use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::Ledger;
 use crate::report::{Delta, InstanceForecast, JobReport, Spend};
@@ -26,7 +26,7 @@ struct Judged {
     forecast: Forecast,
     /// By the tables or by the measurements.
     offer: Offer,
-    /// On this configuration.
+    /// On this configuration, and on the other counts of its machines that its forecast follows from.
     measurements: Vec<Measurement>,
 }
 
@@ -75,11 +75,13 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         .chain(alternatives.iter().map(Result::as_ref))
         .filter_map(|judged| judged.ok().map(Judged::measured))
         .collect();
+    let all_measured = other_counts::all_measured(input);
+    let sources: Vec<Measured> = all_measured.iter().map(ForecastHere::measured).collect();
     let unmeasured: Vec<Option<(InstanceForecast, Vec<String>)>> = alternatives
         .iter()
         .map(|alternative| {
             let (instance, why) = alternative.as_ref().err()?;
-            Some(extrapolated_rows::row(instance, why, &measured, input))
+            Some(extrapolated_rows::row(instance, why, &sources, input))
         })
         .collect();
     let mut versus_twin = versus_twin::of_each(&measured, input.budget.certainty).into_iter();
@@ -92,6 +94,9 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         .map(|of| extrapolated_rows::where_memory_fits(of, &measured, &main.lines, input));
     let mut notes = input.notes.clone();
     notes.extend(main.forecast.notes.iter().cloned());
+    if input.instance.single_type().is_some() {
+        notes.extend(input.layout.cautions(input.instance.total_count()));
+    }
     for line in &main.lines {
         let is_increase = line.row.line.is_increase();
         // The gate has noted why there is no base.
@@ -146,6 +151,10 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
             (Err(_), None) => {}
         }
     }
+    for row in &mut forecasts {
+        row.efficiency = other_counts::efficiency(&row.instance, &sources, input);
+    }
+    let of_counts = other_counts::advice(&forecasts);
     JobReport {
         name: input.name.to_owned(),
         verdict,
@@ -161,6 +170,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         advice: once_each(
             ways_out
                 .chain(where_memory_fits.into_iter().flatten())
+                .chain(of_counts)
                 .collect(),
         ),
         warnings: main.forecast.warnings,
@@ -197,43 +207,21 @@ fn judge_configuration(
     input: &JobInput<'_>,
     is_judged: bool,
 ) -> Judged {
-    let mut measurements: Vec<Measurement> = input
-        .measurements
-        .iter()
-        .filter(|run| run.is_on(instance))
-        .cloned()
-        .collect();
-    let sources = measurement::choose_memory_sources(&mut measurements, FEWEST_RUNS);
+    let mut here = ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout);
+    let others = here.with_other_counts(input.measurements, input.offer_of, &input.layout);
+    let ForecastHere {
+        mut forecast,
+        offer: measured,
+        measurements,
+    } = here;
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
-    let hosts = input.layout.hosts_of_shards(instance);
-    let by_shard = input.layout.by_heaviest_shard(&measurements, hosts);
-    // The measurements of an unknown machine give its memory, but not its GPUs.
-    let measured = offer
-        .clone()
-        .or_capacity(|| measured_capacity(&measurements));
-    let mut forecast = forecast::forecast(&Basis {
-        offer: &measured,
-        measurements: by_shard.as_deref().unwrap_or(&measurements),
-    });
-    for source in sources.iter().filter(|source| source.without > 0) {
-        forecast.notes.push(format!(
-            "{} is forecast from canaries measured in one way ({}); that of {} is left out",
-            source.of.words(),
-            source.name,
-            grammar::count(source.without, "other")
-        ));
-    }
-    if by_shard.is_some() {
-        forecast.notes.push(format!(
-            "the data of {instance} are in shards: the canaries are compared with the full run by the heaviest host's shard"
-        ));
-    }
     let versus = input.base.and_then(|base| {
         base_comparison::versus(&BaseComparisonInput {
             base,
             offer: &offer,
             is_judged,
-            measurements: &measurements,
+            measurements: input.measurements,
+            compared_on: others.whole.as_ref().unwrap_or(instance),
             offer_of: input.offer_of,
             layout: &input.layout,
             certainty: input.budget.certainty,
@@ -251,6 +239,20 @@ fn judge_configuration(
         None => (None, Delta::default()),
     };
     let lines = verdict::judge(input.budget, &forecast, &offer, against.as_ref());
+    let on_others = input.measurements.iter();
+    // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
+    let is_alone = is_judged && measurements.is_empty() && others.all.is_empty();
+    let is_on_fewer = |run: &Measurement| {
+        run.instance
+            .single_type()
+            .is_some_and(|kind| Some(kind) == instance.single_type())
+            && run.instance.total_count() < instance.total_count()
+    };
+    let on_others = on_others.filter(|run| {
+        others.all.iter().any(|other| run.is_on(other)) || is_alone && is_on_fewer(run)
+    });
+    let measurements: Vec<Measurement> =
+        measurements.into_iter().chain(on_others.cloned()).collect();
     let row_verdict = match measurements.iter().any(Measurement::has_failed) {
         true => verdict::job_verdict(&lines).min(Verdict::Failed),
         false => verdict::job_verdict(&lines),
@@ -268,6 +270,8 @@ fn judge_configuration(
             gpu_memory_at_least: forecast.gpu_memory.at_least,
             gpu_memory_is_lower_bound: row::memory_is_lower_bound(&forecast, MemoryOf::Gpu),
             estimates: row::estimates(&forecast, certainty),
+            // Set where all that was measured is known.
+            efficiency: None,
             metrics: row::levels(&lines),
             phases: row::phases(&forecast, certainty),
             delta,
@@ -293,8 +297,10 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
         return (
             Verdict::Failed,
             format!(
-                "the training code failed in the {} canary: {}",
-                failed.fraction, failed.outcome
+                "the training code failed in the {} canary{}: {}",
+                failed.fraction,
+                on_fewer(failed, input.instance),
+                failed.outcome
             ),
         );
     }
@@ -335,6 +341,18 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     (main.row.verdict, reason)
 }
 
+/// Where a canary ran on fewer machines than the full run, which a script may not be made for.
+fn on_fewer(run: &Measurement, instance: &InstanceConfiguration) -> String {
+    match run.is_on(instance) {
+        true => String::new(),
+        false => format!(
+            " on {} (`canary.counts: [{}]` runs all on {instance})",
+            run.instance,
+            instance.total_count()
+        ),
+    }
+}
+
 /// Whether a line is unknown only since no canary completed.
 fn nothing_completed(forecast: &Forecast, reason: &str) -> bool {
     let of_time = forecast[Metric::Time].as_ref().err();
@@ -356,20 +374,6 @@ fn is_of_cached_memory(line: &JudgedLine) -> bool {
         LineVerdict::Exceeded | LineVerdict::AtRisk
     );
     is_over && line.row.line == LineKind::Absolute(Metric::GpuMemory) && line.reason.is_none()
-}
-
-/// The memory of a machine that no table has, from a measurement in both bytes and percent.
-fn measured_capacity(measurements: &[Measurement]) -> Option<Capacity> {
-    measurements.iter().find_map(|measurement| {
-        let memory = measurement.usage.memory.as_ref()?;
-        let (bytes, percent) = (memory.bytes?, memory.percent?);
-        (percent.0 > 0.0).then(|| Capacity {
-            vcpus: 0,
-            memory: crate::units::Bytes::from_f64(bytes.as_f64() / percent.as_fraction().0),
-            gpus: 0,
-            gpu_memory: None,
-        })
-    })
 }
 
 /// The time and money of one run's canaries.

@@ -8,6 +8,7 @@ pub(crate) mod extrapolated_rows;
 pub(crate) mod first_error;
 pub(crate) mod input;
 pub(crate) mod judge;
+pub(crate) mod other_counts;
 mod row;
 pub(crate) mod short_run;
 pub(crate) mod training_plan;

@@ -22,6 +22,7 @@ pub(crate) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> Inst
         gpu_memory_at_least: None,
         gpu_memory_is_lower_bound: false,
         estimates: Estimates::default(),
+        efficiency: None,
         metrics: BTreeMap::new(),
         phases: PhaseEstimates::default(),
         delta: Delta::default(),

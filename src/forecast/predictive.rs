@@ -155,6 +155,44 @@ impl Predictive {
         Some(Self::centered(1.0, components))
     }
 
+    /// An amount times an independent one, such as an unknown factor; `None` for a level. This amount is cut into parts as a term of a
+    /// sum is.
+    pub(super) fn times(&self, factor: &Self) -> Option<Self> {
+        let DistributionKind::Amount { median, components } = &factor.kind else {
+            return None;
+        };
+        let products = self.parts()?.into_iter().flat_map(|(value, weight)| {
+            let center = bounded(value * median).ln();
+            components.iter().map(move |component| Component {
+                weight: weight * component.weight,
+                center: center + component.center,
+                spread: component.spread,
+            })
+        });
+        Some(Self::mixture(products.collect()))
+    }
+
+    /// One of these amounts, each as likely as the others; `None` for none, and for a level.
+    pub(super) fn one_of(amounts: &[Self]) -> Option<Self> {
+        let each = 1.0 / count_as_float(amounts.len());
+        let lists: Option<Vec<Vec<Component>>> = (amounts.iter())
+            .map(|amount| match &amount.kind {
+                DistributionKind::Amount { median, components } => {
+                    let part = |component: &Component| Component {
+                        weight: component.weight * each,
+                        center: component.center + median.ln(),
+                        ..*component
+                    };
+                    Some(components.iter().map(part).collect())
+                }
+                DistributionKind::Level { .. } => None,
+            })
+            .collect();
+        lists
+            .filter(|lists| !lists.is_empty())
+            .map(Self::mixture_of)
+    }
+
     /// An amount in parts with their probabilities, each the quantile in its middle; `None` for a level.
     pub(super) fn parts(&self) -> Option<Vec<(f64, f64)>> {
         let DistributionKind::Amount { median, components } = &self.kind else {

@@ -51,7 +51,7 @@ pub(crate) async fn collect(
         runner,
         detaching,
     };
-    let looking = collector.look_for(&input.of.job.instance, &plan.runs);
+    let looking = collector.look_for(&plan.base, &plan.runs, &plan.counts);
     let found = match unless_cancelled(looking, runner.cancellation).await? {
         Err(error) if error.is_transient() => {
             let why = format!(
@@ -89,7 +89,12 @@ pub(crate) async fn collect(
         return Ok(not_yet(&why));
     }
     let missing = found.missing();
-    let is_enough = plan::has_enough(&collected.measurements);
+    let on_base = collected
+        .measurements
+        .iter()
+        .filter(|run| run.is_on(&plan.base));
+    let on_base: Vec<Measurement> = on_base.cloned().collect();
+    let is_enough = plan::has_enough(&on_base);
     let has_cause = unfinished::cause(&collected.measurements, None).is_some()
         || collected.measurements.iter().any(Measurement::has_failed);
     if let Some(missing) = missing {
@@ -105,7 +110,7 @@ pub(crate) async fn collect(
         let Ok(runs) = &alternative.runs else {
             continue;
         };
-        let looking = collector.look_for(&alternative.instance, runs);
+        let looking = collector.look_for(alternative.runs_on(), runs, &alternative.counts);
         let found = match unless_cancelled(looking, runner.cancellation).await? {
             Ok(found) => found,
             Err(error) => {
@@ -165,10 +170,13 @@ impl Collector<'_> {
         &self,
         instance: &InstanceConfiguration,
         planned: &PlannedRuns,
+        counts: &[CanaryRun],
     ) -> Result<FoundCanaries, AppError> {
         let DesignInput { of, dataset, .. } = self.input;
         let (job, records) = (of.job, of.records);
-        let runs = plan::detached_runs(job, dataset, instance, planned, &self.offer(&job.instance));
+        let offer = &self.offer(&job.instance);
+        let mut runs = plan::detached_runs(job, dataset, instance, planned, offer);
+        runs.extend(counts.iter().cloned());
         let watcher = Watcher {
             report: &|progress| {
                 if let CanaryProgress::Fact(text) = progress {
@@ -221,15 +229,17 @@ impl Collector<'_> {
         into: &mut JobMeasurements,
         notes: &mut Vec<String>,
     ) -> Vec<String> {
-        let offer = &self.offer(&found.instance);
+        let offers: Vec<Offer> = (found.canaries.iter())
+            .map(|(run, _)| self.offer(&run.instance))
+            .collect();
         let (ledgers, is_wanted) = (
             ConfigurationLedgers::new(self.input.ledger, 1),
             Cell::new(true),
         );
-        let of = RunningConfiguration {
+        let of = |number: usize| RunningConfiguration {
             of: self.input.of,
             place,
-            offer,
+            offer: &offers[number],
             ledger: ledgers.of(0),
             is_wanted: &is_wanted,
         };
@@ -243,7 +253,7 @@ impl Collector<'_> {
                 is_open: false,
             };
             let run = std::slice::from_ref(run);
-            runner::run(self.runner, of, run, earlier, &|_, _| {})
+            runner::run(self.runner, of(number), run, earlier, &|_, _| {})
         });
         let read: Vec<Ran> = stream::iter(reading).buffered(AT_ONCE).collect().await;
         let mut unread = Vec::new();

@@ -3,6 +3,7 @@
 mod aim;
 mod alternative;
 mod beside;
+mod counts;
 mod ending;
 mod fixed;
 mod late;
@@ -27,7 +28,7 @@ use crate::gate::request::Purpose;
 use crate::gate::runner::{self, Ran, Runner, RunningJob};
 use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, Offer};
-use crate::measurement::{self, Measurement};
+use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::Metric;
 use crate::plan::{
     self, ConfigurationLedger, JobLedger, LadderSize, NextRound, NotMeasured, Plan, PlannedRuns,
@@ -212,8 +213,12 @@ impl DesignLoop<'_> {
     /// Kept machines bill while late points are waited for, and while others run.
     async fn end_pools(&mut self) {
         let DesignInput { of, project, .. } = self.input;
-        let (instance, cancellation) = (&self.configuration().instance, self.runner.cancellation);
-        let ended = of.ready.end_pools_on(instance, cancellation).await;
+        let (one, cancellation) = (self.configuration(), self.runner.cancellation);
+        let mut ended = of.ready.end_pools_on(&one.instance, cancellation).await;
+        // Those on another configuration's machines are its own to end.
+        if self.is_on_fewer() && !one.follows {
+            ended.extend(of.ready.end_pools_on(&one.base, cancellation).await);
+        }
         let offer_of = |instance: &InstanceConfiguration| {
             project.offer(instance, &|kind| of.ready.capacity(kind))
         };
@@ -264,13 +269,24 @@ impl DesignLoop<'_> {
         loop {
             let configurations = self.configurations;
             let changed = configurations.changed.notified();
-            if !self.late.is_empty() && !self.goes_on_in_any_case(&self.measured()) {
+            let goes_on = !self.is_on_fewer() && self.goes_on_in_any_case(&self.measured());
+            if !self.late.is_empty() && !goes_on {
                 self.settle_late().await;
             }
             if self.is_over() {
                 return None;
             }
             let here = self.measured();
+            if let Some(run) = self.due_count(&here) {
+                if !self.run_count(run.clone()).await {
+                    if self.broke_off.is_some() || self.is_over() {
+                        return None;
+                    }
+                    self.configurations.give_up_count(self.place, &run);
+                }
+                continue;
+            }
+            let on_base = self.on_base(&here);
             let round =
                 configurations.settled(self.place, |outlook| self.round(ladder, &here, outlook));
             let round = match round {
@@ -282,9 +298,9 @@ impl DesignLoop<'_> {
                 Some(NextRound::Done(done)) => return Some(done),
             };
             let (job, dataset) = (self.input.of.job, self.input.dataset);
-            let instance = &self.configuration().instance;
+            let base = &self.configuration().base;
             let canary = |RoundRun { rung, limit }: RoundRun| {
-                plan::canary(job, dataset, instance, &rung.size, &here, limit)
+                plan::canary(job, dataset, base, &rung.size, &on_base, limit)
             };
             let runs: Vec<CanaryRun> = round.into_iter().map(canary).collect();
             let earlier = Earlier {
@@ -300,7 +316,7 @@ impl DesignLoop<'_> {
             }
             // It would be refused again.
             if is_empty {
-                return Some(match plan::has_enough(&here) {
+                return Some(match plan::has_enough(&on_base) {
                     true => StopReason::NothingHelps,
                     false => StopReason::TooExpensive,
                 });
@@ -311,33 +327,46 @@ impl DesignLoop<'_> {
     /// The next round after the canaries `here`.
     fn round(&self, ladder: &[LadderSize], here: &[Measurement], outlook: Outlook) -> NextRound {
         let (job, offer) = (self.input.of.job, self.offer());
-        let rungs = self.rungs(ladder, here.len());
-        let spent = here.iter().filter_map(Measurement::time).sum();
+        let one = self.configuration();
+        let on_base = self.on_base(here);
+        if let Some(other) = here
+            .iter()
+            .find(|run| !run.is_completed() && !run.is_on(&one.base))
+        {
+            // The same code would fail again, on more data.
+            if other.outcome != Outcome::TimedOut {
+                return NextRound::Done(StopReason::Ended);
+            }
+        }
+        let rungs = self.rungs(ladder, on_base.len());
+        let spent = self.taken(here);
         let before = self.configurations.taken_before(self.place, outlook);
         // Its machines may be kept after it, which is set aside with it.
-        let pool = (self.input.of.ready).warm_pool(&self.configuration().instance);
+        let pool = (self.input.of.ready).warm_pool(&one.base);
         let kept = pool.map_or(Seconds(0.0), |pool| pool.keep_alive);
-        let left = self.ledger.seconds_left(offer, before);
+        let left = self.ledger.seconds_left(&one.base_offer, before);
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
-        let forecast = provisional(offer, here);
+        let forecast = self.provisional(&on_base, here);
         // Two runs leave every forecast in doubt; the third is chosen by what they say.
-        let is_in_doubt = plan::has_enough(here)
+        let [all, base] = [&one.instance, &one.base].map(|one| f64::from(one.total_count()));
+        let machines = all / base;
+        let is_in_doubt = plan::has_enough(&on_base)
             && (forecast.is_rough() || forecast.doubt(Metric::Time).is_some());
         let situation = Situation {
             ladder: &rungs,
-            measurements: here,
+            measurements: &on_base,
             budget: left.map(|left| spent + left),
             spent,
             max_runtime: job.canary.max_runtime,
-            shortest: self.shortest(here),
-            aim: self.aim(offer, here, &forecast),
-            doubt: is_in_doubt.then(|| self.allowed_by_the_budget(offer)),
-            spending: self.spending(outlook),
+            shortest: self.shortest(&on_base),
+            aim: self.aim(offer, &on_base, &forecast),
+            doubt: is_in_doubt.then(|| self.allowed_by_the_budget(offer) * machines),
+            spending: self.spending(here, outlook),
         };
         // Levels of work take turns run by run, and those of a round would have one.
-        let levels = [0, 1].map(|more| plan::level(job, here.len() + more));
+        let levels = [0, 1].map(|more| plan::level(job, on_base.len() + more));
         let at_once = match levels[0] == levels[1] {
-            true => self.input.of.ready.at_once(&self.configuration().instance) as usize,
+            true => self.input.of.ready.at_once(&one.base) as usize,
             false => 1,
         };
         plan::next_round(
@@ -345,19 +374,21 @@ impl DesignLoop<'_> {
             &RoundRule {
                 at_once,
                 beside: TIME_TO_STOP + kept,
-                aim_after: &|runs| self.aim(offer, runs, &provisional(offer, runs)),
+                aim_after: &|runs| self.aim(offer, runs, &self.provisional(runs, here)),
                 shortest_after: &|runs| self.shortest(runs),
             },
         )
     }
 
     /// On `instance` by its own full run; alternatives share what is left of it.
-    fn spending(&self, outlook: Outlook) -> SpendingRule {
-        let by_share = SpendingRule::UpToAShare(self.input.of.job.canary.max_share);
+    fn spending(&self, here: &[Measurement], outlook: Outlook) -> SpendingRule {
+        let by_share = SpendingRule::UpToAShare(self.share_with_room(here));
         if self.place == 0 {
             return by_share;
         }
-        let left = self.with_share(outlook, |share| share.seconds_left(self.offer()));
+        let left = self.with_share(outlook, |share| {
+            share.seconds_left(&self.configuration().base_offer)
+        });
         left.map_or(by_share, SpendingRule::UpTo)
     }
 
@@ -386,7 +417,7 @@ impl DesignLoop<'_> {
                 size: *size,
                 work: work.as_ref().map_or(1.0, |work| work.level / work.full),
                 supply: self.input.of.ready.supply(
-                    &self.configuration().instance,
+                    &self.configuration().base,
                     size.fraction,
                     work.as_ref().map(|work| work.level),
                 ),

@@ -103,10 +103,11 @@ impl<'a> Launcher<'a> {
         let job = self.input.of.job;
         let mut launched = DetachedJob {
             canaries: Vec::new(),
-            instance: job.instance.clone(),
+            instance: plan.base.clone(),
             notes: plan.notes.clone(),
         };
-        let runs = self.runs(&job.instance, &plan.runs);
+        let mut runs = self.runs(&plan.base, &plan.runs);
+        runs.extend(plan.counts.iter().cloned());
         let limit = self.limit(&runs, &plan.runs);
         if limit.is_some_and(|limit| limit.0 <= 0.0) {
             launched.canaries = runs
@@ -174,7 +175,8 @@ impl<'a> Launcher<'a> {
     ) -> Result<Vec<CanaryRun>, NotMeasured> {
         let job = self.input.of.job;
         let planned = alternative.runs.as_ref().map_err(NotMeasured::clone)?;
-        let runs = self.runs(&alternative.instance, planned);
+        let mut runs = self.runs(alternative.runs_on(), planned);
+        runs.extend(alternative.counts.iter().cloned());
         let is_within = matches!(planned, PlannedRuns::Fixed(_))
             || plan::within_the_share(&runs, place + 2, job.canary.max_share);
         match is_within {
@@ -185,10 +187,10 @@ impl<'a> Launcher<'a> {
 
     /// Whether what is left covers all of these.
     fn covers(&self, runs: &[CanaryRun]) -> bool {
-        let Some(instance) = runs.first().map(|run| &run.instance) else {
-            return true;
+        let worst = |run: &CanaryRun| {
+            plan::worst_case(std::slice::from_ref(run), &self.offer(&run.instance))
         };
-        let worst = plan::worst_case(runs, &self.offer(instance)).unwrap_or_default();
+        let worst: Usd = runs.iter().filter_map(worst).sum();
         self.input.ledger.reserve(worst).is_some_and(|reserved| {
             self.input.ledger.settle(reserved, None);
             true

@@ -102,6 +102,7 @@ pub(super) fn forecast(minutes: i64, code: u64) -> Record {
         gpu_memory_at_least: None,
         gpu_memory_is_lower_bound: false,
         metrics: BTreeMap::new(),
+        efficiency: None,
         estimates: Estimates::from([(
             Metric::Time,
             Some(Estimate {

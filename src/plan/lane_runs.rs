@@ -1,7 +1,7 @@
 //! The canaries of a plan as lanes take them: how long each is expected to take, and in which rounds they come.
 
 use super::lanes::ConfigurationRuns;
-use super::{PlannedAlternative, PlannedRuns, fewest, level};
+use super::{PlannedAlternative, PlannedRuns, base_instance, fewest, level};
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, OfferOf};
 use crate::measurement::Measurement;
@@ -19,10 +19,11 @@ pub fn configuration_runs(
 ) -> Vec<ConfigurationRuns> {
     let measured = alternatives
         .iter()
-        .filter_map(|one| Some((&one.instance, one.runs.as_ref().ok()?)));
-    let all = [(&job.instance, runs)].into_iter().chain(measured);
+        .filter_map(|one| Some((one.runs_on(), one.runs.as_ref().ok()?)));
+    let base = &base_instance(job);
+    let all = [(base, runs)].into_iter().chain(measured);
     all.map(|(instance, runs)| {
-        let is_job_s = *instance == job.instance;
+        let is_job_s = instance == base;
         let is_kept = matches!(instance, InstanceConfiguration::Homogeneous { .. });
         ConfigurationRuns {
             instance: instance.clone(),
@@ -100,7 +101,7 @@ impl<'a> Times<'a> {
         Self {
             job,
             known: match own.is_empty() {
-                true => on(&job.instance),
+                true => on(&base_instance(job)),
                 false => own,
             },
         }

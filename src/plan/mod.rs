@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod configuration_ledger;
+mod counts;
 mod design;
 mod detached;
 mod job_ledger;
@@ -27,6 +28,7 @@ pub use adaptive::{
 pub use configuration_ledger::{
     ConfigurationLedger, ConfigurationLedgers, StillNeeded, TakenBefore,
 };
+pub use counts::base_instance;
 pub use design::{canary, level, level_of_size};
 pub use detached::{allowed_by_the_budget, detached_runs, within_the_share};
 pub use job_ledger::{JobLedger, TighterLimit};
@@ -54,8 +56,12 @@ use crate::units::{Fraction, Percent, Seconds, Usd, count_as_float};
 /// The canary runs of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// On `instance`.
+    /// On `base`.
     pub runs: PlannedRuns,
+    /// `instance`, or fewer of its machines.
+    pub base: InstanceConfiguration,
+    /// One canary on each further count of its machines.
+    pub counts: Vec<CanaryRun>,
     /// Their worst-case cost, which is the whole spend limit for the adaptive design; absent without a price.
     pub worst_case: Option<Usd>,
     /// The longest that all runs can take, those of alternatives included: in the cloud with start-ups by input mode
@@ -79,6 +85,18 @@ pub enum PlannedRuns {
 }
 
 impl PlannedRuns {
+    /// The same on other machines.
+    fn on(&self, instance: &InstanceConfiguration) -> Self {
+        let elsewhere = |run: &CanaryRun| CanaryRun {
+            instance: instance.clone(),
+            ..run.clone()
+        };
+        match self {
+            Self::Fixed(runs) => Self::Fixed(runs.iter().map(elsewhere).collect()),
+            Self::Ladder(sizes) => Self::Ladder(sizes.clone()),
+        }
+    }
+
     /// Of the smallest run.
     fn fewest_objects(&self) -> Option<u64> {
         match self {
@@ -140,6 +158,12 @@ impl Plan {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedAlternative {
     pub instance: InstanceConfiguration,
+    /// On which the design's runs are: `instance`, or fewer of its machines.
+    pub base: InstanceConfiguration,
+    /// One canary on each further count of its machines.
+    pub counts: Vec<CanaryRun>,
+    /// Its canaries on `base` are those of a configuration before it; `runs` is what it needs besides.
+    pub follows: bool,
     pub runs: Result<PlannedRuns, NotMeasured>,
     pub worst_case: Option<Usd>,
 }
@@ -167,6 +191,10 @@ pub enum NotMeasured {
     StillRuns,
     #[error("its canaries were not started")]
     NotStarted,
+    #[error("no canary has two objects for each of {0} machines")]
+    TooFewObjects(u32),
+    #[error("no canary on fewer of its machines completed")]
+    NoneOnFewer,
 }
 
 /// Why a job cannot be planned.
@@ -244,12 +272,31 @@ pub fn plan_within(
         }
     });
     let mut ledger = Ledger::new(limit);
-    let offer = offer_of(&job.instance);
-    let mut worst = match &runs {
+    let mut all_counts = job.counts().into_iter();
+    let own = all_counts.next().flatten();
+    let counts::RunsOnCounts {
+        base,
+        counts,
+        too_many,
+        ..
+    } = counts::on_counts(job, dataset, &job.instance, own, &runs);
+    let runs = runs.on(&base);
+    notes.extend(
+        too_many
+            .iter()
+            .map(|count| too_few_objects(job, &base, *count)),
+    );
+    let offer = offer_of(&base);
+    let worst = match &runs {
         PlannedRuns::Fixed(runs) => worst_case(runs, &offer)
-            .map(|worst| worst + warm_pool::longest_idle(job, &job.instance, runs.len(), &offer)),
-        PlannedRuns::Ladder(sizes) => worst_of_ladder(job, sizes, &offer, limit),
+            .map(|worst| worst + warm_pool::longest_idle(job, &base, runs.len(), &offer)),
+        PlannedRuns::Ladder(sizes) => worst_of_ladder(job, &base, sizes, &offer, limit),
     };
+    let is_ladder = matches!(runs, PlannedRuns::Ladder(_));
+    let mut worst = worst.map(|worst| {
+        let all = worst + worst_of_counts(&counts, offer_of);
+        if is_ladder { least(all, limit) } else { all }
+    });
     if let Some(worst) = worst
         && ledger.reserve(worst).is_none()
     {
@@ -267,11 +314,18 @@ pub fn plan_within(
     let mut alternatives: Vec<PlannedAlternative> = job
         .alternatives
         .iter()
-        .map(|instance| {
-            let alternative = plan_alternative(instance, &runs, alternatives);
-            alternative.within(job, &mut ledger, offer_of)
+        .zip(all_counts)
+        .map(|(instance, counts)| {
+            let on_counts = counts::on_counts(job, dataset, instance, counts, &runs);
+            let alternative = plan_alternative(instance, on_counts, alternatives);
+            alternative.within(job, &mut ledger, offer_of, is_ladder)
         })
         .collect();
+    if is_ladder {
+        let measured = alternatives.iter().filter(|one| one.runs.is_ok());
+        let others: Usd = measured.filter_map(|one| one.worst_case).sum();
+        worst = worst.map(|worst| least(worst + others, limit));
+    }
     for channel in dataset.sampled() {
         let files = channel.rows.iter().flat_map(|rows| rows.files());
         let cautions = files.flat_map(|file| {
@@ -281,7 +335,7 @@ pub fn plan_within(
         });
         notes.extend(cautions);
     }
-    let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&job.instance));
+    let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&base));
     let is_sharded = job.training.channels.iter().any(|channel| {
         channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key
     });
@@ -318,11 +372,18 @@ pub fn plan_within(
     }
     let on_this_machine = || {
         let measured = alternatives.iter().filter_map(|one| one.runs.as_ref().ok());
-        measured.chain([&runs]).map(|runs| runs.longest(job)).sum()
+        let on_counts = job.canary.max_runtime * count_as_float(counts.len());
+        measured
+            .chain([&runs])
+            .map(|runs| runs.longest(job))
+            .sum::<Seconds>()
+            + on_counts
     };
     Ok(Plan {
         wall_clock: (lanes.as_ref()).map_or_else(on_this_machine, LanePlan::longest),
         runs,
+        base,
+        counts,
         worst_case: worst,
         alternatives,
         lanes,
@@ -331,14 +392,35 @@ pub fn plan_within(
 }
 
 /// Every size once; the adaptive design repeats a size only for levels of work, or if there are too few sizes.
-fn worst_of_ladder(job: &Job, sizes: &[LadderSize], offer: &Offer, limit: Usd) -> Option<Usd> {
+fn worst_of_ladder(
+    job: &Job,
+    base: &InstanceConfiguration,
+    sizes: &[LadderSize],
+    offer: &Offer,
+    limit: Usd,
+) -> Option<Usd> {
     let canary = &job.canary;
     let once = worst_case_of(canary.max_runtime, offer)?;
-    let idle = warm_pool::longest_idle(job, &job.instance, sizes.len(), offer);
+    let idle = warm_pool::longest_idle(job, base, sizes.len(), offer);
     let once: Usd = sizes.iter().map(|_| once).sum::<Usd>() + idle;
     let has_levels = job.work.is_some() && !job.differs_in_work_alone();
     let is_enough = sizes.len() >= FEWEST_RUNS && !has_levels && once < limit;
     Some(if is_enough { once } else { limit })
+}
+
+/// Of canaries on several counts, each at its own price; nothing where one has none.
+fn worst_of_counts(counts: &[CanaryRun], offer_of: OfferOf<'_>) -> Usd {
+    let worst = |run: &CanaryRun| worst_case(std::slice::from_ref(run), &offer_of(&run.instance));
+    counts.iter().filter_map(worst).sum()
+}
+
+fn too_few_objects(job: &Job, base: &InstanceConfiguration, machines: u32) -> String {
+    format!(
+        "No canary runs on {machines} machines: no size of the design has two objects for each of them within half of \
+         canary.max_share ({}). All run on {base}, so scale-out is assumed, not measured; more and smaller objects would let it be \
+         measured.",
+        job.canary.max_share,
+    )
 }
 
 fn least(one: Usd, other: Usd) -> Usd {
@@ -367,37 +449,51 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
 /// The same runs on another configuration, unless that is not measured.
 fn plan_alternative(
     instance: &InstanceConfiguration,
-    runs: &PlannedRuns,
+    on_counts: counts::RunsOnCounts,
     alternatives: Alternatives,
 ) -> PlannedAlternative {
-    let elsewhere = |run: &CanaryRun| CanaryRun {
-        instance: instance.clone(),
-        ..run.clone()
-    };
     let runs = if alternatives == Alternatives::Skip {
         Err(NotMeasured::Skipped)
     } else {
-        Ok(match runs {
-            PlannedRuns::Fixed(runs) => PlannedRuns::Fixed(runs.iter().map(elsewhere).collect()),
-            PlannedRuns::Ladder(sizes) => PlannedRuns::Ladder(sizes.clone()),
-        })
+        on_counts.runs
     };
     PlannedAlternative {
         instance: instance.clone(),
+        base: on_counts.base,
+        counts: on_counts.counts,
+        follows: on_counts.follows,
         runs,
         worst_case: None,
     }
 }
 
 impl PlannedAlternative {
+    /// The machines of `runs`.
+    pub fn runs_on(&self) -> &InstanceConfiguration {
+        match self.follows {
+            true => &self.instance,
+            false => &self.base,
+        }
+    }
+
     /// Reserves the worst-case cost of its runs; marks it as not measured if that does not fit. The runs of a ladder are
     /// reserved one by one, as they are chosen.
-    fn within(mut self, job: &Job, ledger: &mut Ledger, offer_of: OfferOf<'_>) -> Self {
+    fn within(
+        mut self,
+        job: &Job,
+        ledger: &mut Ledger,
+        offer_of: OfferOf<'_>,
+        is_ladder: bool,
+    ) -> Self {
         if let Ok(PlannedRuns::Fixed(runs)) = &self.runs {
-            let offer = offer_of(&self.instance);
-            let idle = warm_pool::longest_idle(job, &self.instance, runs.len(), &offer);
-            self.worst_case = worst_case(runs, &offer).map(|worst| worst + idle);
+            let on = self.runs_on();
+            let offer = offer_of(on);
+            let idle = warm_pool::longest_idle(job, on, runs.len(), &offer);
+            let counts = worst_of_counts(&self.counts, offer_of);
+            self.worst_case = worst_case(runs, &offer).map(|worst| worst + idle + counts);
+            // Beside a ladder each canary is reserved when it is due.
             if let Some(worst) = self.worst_case
+                && !is_ladder
                 && ledger.reserve(worst).is_none()
             {
                 self.runs = Err(NotMeasured::TooExpensive(worst));

@@ -1,6 +1,6 @@
 //! The **share**: how much of a full run the canaries of a job may take together, by `canary.max_share`.
 
-use super::{LadderSize, level};
+use super::{LadderSize, base_instance, level};
 use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::Offer;
@@ -12,7 +12,7 @@ use crate::units::{Seconds, count_as_float};
 #[derive(Debug, Clone, Copy)]
 pub struct Share<'a> {
     pub job: &'a Job,
-    /// Of the job's `instance`.
+    /// Of the machines that the design runs on: the job's `instance`, or fewer of its machines.
     pub offer: &'a Offer,
     /// Of the job, on all configurations up to the one that is asked about, each with what it cost.
     pub measurements: &'a [Measurement],
@@ -94,7 +94,8 @@ impl Share<'_> {
 
     /// On `instance`.
     fn time(&self) -> Option<CanaryTime> {
-        let on_instance = |run: &&Measurement| run.is_on(&self.job.instance);
+        let base = base_instance(self.job);
+        let on_instance = |run: &&Measurement| run.is_on(&base);
         let runs: Vec<Measurement> = (self.measurements.iter())
             .filter(on_instance)
             .cloned()

@@ -22,6 +22,8 @@ use crate::verdict::{self, BudgetRow, LineVerdict, Verdict};
 pub(super) enum Column {
     Metric(Metric),
     VersusBase,
+    /// What one of several machines does in comparison with one alone.
+    Efficiency,
     /// The level of what the script prints.
     Level(MetricName),
 }
@@ -32,13 +34,16 @@ impl Column {
         let titled = Metric::ALL
             .into_iter()
             .filter(|metric| metric.title().is_some());
-        titled.map(Self::Metric).chain([Self::VersusBase])
+        titled
+            .map(Self::Metric)
+            .chain([Self::VersusBase, Self::Efficiency])
     }
 
     pub(super) fn title(self) -> Cow<'static, str> {
         match self {
             Self::Metric(metric) => metric.title().unwrap_or(metric.words()).into(),
             Self::VersusBase => "vs base".into(),
+            Self::Efficiency => "efficiency".into(),
             Self::Level(name) => name.to_string().into(),
         }
     }
@@ -56,6 +61,7 @@ impl Column {
         let metric = match self {
             Self::Metric(metric) => metric,
             Self::VersusBase => return versus_base(forecast),
+            Self::Efficiency => return efficiency(forecast),
             Self::Level(name) => {
                 let (level, unit) = (forecast.metrics.get(&name)?, Quantity::Number);
                 return Some(Figure::of(unit.figure(level.point), unit.interval(level)));
@@ -271,6 +277,9 @@ fn row<'a>(
                 column
                     .figure(forecast)
                     .or_else(|| no_base(*column, forecast))
+                    .or_else(|| {
+                        (*column == Column::Efficiency).then(|| Figure::of(String::new(), None))
+                    })
             })
             .collect(),
     }
@@ -453,6 +462,21 @@ fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
         is_strong: is_more,
         ..Figure::of(point, interval)
     })
+}
+
+fn efficiency(forecast: &InstanceForecast) -> Option<Figure> {
+    let share = forecast.efficiency?;
+    let percent = Estimate {
+        point: share.point * 100.0,
+        lower: share.lower * 100.0,
+        upper: share.upper * 100.0,
+        ..share
+    };
+    let unit = Quantity::Percent;
+    Some(Figure::of(
+        unit.figure(percent.point),
+        unit.interval(&percent),
+    ))
 }
 
 /// One sentence for each line of a job's judged configuration that is over, at risk or unknown and that its table row

@@ -238,6 +238,10 @@ pub struct InstanceForecast {
     pub gpu_memory_is_lower_bound: bool,
     #[serde(default)]
     pub estimates: Estimates,
+    /// Of several machines of one type: the time of one alone, divided by their number and their time, so 1 where n machines take an
+    /// n-th of the time; absent where canaries ran on one count alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub efficiency: Option<Estimate>,
     /// The level of what the script prints, for each such line of the budget; omitted if there is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<MetricName, Estimate>,

@@ -84,6 +84,14 @@ impl fmt::Display for PlannedJob<'_> {
         if let Some(ways) = &self.ways {
             write!(f, "{ways}")?;
         }
+        for run in &self.plan.counts {
+            let (fraction, objects) = (run.fraction, run.objects);
+            let on = format!(
+                "{}: {fraction}, {objects} of {} {noun}s",
+                run.instance, run.objects_total
+            );
+            writeln!(f, "  {:<16}{on}", "count")?;
+        }
         for alternative in &self.plan.alternatives {
             let (instance, runs) = (&alternative.instance, runs_of(alternative));
             writeln!(f, "  alternative     {instance} · {runs}")?;
@@ -110,7 +118,13 @@ impl PlannedJob<'_> {
                 format!(", because {first} and {more} more changed")
             }
         };
-        format!("{} · {runs} on {}{cause}", job.name, job.instance)
+        let counts = self
+            .plan
+            .counts
+            .iter()
+            .map(|run| format!(", one on {}", run.instance));
+        let counts: String = counts.collect();
+        format!("{} · {runs} on {}{counts}{cause}", job.name, self.plan.base)
     }
 
     fn work_levels(&self) -> Option<String> {
@@ -303,6 +317,9 @@ fn sizes(runs: &PlannedRuns) -> Vec<PlannedSize> {
 fn runs_of(alternative: &PlannedAlternative) -> String {
     match &alternative.runs {
         Ok(PlannedRuns::Ladder(_)) => "canaries chosen one by one from what is left".to_owned(),
+        Ok(PlannedRuns::Fixed(list)) if list.is_empty() => {
+            "no canary of its own: others run on it".to_owned()
+        }
         Ok(PlannedRuns::Fixed(list)) => {
             let worst = alternative.worst_case;
             let worst = worst.map_or(String::new(), |worst| format!(", worst case {worst}"));

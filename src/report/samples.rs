@@ -133,6 +133,7 @@ fn forecast(configuration: &str, verdict: Verdict, estimates: Estimates) -> Inst
         memory_is_lower_bound: false,
         gpu_memory_at_least: None,
         gpu_memory_is_lower_bound: false,
+        efficiency: None,
         estimates,
         metrics: BTreeMap::new(),
         phases: Default::default(),

@@ -7,6 +7,7 @@
 mod backend_kind;
 mod budget;
 mod channel;
+mod counts;
 mod draw;
 mod errors;
 mod excerpt;
@@ -30,6 +31,7 @@ mod yaml;
 pub use backend_kind::{BackendKind, Traits};
 pub use budget::{Bound, Budget, BudgetLine, LineOrigin, OverrideInForce};
 pub use channel::{Channel, ChannelSample, DataType, Distribution, InputMode, ON_THIS_MACHINE};
+pub use counts::{CanaryCounts, CountsOf};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
@@ -147,6 +149,8 @@ pub struct Job {
     /// What the team will train on; the budget is judged on it.
     pub instance: InstanceConfiguration,
     pub alternatives: Vec<InstanceConfiguration>,
+    /// Those of `alternatives` that a range of counts names.
+    pub ranged: Vec<InstanceConfiguration>,
     /// The script draws its own share of the data; no channel is sampled then.
     pub share: Option<ScriptShare>,
     /// A count of examples that goes with what is drawn of a channel.
@@ -194,6 +198,7 @@ pub enum Design {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryPolicy {
     pub design: Design,
+    pub counts: CanaryCounts,
     pub spend_limit: Usd,
     /// Of the forecast full run, for all canaries of the job together; more than 0.
     pub max_share: Percent,

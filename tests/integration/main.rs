@@ -24,6 +24,7 @@ mod chain;
 mod change;
 mod command_line;
 mod container;
+mod counts;
 mod data_root;
 mod draw;
 mod drift;

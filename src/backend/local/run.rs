@@ -15,7 +15,7 @@ use super::launcher;
 use super::linked_file::LinkedFile;
 use super::notes::{self, EndedHost};
 use super::process::{self, HostCommand, HostResult, Probes};
-use super::{usage, workspace};
+use super::{model_files, usage, workspace};
 use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
@@ -140,6 +140,10 @@ impl LocalBackend {
         let outcome = decisive.outcome.clone();
         let mut notes = notes::of_run(&cluster, &ended, decisive);
         notes.extend(rows::note_of_left(drawn.left));
+        let hosts = cluster.hosts.iter().zip(&roots);
+        notes.extend(model_files::equal_names(
+            hosts.map(|(host, (root, _))| (host.name.as_str(), root.join("model"))),
+        ));
         let printed: Vec<_> = results.iter().map(|result| &result.printed).collect();
         let sought = Sought {
             step: job.training.step_metric.as_ref(),

@@ -1,7 +1,7 @@
 //! The forecast of a configuration that was not measured, from measured ones: memory in bytes, and time on another count of
 //! instances of the same type.
 
-use super::{DataLayout, ScaleOut, assume, forecast_from};
+use super::{DataLayout, OneCount, ScaleOut, assume, forecast_by, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
@@ -260,18 +260,29 @@ fn processes(instance: &InstanceConfiguration) -> f64 {
     }
 }
 
-/// Measured if runs of the type have two counts, else assumed from the nearest measured count.
+/// A measured count whose time has a forecast of its own.
+pub fn one_count<'a>(source: &Measured<'a>, layout: &DataLayout) -> Result<OneCount<'a>, Unknown> {
+    let law = source.forecast.law.time.as_ref();
+    Ok(OneCount {
+        seconds: source.forecast[Metric::Time]
+            .as_ref()
+            .map_err(Clone::clone)?,
+        load: layout.load(source.instance().total_count()),
+        fixed: law.map_or(0.0, |law| law.intercept.max(0.0)),
+    })
+}
+
+/// Measured if runs of the type have two counts, else assumed from the nearest measured count. Measured scale-out too goes from the
+/// nearest count whose time has a forecast of its own, if there is one.
 fn time_on_another_count(
     wanted: &Basis,
     measured: &[Measured],
     layout: &DataLayout,
 ) -> Option<ScaleOut> {
-    let kind = wanted.offer.configuration.single_type()?;
-    let hosts = wanted.offer.configuration.total_count();
+    let configuration = &wanted.offer.configuration;
+    let kind = configuration.single_type()?;
+    let hosts = configuration.total_count();
     let to = layout.load(hosts);
-    if let Ok(answer) = forecast_from(wanted.measurements, &wanted.offer.configuration, to) {
-        return Some(answer);
-    }
     let distance = |source: &Measured| {
         let count = source.instance().total_count();
         f64::from(count.max(hosts)) / f64::from(count.min(hosts))
@@ -279,11 +290,22 @@ fn time_on_another_count(
     let nearest = measured
         .iter()
         .filter(|source| source.instance().single_type() == Some(kind))
-        .filter(|source| source.forecast[Metric::Time].is_ok())
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    let time = nearest.forecast[Metric::Time].as_ref().ok()?;
+        .filter_map(|source| Some((source, source.forecast[Metric::Time].as_ref().ok()?)))
+        .min_by(|(a, _), (b, _)| distance(a).total_cmp(&distance(b)));
+    let by_laws = match nearest {
+        Some((source, _)) => one_count(source, layout)
+            .and_then(|one| forecast_by(wanted.measurements, configuration, &one, to)),
+        None => forecast_from(wanted.measurements, configuration, to),
+    };
+    if let Ok(answer) = by_laws {
+        return Some(answer);
+    }
+    let (nearest, time) = nearest?;
     let law = nearest.forecast.law.time.as_ref()?;
-    let fixed = law.intercept.max(0.0);
+    // Where every host has all of the data, each downloads all of them.
+    let download = nearest.forecast.phases.download.as_ref();
+    let download = download.filter(|_| !layout.is_sharded());
+    let fixed = law.intercept.max(0.0) + download.map_or(0.0, Predictive::median);
     let fixed_share = (fixed / (law.intercept + law.slope)).clamp(0.0, 1.0);
     let from = layout.load(nearest.instance().total_count());
     assume(time, fixed_share, from, to).ok()

@@ -17,7 +17,7 @@ mod weighed;
 
 use std::slice;
 
-pub use elsewhere::{Elsewhere, Measured, elsewhere, peak_bytes};
+pub use elsewhere::{Elsewhere, Measured, elsewhere, one_count, peak_bytes};
 pub use layout::DataLayout;
 pub use shards::{ChannelObjects, Shards};
 pub use weighed::{FEWEST_COUNTS, ScaleOutLaws, forecast};
@@ -147,19 +147,25 @@ fn instances(count: u32) -> String {
     }
 }
 
-/// The time on a count of instances that was not measured, from completed runs of one job on other counts of the same type; runs
-/// on other types, or with less work per datum, do not enter. `wanted` is the load of the hosts.
-pub fn forecast_from(
+/// The laws of scale-out of a job on machines of one type, from its completed runs on several counts of them; runs on other types, or
+/// with less work per datum, do not enter.
+fn laws_from(
     measurements: &[Measurement],
     instance: &InstanceConfiguration,
-    wanted: Load,
-) -> Result<ScaleOut, Unknown> {
+) -> Result<ScaleOutLaws, Unknown> {
+    weighed::of_enough(&runs_of_type(measurements, instance)?)
+}
+
+fn runs_of_type(
+    measurements: &[Measurement],
+    instance: &InstanceConfiguration,
+) -> Result<Vec<ScaleOutRun>, Unknown> {
     let Some(kind) = instance.single_type() else {
         return Err(Unknown(format!(
             "scale-out is forecast for one instance type; {instance} has groups of several"
         )));
     };
-    let runs: Vec<ScaleOutRun> = measurements
+    let runs = measurements
         .iter()
         .filter(|run| run.instance.single_type() == Some(kind))
         .filter_map(|run| {
@@ -173,7 +179,109 @@ pub fn forecast_from(
             })
         })
         .collect();
-    forecast(&runs, wanted)
+    Ok(runs)
+}
+
+/// The time on a count of instances that was not measured, or not often enough, from completed runs of one job on other counts of the
+/// same type. `wanted` is the load of the hosts.
+pub fn forecast_from(
+    measurements: &[Measurement],
+    instance: &InstanceConfiguration,
+    wanted: Load,
+) -> Result<ScaleOut, Unknown> {
+    let laws = laws_from(measurements, instance)?;
+    Ok(ScaleOut {
+        seconds: laws.seconds(wanted)?,
+        scaling: Scaling::Measured {
+            counts: laws.counts(),
+        },
+        wanted,
+    })
+}
+
+/// The same where one count has a forecast of its own: then the laws of data say how the time grows to the full run, and those of
+/// scale-out only what the other count makes of it.
+pub fn forecast_by(
+    measurements: &[Measurement],
+    instance: &InstanceConfiguration,
+    one: &OneCount<'_>,
+    wanted: Load,
+) -> Result<ScaleOut, Unknown> {
+    let changes = one.changes(measurements, instance, one.load, wanted)?;
+    let times: Vec<Predictive> = changes
+        .iter()
+        .filter_map(|change| one.seconds.times(change))
+        .collect();
+    let seconds = Predictive::one_of(&times);
+    Ok(ScaleOut {
+        seconds: seconds.ok_or_else(|| Unknown("a time is an amount".to_owned()))?,
+        scaling: Scaling::Measured {
+            counts: laws_from(measurements, instance)?.counts(),
+        },
+        wanted,
+    })
+}
+
+/// t1 / (n tn) of a full run under a load, by the count that has a forecast of its own.
+pub fn efficiency_by(
+    measurements: &[Measurement],
+    instance: &InstanceConfiguration,
+    one: &OneCount<'_>,
+    load: Load,
+) -> Result<Predictive, Unknown> {
+    let changes = one.changes(measurements, instance, load, Load::even(1, load.share))?;
+    let each = 1.0 / f64::from(load.hosts);
+    let efficiencies: Vec<Predictive> = changes.iter().map(|times| times.scaled(each)).collect();
+    Predictive::one_of(&efficiencies).ok_or_else(|| Unknown("a ratio is an amount".to_owned()))
+}
+
+/// A count of machines whose full run has a forecast by canaries of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct OneCount<'a> {
+    pub seconds: &'a Predictive,
+    /// Of the full run.
+    pub load: Load,
+    /// What of its time does not grow with the data, in seconds.
+    pub fixed: f64,
+}
+
+/// Of the shortest run, what is taken to be fixed at most.
+const MOST_FIXED: f64 = 0.8;
+
+impl OneCount<'_> {
+    /// The time under `to`, divided by that under `from`: by laws of the whole time, and by laws of what is left without its fixed
+    /// part. A single law has either a fixed part or one that grows undivided with the data, and a job has both: as likely as not
+    /// what a further count adds goes with the data.
+    fn changes(
+        &self,
+        measurements: &[Measurement],
+        instance: &InstanceConfiguration,
+        from: Load,
+        to: Load,
+    ) -> Result<Vec<Predictive>, Unknown> {
+        let runs = runs_of_type(measurements, instance)?;
+        let shortest = runs
+            .iter()
+            .map(|run| run.seconds)
+            .fold(f64::INFINITY, f64::min);
+        let fixed = self.fixed.clamp(0.0, MOST_FIXED * shortest);
+        let mut changes = vec![weighed::of_enough(&runs)?.change(from, to)?];
+        if fixed > 0.0 {
+            let rest: Vec<ScaleOutRun> = (runs.iter())
+                .map(|run| ScaleOutRun {
+                    seconds: run.seconds - fixed,
+                    ..*run
+                })
+                .collect();
+            let laws = weighed::of_enough(&rest)?;
+            let before = laws.seconds(from)?.median();
+            let change = laws.change(from, to)?;
+            // The fixed part is the same before and after.
+            let of_all = (fixed + before * change.median()) / (fixed + before);
+            changes.push(change.scaled(of_all / change.median()));
+        }
+        Ok(changes)
+    }
 }
 
 /// The time under another load if only one count was measured. `one` is the forecast of seconds under the load `from`, and

@@ -17,6 +17,9 @@ const MOST_DEALT: usize = 4_000_000;
 /// From this multiple of an even share on, the heaviest shard gets a caution.
 const UNEVEN: f64 = 1.1;
 
+/// From this multiple on, shards get a caution although no object is large.
+const SKEWED: f64 = 1.2;
+
 /// One channel, and how its objects reach the hosts.
 #[derive(Debug, Clone, Copy)]
 pub struct ChannelObjects<'a> {
@@ -71,17 +74,26 @@ impl Shards {
         let idle_hosts = most_objects.map_or(0, |objects| {
             hosts.saturating_sub(u32::try_from(objects).unwrap_or(u32::MAX))
         });
+        let heaviest = heaviest_in_the_middle(&sharded, count);
+        let mut cautions: Vec<String> = sharded
+            .iter()
+            .flat_map(|channel| channel.cautions(hosts))
+            .collect();
+        if cautions.is_empty() && heaviest.as_f64() > SKEWED * even.as_f64() {
+            cautions.push(format!(
+                "the heaviest of {hosts} shards has {heaviest}, {:.1} times an even share ({even}), and its host sets the time; \
+                 objects of like size would divide more evenly",
+                heaviest.as_f64() / even.as_f64(),
+            ));
+        }
         Self {
             hosts,
-            heaviest: on_every_host + heaviest_in_the_middle(&sharded, count),
+            heaviest: on_every_host + heaviest,
             at_least: on_every_host + even.max(largest),
             at_most: on_every_host + at_most,
             total: on_every_host + sharded.iter().map(|channel| channel.bytes).sum(),
             idle_hosts,
-            cautions: sharded
-                .iter()
-                .flat_map(|channel| channel.cautions(hosts))
-                .collect(),
+            cautions,
         }
     }
 
@@ -164,13 +176,8 @@ fn heaviest_in_the_middle(channels: &[ShardedChannel], hosts: usize) -> Bytes {
         .map(|_| {
             let mut loads = vec![Bytes(0); hosts];
             for channel in channels {
-                // In random order, so that not always the same hosts get an object more.
-                let mut seats: Vec<usize> = (0..hosts).collect();
-                order.shuffle(&mut seats);
-                let mut dealt = channel.objects.clone();
-                order.shuffle(&mut dealt);
-                for (object, seat) in dealt.into_iter().zip(seats.into_iter().cycle()) {
-                    loads[seat] = loads[seat] + object;
+                for (seat, shard) in deal(&channel.objects, hosts, &mut order).iter().enumerate() {
+                    loads[seat] = loads[seat] + shard.iter().copied().sum();
                 }
             }
             loads.into_iter().max().unwrap_or_default()
@@ -178,6 +185,19 @@ fn heaviest_in_the_middle(channels: &[ShardedChannel], hosts: usize) -> Bytes {
         .collect();
     heaviest.sort();
     heaviest[heaviest.len() / 2]
+}
+
+/// Each object to one host, as evenly by number as can be; the hosts in random order, so that not always the same get one more.
+fn deal(objects: &[Bytes], hosts: usize, order: &mut SplitMix64) -> Vec<Vec<Bytes>> {
+    let mut seats: Vec<usize> = (0..hosts).collect();
+    order.shuffle(&mut seats);
+    let mut dealt = objects.to_vec();
+    order.shuffle(&mut dealt);
+    let mut shards = vec![Vec::new(); hosts];
+    for (object, seat) in dealt.into_iter().zip(seats.into_iter().cycle()) {
+        shards[seat].push(object);
+    }
+    shards
 }
 
 /// Splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
@@ -318,7 +338,38 @@ mod tests {
         assert_eq!(sharded(&sizes, 7), sharded(&reversed, 7));
     }
 
+    /// A third of the objects is five times as large as the others, and none more than an even share.
+    #[test]
+    fn shards_a_fifth_heavier_than_even_are_said() {
+        let sizes: Vec<u64> = (0..30)
+            .map(|index| if index % 3 == 0 { 500 } else { 100 })
+            .collect();
+        let cautions = sharded(&sizes, 5).cautions;
+        assert_eq!(
+            cautions,
+            [
+                "the heaviest of 5 shards has 1.76 KiB, 1.3 times an even share (1.37 KiB), and its host sets the time; objects of like size would divide more evenly"
+            ]
+        );
+    }
+
     proptest::proptest! {
+        #[test]
+        fn every_object_goes_to_one_host(
+            sizes in proptest::collection::vec(0..1000_u64, 0..60), hosts in 1..12_usize, seed: u64,
+        ) {
+            let objects: Vec<Bytes> = sizes.iter().copied().map(Bytes).collect();
+            let shards = deal(&objects, hosts, &mut SplitMix64(seed));
+            let mut dealt: Vec<Bytes> = shards.concat();
+            let mut all = objects.clone();
+            dealt.sort();
+            all.sort();
+            proptest::prop_assert_eq!(dealt, all);
+            let counts: Vec<usize> = shards.iter().map(Vec::len).collect();
+            let (fewest, most) = (counts.iter().min(), counts.iter().max());
+            proptest::prop_assert!(most.unwrap() - fewest.unwrap() <= 1);
+        }
+
         #[test]
         fn the_heaviest_lies_between_its_bounds(
             sizes in proptest::collection::vec(0..1_000_000_u64, 0..60), hosts in 1..12_u32,

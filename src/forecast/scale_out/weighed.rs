@@ -80,6 +80,13 @@ impl WeighedLaw<CountLaw> {
     }
 }
 
+/// Whose noise a ratio of two runs has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunNoise {
+    OfBoth,
+    OfOne,
+}
+
 /// The laws of scale-out of one job on one instance type, weighed by its runs.
 #[derive(Debug, Clone)]
 pub struct ScaleOutLaws {
@@ -147,30 +154,51 @@ impl ScaleOutLaws {
     /// t1 / (n tn): what a machine of n does in comparison with one alone, of the same data; 1 where n machines take an n-th of the
     /// time. Of two new runs: law and level are those of both, noise and doubt are each one's own.
     pub fn efficiency(&self, load: Load) -> Result<Predictive, Unknown> {
-        load.sound()?;
         let alone = Load::even(1, load.share);
         if load.hosts == 1 {
+            load.sound()?;
             return Ok(Predictive::log_student_t(1.0, 0.0, f64::INFINITY));
         }
+        let times = self.times(load, alone, RunNoise::OfBoth)?;
+        Ok(times.scaled(1.0 / f64::from(load.hosts)))
+    }
+
+    /// How many times as long a new run takes under `to` as under `from`, for whose time there is a forecast of its own: that one has
+    /// the noise of a run already.
+    pub fn change(&self, from: Load, to: Load) -> Result<Predictive, Unknown> {
+        self.times(from, to, RunNoise::OfOne)
+    }
+
+    /// The time under `to`, divided by that under `from`.
+    fn times(&self, from: Load, to: Load, noise_of: RunNoise) -> Result<Predictive, Unknown> {
+        from.sound()?;
+        to.sound()?;
         let component = |law: &WeighedLaw<CountLaw>| {
-            let ((one, growing), (many, _)) = (law.at(alone), law.at(load));
+            let ((before, growing_before), (after, growing_after)) = (law.at(from), law.at(to));
             let noise = self.noise(law);
             let doubts = [
-                noise.scale,
-                self.count_doubt(alone),
-                self.count_doubt(load),
+                match noise_of {
+                    RunNoise::OfBoth => noise.scale,
+                    RunNoise::OfOne => 0.0,
+                },
+                self.count_doubt(from),
+                self.count_doubt(to),
                 // Beyond the shares measured both grow alike, as far as both grow.
-                self.share_doubt(load, growing) - self.share_doubt(load, law.at(load).1),
+                self.share_doubt(to, growing_after) - self.share_doubt(from, growing_before),
             ];
             Component {
                 weight: law.weight,
-                center: one - many - f64::from(load.hosts).ln(),
+                center: after - before,
                 spread: doubts.into_iter().fold(noise, Spread::with_doubt),
             }
         };
         Ok(Predictive::mixture(
             self.laws.iter().map(component).collect(),
         ))
+    }
+
+    pub(super) fn counts(&self) -> Vec<u32> {
+        self.counts.iter().copied().collect()
     }
 
     /// Of one new run under one law.
@@ -198,18 +226,24 @@ impl ScaleOutLaws {
 /// The interval covers the noise of the runs, that the law is not known, and that it may not go on beyond the measured counts and
 /// sizes. The order of the runs does not matter; a run without a positive finite time or a sound load is left out.
 pub fn forecast(runs: &[ScaleOutRun], wanted: Load) -> Result<ScaleOut, Unknown> {
-    let usable = sound(runs);
-    let laws = ScaleOutLaws::fit(&usable)?;
-    if usable.len() < FEWEST_RUNS {
-        return Err(too_few(usable.len(), laws.counts.len()));
-    }
+    let laws = of_enough(runs)?;
     Ok(ScaleOut {
         seconds: laws.seconds(wanted)?,
         scaling: Scaling::Measured {
-            counts: laws.counts.into_iter().collect(),
+            counts: laws.counts(),
         },
         wanted,
     })
+}
+
+/// The laws by the fewest runs of a forecast or more.
+pub(super) fn of_enough(runs: &[ScaleOutRun]) -> Result<ScaleOutLaws, Unknown> {
+    let usable = sound(runs);
+    let laws = ScaleOutLaws::fit(&usable)?;
+    match usable.len() < FEWEST_RUNS {
+        true => Err(too_few(usable.len(), laws.counts.len())),
+        false => Ok(laws),
+    }
 }
 
 fn too_few(runs: usize, counts: usize) -> Unknown {

@@ -32,6 +32,17 @@ impl DesignLoop<'_> {
                 return Err(NotMeasured::CouldNotRun);
             }
             let changed = configurations.changed.notified();
+            if configurations.at(self.place).follows {
+                if !configurations.have_ended_before(self.place)
+                    && !self.runner.cancellation.is_cancelled()
+                {
+                    self.wait_for(changed).await;
+                    continue;
+                }
+                if let Some(why_not) = self.lacks_base() {
+                    return Err(why_not);
+                }
+            }
             let has_room = |outlook| (self.has_room_for(&runs, outlook), self.pays(&runs, outlook));
             match configurations.settled(self.place, has_room) {
                 // Before a signal it did not come to its turn.
@@ -57,6 +68,12 @@ impl DesignLoop<'_> {
             Some(StopReason::BeyondTheShare) if is_empty => {
                 Some(NotMeasured::BeyondTheShare(share))
             }
+            // Others ran on fewer of its machines, and its own canary was refused.
+            None if is_empty && self.broke_off.is_none() && !self.is_over() => {
+                let has_own = matches!(runs, PlannedRuns::Fixed(runs) if !runs.is_empty());
+                (self.configuration().follows && has_own)
+                    .then(|| NotMeasured::NothingLeft(self.ledger.tighter()))
+            }
             _ if self.broke_off.is_none() => None,
             _ => {
                 if let Some(error) = self.failure.take() {
@@ -71,8 +88,13 @@ impl DesignLoop<'_> {
     /// Whether it can be measured within `canary.max_share`.
     fn has_room_for(&self, runs: &PlannedRuns, outlook: Outlook) -> bool {
         self.with_share(outlook, |share| match runs {
-            PlannedRuns::Ladder(sizes) => share.has_room_for_the_fewest(sizes, self.offer()),
-            PlannedRuns::Fixed(runs) => share.fitting(runs, self.offer()) == runs.len(),
+            // On so many times the machines it takes so much less, as far as that is known.
+            PlannedRuns::Ladder(sizes) => {
+                share.has_room_for_the_fewest(sizes, &self.configuration().base_offer)
+            }
+            PlannedRuns::Fixed(runs) => {
+                share.fitting(runs, &self.configuration().base_offer) == runs.len()
+            }
         })
     }
 

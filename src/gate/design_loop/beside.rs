@@ -9,6 +9,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 use tokio::sync::Notify;
 
 use super::DesignInput;
+use crate::canary::CanaryRun;
+use crate::forecast::scale_out::DataLayout;
 use crate::gate::turns::MachineSharing;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
@@ -35,6 +37,8 @@ pub(super) struct Configurations<'j> {
     all: Vec<Configuration>,
     /// Why no alternative is measured any more.
     given_up: OnceCell<NotMeasured>,
+    /// How the data reach the hosts of the full run.
+    pub(super) layout: DataLayout,
     pub(super) changed: Notify,
 }
 
@@ -42,6 +46,16 @@ pub(super) struct Configurations<'j> {
 pub(super) struct Configuration {
     pub(super) instance: InstanceConfiguration,
     pub(super) offer: Offer,
+    /// On which the design's canaries run: `instance`, or fewer of its machines.
+    pub(super) base: InstanceConfiguration,
+    pub(super) base_offer: Offer,
+    /// One canary on each further count of its machines.
+    pub(super) counts: Vec<CanaryRun>,
+    count_offers: Vec<Offer>,
+    /// Those of `counts` that were refused.
+    refused_counts: RefCell<Vec<InstanceConfiguration>>,
+    /// The canaries on `base` are those of a configuration before it.
+    pub(super) follows: bool,
     /// Those planned; an alternative may have none.
     pub(super) runs: Result<PlannedRuns, NotMeasured>,
     /// In the order in which they were planned; of those that are late, what is known.
@@ -58,9 +72,20 @@ pub(super) struct Configuration {
 impl<'j> Configurations<'j> {
     pub(super) fn new(input: &'j DesignInput<'j>, plan: &Plan) -> Self {
         let job = input.of.job;
-        let planned = |instance: &InstanceConfiguration, runs| Configuration {
+        let offer = |instance: &InstanceConfiguration| {
+            (input.project).offer(instance, &|kind| input.of.ready.capacity(kind))
+        };
+        let planned = |instance: &InstanceConfiguration,
+                       (base, counts, follows): (&InstanceConfiguration, &[CanaryRun], bool),
+                       runs| Configuration {
             instance: instance.clone(),
-            offer: (input.project).offer(instance, &|kind| input.of.ready.capacity(kind)),
+            offer: offer(instance),
+            base: base.clone(),
+            base_offer: offer(base),
+            counts: counts.to_vec(),
+            count_offers: counts.iter().map(|run| offer(&run.instance)).collect(),
+            refused_counts: RefCell::default(),
+            follows,
             has_ended: Cell::new(Result::is_err(&runs)),
             runs,
             measured: RefCell::default(),
@@ -68,15 +93,19 @@ impl<'j> Configurations<'j> {
             is_wanted: Cell::new(true),
             has_lost_money: Cell::new(false),
         };
-        let own = planned(&job.instance, Ok(plan.runs.clone()));
-        let alternatives = (plan.alternatives.iter())
-            .map(|alternative| planned(&alternative.instance, alternative.runs.clone()));
+        let own = (&plan.base, plan.counts.as_slice(), false);
+        let own = planned(&job.instance, own, Ok(plan.runs.clone()));
+        let alternatives = plan.alternatives.iter().map(|one| {
+            let counts = (&one.base, one.counts.as_slice(), one.follows);
+            planned(&one.instance, counts, one.runs.clone())
+        });
         let all: Vec<Configuration> = [own].into_iter().chain(alternatives).collect();
         Self {
             input,
             ledgers: ConfigurationLedgers::new(input.ledger, all.len()),
             all,
             given_up: OnceCell::new(),
+            layout: DataLayout::of(job, Some(input.dataset)),
             changed: Notify::new(),
         }
     }
@@ -161,7 +190,23 @@ impl<'j> Configurations<'j> {
         instances.len() < 2 || self.input.of.ready.has_room_for_all(&instances)
     }
 
-    fn have_ended_before(&self, place: usize) -> bool {
+    /// A canary on a further count is not tried again.
+    pub(super) fn give_up_count(&self, place: usize, run: &CanaryRun) {
+        let mut refused = self.at(place).refused_counts.borrow_mut();
+        refused.push(run.instance.clone());
+    }
+
+    /// What is known of the machines on all configurations up to a place.
+    pub(super) fn measured_on(
+        &self,
+        machines: &InstanceConfiguration,
+        place: usize,
+    ) -> Vec<Measurement> {
+        let known = (0..=place).flat_map(|place| self.known(place));
+        known.filter(|run| run.is_on(machines)).collect()
+    }
+
+    pub(super) fn have_ended_before(&self, place: usize) -> bool {
         self.all[..place].iter().all(|one| one.has_ended.get())
     }
 
@@ -190,7 +235,7 @@ impl<'j> Configurations<'j> {
                 let needs = self.at_work_before(place).map(|before| {
                     let one = self.at(before);
                     let still = StillNeeded {
-                        canaries: self.may_follow(before).most(),
+                        canaries: self.may_follow(before).most() + one.counts.len(),
                         each: self.worst_of(one).unwrap_or_default(),
                     };
                     self.ledger(before).not_launched(still)
@@ -226,7 +271,7 @@ impl<'j> Configurations<'j> {
         };
         ask(&Share {
             job: self.input.of.job,
-            offer: &self.at(0).offer,
+            offer: &self.at(0).base_offer,
             measurements: &measurements,
             full_run: match outlook {
                 _ if is_forecast => FullRunTime::Forecast,
@@ -240,7 +285,11 @@ impl<'j> Configurations<'j> {
     fn pending(&self, place: usize) -> impl Iterator<Item = PendingCanary> {
         let a_second = self.at(place).offer.cost(Seconds(1.0));
         let shares = self.may_follow(place).shares.into_iter();
-        shares.map(move |shares| PendingCanary {
+        let counts = self.at(place).counts.iter();
+        let counts: Vec<(f64, f64)> = counts
+            .map(|run| (run.data_share(), run.work_share()))
+            .collect();
+        shares.chain(counts).map(move |shares| PendingCanary {
             shares,
             usd_per_second: a_second.map(|usd| usd.0),
         })
@@ -253,7 +302,12 @@ impl<'j> Configurations<'j> {
 
     fn may_follow(&self, place: usize) -> MayFollow {
         match &self.at(place).runs {
-            Ok(runs) => MayFollow::of(self.input.of.job, runs, &self.known(place)),
+            Ok(runs) => {
+                let on = self.at(place).runs_on();
+                let mut known = self.known(place);
+                known.retain(|run| run.is_on(on));
+                MayFollow::of(self.input.of.job, runs, &known)
+            }
             Err(_) => MayFollow::nothing(),
         }
     }
@@ -269,5 +323,27 @@ impl<'j> Configurations<'j> {
     pub(super) fn into_measurements(self) -> Vec<Measurement> {
         let all = self.all.into_iter();
         all.flat_map(|one| one.measured.into_inner()).collect()
+    }
+}
+
+impl Configuration {
+    /// The machines of `runs`.
+    pub(super) fn runs_on(&self) -> &InstanceConfiguration {
+        match self.follows {
+            true => &self.instance,
+            false => &self.base,
+        }
+    }
+
+    /// The offer of the machines that a canary runs on.
+    pub(super) fn offer_on(&self, machines: Option<&InstanceConfiguration>) -> &Offer {
+        let mut all = [&self.base_offer].into_iter().chain(&self.count_offers);
+        let found = all.find(|offer| machines == Some(&offer.configuration));
+        found.unwrap_or(&self.offer)
+    }
+
+    /// Whether a canary on a further count may still be tried.
+    pub(super) fn may_try(&self, run: &CanaryRun) -> bool {
+        !self.refused_counts.borrow().contains(&run.instance)
     }
 }

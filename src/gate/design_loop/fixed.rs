@@ -12,6 +12,14 @@ impl DesignLoop<'_> {
     pub(super) async fn run_all(&mut self, runs: &[CanaryRun]) {
         let (fewest, more) = runs.split_at(plan::fewest(runs));
         self.run_batch(fewest, more.len()).await;
+        while let Some(run) = self.due_count(&self.measured()) {
+            if self.is_over() {
+                return;
+            }
+            if !self.run_count(run.clone()).await {
+                self.configurations.give_up_count(self.place, &run);
+            }
+        }
         let is_complete = self.measured().iter().all(Measurement::is_completed);
         if more.is_empty() || !is_complete || self.broke_off.is_some() {
             return;
@@ -22,8 +30,11 @@ impl DesignLoop<'_> {
             }
             let configurations = self.configurations;
             let changed = configurations.changed.notified();
-            let of_share =
-                |outlook| self.with_share(outlook, |share| share.fitting(more, self.offer()));
+            let of_share = |outlook| {
+                self.with_share(outlook, |share| {
+                    share.fitting(more, &self.configuration().base_offer)
+                })
+            };
             match configurations.settled(self.place, of_share) {
                 Some(fitting) => break fitting,
                 None => self.wait_for(changed).await,
@@ -34,7 +45,7 @@ impl DesignLoop<'_> {
                 "{} of {} canaries on {} were not run: with them all canaries would take more than canary.max_share ({}) of the full run.",
                 more.len() - fitting,
                 runs.len(),
-                self.configuration().instance,
+                self.configuration().runs_on(),
                 self.input.of.job.canary.max_share,
             );
             self.notes.push(note);

@@ -31,7 +31,7 @@ impl DesignLoop<'_> {
         let of = RunningConfiguration {
             of: self.input.of,
             place: self.place,
-            offer: &configuration.offer,
+            offer: configuration.offer_on(runs.first().map(|run| &run.instance)),
             ledger: self.ledger,
             is_wanted: &configuration.is_wanted,
         };

@@ -9,13 +9,14 @@ use crate::metric::Metric;
 use crate::verdict::Verdict;
 
 /// Where there is no room for all columns; time and cost are always there.
-const LEAST_FIRST: [Column; 8] = [
+const LEAST_FIRST: [Column; 9] = [
     Column::Metric(Metric::StepTime),
     Column::Metric(Metric::IoWait),
     Column::Metric(Metric::CpuUtilization),
     Column::Metric(Metric::CostPerStep),
     Column::Metric(Metric::GpuUtilization),
     Column::Metric(Metric::GpuMemory),
+    Column::Efficiency,
     Column::Metric(Metric::Memory),
     Column::VersusBase,
 ];

@@ -5,8 +5,8 @@ use super::{PolicyProblem, budget};
 use crate::metric::Metric;
 use crate::spec::ScriptShare;
 use crate::spec::{
-    Budget, CanaryPolicy, Channel, ChannelSample, Design, DriftPolicy, FileSystem, FollowingCount,
-    Job, LineKind, ProbePolicy, SagemakerTraining, Spec, Training,
+    Budget, CanaryCounts, CanaryPolicy, Channel, ChannelSample, Design, DriftPolicy, FileSystem,
+    FollowingCount, Job, LineKind, ProbePolicy, SagemakerTraining, Spec, Training,
 };
 use crate::units::{Fraction, Percent, Seconds, Usd};
 
@@ -18,6 +18,7 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         training,
         instance,
         alternatives,
+        ranged,
         share,
         following,
         work,
@@ -50,6 +51,7 @@ pub(super) fn apply_base_policy(head: &Job, base: &Job, differences: &mut Differ
         paths,
         instance,
         alternatives,
+        ranged,
         share,
         following,
         work,
@@ -299,6 +301,7 @@ fn apply_to_canary(
 ) -> CanaryPolicy {
     let CanaryPolicy {
         design,
+        counts,
         spend_limit,
         max_share,
         skip_below,
@@ -312,6 +315,12 @@ fn apply_to_canary(
     } = head;
     CanaryPolicy {
         design: apply_to_design(&design, &base.design, differences),
+        counts: differences.take(
+            "`canary.counts`",
+            &base.counts,
+            &counts,
+            CanaryCounts::words,
+        ),
         spend_limit: differences.take_amount(
             "the spend limit of canaries",
             &base.spend_limit,

@@ -19,8 +19,9 @@ mapping! {
         required training: RawTraining,
         /// The machines of the full run. The budget is judged on them.
         required instance: Instance,
-        /// Other configurations to compare. They never change the exit code.
-        optional alternatives: List<Instance>,
+        /// Other configurations to compare; a range of counts, `1-8x ml.m5.xlarge`, is a row for each power of two and for its end.
+        /// They never change the exit code.
+        optional alternatives: List<Alternative>,
         /// The place in which the script is handed its share of the data, which it draws itself: for a database, a hub, a file
         /// system, a generator, or an option of the script. No channel is sampled then, unless `share` has `follows`: then the gate
         /// draws, and the script is handed a count.
@@ -68,6 +69,41 @@ impl JsonSchema for Machines {
             "type": "string",
             "pattern": r"^\s*([1-9][0-9]*x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
             "examples": ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"],
+        })
+    }
+}
+
+/// An instance, or a range of counts of one.
+pub(in crate::spec) type Alternative = Either<MachineRange, Groups>;
+
+/// `1-8x ml.m5.xlarge`, or what [`Machines`] are.
+#[derive(Debug)]
+pub(in crate::spec) struct MachineRange(pub(in crate::spec) String);
+
+impl super::FromNode for MachineRange {
+    fn from_node(
+        node: &crate::spec::yaml::Node,
+        at: &crate::spec::problems::At,
+        findings: &mut crate::spec::problems::Findings,
+    ) -> Option<Self> {
+        Text::from_node(node, at, findings).map(|text| Self(text.0))
+    }
+}
+
+impl JsonSchema for MachineRange {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "MachineRange".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": r"^\s*([1-9][0-9]*(-[1-9][0-9]*)?x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
+            "examples": ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "1-8x ml.m5.4xlarge"],
         })
     }
 }
@@ -133,6 +169,9 @@ mapping! {
         optional fractions: List<Quantity<Fraction>>,
         /// The number of runs of each fraction in the fixed design. Default: fixed: 3.
         optional replicates: Count,
+        /// The numbers of machines that canaries run on, rising, where `instance` has several: all on the first, and one canary on
+        /// each other. Default: one and all machines on SageMaker, all machines elsewhere.
+        optional counts: List<Count>,
         /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         optional spend_limit: Quantity<Usd>,
         /// The most that the canaries of the job may take together, those of alternatives included, in percent of the full run that

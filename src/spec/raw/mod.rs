@@ -15,7 +15,8 @@ mod warm_pool;
 pub(super) use budget::{RawBudget, RawDrift, RawLine, RawOverride};
 pub(super) use channel::RawChannel;
 pub(super) use job::{
-    Canary, DesignKind, Groups, Instance, Machines, Probe, RawJob, RawShare, RawWork,
+    Alternative, Canary, DesignKind, Groups, Instance, MachineRange, Machines, Probe, RawJob,
+    RawShare, RawWork,
 };
 pub(super) use launcher::RawLauncher;
 pub(super) use printed_line::RawPrintedLine;

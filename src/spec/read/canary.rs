@@ -1,6 +1,6 @@
 //! How canaries run, and the defaults that hold when nothing is written.
 
-use super::SpecReader;
+use super::{Instances, SpecReader};
 use crate::spec::problems::Located;
 use crate::spec::raw::{self, DesignKind, Either};
 use crate::spec::rules::{MachineRule, ProbeRule};
@@ -23,7 +23,11 @@ const MOST_REPLICATES: u32 = 100;
 const MOST_PARALLEL: u32 = 100;
 
 impl SpecReader<'_> {
-    pub(super) fn canary(&mut self, raw: Option<raw::Canary>) -> Option<CanaryPolicy> {
+    pub(super) fn canary(
+        &mut self,
+        raw: Option<raw::Canary>,
+        instances: Option<&Instances>,
+    ) -> Option<CanaryPolicy> {
         let default_parallel = self.rules().parallel;
         let default_probe = match self.rules().probe {
             ProbeRule::Served => ProbePolicy::ScriptMode,
@@ -38,6 +42,7 @@ impl SpecReader<'_> {
                 design: Design::Adaptive {
                     fractions: ADAPTIVE_FRACTIONS.map(Fraction).to_vec(),
                 },
+                counts: self.counts(None, instances),
                 spend_limit: DEFAULT_SPEND_LIMIT,
                 max_share: DEFAULT_MAX_SHARE,
                 skip_below: DEFAULT_SKIP_BELOW,
@@ -51,6 +56,7 @@ impl SpecReader<'_> {
             });
         };
         let design = self.design(raw.design.as_ref(), raw.fractions, raw.replicates);
+        let counts = self.counts(raw.counts, instances);
         let spend_limit = raw.spend_limit.map(|limit| self.spend_limit(&limit));
         let max_share = raw.max_share.map(|share| self.max_share(&share));
         let max_runtime = raw.max_runtime.map(|runtime| self.runtime(&runtime));
@@ -59,6 +65,7 @@ impl SpecReader<'_> {
         let probe = raw.probe.map(|probe| self.probe(probe));
         Some(CanaryPolicy {
             design,
+            counts,
             spend_limit: spend_limit.unwrap_or(DEFAULT_SPEND_LIMIT),
             max_share: max_share.unwrap_or(DEFAULT_MAX_SHARE),
             skip_below: (raw.skip_below).map_or(DEFAULT_SKIP_BELOW, |below| below.value.0),

@@ -72,7 +72,7 @@ impl SpecReader<'_> {
     }
 }
 
-fn groups(instance: &raw::Instance) -> Option<&raw::Groups> {
+fn groups<M>(instance: &Either<M, raw::Groups>) -> Option<&raw::Groups> {
     match instance {
         Either::Short(_) => None,
         Either::Long(groups) => Some(groups),

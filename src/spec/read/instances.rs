@@ -75,13 +75,14 @@ impl SpecReader<'_> {
     pub(super) fn instances(
         &mut self,
         instance: Option<Located<raw::Instance>>,
-        alternatives: Option<Located<raw::List<raw::Instance>>>,
-    ) -> Option<Instances> {
+        alternatives: Option<Located<raw::List<raw::Alternative>>>,
+    ) -> (Option<Instances>, Vec<InstanceConfiguration>) {
         let instance = instance.and_then(|instance| {
             self.remember(&instance.at);
             self.instance(instance)
         });
         let mut others: Vec<InstanceConfiguration> = Vec::new();
+        let mut ranged: Vec<InstanceConfiguration> = Vec::new();
         if let Some(alternatives) = alternatives {
             let count = alternatives.value.0.len();
             if count > ALTERNATIVES {
@@ -92,6 +93,26 @@ impl SpecReader<'_> {
             }
             for alternative in alternatives.value.0.into_iter().take(ALTERNATIVES) {
                 let at = alternative.at.clone();
+                let alternative = match alternative.value {
+                    Either::Short(raw::MachineRange(text)) => {
+                        if let Some(rows) = self.range(&text, &at) {
+                            // A count of it that is compared already has its row.
+                            let is_new = |row: &InstanceConfiguration| {
+                                instance.as_ref() != Some(row) && !others.contains(row)
+                            };
+                            let rows: Vec<_> = rows.into_iter().filter(is_new).collect();
+                            ranged.extend(rows.iter().cloned());
+                            others.extend(rows);
+                            continue;
+                        }
+                        Either::Short(raw::Machines(text))
+                    }
+                    Either::Long(groups) => Either::Long(groups),
+                };
+                let alternative = Located {
+                    value: alternative,
+                    at: at.clone(),
+                };
                 let Some(alternative) = self.instance(alternative) else {
                     continue;
                 };
@@ -104,7 +125,7 @@ impl SpecReader<'_> {
                 others.push(alternative);
             }
         }
-        instance.map(|instance| (instance, others))
+        (instance.map(|instance| (instance, others)), ranged)
     }
 
     fn instance(&mut self, instance: Located<raw::Instance>) -> Option<InstanceConfiguration> {
@@ -175,22 +196,34 @@ impl SpecReader<'_> {
         if command.value.0.iter().any(|word| is_script(&word.value.0)) {
             return;
         }
+        let groups = |instance: &Located<raw::Instance>| match &instance.value {
+            Either::Long(groups) => groups.entry_point.clone(),
+            Either::Short(_) => None,
+        };
+        let of_alternative = |other: &Located<raw::Alternative>| match &other.value {
+            Either::Long(groups) => groups.entry_point.clone(),
+            Either::Short(_) => None,
+        };
         let others = job.alternatives.iter().flat_map(|list| &list.value.0);
-        for instance in job.instance.iter().chain(others) {
-            if let Either::Long(groups) = &instance.value
-                && let Some(script) = &groups.entry_point
-            {
-                self.findings.wrong_with_help(
-                    &script.at,
-                    format!("`command` names no script that {} could take the place of", quoted(&script.value.0)),
-                    "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
-                );
-            }
+        let scripts = job.instance.iter().map(groups);
+        for script in scripts.chain(others.map(of_alternative)).flatten() {
+            self.findings.wrong_with_help(
+                &script.at,
+                format!("`command` names no script that {} could take the place of", quoted(&script.value.0)),
+                "write a command with a script that ends with `.py` or `.sh`, such as `[python3, train.py]`; or remove `entry_point`",
+            );
         }
     }
 
     /// Type and count of `6x ml.m5.4xlarge`.
-    fn machines(&mut self, written: &raw::Machines, at: &At) -> Option<(InstanceType, u32)> {
+    pub(super) fn machines(
+        &mut self,
+        written: &raw::Machines,
+        at: &At,
+    ) -> Option<(InstanceType, u32)> {
+        if self.refuse_range(&written.0, at) {
+            return None;
+        }
         // The configuration's own text form of groups is for programs; a spec writes a mapping.
         if written.0.contains(':') {
             self.findings.wrong_with_help(

@@ -7,6 +7,7 @@ mod budget;
 mod canary;
 mod channels;
 mod cloud_groups;
+mod counts;
 mod draw;
 mod instances;
 pub(super) mod limits;
@@ -318,7 +319,7 @@ impl<'a> SpecReader<'a> {
         self.check_training_plan(&raw);
         self.check_warm_pool(&raw);
         let paths = raw.paths.map(|paths| self.globs(paths));
-        let instances = self.instances(raw.instance, raw.alternatives);
+        let (instances, ranged) = self.instances(raw.instance, raw.alternatives);
         let (share, following) = match raw.share {
             Some(share) if share.value.follows.is_some() => (None, Some(share)),
             share => (share, None),
@@ -352,7 +353,7 @@ impl<'a> SpecReader<'a> {
             );
         }
         let work = (raw.work).and_then(|work| self.work(work, training.as_ref(), is_work_alone));
-        let canary = self.canary(raw.canary.map(|canary| canary.value));
+        let canary = self.canary(raw.canary.map(|canary| canary.value), instances.as_ref());
         let budget = self.budget(raw.budget, training.as_ref(), instances.as_ref(), &name.at);
         let drift = self.drift(raw.drift);
         let (instance, alternatives) = instances?;
@@ -362,6 +363,7 @@ impl<'a> SpecReader<'a> {
             training: training?,
             instance,
             alternatives,
+            ranged,
             share,
             following,
             work,

@@ -2,6 +2,7 @@
 
 mod adoption;
 pub(crate) mod clean_up;
+mod counts;
 mod credentials;
 mod detached;
 mod gate;

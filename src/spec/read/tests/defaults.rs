@@ -19,7 +19,7 @@ enum HoldsFor {
 type InWords = (&'static str, &'static str, fn(&Spec) -> bool);
 
 /// Defaults that no value of the key says.
-const IN_WORDS: [InWords; 7] = [
+const IN_WORDS: [InWords; 8] = [
     // Which directory and which region, the program finds out when it has a checkout and an environment.
     (
         "Spec.region",
@@ -41,6 +41,14 @@ const IN_WORDS: [InWords; 7] = [
     ("Training.retries", "not at all", |spec| {
         spec.jobs[0].training.sagemaker.retries.is_none()
     }),
+    (
+        "Canary.counts",
+        "one and all machines on SageMaker, all machines elsewhere",
+        |spec| match spec.backend {
+            BackendKind::Sagemaker => spec.jobs[0].canary.counts == CanaryCounts::OneAndAll,
+            _ => spec.jobs[0].canary.counts == CanaryCounts::AsTheFullRun,
+        },
+    ),
     ("Channel.groups", "all", |spec| {
         spec.jobs[0].training.channels[0].groups.is_empty()
     }),

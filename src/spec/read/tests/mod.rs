@@ -1,3 +1,4 @@
+mod counts;
 mod defaults;
 mod groups;
 mod launcher;
@@ -198,6 +199,7 @@ fn the_full_example_means_what_it_says() {
                     .map(Fraction)
                     .to_vec(),
             },
+            counts: CanaryCounts::OneAndAll,
             spend_limit: Usd(5.0),
             max_share: Percent(25.0),
             skip_below: Seconds(300.0),
@@ -314,6 +316,7 @@ fn a_short_local_spec_gets_the_defaults() {
                     .map(Fraction)
                     .to_vec()
             },
+            counts: CanaryCounts::AsTheFullRun,
             spend_limit: Usd(5.0),
             max_share: Percent(25.0),
             skip_below: Seconds(300.0),
@@ -570,6 +573,8 @@ fn a_spec_of_either_backend_can_be_replayed() {
     // A recording keeps no machines.
     let mut original = job(&spec(EXAMPLE));
     original.canary.warm_pool = WarmPoolPolicy::Off;
+    // It has the runs that it has, on whatever machines.
+    original.canary.counts = CanaryCounts::AsTheFullRun;
     assert_eq!(job(&cloud), original);
     assert!(!not_yet(&cloud).contains(&"backend: the replay backend".to_owned()));
 }

@@ -1,0 +1,308 @@
+//! A configuration whose canaries ran on several counts of its machines: its time follows from laws of scale-out, its memory from the
+//! count that has a forecast of its own.
+
+use crate::assess::input::{JobInput, measured_price};
+use crate::forecast::scale_out::{
+    DataLayout, Elsewhere, Measured, efficiency_by, elsewhere, one_count,
+};
+use crate::forecast::{self, Basis, Estimate, FEWEST_RUNS, Forecast, Unknown};
+use crate::grammar;
+use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::measurement::{self, Measurement};
+use crate::metric::{MemoryOf, Metric};
+use crate::report::InstanceForecast;
+use crate::units::{Bytes, Fraction};
+
+/// What the canaries on one configuration say of it by themselves.
+pub(crate) struct ForecastHere {
+    pub(crate) forecast: Forecast,
+    /// By the tables or by the measurements.
+    pub(crate) offer: Offer,
+    /// On this configuration, memory by one source.
+    pub(crate) measurements: Vec<Measurement>,
+}
+
+/// From the fewest runs of a forecast on, or from as few as there are.
+type Extrapolate = fn(&Basis<'_>) -> Forecast;
+
+/// What canaries on several counts say of a configuration, however few they are. Not for a report.
+pub(crate) fn provisional(
+    instance: &InstanceConfiguration,
+    all: &[Measurement],
+    offer_of: OfferOf<'_>,
+    layout: &DataLayout,
+) -> Forecast {
+    let mut here = ForecastHere::by(forecast::provisional, instance, all, offer_of, layout);
+    // Of its own machines there is one canary, which is no forecast of them.
+    here.forecast.quantities[Metric::Time] = Err(Unknown(String::new()));
+    here.take_other_counts(forecast::provisional, all, offer_of, layout);
+    here.forecast
+}
+
+impl ForecastHere {
+    pub(crate) fn of(
+        instance: &InstanceConfiguration,
+        measurements: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> Self {
+        Self::by(forecast::forecast, instance, measurements, offer_of, layout)
+    }
+
+    fn by(
+        extrapolate: Extrapolate,
+        instance: &InstanceConfiguration,
+        measurements: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> Self {
+        let here = measurements.iter().filter(|run| run.is_on(instance));
+        let mut here: Vec<Measurement> = here.cloned().collect();
+        let sources = measurement::choose_memory_sources(&mut here, FEWEST_RUNS);
+        let offer = offer_of(instance)
+            .or_price(|| measured_price(&here))
+            .or_capacity(|| measured_capacity(&here));
+        let hosts = layout.hosts_of_shards(instance);
+        let by_shard = layout.by_heaviest_shard(&here, hosts);
+        let mut forecast = extrapolate(&Basis {
+            offer: &offer,
+            measurements: by_shard.as_deref().unwrap_or(&here),
+        });
+        for source in sources.iter().filter(|source| source.without > 0) {
+            forecast.notes.push(format!(
+                "{} is forecast from canaries measured in one way ({}); that of {} is left out",
+                source.of.words(),
+                source.name,
+                grammar::count(source.without, "other")
+            ));
+        }
+        if by_shard.is_some() {
+            forecast.notes.push(format!(
+                "the data of {instance} are in shards: the canaries are compared with the full run by the heaviest host's shard"
+            ));
+        }
+        Self {
+            forecast,
+            offer,
+            measurements: here,
+        }
+    }
+
+    pub(crate) fn measured(&self) -> Measured<'_> {
+        Measured {
+            offer: &self.offer,
+            forecast: &self.forecast,
+        }
+    }
+
+    /// Takes over what canaries on other counts of its machines say where its own are too few, if they say more.
+    pub(crate) fn with_other_counts(
+        &mut self,
+        all: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> OtherCounts {
+        self.take_other_counts(forecast::forecast, all, offer_of, layout)
+    }
+
+    fn take_other_counts(
+        &mut self,
+        extrapolate: Extrapolate,
+        all: &[Measurement],
+        offer_of: OfferOf<'_>,
+        layout: &DataLayout,
+    ) -> OtherCounts {
+        let configuration = self.offer.configuration.clone();
+        if self.forecast[Metric::Time].is_ok() || configuration.single_type().is_none() {
+            return OtherCounts::default();
+        }
+        let others = other_counts(&configuration, all);
+        let here = |instance: &InstanceConfiguration| {
+            Self::by(extrapolate, instance, all, offer_of, layout)
+        };
+        let sources: Vec<Self> = others.iter().map(here).collect();
+        let measured: Vec<Measured<'_>> = sources.iter().map(Self::measured).collect();
+        let basis = Basis {
+            offer: &self.offer,
+            measurements: all,
+        };
+        let known = elsewhere(&basis, &measured, layout);
+        if known.scale_out.is_none() {
+            return OtherCounts::default();
+        }
+        let has_time = |one: &&Self| one.forecast[Metric::Time].is_ok();
+        let whole = sources.iter().find(has_time);
+        let whole = whole.map(|one| one.offer.configuration.clone());
+        let shares = sources.iter().map(|one| one.forecast.largest_share);
+        let shares = shares.chain([self.forecast.largest_share]);
+        self.forecast.largest_share = shares.flatten().reduce(f64::max);
+        self.take(known);
+        OtherCounts { all: others, whole }
+    }
+
+    fn take(&mut self, known: Elsewhere) {
+        let own = &mut self.forecast;
+        let is_longer =
+            |time: &f64| matches!(&known.forecast[Metric::Time], Ok(law) if law.median() < *time);
+        if own.time_at_least.as_ref().is_some_and(is_longer) {
+            return;
+        }
+        for metric in [Metric::Time, Metric::Cost] {
+            own.quantities[metric] = known.forecast[metric].clone();
+        }
+        own.time_doubt = known.forecast.time_doubt;
+        for of in MemoryOf::ALL {
+            let peak = own.peak(of);
+            let percent = &known.forecast[Metric::share_of(of)];
+            // What a canary here used is needed here, whatever the others say.
+            let is_more = |seen: f64| percent.as_ref().is_ok_and(|law| law.median() < seen);
+            if peak.ran_out || peak.at_least.is_some_and(is_more) {
+                continue;
+            }
+            for metric in [Metric::share_of(of), Metric::bytes_of(of)] {
+                if own.quantities[metric].is_err() {
+                    own.quantities[metric] = known.forecast[metric].clone();
+                }
+            }
+            if known.forecast.peak(of).is_measured || known.forecast.peak(of).ran_out {
+                match of {
+                    MemoryOf::Machine => own.memory = known.forecast.memory,
+                    MemoryOf::Gpu => own.gpu_memory = known.forecast.gpu_memory,
+                }
+            }
+        }
+        own.notes.extend(known.notes);
+    }
+}
+
+/// The other counts of a configuration's machines that its forecast follows from; empty where it follows from its own canaries.
+#[derive(Debug, Default)]
+pub(crate) struct OtherCounts {
+    /// Ascending.
+    pub(crate) all: Vec<InstanceConfiguration>,
+    /// The first with canaries enough for a forecast of its own.
+    pub(crate) whole: Option<InstanceConfiguration>,
+}
+
+/// The other counts of its machines that canaries ran on, ascending.
+fn other_counts(
+    instance: &InstanceConfiguration,
+    all: &[Measurement],
+) -> Vec<InstanceConfiguration> {
+    let mut others: Vec<InstanceConfiguration> = Vec::new();
+    for run in all {
+        let is_other = run.instance.single_type() == instance.single_type() && !run.is_on(instance);
+        if is_other && !others.contains(&run.instance) {
+            others.push(run.instance.clone());
+        }
+    }
+    others.sort_by_key(InstanceConfiguration::total_count);
+    others
+}
+
+/// Every configuration that canaries ran on, in their order, by what ran on it alone.
+pub(crate) fn all_measured(input: &JobInput<'_>) -> Vec<ForecastHere> {
+    let mut measured: Vec<&InstanceConfiguration> = Vec::new();
+    for run in input.measurements {
+        if !measured.iter().any(|known| run.is_on(known)) {
+            measured.push(&run.instance);
+        }
+    }
+    let here = |instance: &InstanceConfiguration| {
+        ForecastHere::of(instance, input.measurements, input.offer_of, &input.layout)
+    };
+    measured.into_iter().map(here).collect()
+}
+
+/// t1 / (n tn) of a configuration of several machines of one type, by the first count with a forecast of its own; `None` where canaries
+/// ran on one count alone.
+pub(crate) fn efficiency(
+    instance: &InstanceConfiguration,
+    measured: &[Measured<'_>],
+    input: &JobInput<'_>,
+) -> Option<Estimate> {
+    let hosts = instance.total_count();
+    let kind = instance.single_type().filter(|_| hosts > 1)?;
+    let of_type = measured
+        .iter()
+        .filter(|one| one.instance().single_type() == Some(kind));
+    let mut counts = of_type.filter_map(|one| one_count(one, &input.layout).ok());
+    let load = input.layout.load(hosts);
+    let efficiency = efficiency_by(input.measurements, instance, &counts.next()?, load);
+    Some(Estimate::of(&efficiency.ok()?, input.budget.certainty))
+}
+
+/// A further machine that shortens the run by less brings little.
+const LITTLE: f64 = 0.1;
+
+/// Of each type whose scale-out was measured: of its rows which count is the cheapest, and from which on a further machine brings little.
+pub(crate) fn advice(rows: &[InstanceForecast]) -> Vec<String> {
+    let mut kinds = Vec::new();
+    for row in rows {
+        if let Some(kind) = row.instance.single_type()
+            && !kinds.contains(&kind)
+        {
+            kinds.push(kind);
+        }
+    }
+    let of_kind = |kind| {
+        let of_type = (rows.iter()).filter(|row| row.instance.single_type() == Some(kind));
+        let time = |row: &InstanceForecast| Some(row.estimates[Metric::Time]?.point);
+        let mut counts: Vec<(u32, f64, &InstanceForecast)> = of_type
+            .filter_map(|row| Some((row.instance.total_count(), time(row)?, row)))
+            .collect();
+        counts.sort_by_key(|(count, _, _)| *count);
+        counts.dedup_by_key(|(count, _, _)| *count);
+        let is_measured = counts.iter().any(|(_, _, row)| row.efficiency.is_some());
+        (counts.len() > 1 && is_measured).then(|| {
+            let mut said = Vec::new();
+            let cost = |row: &InstanceForecast| row.estimates[Metric::Cost].map(|cost| cost.point);
+            let priced = counts
+                .iter()
+                .filter_map(|(count, _, row)| Some((*count, cost(row)?)));
+            if let Some((count, _)) = priced.min_by(|a, b| a.1.total_cmp(&b.1)) {
+                said.push(format!("{} the cheapest", is_or_are(count)));
+            }
+            if let Some(from) = little_from(&counts) {
+                said.push(format!(
+                    "beyond {from} a further machine shortens the run by less than {}",
+                    Fraction(LITTLE)
+                ));
+            }
+            (!said.is_empty()).then(|| format!("of the counts of {kind} {}", said.join("; ")))
+        })?
+    };
+    kinds.into_iter().filter_map(of_kind).collect()
+}
+
+fn is_or_are(count: u32) -> String {
+    match count {
+        1 => "1 is".to_owned(),
+        count => format!("{count} are"),
+    }
+}
+
+/// The smallest count beyond which each machine up to the next row shortens the run by less than [`LITTLE`].
+fn little_from(counts: &[(u32, f64, &InstanceForecast)]) -> Option<u32> {
+    counts.windows(2).find_map(|pair| {
+        let [(few, longer, _), (many, shorter, _)] = pair else {
+            return None;
+        };
+        let each = (shorter / longer).powf(1.0 / f64::from(many - few));
+        (1.0 - each < LITTLE).then_some(*few)
+    })
+}
+
+/// The memory of a machine that no table has, from a measurement in both bytes and percent.
+fn measured_capacity(measurements: &[Measurement]) -> Option<crate::instance::Capacity> {
+    measurements.iter().find_map(|measurement| {
+        let memory = measurement.usage.memory.as_ref()?;
+        let (bytes, percent) = (memory.bytes?, memory.percent?);
+        (percent.0 > 0.0).then(|| crate::instance::Capacity {
+            vcpus: 0,
+            memory: Bytes::from_f64(bytes.as_f64() / percent.as_fraction().0),
+            gpus: 0,
+            gpu_memory: None,
+        })
+    })
+}

@@ -1,0 +1,125 @@
+//! Canaries on other counts of machines than the design runs on.
+
+use super::design::canary;
+use super::{NotMeasured, PlannedRuns};
+use crate::canary::{CanaryRun, Dataset};
+use crate::instance::InstanceConfiguration;
+use crate::spec::{CountsOf, Job};
+
+/// With fewer a host may get none, and is paid all the same.
+const OBJECTS_A_HOST: u64 = 2;
+
+/// Of what canaries may take of the full run, for one canary on another count.
+const PART_OF_THE_SHARE: f64 = 0.5;
+
+/// So many of the machines of a configuration.
+pub(super) fn with_count(
+    configuration: &InstanceConfiguration,
+    count: u32,
+) -> InstanceConfiguration {
+    match configuration {
+        InstanceConfiguration::Homogeneous { instance_type, .. } => {
+            InstanceConfiguration::Homogeneous {
+                instance_type: instance_type.clone(),
+                count,
+            }
+        }
+        groups @ InstanceConfiguration::Heterogeneous { .. } => groups.clone(),
+    }
+}
+
+/// The machines that the design of `job.instance` runs on: fewer than it has where `canary.counts` says so.
+pub fn base_instance(job: &Job) -> InstanceConfiguration {
+    match job.counts().into_iter().next().flatten() {
+        Some(counts) => with_count(&job.instance, counts.base),
+        None => job.instance.clone(),
+    }
+}
+
+/// What runs on a configuration: its base, the design's runs there, and one canary on each further count.
+pub(super) struct RunsOnCounts {
+    pub(super) base: InstanceConfiguration,
+    pub(super) runs: Result<PlannedRuns, NotMeasured>,
+    pub(super) counts: Vec<CanaryRun>,
+    pub(super) follows: bool,
+    /// The counts that no size of the design has objects for.
+    pub(super) too_many: Vec<u32>,
+}
+
+/// `runs` are the design's, on any machines.
+pub(super) fn on_counts(
+    job: &Job,
+    dataset: &Dataset,
+    configuration: &InstanceConfiguration,
+    counts: Option<CountsOf>,
+    runs: &PlannedRuns,
+) -> RunsOnCounts {
+    let Some(counts) = counts else {
+        return RunsOnCounts {
+            base: configuration.clone(),
+            runs: Ok(runs.on(configuration)),
+            counts: Vec::new(),
+            follows: false,
+            too_many: Vec::new(),
+        };
+    };
+    let base = with_count(configuration, counts.base);
+    let mut further = Vec::new();
+    let mut too_many = Vec::new();
+    for count in counts.further {
+        match canary_on(job, dataset, &with_count(configuration, count), runs) {
+            Some(run) => further.push(run),
+            None => too_many.push(count),
+        }
+    }
+    if !counts.follows {
+        return RunsOnCounts {
+            runs: Ok(runs.on(&base)),
+            base,
+            counts: further,
+            follows: false,
+            too_many,
+        };
+    }
+    RunsOnCounts {
+        base,
+        runs: match too_many.first() {
+            Some(count) => Err(NotMeasured::TooFewObjects(*count)),
+            None => Ok(PlannedRuns::Fixed(further)),
+        },
+        counts: Vec::new(),
+        follows: true,
+        too_many: Vec::new(),
+    }
+}
+
+/// One canary on so many machines: of the adaptive design the smallest size with objects enough for each, within a part of the share; of
+/// the fixed one the largest that is written. `None` where there is none.
+fn canary_on(
+    job: &Job,
+    dataset: &Dataset,
+    instance: &InstanceConfiguration,
+    runs: &PlannedRuns,
+) -> Option<CanaryRun> {
+    let needed = OBJECTS_A_HOST * u64::from(instance.total_count());
+    let is_enough = |objects: u64| objects >= needed || job.differs_in_work_alone();
+    match runs {
+        PlannedRuns::Ladder(sizes) => {
+            let most = PART_OF_THE_SHARE * job.canary.max_share.as_fraction().0;
+            let mut sizes = sizes.iter();
+            let size = sizes.find(|size| is_enough(size.objects) && size.share <= most)?;
+            let max_runtime = job.canary.max_runtime;
+            Some(canary(job, dataset, instance, size, &[], max_runtime))
+        }
+        PlannedRuns::Fixed(runs) => {
+            let once = runs
+                .iter()
+                .filter(|run| run.replicate == 0 && is_enough(run.objects));
+            let largest = once.max_by(|a, b| a.fraction.0.total_cmp(&b.fraction.0))?;
+            Some(CanaryRun {
+                instance: instance.clone(),
+                ..largest.clone()
+            })
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! On how many machines the canaries of a configuration run.
+
+use super::{Job, Level, LineKind};
+use crate::instance::InstanceConfiguration;
+use crate::metric::Metric;
+
+/// On how many machines canaries run, where the full run takes several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CanaryCounts {
+    /// All on as many as the full run has.
+    AsTheFullRun,
+    /// All on one, and one canary on as many as the full run has.
+    OneAndAll,
+    /// As written, rising: all on the first, and one canary on each other.
+    Written(Vec<u32>),
+}
+
+impl CanaryCounts {
+    /// `[1, 6]`; where nothing is written, what that means.
+    pub fn words(&self) -> String {
+        match self {
+            Self::AsTheFullRun => "all machines".to_owned(),
+            Self::OneAndAll => "1 and all machines".to_owned(),
+            Self::Written(counts) => format!("{counts:?}"),
+        }
+    }
+}
+
+/// The counts of machines that the canaries of one configuration run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountsOf {
+    /// On which the design runs.
+    pub base: u32,
+    /// One canary on each, rising.
+    pub further: Vec<u32>,
+    /// The canaries on `base` are those of a configuration before it in the list.
+    pub follows: bool,
+}
+
+impl Job {
+    /// Of `instance`, and then of each alternative; `None` of groups.
+    pub fn counts(&self) -> Vec<Option<CountsOf>> {
+        let policy = self.counts_policy();
+        let mut all: Vec<Option<CountsOf>> = Vec::new();
+        let configurations: Vec<&InstanceConfiguration> = [&self.instance]
+            .into_iter()
+            .chain(&self.alternatives)
+            .collect();
+        for (place, configuration) in configurations.iter().enumerate() {
+            let Some(kind) = configuration.single_type() else {
+                all.push(None);
+                continue;
+            };
+            let count = configuration.total_count();
+            let is_ranged = self.ranged.contains(configuration);
+            let own = |first: u32| CountsOf {
+                base: first.min(count),
+                further: Some(count).filter(|all| *all > first).into_iter().collect(),
+                follows: false,
+            };
+            let counts = match &policy {
+                CanaryCounts::Written(written) if place == 0 => {
+                    let mut written = written.iter().copied().filter(|one| *one <= count);
+                    let base = written.next().unwrap_or(count);
+                    CountsOf {
+                        base,
+                        further: written.collect(),
+                        follows: false,
+                    }
+                }
+                CanaryCounts::AsTheFullRun => own(count),
+                CanaryCounts::OneAndAll => own(1),
+                CanaryCounts::Written(written) => own(written.first().map_or(count, |one| *one)),
+            };
+            let shares = is_ranged || policy != CanaryCounts::AsTheFullRun;
+            let leader = all.iter().zip(&configurations).find_map(|(before, other)| {
+                let before = before.as_ref().filter(|_| place > 0 && shares)?;
+                let is_like = other.single_type() == Some(kind) && before.base <= count;
+                is_like.then_some(before.base)
+            });
+            all.push(Some(match leader {
+                Some(base) => CountsOf {
+                    follows: true,
+                    ..own(base)
+                },
+                None => counts,
+            }));
+        }
+        all
+    }
+
+    /// Levels of work beside the data have no law of scale-out, nor has what only a forecast on the machines themselves gives.
+    fn counts_policy(&self) -> CanaryCounts {
+        let has_levels = self.work.is_some() && !self.differs_in_work_alone();
+        let is_elsewhere = |line: LineKind| match line {
+            LineKind::Absolute(metric) | LineKind::Increase(metric) => {
+                matches!(metric, Metric::Time | Metric::Cost) || metric.memory_of().is_some()
+            }
+            LineKind::Named(_) => false,
+        };
+        let mut written = self
+            .budget
+            .written()
+            .filter(|line| line.level == Level::Fail);
+        match &self.canary.counts {
+            _ if has_levels => CanaryCounts::AsTheFullRun,
+            CanaryCounts::OneAndAll if written.any(|line| !is_elsewhere(line.kind)) => {
+                CanaryCounts::AsTheFullRun
+            }
+            counts => counts.clone(),
+        }
+    }
+}

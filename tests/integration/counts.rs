@@ -1,0 +1,251 @@
+//! Canaries on several counts of machines, and ranges of counts.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::project::Project;
+
+/// Canaries as JSON lines: of 132 objects, each `(machines, percent, seconds)`.
+fn canaries(runs: &[(u32, u32, f64)]) -> String {
+    let mut text = String::new();
+    for (place, (machines, percent, seconds)) in runs.iter().enumerate() {
+        let instance = match machines {
+            1 => "ml.m5.4xlarge".to_owned(),
+            count => format!("{count}x ml.m5.4xlarge"),
+        };
+        let run = json!({
+            "schema_version": 1,
+            "job": "taxi",
+            "instance": instance,
+            "fraction": f64::from(*percent) / 100.0,
+            "bytes": 400_000_000 * u64::from(*percent),
+            "bytes_total": 40_000_000_000_u64,
+            "replicate": place,
+            "outcome": {"kind": "completed"},
+            "training_seconds": seconds,
+        });
+        let _ = writeln!(text, "{run}");
+    }
+    text
+}
+
+fn spec(instance: &str, more: &str) -> String {
+    format!(
+        "\
+version: 1
+backend: sagemaker
+region: us-east-1
+jobs:
+  taxi:
+    training:
+      image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/xgboost:1
+      role: arn:aws:iam::123456789012:role/Training
+      output: s3://bucket/output/
+      channels:
+        train: {{uri: s3://bucket/train/, distribution: ShardedByS3Key}}
+    instance: {instance}
+{more}"
+    )
+}
+
+fn forecast(runs: &[(u32, u32, f64)], spec: &str) -> Value {
+    let project = Project::empty()
+        .file("runs.jsonl", &canaries(runs))
+        .file("canary-gate.yml", spec);
+    let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+    serde_json::from_str::<Value>(&finished.stdout).unwrap()["jobs"][0].clone()
+}
+
+fn ends(row: &Value, metric: &str) -> [f64; 3] {
+    let estimate = &row["estimates"][metric];
+    ["lower", "point", "upper"].map(|end| estimate[end].as_f64().unwrap())
+}
+
+/// The seed's fourth experiment: 132 files on 6 machines, 3609 s predicted as a sixth of one machine's, 5176 s and 7.95 USD
+/// in truth. Four of 132 files are too few for six machines, so all canaries are on one.
+const SEED: [(u32, u32, f64); 4] = [
+    (1, 1, 216.5 + 0.4),
+    (1, 2, 433.1 - 0.6),
+    (1, 3, 649.6 + 0.8),
+    (1, 3, 649.6 - 0.9),
+];
+
+#[test]
+fn the_seed_s_six_machines_are_within_what_is_assumed_and_nearer_once_it_is_measured() {
+    let spec = spec("6x ml.m5.4xlarge", "    budget: {time: 3h}\n");
+    let assumed = forecast(&SEED, &spec);
+    let row = &assumed["forecasts"][0];
+    let [lower, point, upper] = ends(row, "time_seconds");
+    assert!((3200.0..3900.0).contains(&point), "{point}");
+    assert!(lower < 5176.0 && 5176.0 < upper, "{lower} {upper}");
+    let width = upper / lower;
+    let [lower, _, upper] = ends(row, "cost_usd");
+    assert!(lower < 7.95 && 7.95 < upper, "{lower} {upper}");
+    assert_eq!(row["verdict"], "at_risk", "{row}");
+    assert!(row.get("efficiency").is_none());
+
+    // One canary on six, which takes as much more than a sixth as the full run does: 5176 s for 3609 s.
+    let mut runs = SEED.to_vec();
+    runs.push((6, 10, 360.9 * 5176.0 / 3609.0));
+    let measured = forecast(&runs, &spec);
+    let row = &measured["forecasts"][0];
+    let [lower, point, upper] = ends(row, "time_seconds");
+    assert!((4500.0..5900.0).contains(&point), "{point}");
+    assert!(
+        lower < 5176.0 && 5176.0 < upper && upper / lower < width,
+        "{lower} {upper}"
+    );
+    let efficiency = row["efficiency"]["point"].as_f64().unwrap();
+    assert!((0.6..0.8).contains(&efficiency), "{efficiency}");
+    let notes = measured["notes"].to_string();
+    assert!(
+        notes.contains("the time on 6 instances follows from runs on 1 and 6"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_range_has_a_row_for_each_power_of_two_and_names_what_pays() {
+    let spec = spec(
+        "ml.m5.4xlarge",
+        "    alternatives: [1-8x ml.m5.4xlarge]\n    budget: {time: 10h}\n",
+    );
+    // Half of the growing part is not divided.
+    let time = |machines: u32, percent: u32| {
+        let whole = f64::from(percent) * 100.0;
+        60.0 + whole * (0.5 + 0.5 / f64::from(machines))
+    };
+    let sizes = [1, 2, 5, 10, 20].map(|percent| (1, percent, time(1, percent)));
+    let others = [2, 4, 8].map(|machines| (machines, 10, time(machines, 10)));
+    let job = forecast(&[sizes.as_slice(), &others].concat(), &spec);
+    let rows = job["forecasts"].as_array().unwrap();
+    let instances: Vec<&str> = rows
+        .iter()
+        .map(|row| row["instance"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        instances,
+        [
+            "ml.m5.4xlarge",
+            "2x ml.m5.4xlarge",
+            "4x ml.m5.4xlarge",
+            "8x ml.m5.4xlarge"
+        ]
+    );
+    for (row, machines) in rows.iter().zip([1, 2, 4, 8]) {
+        let [lower, point, upper] = ends(row, "time_seconds");
+        let truth = time(machines, 100);
+        assert!(
+            (truth * 0.75..truth * 1.25).contains(&point),
+            "{machines}: {point}"
+        );
+        assert!(lower < truth && truth < upper);
+        assert_eq!(row["verdict"], "within");
+    }
+    assert!(rows[0].get("efficiency").is_none());
+    let efficiency = rows[3]["efficiency"]["point"].as_f64().unwrap();
+    assert!((0.15..0.35).contains(&efficiency), "{efficiency}");
+    assert_eq!(
+        job["advice"][0],
+        "of the counts of ml.m5.4xlarge 1 is the cheapest; beyond 4 a further machine shortens the run by less than 10%"
+    );
+}
+
+/// Host processes that take a second for each ten files between them.
+#[test]
+fn real_canaries_run_on_one_and_two_hosts() {
+    let spec = Project::SPEC
+        .replace("instance: local", "instance: 2x local")
+        .replace(
+            "canary: {design: fixed, max_share: 10000%, fractions: [1%, 2%, 3%], replicates: 2, max_runtime: 1m}",
+            "canary: {counts: [1, 2], max_share: 10000%, fractions: [1%, 2%, 4%, 8%], max_runtime: 1m}",
+        );
+    let project = Project::empty()
+        .file(
+            "train.sh",
+            "sleep 0.$(( $(ls \"$SM_CHANNEL_TRAIN\" | wc -l) / $(echo \"$SM_HOSTS\" | tr ',' '\\n' | wc -l) ))\n",
+        )
+        .data("data", 100)
+        .file("canary-gate.yml", &format!("{spec}    budget: {{time: 1h}}\n"));
+    let planned = project.run(&["plan", "--all"]).ended_with(0);
+    planned.reported("canaries chosen one by one on local, one on 2x local");
+    let job = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .ended_with(0)
+        .json()["jobs"][0]
+        .clone();
+    let runs = job["measurements"].as_array().unwrap();
+    let on = |instance: &str| {
+        runs.iter()
+            .filter(|run| run["instance"] == instance)
+            .count()
+    };
+    assert_eq!((on("2x local"), on("local") >= 3), (1, true), "{job:#}");
+    let row = &job["forecasts"][0];
+    assert_eq!(
+        (&row["instance"], &row["verdict"]),
+        (&json!("2x local"), &json!("within"))
+    );
+    assert!(row["efficiency"].is_object());
+}
+
+/// Three seconds of download for each percent of the data, a fifth of all.
+#[test]
+fn what_every_host_downloads_is_not_divided_and_paid_by_each() {
+    let mut runs = String::new();
+    for (place, percent) in [1_u32, 2, 5, 10, 20].into_iter().enumerate() {
+        let run = json!({
+            "schema_version": 1,
+            "job": "taxi",
+            "instance": "ml.m5.4xlarge",
+            "fraction": f64::from(percent) / 100.0,
+            "bytes": 400_000_000 * u64::from(percent),
+            "bytes_total": 40_000_000_000_u64,
+            "replicate": place,
+            "outcome": {"kind": "completed"},
+            "phases": {"download": 3 * percent, "training": 12 * percent},
+            "training_seconds": 15 * percent,
+        });
+        let _ = writeln!(runs, "{run}");
+    }
+    let time = |distribution: &str| {
+        let spec = spec("4x ml.m5.4xlarge", "    budget: {time: 3h}\n");
+        let spec = spec.replace("ShardedByS3Key", distribution);
+        let project = Project::empty()
+            .file("runs.jsonl", &runs)
+            .file("canary-gate.yml", &spec);
+        let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+        let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+        let row = &report["jobs"][0]["forecasts"][0];
+        let [_, time, _] = ends(row, "time_seconds");
+        let [_, usd, _] = ends(row, "cost_usd");
+        // All four machines are paid for all of it.
+        assert!((usd / time * 3600.0 - 4.0 * 0.922).abs() < 1e-6);
+        time
+    };
+    // A quarter of 1500 s; and 300 s of download with a quarter of the other 1200 s.
+    let (sharded, replicated) = (time("ShardedByS3Key"), time("FullyReplicated"));
+    assert!((350.0..420.0).contains(&sharded), "{sharded}");
+    assert!((570.0..640.0).contains(&replicated), "{replicated}");
+}
+
+#[test]
+fn files_of_one_name_that_both_hosts_leave_in_their_models_are_said() {
+    let spec = Project::SPEC.replace("instance: local", "instance: 2x local");
+    let project = Project::empty()
+        .file(
+            "train.sh",
+            "mkdir \"$SM_MODEL_DIR/part\"; echo 1 > \"$SM_MODEL_DIR/part/weights.bin\"; echo 1 > \"$SM_MODEL_DIR/$SM_CURRENT_HOST\"\n",
+        )
+        .data("data", 100)
+        .file("canary-gate.yml", &spec);
+    let report = project
+        .run(&["run", "--all", "--quiet", "--format", "json"])
+        .json();
+    let notes = report["jobs"][0]["measurements"][0]["notes"].to_string();
+    assert!(
+        notes.contains("keeps one of each: `part/weights.bin` (algo-1, algo-2)"),
+        "{notes}"
+    );
+}
