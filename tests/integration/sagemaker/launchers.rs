@@ -26,7 +26,7 @@ fn line(job: &Job, host: &str, percent: f64) -> String {
 
 #[test]
 fn mpi_on_two_machines_is_asked_for_and_measured_on_both() {
-    let (project, aws) = project(FIXED);
+    let (project, aws) = project(&FIXED.replace('}', ", counts: [2]}"));
     let spec = project.read("canary-gate.yml");
     let spec = spec
         .replace("instance: ml.m5.xlarge", "instance: 2x ml.m5.xlarge")

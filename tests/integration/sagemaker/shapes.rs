@@ -50,6 +50,12 @@ fn spec_from(theirs: &Value) -> (Project, FakeAws) {
         &["init", "--from-job", name, "--region", "us-east-1"],
     )
     .ended_with(0);
+    // All canaries on as many machines as the job.
+    let counts = match theirs["ResourceConfig"]["InstanceCount"].as_u64() {
+        Some(count) if count > 1 => format!(", counts: [{count}]"),
+        _ => String::new(),
+    };
+    let canary = FIXED.replace('}', &format!(", spend_limit: 100 USD{counts}}}"));
     let spec = project
         .read("canary-gate.yml")
         .replace("# source_dir:", "source_dir:")
@@ -57,10 +63,7 @@ fn spec_from(theirs: &Value) -> (Project, FakeAws) {
             "# share: {hyperparameter: FILL-IN}",
             "share: {hyperparameter: data_fraction}",
         )
-        .replace(
-            "canary: {spend_limit: 5 USD}",
-            &format!("canary: {}", FIXED.replace('}', ", spend_limit: 100 USD}")),
-        );
+        .replace("canary: {spend_limit: 5 USD}", &format!("canary: {canary}"));
     assert!(!spec.contains("FILL-IN"), "{spec}");
     // Who says what it may take is not of interest here.
     let spec = &spec[..spec.find("    budget:").unwrap_or(spec.len())];

@@ -152,8 +152,8 @@ fn an_alternative_of_the_same_type_takes_no_room_and_no_pool_that_instance_needs
         assert_eq!(starts[..3], ["\"cold\"", "\"warm\"", "\"warm\""]);
         machines(&aws)
     };
-    assert_eq!(of_quota(2.0), [1, 1, 1, 2, 2, 2]);
-    assert_eq!(of_quota(3.0).len(), 6);
+    assert_eq!(of_quota(2.0), [1, 1, 1, 2]);
+    assert_eq!(of_quota(3.0).len(), 4);
 }
 
 #[test]
