@@ -49,7 +49,7 @@ fn bash_completes_what_follows_a_command() {
     for (words, expected) in [
         ("canary-gate ru", "run"),
         ("canary-gate run --max-s", "--max-spend"),
-        ("canary-gate iam-policy --fo", "--for"),
+        ("canary-gate iam-policy --f", "--for"),
         ("canary-gate iam-policy --for ", "ci job"),
         ("canary-gate history export --form", "--format"),
     ] {
@@ -86,9 +86,9 @@ fn every_command_has_a_page_of_the_manual() {
     );
     assert!(page.stdout.contains("\\-\\-format"), "{}", page.seen());
     project
-        .run(&["man", "history", "exprot"])
+        .run(&["man", "history", "exports"])
         .ended_with(2)
-        .complained("there is no command `exprot`")
+        .complained("there is no command `exports`")
         .complained("there are: list, show, export");
 }
 
