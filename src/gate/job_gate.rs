@@ -73,6 +73,7 @@ pub(crate) async fn gate<'a>(
         history,
         keys: keys.clone(),
         reuse: request.reuse,
+        part: request.part,
         paid: RefCell::default(),
     });
     let design = DesignInput {

@@ -25,6 +25,17 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
+/// Whether a record of another run's training job, which its writer did not pay, stands for a canary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AdoptedCanaries {
+    Take,
+    Leave,
+}
+
+fn is_adopted(record: &Record) -> bool {
+    matches!(record.content, Content::Canary { is_adopted, .. } if is_adopted)
+}
+
 /// The history as one run of the gate uses it.
 pub(crate) struct RunHistory {
     history: History,
@@ -133,14 +144,18 @@ impl RunHistory {
         job: &Job,
         run: &CanaryRun,
         key: &Key,
-        now: Timestamp,
+        adopted: AdoptedCanaries,
     ) -> Result<Option<Measurement>, AppError> {
+        let now = Timestamp::now();
         // A clock that was set back makes a young record one of the future.
         let age = |record: &Record, measurement: &Measurement| {
             let ended = measurement.ended_at.unwrap_or(record.recorded_at);
             now.duration_since(ended).as_secs_f64()
         };
         let stands = |record: &Record| {
+            if is_adopted(record) && adopted == AdoptedCanaries::Leave {
+                return false;
+            }
             let measurement = record.measurements().first();
             measurement.is_some_and(|measurement| {
                 measurement.is_completed() && age(record, measurement).abs() <= job.canary.reuse.0
@@ -177,9 +192,10 @@ impl RunHistory {
     ) -> Result<Option<Timestamp>, AppError> {
         let is_of_another = |record: &Record| {
             let mut measurements = record.measurements().iter();
-            measurements.any(|one| {
-                one.training_job.as_deref() == Some(training_job) && one.run != self.writer.run
-            })
+            !is_adopted(record)
+                && measurements.any(|one| {
+                    one.training_job.as_deref() == Some(training_job) && one.run != self.writer.run
+                })
         };
         let entries = self.of_job(&job.name);
         let key = key.to_string();
@@ -211,6 +227,7 @@ impl RunHistory {
                 reused: None,
                 ..measurement.clone()
             }),
+            is_adopted: measurement.reused.is_some(),
         };
         self.keep(&measurement.job, keys, content).await;
     }

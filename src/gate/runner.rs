@@ -8,7 +8,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Semaphore;
 
 use crate::assess::first_error::{self, Explained, FailedCanary};
-use crate::backend::{CanaryResult, Cancellation, Ready, Watcher};
+use crate::backend::{CanaryResult, Cancellation, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
 use crate::console::signals::unless_cancelled;
@@ -17,7 +17,7 @@ use crate::gate::job_keys::JobKeys;
 use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
 use crate::gate::request::Reuse;
-use crate::gate::run_history::RunHistory;
+use crate::gate::run_history::{AdoptedCanaries, RunHistory};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Reused};
 use crate::plan::{self, ConfigurationLedger};
@@ -111,6 +111,7 @@ pub(crate) struct Records<'a> {
     pub(crate) keys: JobKeys,
     /// Whether this run may reuse canaries of earlier runs.
     pub(crate) reuse: Reuse,
+    pub(crate) part: RunPart,
     /// Training jobs that another run has in its account, with the days since they ended.
     pub(crate) paid: RefCell<BTreeMap<String, f64>>,
 }
@@ -121,9 +122,12 @@ impl Records<'_> {
         let key = self.keys.canary(run);
         match (self.reuse, key) {
             (Reuse::Young, Some(key)) => {
-                self.history
-                    .canary(self.job, run, &key, jiff::Timestamp::now())
-                    .await
+                // Who collects a canary pays for it, unless another run has.
+                let adopted = match self.part {
+                    RunPart::Collect => AdoptedCanaries::Leave,
+                    RunPart::Whole | RunPart::Detach => AdoptedCanaries::Take,
+                };
+                self.history.canary(self.job, run, &key, adopted).await
             }
             _ => Ok(None),
         }

@@ -47,6 +47,9 @@ pub enum Content {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         canary_key: Option<String>,
         measurement: Box<Measurement>,
+        /// Whether the training job is another run's, which has it in its account.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_adopted: bool,
     },
     /// A full run, which is compared with a forecast. No forecast uses it.
     FullRun { measurement: Box<Measurement> },

@@ -66,6 +66,7 @@ pub(super) fn canary(minutes: i64, canary: u64) -> Record {
     let content = Content::Canary {
         canary_key: Some(key(canary)),
         measurement: Box::new(measurement(JOB)),
+        is_adopted: false,
     };
     record(minutes, 1, content)
 }
@@ -75,6 +76,7 @@ pub(super) fn canary_without_key(minutes: i64) -> Record {
     let content = Content::Canary {
         canary_key: None,
         measurement: Box::new(measurement(JOB)),
+        is_adopted: false,
     };
     Record {
         code_key: None,

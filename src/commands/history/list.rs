@@ -150,6 +150,7 @@ fn json(loaded: &Loaded, count: usize) -> String {
             Content::Canary {
                 canary_key,
                 measurement,
+                ..
             } => json!({
                 "canary_key": canary_key,
                 "instance": measurement.instance,

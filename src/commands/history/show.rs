@@ -165,6 +165,7 @@ fn page(entry: &Entry, record: &Record) -> String {
         Content::Canary {
             canary_key,
             measurement,
+            ..
         } => {
             line("canary key", canary_key.as_deref().unwrap_or(UNKNOWN));
             if let Some(said) = measurement.outcome.last_line() {

@@ -249,6 +249,26 @@ fn what_was_collected_is_neither_fresh_nor_billed_again() {
     }
 }
 
+/// A run that found the canaries under their names has not paid for them.
+#[test]
+fn what_another_run_adopted_is_billed_when_it_is_collected() {
+    let afresh = [COLLECT, &["--fresh"]].concat();
+    for collect in [COLLECT, afresh.as_slice()] {
+        let (project, aws) = project(FIXED);
+        gate(&project, &aws, DETACH).ended_with(0);
+        aws.finish_jobs();
+        let spent = |arguments: &[&str]| {
+            let run = gate(&project, &aws, arguments).ended_with(0);
+            run.json()["jobs"][0]["spend"]["canary_usd"]
+                .as_f64()
+                .unwrap_or(0.0)
+        };
+        assert_eq!(spent(&["run", "--all", "--format", "json"]), 0.0);
+        let collected = spent(collect);
+        assert!((collected - aws.bill()).abs() < 1e-4, "{collected}");
+    }
+}
+
 /// The history hands out what completed only.
 #[test]
 fn a_failure_that_was_collected_is_billed_once() {
