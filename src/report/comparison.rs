@@ -43,7 +43,7 @@ impl Column {
         match self {
             Self::Metric(metric) => metric.title().unwrap_or(metric.words()).into(),
             Self::VersusBase => "vs base".into(),
-            Self::Efficiency => "efficiency".into(),
+            Self::Efficiency => "Efficiency".into(),
             Self::Level(name) => name.to_string().into(),
         }
     }

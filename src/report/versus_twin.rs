@@ -46,7 +46,7 @@ pub struct BreakEven {
 }
 
 /// `ml.p3.2xlarge takes 6.34 times as long (5.22–7.71) as data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge, and costs 4.28 times as much
-/// (3.53–5.21); a step takes 6.61 times as long (6.36–6.87). Both cost the same at 20 USD/h (16–26) for ml.c5.9xlarge, which costs
+/// (3.53–5.21); a step takes 6.61 times as long (6.36–6.87). The groups are cheaper while ml.c5.9xlarge costs less than 20 USD/h (16–26); today it costs
 /// 1.84 USD/h.`
 pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
     let versus = forecast.versus_twin.as_ref()?;
@@ -76,16 +76,16 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
         let kind = Prose::name(even.instance_type.name());
         let today = Quantity::Money.figure(even.price_today);
         Some(Prose::fill(
-            "Both cost the same at {} for {}, which costs {}/h.",
-            [Prose::literal(price), kind, Prose::literal(today)],
+            "The groups are cheaper while {} costs less than {}; today it costs {}/h.",
+            [kind, Prose::literal(price), Prose::literal(today)],
         ))
     });
     let sentences = [Some(ratios), even].into_iter().flatten();
     Some(Prose::joined(sentences, " "))
 }
 
-/// `Beside ml.p3.2xlarge each ratio is of two draws, one from each forecast; step by step both cost the same at 21 USD/h (20–23) for
-/// ml.c5.9xlarge.`
+/// `Beside ml.p3.2xlarge each ratio is of two draws, one from each forecast; step by step the groups are cheaper while
+/// ml.c5.9xlarge costs less than 21 USD/h (20–23).`
 pub(super) fn basis(forecast: &InstanceForecast) -> Option<String> {
     let versus = forecast.versus_twin.as_ref()?;
     let mut sentence = format!(
@@ -97,7 +97,7 @@ pub(super) fn basis(forecast: &InstanceForecast) -> Option<String> {
     {
         let (price, kind) = (per_hour(price), even.instance_type.name());
         sentence.push_str(&format!(
-            "; step by step both cost the same at {price} for {kind}"
+            "; step by step the groups are cheaper while {kind} costs less than {price}"
         ));
     }
     Some(format!("{sentence}."))

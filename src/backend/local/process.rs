@@ -310,7 +310,7 @@ fn without_report(host: &HostCommand<'_>, tail: &LogTail, status: ExitStatus) ->
     match status.code() {
         Some(NOT_EXECUTABLE | NOT_FOUND) => BackendError::new(
             format!("the command could not be run: {said}"),
-            "check the job's `training.command`; it runs in a copy of the source without what git ignores, such as `.venv`: name a program there by an absolute path. It gets few of the gate's variables: `--pass-env NAME` adds one",
+            "check the job's `training.command`, and that a launcher of `training.distribution` is installed where the gate runs; the command runs in a copy of the source without what git ignores, such as `.venv`: name a program there by an absolute path. It gets few of the gate's variables: `--pass-env NAME` adds one",
         ),
         Some(_) => BackendError::new(
             format!("what the canary used could not be recorded: {said}"),

@@ -26,12 +26,12 @@ impl SpecReader<'_> {
             match of_instance.is_empty() {
                 false => self.findings.wrong_with_help(
                     &spot.at,
-                    "instance groups get no spot capacity",
+                    "instance groups with spot capacity are documented nowhere and refused here",
                     "remove `spot`, or choose one type of machine as `instance`",
                 ),
                 true => self.findings.warn(
                     &spot.at,
-                    "instance groups get no spot capacity: a full run on the alternatives with groups is on demand",
+                    "instance groups with spot capacity are documented nowhere: a full run on the alternatives with groups is taken to be on demand",
                 ),
             }
         }

@@ -112,7 +112,7 @@ impl SpecReader<'_> {
             self.findings.wrong_with_help(
                 at,
                 format!("the range {} {problem}", quoted(text)),
-                format!("write `1-8x {kind}`, or one count: `4x {kind}`"),
+                format!("write a range such as `1-8x {kind}`, up to {MOST_OF_A_RANGE}, or one count: `4x {kind}`"),
             );
             return Some(Vec::new());
         }

@@ -352,6 +352,13 @@ impl<'a> SpecReader<'a> {
                 "has no effect: no channel is sampled, so the levels of `work.canary` are the sizes of canaries",
             );
         }
+        let counts = (raw.canary.as_ref()).and_then(|canary| canary.value.counts.as_ref());
+        if let Some(counts) = counts.filter(|_| raw.work.is_some() && !is_work_alone) {
+            self.findings.warn(
+                &counts.at,
+                "has no effect beside levels of `work` on sampled data: all canaries run on the machines of `instance`",
+            );
+        }
         let work = (raw.work).and_then(|work| self.work(work, training.as_ref(), is_work_alone));
         let canary = self.canary(raw.canary.map(|canary| canary.value), instances.as_ref());
         let budget = self.budget(raw.budget, training.as_ref(), instances.as_ref(), &name.at);

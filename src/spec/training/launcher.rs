@@ -161,7 +161,7 @@ pub(super) fn check_on_sagemaker(reader: &mut SpecReader<'_>, raw: &RawTraining)
     let Some(entry_point) = &keys.entry_point else {
         reader.findings.wrong_with_help(
             at,
-            "only the training toolkit starts a launcher, and it does for the script of an `entry_point`",
+            "needs an `entry_point`: AWS's training toolkit starts the launcher, for that script only",
             format!("write `source_dir` and `entry_point`; {by_itself}"),
         );
         return;

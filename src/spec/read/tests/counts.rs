@@ -131,3 +131,19 @@ fn what_runs_on_which_count() {
     let counts: Vec<_> = counts.iter().map(|one| (one.base, one.follows)).collect();
     assert_eq!(counts, [(1, false), (2, false), (1, true)]);
 }
+
+#[test]
+fn counts_that_levels_of_work_overrule_are_said() {
+    let levels = with("canary: {counts: [1, 4]}").replace(
+        "      channels:",
+        "      hyperparameters: {rounds: 50}\n      channels:",
+    ) + "    work: {hyperparameter: rounds, full: 50, canary: [5, 10]}\n";
+    let spec = spec(&levels);
+    assert_eq!(
+        remarks(&spec),
+        [
+            "jobs.taxi.canary.counts: has no effect beside levels of `work` on sampled data: all canaries run on the machines of `instance`"
+        ]
+    );
+    assert_eq!(spec.jobs[0].counts()[0].as_ref().unwrap().base, 4);
+}

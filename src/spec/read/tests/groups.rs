@@ -105,7 +105,7 @@ fn what_groups_exclude_is_refused_at_its_place() {
         (
             "output: s3://canaries/out/",
             "output: s3://canaries/out/\n      spot: true\n      checkpoints: s3://canaries/checkpoints/",
-            "jobs.churn.training.spot: instance groups get no spot capacity (remove `spot`, or choose one type of machine as `instance`)",
+            "jobs.churn.training.spot: instance groups with spot capacity are documented nowhere and refused here (remove `spot`, or choose one type of machine as `instance`)",
         ),
         (
             "    instance:",
@@ -152,7 +152,7 @@ fn a_full_run_on_an_alternative_with_groups_has_no_spot_capacity() {
     assert_eq!(
         remarks(&spec(&text)),
         [
-            "jobs.churn.training.spot: instance groups get no spot capacity: a full run on the alternatives with groups is on demand"
+            "jobs.churn.training.spot: instance groups with spot capacity are documented nowhere: a full run on the alternatives with groups is taken to be on demand"
         ]
     );
 }

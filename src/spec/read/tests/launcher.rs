@@ -91,7 +91,7 @@ fn only_the_toolkit_starts_a_launcher() {
     for (text, expected) in [
         (
             SCRIPT.replace("      source_dir: code\n      entry_point: train.py\n", ""),
-            format!("distribution: only the training toolkit starts a launcher, and it does for the script of an `entry_point` (write `source_dir` and `entry_point`; {by_itself})"),
+            format!("distribution: needs an `entry_point`: AWS's training toolkit starts the launcher, for that script only (write `source_dir` and `entry_point`; {by_itself})"),
         ),
         (
             SCRIPT.replace("      output:", "      container: {entrypoint: [train]}\n      output:"),

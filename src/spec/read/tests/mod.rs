@@ -440,7 +440,7 @@ fn doubts_are_warnings() {
         remarks(&spec(&text)),
         [
             "recording: has no effect on the sagemaker backend",
-            "jobs.churn.training.spot: instance groups get no spot capacity: a full run on the alternatives with groups is on demand",
+            "jobs.churn.training.spot: instance groups with spot capacity are documented nowhere: a full run on the alternatives with groups is taken to be on demand",
             "jobs.churn.training.spot: without `checkpoints` an interrupted run starts again from nothing",
             "jobs.churn.instance: `ml.m5.2xlrge` is not among the training instances this program knows; did you mean `ml.m5.2xlarge`?",
             "overrides[0].up_to: is not above the budget's own limit, so it changes nothing",
