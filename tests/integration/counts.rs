@@ -249,3 +249,66 @@ fn files_of_one_name_that_both_hosts_leave_in_their_models_are_said() {
         "{notes}"
     );
 }
+
+/// A job on six machines: five canaries on one, that take 60 s and 100 s for each percent, and a tenth of the data on six,
+/// changed by `change`.
+fn tenth_on_six(budget: &str, change: impl Fn(&mut Value)) -> Value {
+    let sizes = [1, 2, 5, 10, 20].map(|percent| (1, percent, 60.0 + 100.0 * f64::from(percent)));
+    let runs = canaries(&[sizes.as_slice(), &[(6, 10, 230.0)]].concat());
+    let (others, last) = runs.trim_end().rsplit_once('\n').unwrap();
+    let mut last: Value = serde_json::from_str(last).unwrap();
+    change(&mut last);
+    let spec = spec("6x ml.m5.4xlarge", &format!("    budget: {budget}\n"));
+    let project = Project::empty()
+        .file("runs.jsonl", &format!("{others}\n{last}\n"))
+        .file(
+            "canary-gate.yml",
+            &spec.replace("ShardedByS3Key", "FullyReplicated"),
+        );
+    let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+    finished.json()["jobs"][0].clone()
+}
+
+/// A script that hangs on several machines is stopped at its time limit, which one machine never shows.
+#[test]
+fn a_canary_on_six_machines_that_did_not_complete_is_never_a_pass_by_those_on_one() {
+    let ended = |kind: &str, seconds: Option<f64>| {
+        let job = tenth_on_six("{time: 3h}\n    canary: {max_runtime: 10m}", |run| {
+            run["outcome"] = json!({"kind": kind});
+            run["training_seconds"] = json!(seconds);
+        });
+        assert!(
+            job["forecasts"][0]["estimates"]
+                .get("time_seconds")
+                .is_none()
+        );
+        (
+            job["verdict"].as_str().unwrap().to_owned(),
+            job["reason"].as_str().unwrap().to_owned(),
+        )
+    };
+    let (verdict, reason) = ended("timed_out", Some(600.0));
+    assert_eq!(
+        (verdict.as_str(), reason.as_str()),
+        (
+            "unknown",
+            "the 10% canary on 6x ml.m5.4xlarge was stopped after 10m, its time limit; raise canary.max_runtime, or write smaller canary.fractions"
+        )
+    );
+    let (verdict, reason) = ended("stopped", Some(10.0));
+    assert_eq!(verdict, "unknown");
+    assert!(
+        reason.starts_with("the 10% canary on 6x ml.m5.4xlarge was stopped by a person"),
+        "{reason}"
+    );
+    let (verdict, reason) = ended("no_capacity", None);
+    assert_eq!(verdict, "unknown");
+    assert!(
+        reason.starts_with("no capacity for 6x ml.m5.4xlarge"),
+        "{reason}"
+    );
+    assert_eq!(ended("platform_error", Some(10.0)).0, "unknown");
+    assert_eq!(ended("failed", Some(10.0)).0, "failed");
+    // As long as that alone is over the budget.
+    assert_eq!(ended("timed_out", Some(11_000.0)).0, "exceeded");
+}
