@@ -306,7 +306,12 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, String) {
     }
     let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
     let unfinished = (is_open && main.forecast[Metric::Time].is_err())
-        .then(|| unfinished::cause(&main.measurements, input.max_runtime))
+        .then(|| {
+            // What ended on the job's own machines says more than what ended on fewer.
+            let mut runs = main.measurements.clone();
+            runs.sort_by_key(|run| run.is_on(input.instance));
+            unfinished::cause(&runs, input.max_runtime)
+        })
         .flatten();
     let mut reason = unfinished.unwrap_or_else(|| {
         verdict::reason(

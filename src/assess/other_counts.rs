@@ -8,7 +8,7 @@ use crate::forecast::scale_out::{
 use crate::forecast::{self, Basis, Estimate, FEWEST_RUNS, Forecast, Unknown};
 use crate::grammar;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
-use crate::measurement::{self, Measurement};
+use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::{MemoryOf, Metric};
 use crate::report::InstanceForecast;
 use crate::units::{Bytes, Fraction};
@@ -102,7 +102,25 @@ impl ForecastHere {
         offer_of: OfferOf<'_>,
         layout: &DataLayout,
     ) -> OtherCounts {
-        self.take_other_counts(forecast::forecast, all, offer_of, layout)
+        let alone = self.is_unfinished().then(|| self.forecast.clone());
+        let others = self.take_other_counts(forecast::forecast, all, offer_of, layout);
+        if let Some(alone) = alone {
+            self.forecast = alone;
+        }
+        others
+    }
+
+    /// Whether a canary here did not show what the others say of it: the newest did not complete, or one was ended at its time limit and none
+    /// with as much data completed. What keeps it from completing on so many machines fewer may never show.
+    fn is_unfinished(&self) -> bool {
+        let completed = || self.measurements.iter().filter(|run| run.is_completed());
+        let largest = completed().map(Measurement::data_share).reduce(f64::max);
+        let newest = self.measurements.last();
+        newest.is_some_and(|run| !run.is_completed())
+            || self.measurements.iter().any(|run| {
+                run.outcome == Outcome::TimedOut
+                    && largest.is_none_or(|largest| run.data_share() > largest)
+            })
     }
 
     fn take_other_counts(
@@ -142,6 +160,7 @@ impl ForecastHere {
 
     fn take(&mut self, known: Elsewhere) {
         let own = &mut self.forecast;
+        // The full run takes longer than a canary that was ended.
         let is_longer =
             |time: &f64| matches!(&known.forecast[Metric::Time], Ok(law) if law.median() < *time);
         if own.time_at_least.as_ref().is_some_and(is_longer) {
@@ -305,4 +324,67 @@ fn measured_capacity(measurements: &[Measurement]) -> Option<crate::instance::Ca
             gpu_memory: None,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seconds;
+
+    fn run(instance: &str, percent: f64, seconds: f64, outcome: Outcome) -> Measurement {
+        Measurement {
+            bytes: Some(Bytes::from_f64(percent * 1e6)),
+            bytes_total: Some(Bytes(100_000_000)),
+            training_seconds: Some(Seconds(seconds)),
+            ..Measurement::without_figures(
+                "taxi".to_owned(),
+                instance.parse().unwrap(),
+                Fraction(percent / 100.0),
+                outcome,
+            )
+        }
+    }
+
+    /// The time on six machines, in minutes, of a job with these canaries there and five on one machine.
+    fn minutes(on_six: &[Measurement]) -> Option<f64> {
+        let sizes = [1.0, 2.0, 5.0, 10.0, 20.0];
+        let on_one = sizes.map(|size| {
+            run(
+                "ml.m5.xlarge",
+                size,
+                60.0 + 100.0 * size,
+                Outcome::Completed,
+            )
+        });
+        let all = [on_one.as_slice(), on_six].concat();
+        let six = "6x ml.m5.xlarge".parse().unwrap();
+        let layout = DataLayout::default();
+        let mut here = ForecastHere::of(&six, &all, &Offer::unknown, &layout);
+        let others = here.with_other_counts(&all, &Offer::unknown, &layout);
+        assert_eq!(others.all.len(), 1);
+        let time = here.forecast[Metric::Time].as_ref().ok()?;
+        Some((time.median() / 60.0).round())
+    }
+
+    #[test]
+    fn one_machine_speaks_for_six_only_where_no_canary_on_six_says_otherwise() {
+        let on_six = |percent, seconds, outcome| run("6x ml.m5.xlarge", percent, seconds, outcome);
+        let done = on_six(10.0, 230.0, Outcome::Completed);
+        assert!(minutes(&[]).is_some() && minutes(std::slice::from_ref(&done)).is_some());
+        for outcome in [
+            Outcome::TimedOut,
+            Outcome::NoCapacity,
+            Outcome::Stopped,
+            Outcome::PlatformError,
+        ] {
+            let ended = on_six(10.0, 600.0, outcome.clone());
+            assert_eq!(minutes(std::slice::from_ref(&ended)), None, "{outcome:?}");
+            assert_eq!(minutes(&[done.clone(), ended.clone()]), None, "{outcome:?}");
+            // What completed in a second attempt is measured.
+            assert!(minutes(&[ended, done.clone()]).is_some(), "{outcome:?}");
+        }
+        // Less data that completed is no answer to more that did not.
+        let hung = on_six(20.0, 600.0, Outcome::TimedOut);
+        assert_eq!(minutes(&[hung, done]), None);
+    }
 }

@@ -9,11 +9,19 @@ use crate::units::Seconds;
 /// `max_runtime` is `canary.max_runtime`, where it is known.
 pub(crate) fn cause(measurements: &[Measurement], max_runtime: Option<Seconds>) -> Option<String> {
     let mut newest = measurements.iter().rev();
-    newest.find_map(|run| of_canary(run, max_runtime))
+    newest.find_map(|run| {
+        let is_elsewhere = |other: &Measurement| other.instance != run.instance;
+        of_canary(run, measurements.iter().any(is_elsewhere), max_runtime)
+    })
 }
 
-fn of_canary(run: &Measurement, max_runtime: Option<Seconds>) -> Option<String> {
-    let canary = format!("the {} canary", run.fraction);
+/// `on_several` is whether the canaries ran on more than one configuration.
+fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) -> Option<String> {
+    let on = match on_several {
+        true => format!(" on {}", run.instance),
+        false => String::new(),
+    };
+    let canary = format!("the {} canary{on}", run.fraction);
     match run.outcome {
         Outcome::NoCapacity => Some(format!(
             "no capacity for {}; start the check again later, or choose another instance",

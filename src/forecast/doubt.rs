@@ -21,12 +21,14 @@ pub enum Doubt {
     TooShortToSee { shortest: Seconds },
     /// Every canary held what JAX takes of a GPU beforehand, whatever it needs.
     JaxPool,
+    /// On the count of the full run it was more than the law of another count gives for as much data.
+    MoreOnItsCount,
 }
 
 impl Doubt {
     /// Whether it is in the source of the figures: whatever more is measured by it, the doubt stays.
     pub fn is_of_source(&self) -> bool {
-        self.is_of_lower_bound() || *self == Self::JaxPool
+        self.is_of_lower_bound() || matches!(self, Self::JaxPool | Self::MoreOnItsCount)
     }
 
     /// Whether there may have been more than the source saw.
@@ -66,6 +68,9 @@ impl fmt::Display for Doubt {
             ),
             Self::JaxPool => f.write_str(
                 "is as much at every size as JAX takes beforehand (75 %), so the need is not known; set `XLA_PYTHON_CLIENT_PREALLOCATE=false`",
+            ),
+            Self::MoreOnItsCount => f.write_str(
+                "is more on as many machines as the full run has than on the others, and how it grows there is not known; canaries of three sizes there would show it",
             ),
         }
     }

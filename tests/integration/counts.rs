@@ -249,3 +249,102 @@ fn files_of_one_name_that_both_hosts_leave_in_their_models_are_said() {
         "{notes}"
     );
 }
+
+/// Of 64 GiB.
+fn usage(mib: u32) -> Value {
+    let bytes = u64::from(mib) * 1_048_576;
+    let percent = f64::from(mib) / 655.36;
+    json!({"memory": {"bytes": bytes, "percent": percent, "source": "probe"}})
+}
+
+/// A job on six machines: five canaries on one, that take 60 s and 100 s for each percent, 4 GiB and 0.3 GiB; and a tenth of the data
+/// on six, changed by `change`.
+fn tenth_on_six(budget: &str, change: impl Fn(&mut Value)) -> Value {
+    let sizes = [1, 2, 5, 10, 20].map(|percent| (1, percent, 60.0 + 100.0 * f64::from(percent)));
+    let runs = canaries(&[sizes.as_slice(), &[(6, 10, 230.0)]].concat());
+    let mut runs: Vec<Value> = (runs.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for (run, percent) in runs.iter_mut().zip([1, 2, 5, 10, 20, 10]) {
+        run["usage"] = usage(4096 + 307 * percent);
+    }
+    change(&mut runs[5]);
+    let lines: Vec<String> = runs.iter().map(Value::to_string).collect();
+    let spec = spec("6x ml.m5.4xlarge", &format!("    budget: {budget}\n"));
+    let project = Project::empty().file("runs.jsonl", &lines.join("\n")).file(
+        "canary-gate.yml",
+        &spec.replace("ShardedByS3Key", "FullyReplicated"),
+    );
+    let finished = project.run(&["forecast", "runs.jsonl", "--format", "json"]);
+    finished.json()["jobs"][0].clone()
+}
+
+/// A script that hangs on several machines is stopped at its time limit, which one machine never shows.
+#[test]
+fn a_canary_on_six_machines_that_did_not_complete_is_never_a_pass_by_those_on_one() {
+    let ended = |kind: &str, seconds: Option<f64>| {
+        let job = tenth_on_six("{time: 3h}\n    canary: {max_runtime: 10m}", |run| {
+            run["outcome"] = json!({"kind": kind});
+            run["training_seconds"] = json!(seconds);
+        });
+        assert!(
+            job["forecasts"][0]["estimates"]
+                .get("time_seconds")
+                .is_none()
+        );
+        (
+            job["verdict"].as_str().unwrap().to_owned(),
+            job["reason"].as_str().unwrap().to_owned(),
+        )
+    };
+    let (verdict, reason) = ended("timed_out", Some(600.0));
+    assert_eq!(
+        (verdict.as_str(), reason.as_str()),
+        (
+            "unknown",
+            "the 10% canary on 6x ml.m5.4xlarge was stopped after 10m, its time limit; raise canary.max_runtime, or write smaller canary.fractions"
+        )
+    );
+    let (verdict, reason) = ended("stopped", Some(10.0));
+    assert_eq!(verdict, "unknown");
+    assert!(
+        reason.starts_with("the 10% canary on 6x ml.m5.4xlarge was stopped by a person"),
+        "{reason}"
+    );
+    let (verdict, reason) = ended("no_capacity", None);
+    assert_eq!(verdict, "unknown");
+    assert!(
+        reason.starts_with("no capacity for 6x ml.m5.4xlarge"),
+        "{reason}"
+    );
+    assert_eq!(ended("platform_error", Some(10.0)).0, "unknown");
+    assert_eq!(ended("failed", Some(10.0)).0, "failed");
+    // As long as that alone is over the budget.
+    assert_eq!(ended("timed_out", Some(11_000.0)).0, "exceeded");
+}
+
+/// Buckets of gradients, say, which a process has only beside others.
+#[test]
+fn memory_that_six_machines_need_above_the_law_of_one_is_never_a_pass() {
+    let with = |mib| tenth_on_six("{time: 10h, memory: 90%}", |run| run["usage"] = usage(mib));
+    // 7 GiB by the law.
+    let as_on_one = with(7400);
+    assert_eq!(as_on_one["verdict"], "within", "{as_on_one:#}");
+    assert!(!as_on_one["notes"].to_string().contains("used"));
+    let more = with(24 * 1024);
+    // More likely over than not.
+    assert_eq!(more["verdict"], "exceeded", "{more:#}");
+    let [lower, _, upper] = ends(&more["forecasts"][0], "memory_percent");
+    // 17 GiB more whatever the data, or 24 GiB for each 7 GiB.
+    assert!(
+        lower < 51.0 / 0.64 && 116.6 / 0.64 < upper,
+        "{lower} {upper}"
+    );
+    let notes = more["notes"].to_string();
+    assert!(
+        notes.contains("memory: a canary on 6x ml.m5.4xlarge used 3.4 times what those on ml.m5.4xlarge give for as much data"),
+        "{notes}"
+    );
+    // Still below the limit, and in doubt.
+    assert_eq!(with(11 * 1024)["verdict"], "at_risk");
+}

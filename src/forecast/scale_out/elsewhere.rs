@@ -1,14 +1,14 @@
 //! The forecast of a configuration that was not measured, from measured ones: memory in bytes, and time on another count of
 //! instances of the same type.
 
-use super::{DataLayout, OneCount, ScaleOut, assume, forecast_by, forecast_from};
+use super::{DataLayout, Load, OneCount, ScaleOut, assume, forecast_by, forecast_from};
 use crate::forecast::points::weigh;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
-    Basis, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Quantity, Unknown, cost, memory,
+    Basis, Doubt, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Quantity, Unknown, cost, memory,
 };
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
-use crate::measurement::choose_memory_source;
+use crate::measurement::{Measurement, choose_memory_source};
 use crate::metric::{MemoryOf, Metric};
 
 /// A configuration that was measured, and its forecast.
@@ -155,10 +155,19 @@ impl PeakElsewhere {
             .filter(|source| ran_out.is_none() && !source.forecast.peak(of).ran_out)
             .find_map(|source| Some((source, memory_bytes(of, wanted, source, layout)?)))
             .unzip();
+        let more = source.and_then(|source| MoreHere::of(of, wanted, source, layout));
+        let much = more.as_ref().filter(|more| more.times >= MUCH);
+        if let (Some(more), Some(source)) = (much, source) {
+            notes.push(more.note(of, &wanted.offer.configuration, source.instance()));
+        }
+        let bytes = match &more {
+            Some(more) => bytes.and_then(|bytes: Predictive| more.applied_to(&bytes)),
+            None => bytes,
+        };
         let doubts = || {
-            measured
-                .iter()
-                .find_map(|source| source.forecast.peak(of).doubt)
+            let more = much.map(|_| Doubt::MoreOnItsCount);
+            let mut doubts = measured.iter().map(|source| source.forecast.peak(of).doubt);
+            more.or_else(|| doubts.find_map(|doubt| doubt))
         };
         Self {
             of,
@@ -237,6 +246,78 @@ fn memory_bytes(
         return None;
     };
     Some(per_host.scaled(processes(&wanted.offer.configuration) / processes(source.instance())))
+}
+
+/// A canary is above a law where it is above this quantile of what the law gives for it.
+const CLEARLY: f64 = 0.95;
+
+/// What talks to other machines takes some memory whatever the data; from so many times the law on it is in doubt how it grows.
+const MUCH: f64 = 1.25;
+
+/// A canary on the wanted count that used clearly more than the law of another count gives for as much data.
+struct MoreHere {
+    /// What it used, of what the law gives for it.
+    times: f64,
+    /// What it used beyond the law, of what the law gives for the full run.
+    beyond: f64,
+}
+
+impl MoreHere {
+    /// The canary that is most above the law, where one is above its interval.
+    fn of(of: MemoryOf, wanted: &Basis, source: &Measured, layout: &DataLayout) -> Option<Self> {
+        let configuration = &wanted.offer.configuration;
+        let mut runs: Vec<Measurement> = wanted
+            .measurements
+            .iter()
+            .filter(|run| run.is_on(source.instance()) || run.is_on(configuration))
+            .cloned()
+            .collect();
+        choose_memory_source(&mut runs, of, FEWEST_RUNS);
+        let (here, others): (Vec<Measurement>, Vec<Measurement>) =
+            runs.into_iter().partition(|run| run.is_on(configuration));
+        let chosen = Runs::choose(&others);
+        let points = chosen.measured(memory::peak_bytes(of)).ok()?;
+        let law = weigh(&points, of.words(), memory::prior_of(of), chosen.fewest).ok()?;
+        let processes = processes(configuration) / processes(source.instance());
+        let full = layout.held_share(configuration.total_count());
+        let full = law.predict_at(full, 1.0).scaled(processes).median();
+        let used = memory::peak_bytes(of);
+        here.iter()
+            .filter(|run| run.is_completed())
+            .filter_map(|run| {
+                let held = match layout.is_sharded() {
+                    true => Load::of(run).heaviest,
+                    false => run.data_share(),
+                };
+                let by_law = law.predict_at(held, run.work_share()).scaled(processes);
+                let used = used(run).filter(|used| *used > by_law.quantile(CLEARLY))?;
+                Some(Self {
+                    times: used / by_law.median(),
+                    beyond: (used - by_law.median()) / full,
+                })
+            })
+            .max_by(|a, b| a.times.total_cmp(&b.times))
+    }
+
+    /// As much more whatever the data, or as many times as much: one canary does not tell.
+    fn applied_to(&self, by_law: &Predictive) -> Option<Predictive> {
+        Predictive::one_of(&[by_law.scaled(1.0 + self.beyond), by_law.scaled(self.times)])
+    }
+
+    fn note(
+        &self,
+        of: MemoryOf,
+        here: &InstanceConfiguration,
+        source: &InstanceConfiguration,
+    ) -> String {
+        format!(
+            "{}: a canary on {here} used {:.1} times what those on {source} give for as much data, and how it grows there is not \
+             known; `canary.counts: [{}]` runs all canaries there",
+            of.words(),
+            self.times,
+            here.total_count()
+        )
+    }
 }
 
 /// Peak bytes of the full run on the fullest machine or GPU of a measured configuration: measured in bytes, or in percent of

@@ -586,3 +586,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_canary_on_the_wanted_count_with_more_than_the_law_scales_it_and_leaves_it_in_doubt() {
+    let on_one = with_memory("1x ml.m5.xlarge", 1.0);
+    // By the law 3 MB for a fifth of the data, and 11 MB for all.
+    let with = |megabytes: f64| {
+        let mut here = with_memory("3x ml.m5.xlarge", 1.0)[1].clone();
+        let memory = here.usage.memory.as_mut().unwrap();
+        memory.bytes = Some(Bytes::from_f64(megabytes * 1e6));
+        let own = Offer::unknown(&on_one[0].instance).or_capacity(|| Some(machine(100_000_000)));
+        let known = crate::forecast::forecast(&Basis {
+            offer: &own,
+            measurements: &on_one,
+        });
+        let runs = [on_one.as_slice(), &[here]].concat();
+        let wanted = Offer::unknown(&configuration("3x ml.m5.xlarge"));
+        let basis = Basis {
+            offer: &wanted.or_capacity(|| Some(machine(100_000_000))),
+            measurements: &runs,
+        };
+        let measured = Measured {
+            offer: &own,
+            forecast: &known,
+        };
+        let answer = elsewhere(&basis, &[measured], &DataLayout::default());
+        let bytes = answer.forecast[Metric::MemoryBytes].clone().unwrap();
+        let ends = [0.05, 0.95].map(|chance| (bytes.quantile(chance) / 1e6).round());
+        (ends, answer.forecast.memory.doubt)
+    };
+    let ([lower, upper], doubt) = with(3.0);
+    assert!(
+        lower <= 11.0 && (11.0..16.0).contains(&upper),
+        "{lower} {upper}"
+    );
+    assert_eq!(doubt, None);
+    // 3 MB more whatever the data, or twice as much.
+    let ([lower, upper], doubt) = with(6.0);
+    assert!(lower <= 14.0 && 22.0 <= upper, "{lower} {upper}");
+    assert_eq!(doubt, Some(crate::forecast::Doubt::MoreOnItsCount));
+}
