@@ -119,8 +119,12 @@ pub(crate) async fn collect(
                 continue;
             }
         };
+        let on_base = (collected.measurements.iter()).filter(|run| run.is_on(&alternative.base));
+        let on_base: Vec<Measurement> = on_base.cloned().collect();
         if found.is_nothing() {
             alternative.runs = Err(NotMeasured::NotStarted);
+        } else if alternative.follows && !plan::has_enough(&on_base) {
+            alternative.runs = Err(NotMeasured::NoneOnFewer);
         } else if found.still_running().is_some() {
             alternative.runs = Err(NotMeasured::StillRuns);
         } else {
@@ -303,7 +307,8 @@ struct FoundCanaries {
 impl FoundCanaries {
     fn is_nothing(&self) -> bool {
         let is_missing = |(_, there): &(_, _)| matches!(there, ThereCanary::Missing(_));
-        self.canaries.iter().all(is_missing)
+        // A row by the canaries of another configuration has none of its own.
+        !self.canaries.is_empty() && self.canaries.iter().all(is_missing)
     }
 
     /// Why nothing can be collected, and what was looked for.

@@ -5,11 +5,12 @@ use super::{NotMeasured, PlannedRuns};
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::InstanceConfiguration;
 use crate::spec::{CountsOf, Job};
+use crate::units::count_as_float;
 
 /// With fewer a host may get none, and is paid all the same.
 const OBJECTS_A_HOST: u64 = 2;
 
-/// Of what canaries may take of the full run, for one canary on another count.
+/// Of what canaries may take of the full run, for those on all further counts of a configuration together.
 const PART_OF_THE_SHARE: f64 = 0.5;
 
 /// So many of the machines of a configuration.
@@ -66,8 +67,10 @@ pub(super) fn on_counts(
     let base = with_count(configuration, counts.base);
     let mut further = Vec::new();
     let mut too_many = Vec::new();
+    let share = job.canary.max_share.as_fraction().0;
+    let most = PART_OF_THE_SHARE * share / count_as_float(counts.further.len());
     for count in counts.further {
-        match canary_on(job, dataset, &with_count(configuration, count), runs) {
+        match canary_on(job, dataset, &with_count(configuration, count), runs, most) {
             Some(run) => further.push(run),
             None => too_many.push(count),
         }
@@ -93,32 +96,35 @@ pub(super) fn on_counts(
     }
 }
 
-/// One canary on so many machines: of the adaptive design the smallest size with objects enough for each, within a part of the share; of
-/// the fixed one the largest that is written. `None` where there is none.
+/// One canary on so many machines: the smallest size of the design with objects enough for each, that holds no more than `most` of the
+/// full run's data and work. `None` where there is none. Machines that divide the work take together as long as one would.
 fn canary_on(
     job: &Job,
     dataset: &Dataset,
     instance: &InstanceConfiguration,
     runs: &PlannedRuns,
+    most: f64,
 ) -> Option<CanaryRun> {
     let needed = OBJECTS_A_HOST * u64::from(instance.total_count());
     let is_enough = |objects: u64| objects >= needed || job.differs_in_work_alone();
     match runs {
         PlannedRuns::Ladder(sizes) => {
-            let most = PART_OF_THE_SHARE * job.canary.max_share.as_fraction().0;
             let mut sizes = sizes.iter();
             let size = sizes.find(|size| is_enough(size.objects) && size.share <= most)?;
             let max_runtime = job.canary.max_runtime;
             Some(canary(job, dataset, instance, size, &[], max_runtime))
         }
         PlannedRuns::Fixed(runs) => {
-            let once = runs
-                .iter()
-                .filter(|run| run.replicate == 0 && is_enough(run.objects));
-            let largest = once.max_by(|a, b| a.fraction.0.total_cmp(&b.fraction.0))?;
+            let fits = |run: &&CanaryRun| {
+                run.replicate == 0
+                    && is_enough(run.objects)
+                    && run.data_share() * run.work_share() <= most
+            };
+            let fitting = runs.iter().filter(fits);
+            let smallest = fitting.min_by(|a, b| a.fraction.0.total_cmp(&b.fraction.0))?;
             Some(CanaryRun {
                 instance: instance.clone(),
-                ..largest.clone()
+                ..smallest.clone()
             })
         }
     }

@@ -417,7 +417,7 @@ fn worst_of_counts(counts: &[CanaryRun], offer_of: OfferOf<'_>) -> Usd {
 fn too_few_objects(job: &Job, base: &InstanceConfiguration, machines: u32) -> String {
     format!(
         "No canary runs on {machines} machines: no size of the design has two objects for each of them within half of \
-         canary.max_share ({}). All run on {base}, so scale-out is assumed, not measured; more and smaller objects would let it be \
+         canary.max_share ({}), which further counts share. All run on {base}, so scale-out is assumed, not measured; more and smaller objects would let it be \
          measured.",
         job.canary.max_share,
     )

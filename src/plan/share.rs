@@ -82,6 +82,20 @@ impl Share<'_> {
         runs.iter().take_while(fits).count()
     }
 
+    /// Whether a canary on so many `times` the machines of `offer` is likely to be within the share. Each machine is taken to have its
+    /// part of the work, and a start-up of its own.
+    pub fn has_room_for_count(&self, run: &CanaryRun, times: f64, offer: &Offer) -> bool {
+        let (Some(time), Some(left)) = (self.time(), self.seconds_left(offer)) else {
+            return true;
+        };
+        let (data, work) = (run.data_share(), run.work_share());
+        let each = match self.job.differs_in_work_alone() {
+            true => time.at(data, work / times),
+            false => time.at(data / times, work),
+        };
+        each.median() * times <= left.0
+    }
+
     /// Whether the fewest runs of a forecast on another configuration are likely to be within the share.
     pub fn has_room_for_the_fewest(&self, ladder: &[LadderSize], offer: &Offer) -> bool {
         let (Some(time), Some(left)) = (self.time(), self.seconds_left(offer)) else {

@@ -1,3 +1,4 @@
+mod counts;
 mod detached;
 
 use proptest::prelude::*;

@@ -1,5 +1,6 @@
 //! Canaries of one configuration on several counts of its machines: the design runs on the first, one canary on each other.
 
+use super::beside::Outlook;
 use super::{DesignLoop, provisional};
 use crate::assess::other_counts;
 use crate::canary::CanaryRun;
@@ -50,8 +51,56 @@ impl DesignLoop<'_> {
         plan::has_enough(&self.on_base(here)).then_some(run)
     }
 
+    /// Runs it where the share has room for it, and limit and share have it whatever those before still take; else waits, or leaves it
+    /// out.
+    pub(super) async fn try_count(&mut self, run: CanaryRun) {
+        let configurations = self.configurations;
+        let changed = configurations.changed.notified();
+        let has_room = |outlook| {
+            (
+                self.shares_with(&run, outlook),
+                self.pays_for(&run, outlook),
+            )
+        };
+        let was_run = match configurations.settled(self.place, has_room) {
+            None => return self.wait_for(changed).await,
+            Some((true, _)) => self.run_count(run.clone()).await,
+            Some((false, _)) => {
+                self.notes.push(format!(
+                    "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run. \
+                     Scale-out is assumed, not measured.",
+                    run.instance, self.input.of.job.canary.max_share,
+                ));
+                false
+            }
+        };
+        if !was_run {
+            configurations.give_up_count(self.place, &run);
+        }
+    }
+
+    /// Whether `canary.max_share` has room for it.
+    fn shares_with(&self, run: &CanaryRun, outlook: Outlook) -> bool {
+        let one = self.configuration();
+        let [count, base] = [&run.instance, &one.base].map(|on| f64::from(on.total_count()));
+        self.with_share(outlook, |share| {
+            share.has_room_for_count(run, count / base, &one.base_offer)
+        })
+    }
+
+    /// Whether the money covers it beside what those before may still need; what is left after them is asked when it starts.
+    fn pays_for(&self, run: &CanaryRun, outlook: Outlook) -> bool {
+        if outlook == Outlook::Known {
+            return true;
+        }
+        let offer = self.configuration().offer_on(Some(&run.instance));
+        let worst = plan::worst_case(std::slice::from_ref(run), offer).unwrap_or_default();
+        let before = self.configurations.taken_before(self.place, outlook);
+        (self.ledger.left(before)).is_none_or(|left| left.0 >= worst.0)
+    }
+
     /// Runs it. Whether the design may go on.
-    pub(super) async fn run_count(&mut self, run: CanaryRun) -> bool {
+    async fn run_count(&mut self, run: CanaryRun) -> bool {
         let earlier = Earlier {
             runs: self.measured().len(),
             to_come: 0,

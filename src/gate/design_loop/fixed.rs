@@ -13,12 +13,10 @@ impl DesignLoop<'_> {
         let (fewest, more) = runs.split_at(plan::fewest(runs));
         self.run_batch(fewest, more.len()).await;
         while let Some(run) = self.due_count(&self.measured()) {
-            if self.is_over() {
+            if self.is_over() || self.broke_off.is_some() {
                 return;
             }
-            if !self.run_count(run.clone()).await {
-                self.configurations.give_up_count(self.place, &run);
-            }
+            self.try_count(run).await;
         }
         let is_complete = self.measured().iter().all(Measurement::is_completed);
         if more.is_empty() || !is_complete || self.broke_off.is_some() {

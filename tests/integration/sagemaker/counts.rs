@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{gate, project};
-use crate::aws::{FakeAws, Timeline};
+use crate::aws::{FakeAws, Fault, Operation, Timeline};
 use crate::project::Project;
 
 const ADAPTIVE: &str = "{max_share: 10000%, max_runtime: 2h, spend_limit: 50 USD, warm_pool: off}";
@@ -166,6 +166,37 @@ fn a_detached_check_starts_and_collects_the_same_canaries() {
 }
 
 #[test]
+fn a_row_whose_canaries_are_those_of_instance_is_collected_with_them() {
+    let more = "    alternatives: [ml.m5.xlarge]\n";
+    let (project, aws) = on("6x ml.m5.xlarge", ADAPTIVE, more);
+    gate(&project, &aws, &["run", "--all", "--detach"]).ended_with(0);
+    assert_eq!(counts(&aws), [1, 1, 1, 6]);
+    aws.finish_jobs();
+    let report = gate(
+        &project,
+        &aws,
+        &["run", "--all", "--collect", "--format", "json"],
+    );
+    let job = report.ended_with(0).json()["jobs"][0].clone();
+    let row = &job["forecasts"][1];
+    assert_eq!(row["instance"], "ml.m5.xlarge");
+    assert!(row["not_measured"].is_null(), "{row}");
+    assert_holds_the_truth(row, 1.0);
+}
+
+#[test]
+fn after_a_canary_that_could_not_be_started_none_on_a_further_count_is() {
+    let canary = "{design: fixed, counts: [1, 2, 4], fractions: [2%, 5%, 10%], replicates: 1, max_share: 10000%, max_runtime: 2h, spend_limit: 50 USD, warm_pool: off}";
+    let (project, aws) = on("4x ml.m5.xlarge", canary, "");
+    aws.fail(Operation::CreateTrainingJob)
+        .on_call(4)
+        .with(Fault::error("AccessDeniedException", "not for you"));
+    gate(&project, &aws, &["run", "--all"]).ended_with(1);
+    assert_eq!(counts(&aws), [1, 1, 1]);
+    assert_eq!(aws.calls(Operation::CreateTrainingJob), 4);
+}
+
+#[test]
 fn a_script_that_fails_on_one_machine_fails_the_check_and_the_way_out_is_named() {
     let (project, aws) = on("6x ml.m5.xlarge", ADAPTIVE, "");
     aws.train(|job| match machines(job) {
@@ -180,4 +211,57 @@ fn a_script_that_fails_on_one_machine_fails_the_check_and_the_way_out_is_named()
         reason.starts_with("the training code failed in the 1% canary on ml.m5.xlarge (`canary.counts: [6]` runs all on 6x ml.m5.xlarge)"),
         "{reason}"
     );
+}
+
+/// Seconds of machines that the canaries took, and those of a full run on one.
+#[expect(clippy::cast_precision_loss, reason = "a few thousand bytes")]
+fn taken_of_full_run(aws: &FakeAws) -> (f64, f64) {
+    let of = |job: &crate::aws::Job| {
+        let machines = machines(job) as f64;
+        machines * seconds(job.bytes() as f64, machines)
+    };
+    let total: u64 = (0..100_u64)
+        .map(|index| (index.to_string().len() as u64 + 1) * (100 + index % 7))
+        .sum();
+    (aws.jobs().iter().map(of).sum(), seconds(total as f64, 1.0))
+}
+
+#[test]
+fn canaries_on_all_counts_together_are_within_the_share() {
+    for (counts, share) in [
+        ("[1, 2, 3, 4, 6, 8]", 0.9),
+        ("[1, 2, 3, 4, 6, 8]", 3.0),
+        ("[1, 8]", 0.25),
+    ] {
+        for design in [
+            "adaptive",
+            "fixed, fractions: [2%, 5%, 8%, 16%, 40%], replicates: 1",
+        ] {
+            let canary = format!(
+                "{{design: {design}, counts: {counts}, max_share: {}%, max_runtime: 2h, spend_limit: 50 USD, warm_pool: off}}",
+                share * 100.0
+            );
+            let (project, aws) = on("8x ml.m5.xlarge", &canary, "");
+            let job = run(&project, &aws);
+            let (taken, full_run) = taken_of_full_run(&aws);
+            assert!(
+                taken <= full_run * share,
+                "{canary}: {taken} of {full_run}, {:?} {}",
+                self::counts(&aws),
+                job["notes"]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_count_that_would_pass_the_share_is_left_out_and_that_is_said() {
+    let canary = "{design: fixed, counts: [1, 2, 8], fractions: [2%, 5%, 10%, 16%], replicates: 1, max_share: 64%, max_runtime: 2h, spend_limit: 50 USD, warm_pool: off}";
+    let (project, aws) = on("8x ml.m5.xlarge", canary, "");
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand bytes")]
+    aws.train(|job| Timeline::completed().training(100.0 + 0.06 * job.bytes() as f64));
+    let job = run(&project, &aws);
+    assert!(!counts(&aws).contains(&8), "{:?}", counts(&aws));
+    let notes = job["notes"].to_string();
+    assert!(notes.contains("The canary on 8x ml.m5.xlarge was not run: with it all canaries would take more than canary.max_share (64%) of the full run"), "{notes}");
 }
