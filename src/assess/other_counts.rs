@@ -102,7 +102,8 @@ impl ForecastHere {
         offer_of: OfferOf<'_>,
         layout: &DataLayout,
     ) -> OtherCounts {
-        let alone = self.is_unfinished().then(|| self.forecast.clone());
+        let is_open = self.is_unfinished() || self.hangs_on_others(all);
+        let alone = is_open.then(|| self.forecast.clone());
         let others = self.take_other_counts(forecast::forecast, all, offer_of, layout);
         if let Some(alone) = alone {
             self.forecast = alone;
@@ -113,13 +114,17 @@ impl ForecastHere {
     /// Whether a canary here did not show what the others say of it: the newest did not complete, or one was ended at its time limit and none
     /// with as much data completed. What keeps it from completing on so many machines fewer may never show.
     fn is_unfinished(&self) -> bool {
-        let completed = || self.measurements.iter().filter(|run| run.is_completed());
-        let largest = completed().map(Measurement::data_share).reduce(f64::max);
         let newest = self.measurements.last();
-        newest.is_some_and(|run| !run.is_completed())
-            || self.measurements.iter().any(|run| {
-                run.outcome == Outcome::TimedOut
-                    && largest.is_none_or(|largest| run.data_share() > largest)
+        newest.is_some_and(|run| !run.is_completed()) || is_cut_off(&self.measurements)
+    }
+
+    /// Whether no canary here completed, and one on another count, above the smallest, was ended at its time limit.
+    fn hangs_on_others(&self, all: &[Measurement]) -> bool {
+        let of_type = other_counts(&self.offer.configuration, all);
+        !self.measurements.iter().any(Measurement::is_completed)
+            && of_type.iter().skip(1).any(|count| {
+                let there = all.iter().filter(|run| run.is_on(count));
+                is_cut_off(&there.cloned().collect::<Vec<_>>())
             })
     }
 
@@ -192,6 +197,15 @@ impl ForecastHere {
         }
         own.notes.extend(known.notes);
     }
+}
+
+/// Whether one of these canaries was ended at its time limit, and none with as much data completed.
+fn is_cut_off(runs: &[Measurement]) -> bool {
+    let completed = runs.iter().filter(|run| run.is_completed());
+    let largest = completed.map(Measurement::data_share).reduce(f64::max);
+    runs.iter().any(|run| {
+        run.outcome == Outcome::TimedOut && largest.is_none_or(|largest| run.data_share() > largest)
+    })
 }
 
 /// The other counts of a configuration's machines that its forecast follows from; empty where it follows from its own canaries.
@@ -345,8 +359,8 @@ mod tests {
         }
     }
 
-    /// The time on six machines, in minutes, of a job with these canaries there and five on one machine.
-    fn minutes(on_six: &[Measurement]) -> Option<f64> {
+    /// The time on six machines, in minutes, of a job with these canaries and five on one machine.
+    fn time_on_six(on_several: &[Measurement]) -> Option<f64> {
         let sizes = [1.0, 2.0, 5.0, 10.0, 20.0];
         let on_one = sizes.map(|size| {
             run(
@@ -356,12 +370,12 @@ mod tests {
                 Outcome::Completed,
             )
         });
-        let all = [on_one.as_slice(), on_six].concat();
+        let all = [on_one.as_slice(), on_several].concat();
         let six = "6x ml.m5.xlarge".parse().unwrap();
         let layout = DataLayout::default();
         let mut here = ForecastHere::of(&six, &all, &Offer::unknown, &layout);
         let others = here.with_other_counts(&all, &Offer::unknown, &layout);
-        assert_eq!(others.all.len(), 1);
+        assert_eq!(others.all[0].total_count(), 1);
         let time = here.forecast[Metric::Time].as_ref().ok()?;
         Some((time.median() / 60.0).round())
     }
@@ -370,7 +384,7 @@ mod tests {
     fn one_machine_speaks_for_six_only_where_no_canary_on_six_says_otherwise() {
         let on_six = |percent, seconds, outcome| run("6x ml.m5.xlarge", percent, seconds, outcome);
         let done = on_six(10.0, 230.0, Outcome::Completed);
-        assert!(minutes(&[]).is_some() && minutes(std::slice::from_ref(&done)).is_some());
+        assert!(time_on_six(&[]).is_some() && time_on_six(std::slice::from_ref(&done)).is_some());
         for outcome in [
             Outcome::TimedOut,
             Outcome::NoCapacity,
@@ -378,13 +392,26 @@ mod tests {
             Outcome::PlatformError,
         ] {
             let ended = on_six(10.0, 600.0, outcome.clone());
-            assert_eq!(minutes(std::slice::from_ref(&ended)), None, "{outcome:?}");
-            assert_eq!(minutes(&[done.clone(), ended.clone()]), None, "{outcome:?}");
+            assert_eq!(
+                time_on_six(std::slice::from_ref(&ended)),
+                None,
+                "{outcome:?}"
+            );
+            assert_eq!(
+                time_on_six(&[done.clone(), ended.clone()]),
+                None,
+                "{outcome:?}"
+            );
             // What completed in a second attempt is measured.
-            assert!(minutes(&[ended, done.clone()]).is_some(), "{outcome:?}");
+            assert!(time_on_six(&[ended, done.clone()]).is_some(), "{outcome:?}");
         }
+        // A script that hangs on three machines may hang on six, where none was tried.
+        let on_three = |outcome| run("3x ml.m5.xlarge", 10.0, 600.0, outcome);
+        assert!(time_on_six(&[on_three(Outcome::Completed)]).is_some());
+        assert_eq!(time_on_six(&[on_three(Outcome::TimedOut)]), None);
+        assert!(time_on_six(&[on_three(Outcome::TimedOut), done.clone()]).is_some());
         // Less data that completed is no answer to more that did not.
         let hung = on_six(20.0, 600.0, Outcome::TimedOut);
-        assert_eq!(minutes(&[hung, done]), None);
+        assert_eq!(time_on_six(&[hung, done]), None);
     }
 }
