@@ -100,7 +100,7 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
     ordered
 }
 
-/// One (f, u, k, c) with its probability and its estimate of ln S; `F` is what f is told by.
+/// One (f, u, k, c) with its probability and its estimate of ln S. `F` is the type that names f.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WeighedLaw<F = Shape> {
     pub(super) shape: F,

@@ -107,7 +107,7 @@ mod tests {
         assert!(third.as_mut().now_or_never().is_none());
         drop(first);
         let third = third.await;
-        // Who wants to be alone waits for all, and whoever comes later waits for it.
+        // A canary that must run alone waits until the room is empty. Later ones wait until it has ended.
         let mut alone = Box::pin(room.enter(2, 1));
         assert!(alone.as_mut().now_or_never().is_none());
         let mut later = Box::pin(room.enter(0, 3));

@@ -274,7 +274,7 @@ impl ReadyJob<'_> {
         let key = pool.key.clone();
         let mut others = pools.iter().filter(|(other, _)| **other != name);
         let is_alike = |other: &OpenPool| other.job == self.job.name && other.key == key;
-        // One that is still at work says nothing: whoever began beside this one asked for a pool too.
+        // Only jobs that have ended count: a running one has asked for a pool, and may not get it.
         let has_others = others.any(|(_, other)| is_alike(other) && other.was_kept);
         drop(pools);
         // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.

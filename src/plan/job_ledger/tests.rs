@@ -37,7 +37,7 @@ proptest! {
         let ledger = JobLedger::new(Usd(limit * 1.5), &run);
         let (mut launched, mut at_work, mut measured) = (0, Vec::new(), Vec::new());
         let mut kept: Vec<(String, Usd)> = Vec::new();
-        // What AWS has billed by now, whoever knows it.
+        // What AWS has billed so far, known to the ledger or not.
         let mut bill = 0.0;
         for (what, which, part, part_idle) in happenings {
             match what {

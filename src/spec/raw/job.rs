@@ -41,72 +41,59 @@ mapping! {
 /// Machines as people say them, or named groups of them.
 pub(in crate::spec) type Instance = Either<Machines, Groups>;
 
-/// `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, `local`, `2x local`.
-#[derive(Debug)]
-pub(in crate::spec) struct Machines(pub(in crate::spec) String);
+/// Text that the schema gives a pattern.
+macro_rules! patterned {
+    ($(#[$doc:meta])* $name:ident, $pattern:literal, $examples:tt) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(in crate::spec) struct $name(pub(in crate::spec) String);
 
-impl super::FromNode for Machines {
-    fn from_node(
-        node: &crate::spec::yaml::Node,
-        at: &crate::spec::problems::At,
-        findings: &mut crate::spec::problems::Findings,
-    ) -> Option<Self> {
-        Text::from_node(node, at, findings).map(|text| Self(text.0))
-    }
+        impl super::FromNode for $name {
+            fn from_node(
+                node: &crate::spec::yaml::Node,
+                at: &crate::spec::problems::At,
+                findings: &mut crate::spec::problems::Findings,
+            ) -> Option<Self> {
+                Text::from_node(node, at, findings).map(|text| Self(text.0))
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "pattern": $pattern,
+                    "examples": $examples,
+                })
+            }
+        }
+    };
 }
 
-impl JsonSchema for Machines {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Machines".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "pattern": r"^\s*([1-9][0-9]*x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
-            "examples": ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"],
-        })
-    }
-}
+patterned!(
+    /// `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, `local`, `2x local`.
+    Machines,
+    r"^\s*([1-9][0-9]*x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
+    ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"]
+);
 
 /// An instance, or a range of counts of one.
 pub(in crate::spec) type Alternative = Either<MachineRange, Groups>;
 
-/// `1-8x ml.m5.xlarge`, or what [`Machines`] are.
-#[derive(Debug)]
-pub(in crate::spec) struct MachineRange(pub(in crate::spec) String);
-
-impl super::FromNode for MachineRange {
-    fn from_node(
-        node: &crate::spec::yaml::Node,
-        at: &crate::spec::problems::At,
-        findings: &mut crate::spec::problems::Findings,
-    ) -> Option<Self> {
-        Text::from_node(node, at, findings).map(|text| Self(text.0))
-    }
-}
-
-impl JsonSchema for MachineRange {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "MachineRange".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "pattern": r"^\s*([1-9][0-9]*(-[1-9][0-9]*)?x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
-            "examples": ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "1-8x ml.m5.4xlarge"],
-        })
-    }
-}
+patterned!(
+    /// `1-8x ml.m5.xlarge`, or what [`Machines`] are.
+    MachineRange,
+    r"^\s*([1-9][0-9]*(-[1-9][0-9]*)?x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
+    ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "1-8x ml.m5.4xlarge"]
+);
 
 mapping! {
     /// Named groups of different machines; every group is billed for the whole job.

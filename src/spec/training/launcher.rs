@@ -40,8 +40,8 @@ pub enum LauncherKind {
 }
 
 impl ScriptLauncher {
-    /// Whether the training toolkit is told of a launcher by a hyperparameter of this name.
-    pub fn is_told_by(hyperparameter: &str) -> bool {
+    /// Whether a hyperparameter of this name chooses the launcher in the training toolkit.
+    pub fn is_of_launcher(hyperparameter: &str) -> bool {
         ALL.contains(&hyperparameter)
     }
 
@@ -78,7 +78,7 @@ impl ScriptLauncher {
         Some(Self { kind, group })
     }
 
-    /// The hyperparameters by which the training toolkit is told of it, as JSON. A configuration without groups is told of none.
+    /// The hyperparameters that choose it in the training toolkit, as JSON. They name groups only where the configuration has some.
     pub fn hyperparameters(
         &self,
         configuration: &InstanceConfiguration,

@@ -13,7 +13,7 @@ const INSTANCE_TYPE: &str = "sagemaker_instance_type";
 /// `None` where the job has none, or one that a spec cannot say: its hyperparameters stand for it then.
 pub(super) fn of(job: &DescribeTrainingJobOutput) -> Option<ScriptLauncher> {
     let all = job.hyper_parameters().filter(|_| is_script(job))?;
-    // It replaces the toolkit, which nothing tells of a launcher then.
+    // Such a container starts no toolkit, so these hyperparameters start no launcher.
     let algorithm = job.algorithm_specification();
     if algorithm.is_some_and(|algorithm| !algorithm.container_entrypoint().is_empty()) {
         return None;
@@ -39,8 +39,8 @@ pub(super) fn of(job: &DescribeTrainingJobOutput) -> Option<ScriptLauncher> {
 }
 
 /// Whether a hyperparameter says it.
-pub(super) fn is_told_by(hyperparameter: &str) -> bool {
-    hyperparameter == INSTANCE_TYPE || ScriptLauncher::is_told_by(hyperparameter)
+pub(super) fn is_of_launcher(hyperparameter: &str) -> bool {
+    hyperparameter == INSTANCE_TYPE || ScriptLauncher::is_of_launcher(hyperparameter)
 }
 
 pub(super) fn write(page: &mut SpecPage, launcher: &ScriptLauncher) {

@@ -87,7 +87,7 @@ fn write_hyperparameters(
 ) {
     // What belongs to the toolkit and changes the training, such as sagemaker_parameter_server_enabled, is kept.
     let own = |(name, _): &&(&str, String)| {
-        let is_said = launcher.is_some() && launcher::is_told_by(name);
+        let is_said = launcher.is_some() && launcher::is_of_launcher(name);
         !SET_FOR_CANARIES.contains(name) && !is_said
     };
     if !hyperparameters.iter().any(|entry| own(&entry)) {

@@ -347,10 +347,10 @@ fn a_launcher_is_told_to_the_toolkit_in_its_hyperparameters() {
         change(&mut run);
         let request = sent(try_create(&job, |launch| launch.run = kept(run.clone())).unwrap());
         let all = request["HyperParameters"].as_object().unwrap().clone();
-        let told = all.into_iter().filter(|(name, _)| {
+        let of_launcher = all.into_iter().filter(|(name, _)| {
             name.contains("mpi") || name.contains("torch") || name.contains("groups")
         });
-        Value::Object(told.collect())
+        Value::Object(of_launcher.collect())
     };
     let nothing = |_: &mut CanaryRun| {};
     assert_eq!(

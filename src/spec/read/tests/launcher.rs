@@ -208,7 +208,7 @@ fn this_machine_s_launchers_start_what_they_can() {
 }
 
 #[test]
-fn what_a_launcher_is_told_by_counts_as_hyperparameters() {
+fn hyperparameters_of_a_launcher_count_as_hyperparameters() {
     let many: Vec<String> = (0..94).map(|number| format!("h{number}: 1")).collect();
     let of = |distribution: &str, count: usize| {
         let all = many[..count].join(", ");
