@@ -20,7 +20,7 @@ THEMES = {"light": ("default", "#ffffff"), "dark": ("dark", "#0d1117")}
 def markdown_of(path: Path) -> str:
     """The Markdown of a stored report, of a Markdown file, or of an insta snapshot without its head."""
     if path.suffix == ".json":
-        gate = os.environ.get("CANARY_GATE", "target/debug/canary-gate")
+        gate = os.environ.get("CANARY_GATE") or next(map(str, Path("target").glob("*/debug/canary-gate")), "canary-gate")
         command = [gate, "report", "--from", str(path), "--format", "markdown"]
         shown = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if not shown.stdout:
