@@ -9,19 +9,21 @@ failed=()
 
 # check NAME COMMAND...: runs a check and remembers a failure, so that one run shows all of them.
 check() {
-    local name=$1
+    local name=$1 since=$SECONDS
     shift
     printf '\n== %s\n' "$name"
     "$@" || failed+=("$name")
+    printf '   %s s\n' "$((SECONDS - since))"
 }
 
 # check_if_possible NAME COMMAND...: the same for a command that ends with 3, after a line `skipped: REASON`, where what it needs
 # cannot be had.
 check_if_possible() {
-    local name=$1
+    local name=$1 since=$SECONDS
     shift
     printf '\n== %s\n' "$name"
     "$@" || [ $? = 3 ] || failed+=("$name")
+    printf '   %s s\n' "$((SECONDS - since))"
 }
 
 skipped() { printf '\n== %s\nskipped: %s\n' "$1" "$2"; }
@@ -32,10 +34,10 @@ python_tool() {
     "$tools/python/bin/pip" install --quiet --disable-pip-version-check "$1==$2"
 }
 
-# cargo_tool PACKAGE VERSION: builds a tool from crates.io unless that version is there; it is then $tools/bin/PACKAGE.
+# cargo_tool PACKAGE VERSION: builds a tool from crates.io, unoptimised, unless that version is there; it is then $tools/bin/PACKAGE.
 cargo_tool() {
     [ "$("$tools/bin/$1" --version 2>/dev/null | head -n 1 | awk '{ print $2 }')" = "$2" ] && return 0
-    cargo install --quiet --locked --root "$tools" "$1@$2"
+    cargo install --quiet --locked --debug --config 'profile.dev.debug=false' --root "$tools" "$1@$2"
 }
 
 # npm_tool PACKAGE VERSION: installs a package from npm unless that version is there; it is then $tools/node_modules/PACKAGE.
