@@ -10,6 +10,7 @@ use include_dir::{Dir, include_dir};
 use super::run;
 use crate::cli::{Cli, CliCommand, DemoArguments};
 use crate::console::{AppError, Loudness, files, say};
+use crate::probe;
 
 /// The example's files. Its folder as a whole may hold more: what runs of it left.
 const FILES: [(&str, &str); 3] = [
@@ -39,6 +40,11 @@ pub(crate) async fn demo(arguments: &DemoArguments, loudness: Loudness) -> Resul
             )),
         );
     }
+    probe::check_system().map_err(|reason| {
+        AppError::failed("the demo runs its canaries on this machine, which must be a Linux one")
+            .caused_by(reason)
+            .help("start it in a Linux container with Python 3; a Linux release is one static file")
+    })?;
     find_python()?;
     write(folder).map_err(|error| files::cannot_write(folder, error))?;
     say(&format!(

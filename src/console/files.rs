@@ -99,6 +99,7 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
 }
 
 /// Whether it lies in procfs, sysfs, debugfs, tracefs, or that of cgroups: `statfs(2)`.
+#[cfg(target_os = "linux")]
 fn is_made_by_the_kernel(file: &File) -> bool {
     nix::sys::statfs::fstatfs(file).is_ok_and(|system| {
         matches!(
@@ -106,6 +107,12 @@ fn is_made_by_the_kernel(file: &File) -> bool {
             0x9fa0 | 0x6265_6572 | 0x6462_6720 | 0x7472_6163 | 0x0027_e0eb | 0x6367_7270
         )
     })
+}
+
+/// Elsewhere there is no such file system.
+#[cfg(not(target_os = "linux"))]
+fn is_made_by_the_kernel(_: &File) -> bool {
+    false
 }
 
 /// Resolves the links of the part of a path that exists.

@@ -41,6 +41,8 @@ const NEW_OR_OLD: OFlag = OFlag::O_WRONLY
     .union(OFlag::O_CLOEXEC);
 /// Records reveal what a team's training costs.
 const OF_FOLDERS: Mode = Mode::S_IRWXU;
+/// The same; the type of a mode's bits differs between systems.
+const BITS_OF_FOLDERS: u32 = 0o700;
 const OF_FILES: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 /// An older temporary file has no writer any more.
 const LONGEST_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -254,7 +256,7 @@ impl RecordFolder {
             None => {
                 DirBuilder::new()
                     .recursive(true)
-                    .mode(OF_FOLDERS.bits())
+                    .mode(BITS_OF_FOLDERS)
                     .create(&self.root)
                     .map_err(|error| self.cannot_write("", error))?;
                 self.open_root()?

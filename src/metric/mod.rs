@@ -103,12 +103,12 @@ impl Metric {
                 line: Some(LineRow {
                     key: "time",
                     form: LineForm::Max(TIME),
-                    description: "The longest time that the full run may take.",
+                    description: "The longest time that the full run may take. Without this line `training.max_runtime` is the limit.",
                 }),
                 increase: Some(LineRow {
                     key: "time_increase",
                     form: LineForm::Increase(TIME_INCREASE),
-                    description: "The most by which the full run may take longer than the base's.",
+                    description: "The most by which the full run may take longer than the base's, for instance `20%` or `{max: 20%, at_least: 10m}`.",
                 }),
             },
             Self::Cost => MetricRow {
@@ -124,7 +124,7 @@ impl Metric {
                 increase: Some(LineRow {
                     key: "cost_increase",
                     form: LineForm::Increase(COST_INCREASE),
-                    description: "The most by which the full run may cost more than the base's.",
+                    description: "The most by which the full run may cost more than the base's, for instance `20%` or `{max: 20%, at_least: 5 USD}`.",
                 }),
             },
             Self::Memory => MetricRow {
@@ -135,7 +135,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "memory",
                     form: LineForm::Share(SHARE),
-                    description: "The peak memory of the full run, as a share of the machine's.",
+                    description: "The peak memory of the full run, as a share of the machine's. Without this line 100% is the limit.",
                 }),
                 increase: None,
             },
@@ -155,7 +155,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "cpu_utilization",
                     form: LineForm::Load,
-                    description: "The mean CPU load of the full run, as a share of all cores.",
+                    description: "The mean CPU load of the full run, as a share of all cores, for instance `{min: 20%, level: warn}`.",
                 }),
                 increase: None,
             },
@@ -167,7 +167,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "gpu_utilization",
                     form: LineForm::Load,
-                    description: "The mean GPU load of the full run, as a share of all GPUs.",
+                    description: "The mean GPU load of the full run, as a share of all GPUs, for instance `{min: 50%, level: warn}`.",
                 }),
                 increase: None,
             },
@@ -179,7 +179,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "gpu_memory",
                     form: LineForm::Share(SHARE),
-                    description: "The peak memory of the full run on its fullest GPU, as a share of the GPU's.",
+                    description: "The peak memory of the full run on its fullest GPU, as a share of the GPU's. Without this line 100% is the limit.",
                 }),
                 increase: None,
             },
@@ -199,7 +199,7 @@ impl Metric {
                 line: Some(LineRow {
                     key: "io_wait",
                     form: LineForm::Load,
-                    description: "The mean share of time in which the cores wait for input and output.",
+                    description: "The mean share of time in which the cores wait for input and output, for instance `{max: 30%}`.",
                 }),
                 increase: None,
             },

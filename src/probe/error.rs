@@ -33,6 +33,12 @@ pub enum ProbeError {
     Stdout { source: io::Error },
     #[error("a folder cannot be kept from being written to, so nothing was run: {reason}")]
     NotReadOnly { reason: String },
+    #[error(
+        "a command can be measured on Linux only, and this is {}: memory and CPU are read from Linux's /proc; \
+         measure in a Linux container or on a Linux machine",
+        std::env::consts::OS
+    )]
+    NotLinux,
     #[error("this process cannot watch a command: {action} failed; see the cause below")]
     Process {
         action: &'static str,

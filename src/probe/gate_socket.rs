@@ -61,11 +61,14 @@ impl GateSocket {
 }
 
 /// The probe's end.
+#[cfg(any(test, target_os = "linux"))]
 #[derive(Debug)]
 pub(super) struct ProbeSocket(UnixStream);
 
+#[cfg(any(test, target_os = "linux"))]
 impl ProbeSocket {
     /// What this process has as its standard input.
+    #[cfg(target_os = "linux")]
     pub(super) fn of_stdin() -> io::Result<Self> {
         let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Self(descriptor.into()))

@@ -9,36 +9,69 @@
 //! - Memory is what cannot be reclaimed: anonymous and shared pages, never page cache or mapped files.
 //! - A share (CPU, I/O wait, GPU) is a percentage of the whole host, 0-100 %.
 //!
+//! It needs Linux. Elsewhere the same functions exist and [`run()`] refuses (`elsewhere.rs`), so that all else of the program
+//! builds and runs there.
+//!
 //! [`run()`] changes its process (signal handlers, subreaper, possibly a mount namespace), so a program calls it once and
 //! before it starts a thread.
 
+#[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg(target_os = "linux")]
 mod command;
+#[cfg(target_os = "linux")]
 mod container_host;
+#[cfg(any(test, not(target_os = "linux")))]
+#[cfg_attr(
+    target_os = "linux",
+    expect(unreachable_pub, reason = "public elsewhere")
+)]
+mod elsewhere;
+#[cfg(target_os = "linux")]
 mod ending;
 mod error;
+#[cfg(target_os = "linux")]
 mod fewer_rights;
 mod gate_socket;
+#[cfg(target_os = "linux")]
 mod gpu;
+#[cfg(target_os = "linux")]
 mod host;
 mod impossible;
+#[cfg(target_os = "linux")]
 mod launched;
+#[cfg(target_os = "linux")]
 mod memory;
+#[cfg(target_os = "linux")]
 mod orphans;
+#[cfg(target_os = "linux")]
 mod other_work;
+#[cfg(target_os = "linux")]
 mod output;
+#[cfg(target_os = "linux")]
 mod parent;
+#[cfg(target_os = "linux")]
 mod privacy;
+#[cfg(target_os = "linux")]
 mod procfs;
+#[cfg(target_os = "linux")]
 mod resident;
+#[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
 mod shares;
+#[cfg(target_os = "linux")]
 mod signals;
+#[cfg(target_os = "linux")]
 mod spikes;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;
+#[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
 mod usage;
 
 use std::ffi::OsString;
@@ -52,10 +85,19 @@ use crate::units::{Bytes, Seconds};
 
 pub use error::ProbeError;
 pub use gate_socket::GateSocket;
-pub use host::{host_capacity, host_kind};
-pub use orphans::{adopt_orphans, end_orphans};
-pub use privacy::keep_private;
-pub use run::run;
+
+#[cfg(target_os = "linux")]
+pub use self::{
+    host::{check_system, host_capacity, host_kind},
+    orphans::{adopt_orphans, end_orphans},
+    privacy::keep_private,
+    run::run,
+};
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{
+    adopt_orphans, check_system, end_orphans, host_capacity, host_kind, keep_private, run,
+};
 
 /// The version of [`ProbeReport`] that this program writes. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! The tables of `docs/machines.md` and the README about lanes are what the planner says of these specs.
+//! The tables of `docs/machines.md` and `docs/when-to-use.md` about lanes are what the planner says of these specs.
 
 use canary_gate::canary::{DataObject, Dataset, Objects};
 use canary_gate::instance::{InstanceConfiguration, Offer, tables};
@@ -164,5 +164,5 @@ fn what_a_pull_request_check_takes() {
             with_pools(&chain.chosen),
         )
     };
-    assert_in("README.md", &jobs.map(row));
+    assert_in("docs/when-to-use.md", &jobs.map(row));
 }

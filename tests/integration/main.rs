@@ -26,7 +26,9 @@ mod command_line;
 mod container;
 mod counts;
 mod data_root;
+mod doc_commands;
 mod draw;
+
 mod drift;
 mod examples;
 mod fake;

@@ -165,6 +165,13 @@ jobs:
         command
     }
 
+    /// Runs a shell's script in the project's folder, up to its first failure.
+    pub(crate) fn shell(&self, script: &str) -> Finished {
+        let mut command = self.command("sh");
+        command.args(["-eu", "-c", script]);
+        Finished::new(&command.output().unwrap(), self.root())
+    }
+
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command

@@ -4,21 +4,27 @@ use crate::project::Project;
 
 const README: &str = include_str!("../../README.md");
 
-/// The text of the first fenced block of a language.
-fn block(language: &str) -> &'static str {
-    let start = README.find(&format!("```{language}\n")).unwrap() + language.len() + 4;
-    &README[start..start + README[start..].find("```").unwrap()]
+/// The whole specs of a page.
+fn specs(page: &str) -> Vec<&str> {
+    page.split("```yaml\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next())
+        .filter(|block| block.starts_with("version:"))
+        .collect()
 }
 
 #[test]
-fn the_example_spec_is_valid() {
-    let project = Project::empty().file("canary-gate.yml", block("yaml"));
-    let validated = project.run(&["validate"]).ended_with(0);
-    assert!(
-        !validated.stderr.contains("not yet"),
-        "{}",
-        validated.seen()
-    );
+fn the_example_specs_are_valid() {
+    assert_eq!(specs(README).len(), 2);
+    for spec in specs(README) {
+        let project = Project::empty().file("canary-gate.yml", spec);
+        let validated = project.run(&["validate"]).ended_with(0);
+        assert!(
+            !validated.stderr.contains("not yet"),
+            "{}",
+            validated.seen()
+        );
+    }
 }
 
 #[test]
@@ -47,14 +53,8 @@ fn the_exit_codes_are_those_of_the_help() {
 #[test]
 fn the_specs_of_the_sagemaker_page_are_valid() {
     let page = include_str!("../../docs/sagemaker.md");
-    let specs: Vec<&str> = page
-        .split("```yaml\n")
-        .skip(1)
-        .filter_map(|block| block.split("```").next())
-        .filter(|block| block.starts_with("version:"))
-        .collect();
-    assert_eq!(specs.len(), 3);
-    for spec in specs {
+    assert_eq!(specs(page).len(), 3);
+    for spec in specs(page) {
         Project::empty()
             .file("canary-gate.yml", spec)
             .file("training/churn/train.py", "")

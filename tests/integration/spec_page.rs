@@ -12,10 +12,11 @@ const HEAD: &str = "\
 # The spec, key by key
 
 What each key means, what it takes, and what holds where it is not written. [The README](../README.md#use-it-on-your-job) and
-[sagemaker.md](sagemaker.md#a-spec) have whole specs to start from; an editor shows the same texts with the line
-`# yaml-language-server: $schema=…/schema/spec.v1.json` at the top. An unknown key is an error, with the one that may have been meant.
+[sagemaker.md](sagemaker.md#a-spec) have whole specs to start from. An editor shows the same texts, and what is wrong with a value: write the schema to a
+file, `canary-gate schema spec > spec.v1.json`, and `# yaml-language-server: $schema=spec.v1.json` as the spec's first line. An unknown key is an error, with the one that may have been meant.
 
 Units are part of a value: `90%`, `5 USD`, `1h 30m`, `1.20 USD/h`. A bare number where a unit is due is an error too.
+Where no default is named, the key has no effect until it is written. [budgets.md](budgets.md) explains the budget.
 ";
 
 /// The tables of an object and of those below it, in the order of their keys.

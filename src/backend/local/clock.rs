@@ -3,9 +3,6 @@
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
-
 use crate::backend::BackendError;
 use crate::probe::{Ending, ProbeReport};
 
@@ -35,8 +32,7 @@ impl GateClock {
     /// for.
     pub(super) fn stop_at_the_end_of(&mut self, pid: i32) {
         self.ended = Some(thread::spawn(move || {
-            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-            while waitid(Id::Pid(Pid::from_raw(pid)), flags) == Err(nix::Error::EINTR) {}
+            wait_for_the_end_of(pid);
             Instant::now()
         }));
     }
@@ -56,6 +52,19 @@ impl GateClock {
         check(report, ended.saturating_duration_since(self.started))
     }
 }
+
+/// Waits for a child, and leaves it to be waited for.
+#[cfg(target_os = "linux")]
+fn wait_for_the_end_of(pid: i32) {
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    let child = || Id::Pid(nix::unistd::Pid::from_raw(pid));
+    while waitid(child(), flags) == Err(nix::Error::EINTR) {}
+}
+
+/// Elsewhere no probe runs, so none is waited for.
+#[cfg(not(target_os = "linux"))]
+fn wait_for_the_end_of(_: i32) {}
 
 /// Fails if the report's time is longer than the gate waited for the probe, or shorter by more than the probe needs for itself.
 fn check(report: &ProbeReport, waited: Duration) -> Result<(), BackendError> {

@@ -291,8 +291,22 @@ impl<'a> Session<'a> for LocalJob<'a> {
             opened: *self,
             code: planned.code,
         };
-        Box::pin(async move { Ok(Box::new(ready) as Box<dyn Ready + 'a>) })
+        Box::pin(async move {
+            probe::check_system().map_err(|_| not_on_this_system())?;
+            Ok(Box::new(ready) as Box<dyn Ready + 'a>)
+        })
     }
+}
+
+/// Why no canary runs where there is no probe. Listing and planning work there.
+fn not_on_this_system() -> BackendError {
+    BackendError::new(
+        format!(
+            "the local backend runs canaries on Linux only, and this is {}: their memory and CPU are read from Linux's /proc, and their processes ended by Linux's means",
+            std::env::consts::OS
+        ),
+        "run it on a Linux machine, in CI or in a Linux container that has what the training needs; `validate`, `plan`, `forecast`, `report`, `backend: replay` and `backend: sagemaker` work here",
+    )
 }
 
 /// A job whose code is known.

@@ -43,7 +43,7 @@ pub(in crate::spec) type Instance = Either<Machines, Groups>;
 
 /// Text that the schema gives a pattern.
 macro_rules! patterned {
-    ($(#[$doc:meta])* $name:ident, $pattern:literal, $examples:tt) => {
+    ($(#[$doc:meta])* $name:ident, $pattern:literal, $examples:tt, $error:literal) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub(in crate::spec) struct $name(pub(in crate::spec) String);
@@ -72,6 +72,7 @@ macro_rules! patterned {
                     "type": "string",
                     "pattern": $pattern,
                     "examples": $examples,
+                    "errorMessage": $error,
                 })
             }
         }
@@ -82,7 +83,8 @@ patterned!(
     /// `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, `local`, `2x local`.
     Machines,
     r"^\s*([1-9][0-9]*x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
-    ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"]
+    ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "local", "2x local"],
+    "write an instance type, with a count where there are several: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or `local`"
 );
 
 /// An instance, or a range of counts of one.
@@ -92,7 +94,8 @@ patterned!(
     /// `1-8x ml.m5.xlarge`, or what [`Machines`] are.
     MachineRange,
     r"^\s*([1-9][0-9]*(-[1-9][0-9]*)?x\s+)?(local|ml\.[a-zA-Z0-9-]+\.[a-zA-Z0-9-]+)\s*$",
-    ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "1-8x ml.m5.4xlarge"]
+    ["ml.m5.2xlarge", "6x ml.m5.4xlarge", "1-8x ml.m5.4xlarge"],
+    "write an instance type, with a count or a range of counts where there are several: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, `1-8x ml.m5.4xlarge`"
 );
 
 mapping! {

@@ -5,6 +5,7 @@
 
 mod budget;
 mod channel;
+mod editor;
 mod job;
 mod launcher;
 mod printed_line;
@@ -81,5 +82,6 @@ pub(super) fn json_schema() -> serde_json::Value {
         let rest = rest.iter().filter(|(key, _)| *key != "title");
         schema.extend(rest.map(|(key, value)| (key.clone(), value.clone())));
     }
+    editor::describe_keys(&mut schema);
     schema.into()
 }

@@ -343,7 +343,13 @@ fn quantity<T>(
 }
 
 pub(super) fn quantity_schema(written: WrittenForm) -> Schema {
-    json_schema!({ "type": "string", "pattern": written.pattern, "examples": written.examples })
+    let [one, other] = written.examples;
+    json_schema!({
+        "type": "string",
+        "pattern": written.pattern,
+        "examples": written.examples,
+        "errorMessage": format!("write a number with its unit, such as `{one}` or `{other}`"),
+    })
 }
 
 impl<U: WrittenUnit> JsonSchema for Quantity<U> {

@@ -80,6 +80,7 @@ impl JsonSchema for PoolWord {
             "type": "string",
             "pattern": format!("^({words})$|{pattern}"),
             "examples": ["auto", "off", time],
+            "errorMessage": format!("write `auto`, `off` or a time, such as `{time}`"),
         })
     }
 }

@@ -179,17 +179,21 @@ fn the_probe_is_in_the_container_by_default_and_trusted_before_cloudwatch() {
 #[test]
 fn without_a_static_program_canaries_run_without_a_probe_and_say_so() {
     let (project, aws) = project(FIXED);
-    // The program under test is none.
     let run = project
         .run_with(&["run", "--all", "--format", "json"], |command| {
             aws.reach(command);
+            // As the program itself is none where it was built for macOS.
             command
                 .env("CANARY_GATE_PACE", "0")
-                .env_remove("CANARY_GATE_PROBE");
+                .env("CANARY_GATE_PROBE", project.path("code/train.py"));
         })
         .ended_with(0);
     let notes = run.json()["jobs"][0]["notes"].to_string();
     assert!(notes.contains("canaries run without the probe"), "{notes}");
+    assert!(
+        notes.contains("name a release for Linux in CANARY_GATE_PROBE"),
+        "{notes}"
+    );
 }
 
 #[test]

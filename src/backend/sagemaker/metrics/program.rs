@@ -5,7 +5,9 @@ use crate::instance::InstanceType;
 /// Why a program may not be sent into a container.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::backend) enum Unfit {
-    #[error("this program is not a 64-bit Linux program")]
+    #[error(
+        "this program is not a 64-bit Linux program; name a release for Linux in CANARY_GATE_PROBE"
+    )]
     NotElf,
     #[error(
         "this program is linked to libraries that an image may lack; use a release, which is static, or name one in CANARY_GATE_PROBE"

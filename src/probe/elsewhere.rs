@@ -1,0 +1,81 @@
+//! The probe's functions on systems other than Linux, where it cannot measure. A call of them touches nothing.
+
+use std::io;
+use std::thread;
+
+use super::{ProbeError, ProbeOptions, ProbeReport};
+use crate::instance::Capacity;
+use crate::units::Bytes;
+
+/// Fails: neither the usage of a process tree can be read here nor its end be certain.
+///
+/// # Errors
+///
+/// Always.
+pub fn check_system() -> Result<(), ProbeError> {
+    Err(ProbeError::NotLinux)
+}
+
+/// Runs nothing.
+///
+/// # Errors
+///
+/// Always.
+pub fn run(_: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
+    Err(ProbeError::NotLinux)
+}
+
+/// Adopts nothing.
+///
+/// # Errors
+///
+/// Always: there are no child subreapers.
+pub fn adopt_orphans() -> io::Result<Vec<i32>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Ends nothing, for nothing was started.
+pub fn end_orphans(_: &[i32]) {}
+
+/// There is no `/proc` whose files could be closed to others.
+pub fn keep_private() {}
+
+/// Cores only: no canary runs here, so nothing is compared with the memory.
+pub fn host_capacity() -> Capacity {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+    Capacity {
+        vcpus: u32::try_from(cores).unwrap_or(u32::MAX),
+        memory: Bytes(0),
+        gpus: 0,
+        gpu_memory: None,
+    }
+}
+
+/// The kind of this host on one line.
+pub fn host_kind(capacity: &Capacity) -> String {
+    format!("{}, {} cores", std::env::consts::OS, capacity.vcpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_run_and_the_refusal_says_where_it_can_be() {
+        keep_private();
+        end_orphans(&[]);
+        assert!(check_system().is_err());
+        assert_eq!(
+            adopt_orphans().unwrap_err().kind(),
+            io::ErrorKind::Unsupported
+        );
+        assert!(host_kind(&host_capacity()).ends_with(" cores"));
+        let refused = run(&ProbeOptions::new(vec!["true".into()])).unwrap_err();
+        assert_eq!(refused.exit_code(), 125);
+        assert_eq!(
+            refused.to_string().replace(std::env::consts::OS, "macos"),
+            "a command can be measured on Linux only, and this is macos: memory and CPU are read from Linux's /proc; \
+             measure in a Linux container or on a Linux machine"
+        );
+    }
+}
