@@ -141,7 +141,7 @@ impl Export {
 }
 
 /// What identifies a canary run, in whichever record and at whichever price.
-fn identity(run: &Measurement) -> String {
+pub(super) fn identity(run: &Measurement) -> String {
     let parts = (
         &run.job,
         run.instance.to_string(),

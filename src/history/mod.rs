@@ -14,6 +14,7 @@ mod s3;
 #[cfg(test)]
 mod samples;
 mod scope;
+pub mod tally;
 
 pub use choose::{BaseWanted, FirstReadable, canaries, forecasts, newest};
 pub use entry::Entry;

@@ -27,6 +27,7 @@ mod failures;
 mod footer;
 pub mod format;
 mod help;
+pub mod history_figures;
 mod hosts;
 mod json;
 mod label;
