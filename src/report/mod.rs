@@ -28,6 +28,7 @@ mod footer;
 pub mod format;
 mod help;
 mod hosts;
+pub mod html;
 mod json;
 mod label;
 mod law_chart;
