@@ -29,6 +29,7 @@ pub mod format;
 mod help;
 pub mod history_figures;
 mod hosts;
+pub mod html;
 mod json;
 mod label;
 mod law_chart;
