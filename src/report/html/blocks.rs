@@ -125,13 +125,18 @@ pub(in crate::report) fn table(table: &Table, about: &str) -> Markup {
     };
     let head = element("thead", &[], titles);
     let grid = element("table", &[], head.then(element("tbody", &[], rows)));
+    scrolled(grid, about).then(further)
+}
+
+/// What is wider than the screen is scrolled, also by keys.
+pub(in crate::report) fn scrolled(content: Markup, about: &str) -> Markup {
     let attributes = [
         ("class", "scroll"),
         ("tabindex", "0"),
         ("role", "region"),
         ("aria-label", about),
     ];
-    element("div", &attributes, grid).then(further)
+    element("div", &attributes, content)
 }
 
 fn cell(cell: &Cell) -> Markup {

@@ -3,6 +3,7 @@
 //! [`markup`] is the one door for text, [`page`] the frame, [`plot`] draws, and [`palette`] has the colours.
 
 mod blocks;
+pub mod history_page;
 pub mod markup;
 pub mod page;
 mod palette;
