@@ -357,3 +357,6 @@ fn note(words: Markup) -> Markup {
 fn sentence(text: String) -> Markup {
     Markup::prose(&Prose::sentence(text))
 }
+
+#[cfg(test)]
+mod tests;
