@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 
 use jiff::Timestamp;
 
-use super::export::identity;
+use super::canary_identity::canary_identity;
 use super::record::{Content, ForecastRecord, Record};
 use super::{Damaged, Entry, Scope};
 use crate::measurement::{Measurement, Outcome};
@@ -43,8 +43,8 @@ pub struct Tally {
 #[derive(Debug)]
 struct JobTally {
     /// Of pushes and schedules by branch.
-    branches: BTreeMap<Option<String>, Series>,
-    own_machines: Series,
+    branches: BTreeMap<Option<String>, JobSeries>,
+    own_machines: JobSeries,
     newest_record: Timestamp,
     spent: BTreeMap<Month, Spent>,
     spent_by: BTreeMap<SpentBy, Spent>,
@@ -52,7 +52,7 @@ struct JobTally {
 }
 
 #[derive(Debug, Default)]
-struct Series {
+struct JobSeries {
     checks: Vec<CheckFigures>,
     full_runs: Vec<FullRunFigures>,
     unfinished: Option<UnfinishedCheck>,
@@ -94,7 +94,10 @@ impl Tally {
                 ..Spent::default()
             };
         }
-        if is_adopted || is_full_run || !self.seen.insert(self.hasher.hash_one(identity(run))) {
+        if is_adopted
+            || is_full_run
+            || !self.seen.insert(self.hasher.hash_one(canary_identity(run)))
+        {
             return Spent::default();
         }
         Spent {
@@ -140,7 +143,7 @@ impl JobTally {
     fn since(at: Timestamp) -> Self {
         Self {
             branches: BTreeMap::new(),
-            own_machines: Series::default(),
+            own_machines: JobSeries::default(),
             newest_record: at,
             spent: BTreeMap::new(),
             spent_by: BTreeMap::new(),
@@ -150,7 +153,7 @@ impl JobTally {
 
     /// Where a record's forecast is drawn; `None` for pull requests and merge queues, which are other trainings than the
     /// branch's.
-    fn series(&mut self, scope: Scope, record: &Record) -> Option<&mut Series> {
+    fn series(&mut self, scope: Scope, record: &Record) -> Option<&mut JobSeries> {
         match scope {
             Scope::Main => {
                 let branch = record.writer.branch.as_deref();
@@ -212,7 +215,7 @@ impl JobTally {
 
 /// The branch that most of the newest checks are of: one that was renamed gives way soon, and a release now and then does not
 /// take its place.
-fn busiest(branches: &BTreeMap<Option<String>, Series>) -> Option<Option<String>> {
+fn busiest(branches: &BTreeMap<Option<String>, JobSeries>) -> Option<Option<String>> {
     let mut newest: Vec<(Timestamp, &Option<String>)> = (branches.iter())
         .flat_map(|(branch, series)| {
             let newest = series.checks.iter().rev().take(CHECKS_THAT_CHOOSE);
@@ -230,7 +233,7 @@ fn busiest(branches: &BTreeMap<Option<String>, Series>) -> Option<Option<String>
     busiest.map(|(branch, _)| branch.clone())
 }
 
-impl Series {
+impl JobSeries {
     fn is_empty(&self) -> bool {
         self.checks.is_empty() && self.unfinished.is_none()
     }
