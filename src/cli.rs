@@ -352,6 +352,8 @@ pub enum ExportFormat {
     Seed,
     /// The canary runs, each once, as measurements, one per line; `forecast` reads them.
     Jsonl,
+    /// All jobs on one page: what a full run takes and what checks cost, over time.
+    Html,
 }
 
 #[derive(Debug, Args)]
@@ -361,11 +363,14 @@ pub struct HistoryExportArguments {
     /// Only records of this job.
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
-    /// The format [default: from the extension of --output, else csv].
+    /// The format [default: from the extension of the file, else csv].
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
-    /// Write to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
+    /// Write to this file, such as page.html, instead of standard output.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The same as FILE.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "file")]
     pub output: Option<PathBuf>,
 }
 

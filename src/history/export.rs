@@ -1,15 +1,20 @@
-//! Records as tables for other programs.
+//! Records as tables for other programs, and as a page.
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
+
+use super::canary_identity::canary_identity;
 use super::record::{ForecastRecord, Record};
-use super::{Entry, RecordKind};
+use super::tally::Tally;
+use super::{Damaged, Entry, RecordKind};
 use crate::forecast::Estimate;
 use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
 use crate::metric::Metric;
 use crate::report::InstanceForecast;
 use crate::report::escape::{NAME_LIMIT, for_json, for_spreadsheet};
+use crate::report::html::history_page;
 
 /// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is for one machine.
 const HEADER: [&str; 34] = [
@@ -59,6 +64,7 @@ pub enum Export {
         seen: HashSet<String>,
         runs: Vec<Measurement>,
     },
+    Page(Box<Tally>),
 }
 
 /// How canaries are written.
@@ -88,9 +94,15 @@ impl Export {
         }
     }
 
-    /// Adds what the export has of one record.
+    /// All jobs on one page.
+    pub fn page() -> Self {
+        Self::Page(Box::default())
+    }
+
+    /// Adds what the export has of one record. Records come oldest first.
     pub fn add(&mut self, entry: &Entry, record: &Record) {
         match self {
+            Self::Page(tally) => tally.add(entry, record),
             Self::Forecasts(writer) => {
                 let forecast = record.forecast();
                 for instance in forecast.iter().flat_map(|forecast| &forecast.forecasts) {
@@ -103,7 +115,7 @@ impl Export {
             Self::Canaries { .. } if entry.kind == RecordKind::FullRun => {}
             Self::Canaries { seen, runs, .. } => {
                 for run in record.measurements() {
-                    if seen.insert(identity(run)) {
+                    if seen.insert(canary_identity(run)) {
                         runs.push(run.clone());
                     }
                 }
@@ -111,9 +123,10 @@ impl Export {
         }
     }
 
-    /// The text of the file.
-    pub fn finish(self) -> String {
+    /// The text of the file, made at a time later than all records. A page says how many could not be read.
+    pub fn finish(self, unreadable: &[Damaged], made_at: Timestamp) -> String {
         match self {
+            Self::Page(tally) => history_page::render(&tally.finish(unreadable, made_at)),
             Self::Forecasts(writer) => {
                 let bytes = writer.into_inner().expect(IN_MEMORY);
                 String::from_utf8(bytes).expect("only text was written")
@@ -138,19 +151,6 @@ impl Export {
             }
         }
     }
-}
-
-/// What identifies a canary run, in whichever record and at whichever price.
-fn identity(run: &Measurement) -> String {
-    let parts = (
-        &run.job,
-        run.instance.to_string(),
-        (run.fraction.0.to_bits(), run.work.map(f64::to_bits)),
-        (run.replicate, run.attempt),
-        (&run.ended_at, &run.training_job, &run.outcome),
-        run.training_seconds.map(|time| time.0.to_bits()),
-    );
-    format!("{parts:?}")
 }
 
 fn row(

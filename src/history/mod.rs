@@ -4,6 +4,7 @@
 //! A name holds what selection needs ([`entry`]), so a listing is cheap and only wanted records are read. A damaged record is
 //! skipped and reported; it never hides the rest. A run reads only what its [`Scope`] allows.
 
+mod canary_identity;
 mod choose;
 pub mod entry;
 pub mod export;
@@ -14,6 +15,7 @@ mod s3;
 #[cfg(test)]
 mod samples;
 mod scope;
+pub mod tally;
 
 pub use choose::{BaseWanted, FirstReadable, canaries, forecasts, newest};
 pub use entry::Entry;

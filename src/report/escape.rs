@@ -4,6 +4,10 @@
 //! All ways begin with the same cleaning: one line, no control characters, no invisible or direction-changing
 //! characters, account ids and ARNs shortened, at most `limit` characters.
 
+mod html;
+
+pub use html::{for_drawing, for_html, for_html_block, for_html_with_code};
+
 use super::redact::redact;
 use crate::secret::unseen::{is_invisible, skip_control_sequence, skip_escape_sequence};
 
@@ -198,6 +202,14 @@ pub(super) fn without_commands(text: &str) -> String {
 /// GitHub looks for nothing in a block, so only its end must not come from within: the fence is longer than any run of
 /// backticks inside.
 pub fn as_block(text: &str, limit: usize, lines: usize) -> String {
+    let shown = excerpt(text, limit, lines);
+    let longest = shown.iter().map(|line| backtick_run(line)).max();
+    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    format!("{fence}text\n{}\n{fence}", shown.join("\n"))
+}
+
+/// At most `lines` visible lines with their spaces, and a last one that counts those left out.
+fn excerpt(text: &str, limit: usize, lines: usize) -> Vec<String> {
     let mut all = text.lines();
     let mut shown: Vec<String> = all
         .by_ref()
@@ -211,9 +223,7 @@ pub fn as_block(text: &str, limit: usize, lines: usize) -> String {
     if further > 0 {
         shown.push(format!("… {further} more lines"));
     }
-    let longest = shown.iter().map(|line| backtick_run(line)).max();
-    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
-    format!("{fence}text\n{}\n{fence}", shown.join("\n"))
+    shown
 }
 
 fn backtick_run(line: &str) -> usize {

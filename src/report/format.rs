@@ -1,7 +1,7 @@
 //! The forms that a report is written in. A new one is a file that renders it and a line here.
 
 use super::terminal::{self, TerminalStyle};
-use super::{Report, csv, json, markdown};
+use super::{Report, csv, html, json, markdown};
 
 /// A form of the report.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ pub struct ReportFormat {
 }
 
 /// The first is the default of `--format`.
-const ALL: [ReportFormat; 4] = [
+const ALL: [ReportFormat; 5] = [
     ReportFormat::new(Some("terminal"), None, terminal::render),
     ReportFormat::new(Some("markdown"), Some("md"), |report, _| {
         markdown::render(report)
@@ -23,6 +23,7 @@ const ALL: [ReportFormat; 4] = [
         json::to_json(report)
     }),
     ReportFormat::new(None, Some("csv"), |report, _| csv::render(report)),
+    ReportFormat::new(None, Some("html"), |report, _| html::render(report)),
 ];
 
 impl ReportFormat {

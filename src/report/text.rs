@@ -59,6 +59,21 @@ impl Outside {
         escape::for_github_html(&self.text, self.limit)
     }
 
+    /// Shown literally within an HTML element.
+    pub(super) fn for_html(&self) -> String {
+        escape::for_html(&self.text, self.limit)
+    }
+
+    /// The same, but for what stands between backticks, which is set as code.
+    pub(super) fn for_html_with_code(&self) -> String {
+        escape::for_html_with_code(&self.text, self.limit)
+    }
+
+    /// For a library that escapes what it draws.
+    pub(super) fn for_drawing(&self) -> String {
+        escape::for_drawing(&self.text, self.limit)
+    }
+
     /// Within the quotes of a Mermaid chart.
     pub(super) fn for_chart(&self) -> String {
         escape::for_chart(&self.text)
@@ -86,6 +101,11 @@ impl Verbatim {
     /// A fenced block of at most `lines` lines of `limit` characters.
     pub(super) fn as_markdown_block(&self, limit: usize, lines: usize) -> String {
         escape::as_block(&self.texts.join("\n"), limit, lines)
+    }
+
+    /// Within an HTML element that keeps line ends: at most `lines` lines of `limit` characters.
+    pub(super) fn for_html(&self, limit: usize, lines: usize) -> String {
+        escape::for_html_block(&self.texts.join("\n"), limit, lines)
     }
 
     /// The lines of each text.

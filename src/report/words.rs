@@ -109,8 +109,13 @@ pub fn phrase(verdict: Verdict) -> &'static str {
 
 /// The same of a job, of which a breach may have been there before.
 pub fn job_phrase(job: &JobReport) -> &'static str {
-    let shown = shown_verdict(job.verdict, job.forecasts.first());
-    if shown == job.verdict {
+    verdict_phrase(job.verdict, job.forecasts.first())
+}
+
+/// The same of a verdict and the forecast that it is about.
+pub fn verdict_phrase(verdict: Verdict, forecast: Option<&InstanceForecast>) -> &'static str {
+    let shown = shown_verdict(verdict, forecast);
+    if shown == verdict {
         phrase(shown)
     } else {
         "over budget, as its base"

@@ -41,6 +41,7 @@ mod github_issue;
 mod gpu_memory;
 mod groups;
 mod history_command;
+mod history_page;
 mod history_s3;
 mod iam_policy;
 mod layouts;

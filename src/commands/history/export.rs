@@ -2,13 +2,62 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+
 use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppError, files, print, printable};
-use crate::history::History;
 use crate::history::export::{CanaryFormat, Export};
+use crate::history::{History, Scope};
 use crate::workspace::project::Project;
 
 use super::listing::{BATCH, list_of, warn_of};
+
+/// A format, and what of the history it has.
+struct ExportRow {
+    format: ExportFormat,
+    /// As `--format` names it.
+    name: &'static str,
+    /// Of files that hold it, without the dot.
+    extension: &'static str,
+    begin: fn() -> Export,
+}
+
+/// The first of an extension is what a file of that extension holds; the first of all is the default.
+const FORMATS: [ExportRow; 4] = [
+    ExportRow {
+        format: ExportFormat::Csv,
+        name: "csv",
+        extension: "csv",
+        begin: Export::forecasts,
+    },
+    ExportRow {
+        format: ExportFormat::Seed,
+        name: "seed",
+        extension: "csv",
+        begin: || Export::canaries(CanaryFormat::Seed),
+    },
+    ExportRow {
+        format: ExportFormat::Jsonl,
+        name: "jsonl",
+        extension: "jsonl",
+        begin: || Export::canaries(CanaryFormat::JsonLines),
+    },
+    ExportRow {
+        format: ExportFormat::Html,
+        name: "html",
+        extension: "html",
+        begin: Export::page,
+    },
+];
+
+/// What a run of a scope reads for an export. A page shows what all runs spent, so on the default branch it has every scope, each
+/// kept apart; it decides nothing.
+pub(super) fn reader(arguments: &HistoryExportArguments, scope: Scope) -> Result<Scope, AppError> {
+    Ok(match (format(arguments)?.format, scope) {
+        (ExportFormat::Html, Scope::Main) => Scope::Local,
+        _ => scope,
+    })
+}
 
 pub(super) async fn export(
     history: &History,
@@ -17,16 +66,12 @@ pub(super) async fn export(
 ) -> Result<u8, AppError> {
     let root = &project.root;
     let format = format(arguments)?;
-    if let Some(output) = &arguments.output {
+    if let Some(output) = output(arguments) {
         files::check_target(output, root)?;
     }
     let listing = list_of(history, arguments.job.as_deref(), &project.spec).await?;
     let mut damaged = listing.damaged;
-    let mut export = match format {
-        ExportFormat::Csv => Export::forecasts(),
-        ExportFormat::Seed => Export::canaries(CanaryFormat::Seed),
-        ExportFormat::Jsonl => Export::canaries(CanaryFormat::JsonLines),
-    };
+    let mut export = (format.begin)();
     for batch in listing.entries.chunks(BATCH) {
         let loaded = history.load(batch).await?;
         damaged.extend(loaded.damaged);
@@ -34,8 +79,8 @@ pub(super) async fn export(
             export.add(&entry, &record);
         }
     }
-    let text = export.finish();
-    match &arguments.output {
+    let text = export.finish(&damaged, Timestamp::now());
+    match output(arguments) {
         None => print(&text)?,
         Some(output) => files::write_new(output, text.as_bytes(), root)?,
     }
@@ -43,28 +88,36 @@ pub(super) async fn export(
     Ok(0)
 }
 
+fn output(arguments: &HistoryExportArguments) -> Option<&Path> {
+    let file = arguments.file.as_ref().or(arguments.output.as_ref());
+    file.map(|file| file.as_path())
+}
+
 /// The format that is asked for, else by the file's extension, else the forecasts.
 ///
 /// # Errors
 ///
 /// The extension names another format than is asked for.
-fn format(arguments: &HistoryExportArguments) -> Result<ExportFormat, AppError> {
-    let output = arguments.output.as_deref();
+fn format(arguments: &HistoryExportArguments) -> Result<&'static ExportRow, AppError> {
+    let output = output(arguments);
     let extension = output.and_then(Path::extension);
-    let is_lines = extension.is_some_and(|extension| extension == "jsonl");
-    let is_table = extension.is_some_and(|extension| extension == "csv");
-    let (asked, named) = match arguments.format {
-        None if is_lines => return Ok(ExportFormat::Jsonl),
-        None => return Ok(ExportFormat::Csv),
-        Some(ExportFormat::Jsonl) if is_table => ("jsonl", "csv"),
-        Some(ExportFormat::Csv) if is_lines => ("csv", "jsonl"),
-        Some(ExportFormat::Seed) if is_lines => ("seed", "jsonl"),
-        Some(format) => return Ok(format),
-    };
-    let output = output.map_or(String::new(), |output| output.display().to_string());
-    Err(AppError::usage(format!(
-        "--format {asked} contradicts the name of the file, {}, which says {named}",
-        printable(&output)
-    ))
-    .help("give the file another name, or leave out --format"))
+    let named = FORMATS
+        .iter()
+        .find(|row| extension.is_some_and(|extension| extension == row.extension));
+    let asked = FORMATS
+        .iter()
+        .find(|row| arguments.format == Some(row.format));
+    match (asked, named) {
+        (Some(asked), Some(named)) if asked.extension != named.extension => {
+            let output = output.map_or(String::new(), |output| output.display().to_string());
+            Err(AppError::usage(format!(
+                "--format {} contradicts the name of the file, {}, which says {}",
+                asked.name,
+                printable(&output),
+                named.name
+            ))
+            .help("give the file another name, or leave out --format"))
+        }
+        (asked, named) => Ok(asked.or(named).unwrap_or(&FORMATS[0])),
+    }
 }

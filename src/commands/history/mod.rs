@@ -29,7 +29,9 @@ pub(super) async fn history(command: &HistoryCommand) -> Result<u8, AppError> {
         }
         HistoryCommand::Export(arguments) => {
             let project = Project::load(&arguments.spec)?;
-            let history = open(&project).await?;
+            let origin = RunOrigin::of_environment(&project, Command::Run);
+            let reader = export::reader(arguments, origin.scope)?;
+            let history = open_history::open(&project, reader).await?;
             export::export(&history, arguments, &project).await
         }
     }

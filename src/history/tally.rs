@@ -1,0 +1,332 @@
+//! From records to the figures of the history's page, a record at a time: what is kept of one is small.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::BuildHasher;
+
+use jiff::Timestamp;
+
+use super::canary_identity::canary_identity;
+use super::record::{Content, ForecastRecord, Record};
+use super::{Damaged, Entry, Scope};
+use crate::measurement::{Measurement, Outcome};
+use crate::metric::Metric;
+use crate::report::InstanceForecast;
+use crate::report::escape::NAME_LIMIT;
+use crate::report::history_figures::{
+    CheckFigures, Fault, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, JobStanding,
+    Month, QUIET_AFTER, SeriesSource, Spent, SpentBy, UnfinishedCheck, UnreadableRecords,
+};
+use crate::report::words;
+use crate::spec::{Bound, LineKind};
+
+/// Hex digits of a commit that are kept.
+const COMMIT_DIGITS: usize = 7;
+/// A longer address of a run is not kept.
+const LONGEST_URL: usize = 300;
+/// More repositories of one job are not named.
+const MOST_REPOSITORIES: usize = 5;
+/// The newest checks that choose the branch that is drawn.
+const CHECKS_THAT_CHOOSE: usize = 20;
+
+/// The figures of a history, as far as its records were added, oldest first.
+#[derive(Debug, Default)]
+pub struct Tally {
+    records: usize,
+    span: Option<[Timestamp; 2]>,
+    jobs: BTreeMap<String, JobTally>,
+    /// Each canary once: it is in a record of its own and in those of its forecasts. Hashes, since there may be many.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+}
+
+#[derive(Debug)]
+struct JobTally {
+    /// Of pushes and schedules by branch.
+    branches: BTreeMap<Option<String>, JobSeries>,
+    own_machines: JobSeries,
+    newest_record: Timestamp,
+    spent: BTreeMap<Month, Spent>,
+    spent_by: BTreeMap<SpentBy, Spent>,
+    repositories: BTreeSet<String>,
+}
+
+#[derive(Debug, Default)]
+struct JobSeries {
+    checks: Vec<CheckFigures>,
+    full_runs: Vec<FullRunFigures>,
+    unfinished: Option<UnfinishedCheck>,
+}
+
+impl Tally {
+    /// Adds what the page has of one record. Records come oldest first.
+    pub fn add(&mut self, entry: &Entry, record: &Record) {
+        let at = entry.recorded_at;
+        self.records += 1;
+        let first = self.span.map_or(at, |[first, _]| first);
+        self.span = Some([first, at]);
+        let mut spent = Spent::default();
+        for run in record.measurements() {
+            spent += self.spent_on(record, run);
+        }
+        let job = (self.jobs.entry(entry.job.clone())).or_insert_with(|| JobTally::since(at));
+        job.newest_record = at;
+        if spent != Spent::default() {
+            *job.spent.entry(Month::of(at)).or_default() += spent;
+            *job.spent_by.entry(payer(entry.scope)).or_default() += spent;
+        }
+        job.note_repository(record);
+        if let Some(series) = job.series(entry.scope, record) {
+            series.add(at, record);
+        }
+    }
+
+    /// What a canary took. Nothing, if it is counted already or in another run's account; and a full run is not a check.
+    fn spent_on(&mut self, record: &Record, run: &Measurement) -> Spent {
+        let is_adopted = matches!(record.content, Content::Canary { is_adopted, .. } if is_adopted);
+        let is_full_run = matches!(record.content, Content::FullRun { .. });
+        let time = run.time().unwrap_or_default();
+        if let Some(reused) = run.reused {
+            return Spent {
+                reused: 1,
+                saved_time: time,
+                saved_usd: reused.saved_usd.unwrap_or_default(),
+                ..Spent::default()
+            };
+        }
+        if is_adopted
+            || is_full_run
+            || !self.seen.insert(self.hasher.hash_one(canary_identity(run)))
+        {
+            return Spent::default();
+        }
+        Spent {
+            canaries: 1,
+            time,
+            usd: run.cost.into_iter().chain(run.idle_usd).sum(),
+            unpriced: usize::from(run.cost.is_none()),
+            ..Spent::default()
+        }
+    }
+
+    /// The figures, at a time that is later than all records.
+    pub fn finish(self, unreadable: &[Damaged], made_at: Timestamp) -> HistoryFigures {
+        let newer = (unreadable.iter())
+            .filter(|record| record.is_of_newer_version())
+            .count();
+        let jobs = self.jobs.into_iter();
+        let mut jobs: Vec<JobFigures> = jobs.map(|(name, job)| job.finish(name, made_at)).collect();
+        let cost = |job: &JobFigures| {
+            let newest = job.newest().and_then(|check| check.cost);
+            newest.map_or(0.0, |cost| cost.estimate.point)
+        };
+        jobs.sort_by(|one, other| {
+            (one.is_quiet, one.standing)
+                .cmp(&(other.is_quiet, other.standing))
+                .then(cost(other).total_cmp(&cost(one)))
+                .then_with(|| one.name.cmp(&other.name))
+        });
+        HistoryFigures {
+            made_at,
+            records: self.records,
+            span: self.span,
+            unreadable: UnreadableRecords {
+                newer,
+                damaged: unreadable.len() - newer,
+            },
+            jobs,
+        }
+    }
+}
+
+impl JobTally {
+    fn since(at: Timestamp) -> Self {
+        Self {
+            branches: BTreeMap::new(),
+            own_machines: JobSeries::default(),
+            newest_record: at,
+            spent: BTreeMap::new(),
+            spent_by: BTreeMap::new(),
+            repositories: BTreeSet::new(),
+        }
+    }
+
+    /// Where a record's forecast is drawn; `None` for pull requests and merge queues, which are other trainings than the
+    /// branch's.
+    fn series(&mut self, scope: Scope, record: &Record) -> Option<&mut JobSeries> {
+        match scope {
+            Scope::Main => {
+                let branch = record.writer.branch.as_deref();
+                let branch = branch.map(|branch| start_of(branch, NAME_LIMIT));
+                Some(self.branches.entry(branch).or_default())
+            }
+            Scope::Local => Some(&mut self.own_machines),
+            Scope::PullRequest(_) | Scope::Queue => None,
+        }
+    }
+
+    fn note_repository(&mut self, record: &Record) {
+        let url = record.writer.run_url.as_deref();
+        if let Some(repository) = url.and_then(repository_of)
+            && self.repositories.len() < MOST_REPOSITORIES
+        {
+            self.repositories.insert(repository.to_owned());
+        }
+    }
+
+    fn finish(mut self, name: String, made_at: Timestamp) -> JobFigures {
+        let checks_of_branches: usize = (self.branches.values())
+            .map(|series| series.checks.len())
+            .sum();
+        let branch = busiest(&self.branches);
+        let drawn = branch.and_then(|branch| self.branches.remove_entry(&branch));
+        let drawn =
+            drawn.filter(|(_, of_branch)| !of_branch.is_empty() || self.own_machines.is_empty());
+        let (source, series) = match drawn {
+            Some((branch, series)) => (SeriesSource::Branch(branch), series),
+            None => (SeriesSource::OwnMachines, self.own_machines),
+        };
+        let other_branches = match source {
+            SeriesSource::Branch(_) => checks_of_branches - series.checks.len(),
+            SeriesSource::OwnMachines => checks_of_branches,
+        };
+        let age = made_at.duration_since(self.newest_record).as_secs_f64();
+        JobFigures {
+            name,
+            standing: JobStanding::of(&series.checks, series.unfinished.as_ref()),
+            is_quiet: age > QUIET_AFTER.0,
+            source,
+            baseline: series
+                .checks
+                .iter()
+                .rfind(|check| check.is_baseline)
+                .cloned(),
+            checks: series.checks,
+            full_runs: series.full_runs,
+            unfinished: series.unfinished,
+            newest_record: self.newest_record,
+            other_branches,
+            spent: self.spent,
+            spent_by: self.spent_by,
+            repositories: self.repositories.into_iter().collect(),
+        }
+    }
+}
+
+/// The branch that most of the newest checks are of: one that was renamed gives way soon, and a release now and then does not
+/// take its place.
+fn busiest(branches: &BTreeMap<Option<String>, JobSeries>) -> Option<Option<String>> {
+    let mut newest: Vec<(Timestamp, &Option<String>)> = (branches.iter())
+        .flat_map(|(branch, series)| {
+            let newest = series.checks.iter().rev().take(CHECKS_THAT_CHOOSE);
+            newest.map(move |check| (check.at, branch))
+        })
+        .collect();
+    newest.sort_unstable();
+    let newest = newest.iter().rev().take(CHECKS_THAT_CHOOSE);
+    let mut counts: BTreeMap<&Option<String>, usize> =
+        branches.keys().map(|branch| (branch, 0)).collect();
+    for (_, branch) in newest {
+        *counts.entry(branch).or_default() += 1;
+    }
+    let busiest = counts.into_iter().max_by_key(|(_, count)| *count);
+    busiest.map(|(branch, _)| branch.clone())
+}
+
+impl JobSeries {
+    fn is_empty(&self) -> bool {
+        self.checks.is_empty() && self.unfinished.is_none()
+    }
+
+    fn add(&mut self, at: Timestamp, record: &Record) {
+        match &record.content {
+            Content::Canary { measurement, .. } => {
+                let ended = ended(&measurement.outcome);
+                let check = self.unfinished.get_or_insert(UnfinishedCheck {
+                    at,
+                    canaries: 0,
+                    ended: None,
+                });
+                check.at = at;
+                check.canaries += 1;
+                check.ended = ended.or(check.ended);
+            }
+            Content::FullRun { measurement } if measurement.is_completed() => {
+                self.full_runs.push(FullRunFigures {
+                    at,
+                    time: measurement.time(),
+                    cost: measurement.cost,
+                });
+            }
+            Content::FullRun { .. } => {}
+            Content::Forecast(forecast) => {
+                self.checks.push(check(at, record, forecast));
+                self.unfinished = None;
+            }
+        }
+    }
+}
+
+fn check(at: Timestamp, record: &Record, forecast: &ForecastRecord) -> CheckFigures {
+    let row = forecast.forecasts.first();
+    let commit = record.commit.as_deref();
+    let url = record.writer.run_url.as_ref();
+    CheckFigures {
+        at,
+        verdict: words::shown_verdict(forecast.verdict, row),
+        phrase: words::verdict_phrase(forecast.verdict, row),
+        drifted: forecast.drifted,
+        is_baseline: forecast.is_baseline,
+        instance: row.map_or(String::new(), |row| {
+            start_of(&row.instance.to_string(), NAME_LIMIT)
+        }),
+        time: row.and_then(|row| figure(row, Metric::Time)),
+        cost: row.and_then(|row| figure(row, Metric::Cost)),
+        commit: commit.map(|commit| start_of(commit, COMMIT_DIGITS)),
+        run_url: url.filter(|url| url.len() <= LONGEST_URL).cloned(),
+    }
+}
+
+fn figure(row: &InstanceForecast, metric: Metric) -> Option<FigureAndLimit> {
+    let estimate = row.estimates[metric]?;
+    let line = LineKind::from(metric);
+    let limit = (row.budget.iter()).find(|found| found.line == line && found.bound == Bound::Max);
+    Some(FigureAndLimit {
+        estimate,
+        limit: limit.map(|found| found.limit),
+    })
+}
+
+/// The outcome in words, unless it completed.
+fn ended(outcome: &Outcome) -> Option<(&'static str, Fault)> {
+    let fault = match outcome {
+        Outcome::Completed => return None,
+        Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut => {
+            Fault::TrainingCode
+        }
+        Outcome::Stopped | Outcome::NoCapacity | Outcome::PlatformError => Fault::Other,
+    };
+    Some((outcome.words(), fault))
+}
+
+fn payer(scope: Scope) -> SpentBy {
+    match scope {
+        Scope::Main => SpentBy::PushesAndSchedules,
+        Scope::PullRequest(_) => SpentBy::PullRequests,
+        Scope::Queue => SpentBy::MergeQueues,
+        Scope::Local => SpentBy::OwnMachines,
+    }
+}
+
+/// `https://github.com/acme/churn` of the address of a run of GitHub Actions.
+fn repository_of(url: &str) -> Option<&str> {
+    let (repository, _) = url.split_once("/actions/runs/")?;
+    (repository.starts_with("https://") && repository.len() <= LONGEST_URL).then_some(repository)
+}
+
+fn start_of(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! What the page of a history shows: figures of each job over time, and what its checks cost. Made of records by the history.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::AddAssign;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::forecast::Estimate;
+use crate::units::{Seconds, Usd};
+use crate::verdict::Verdict;
+
+/// All jobs of a history, those that need attention first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryFigures {
+    pub made_at: Timestamp,
+    /// The records that were read.
+    pub records: usize,
+    /// When the oldest and the newest of them were written; `None` without a record.
+    pub span: Option<[Timestamp; 2]>,
+    pub unreadable: UnreadableRecords,
+    pub jobs: Vec<JobFigures>,
+}
+
+/// Records that are in no figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UnreadableRecords {
+    /// Sound, and written by a newer program.
+    pub newer: usize,
+    pub damaged: usize,
+}
+
+/// One job. Records of several specs are of one job if they have one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobFigures {
+    /// Hostile text, as all texts here.
+    pub name: String,
+    pub standing: JobStanding,
+    /// Whether its newest record is older than [`QUIET_AFTER`]: perhaps the job is gone.
+    pub is_quiet: bool,
+    pub source: SeriesSource,
+    /// The forecasts of that source, oldest first.
+    pub checks: Vec<CheckFigures>,
+    /// Full runs that were measured, oldest first.
+    pub full_runs: Vec<FullRunFigures>,
+    /// The check that the newest ones are compared with for drift.
+    pub baseline: Option<CheckFigures>,
+    /// Canaries since the newest check: a check broke off, or goes on.
+    pub unfinished: Option<UnfinishedCheck>,
+    pub newest_record: Timestamp,
+    /// Forecasts of other branches, which are in `spent` alone.
+    pub other_branches: usize,
+    /// What all its canaries cost, those of pull requests included.
+    pub spent: BTreeMap<Month, Spent>,
+    pub spent_by: BTreeMap<SpentBy, Spent>,
+    /// Where the runs of its records say several, a name may stand for several jobs.
+    pub repositories: Vec<String>,
+}
+
+/// A job without a record for so long is shown last.
+pub const QUIET_AFTER: Seconds = Seconds(90.0 * Seconds::A_DAY);
+
+/// What a job is shown as, in the order of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobStanding {
+    Exceeded,
+    Failed,
+    Unknown,
+    Drifted,
+    AtRisk,
+    Within,
+    NotJudged,
+    /// Nothing but records of pull requests and merge queues.
+    Unmeasured,
+}
+
+/// Whose forecasts are the job's series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeriesSource {
+    /// Pushes and schedules, of the branch that has most of them; `None` where the records do not say.
+    Branch(Option<String>),
+    /// Runs outside CI: there is none of a push or schedule.
+    OwnMachines,
+}
+
+/// One check: what a full run was forecast to take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckFigures {
+    pub at: Timestamp,
+    /// As a reader is shown it.
+    pub verdict: Verdict,
+    /// What follows the job's name.
+    pub phrase: &'static str,
+    /// What a check for drift found; `None` of others.
+    pub drifted: Option<bool>,
+    pub is_baseline: bool,
+    pub instance: String,
+    pub time: Option<FigureAndLimit>,
+    pub cost: Option<FigureAndLimit>,
+    /// The first digits.
+    pub commit: Option<String>,
+    pub run_url: Option<String>,
+}
+
+/// An estimate beside the budget's upper limit, in the same unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FigureAndLimit {
+    pub estimate: Estimate,
+    pub limit: Option<f64>,
+}
+
+/// A full run that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FullRunFigures {
+    pub at: Timestamp,
+    pub time: Option<Seconds>,
+    pub cost: Option<Usd>,
+}
+
+/// A check without a verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedCheck {
+    /// When its newest canary was recorded.
+    pub at: Timestamp,
+    pub canaries: usize,
+    /// The newest outcome that is not completed, and whether it was the training code's.
+    pub ended: Option<(&'static str, Fault)>,
+}
+
+/// Whose fault it is that a canary did not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    TrainingCode,
+    /// Capacity, the platform, or a person who stopped it.
+    Other,
+}
+
+/// A calendar month, UTC: `2026-11`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Month {
+    year: i16,
+    month: i8,
+}
+
+impl Month {
+    pub fn of(at: Timestamp) -> Self {
+        let date = at.to_zoned(TimeZone::UTC).date();
+        Self {
+            year: date.year(),
+            month: date.month(),
+        }
+    }
+
+    /// The month before.
+    #[must_use]
+    pub fn before(self) -> Self {
+        match self.month {
+            1 => Self {
+                year: self.year - 1,
+                month: 12,
+            },
+            month => Self {
+                month: month - 1,
+                ..self
+            },
+        }
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}", self.year, self.month)
+    }
+}
+
+/// Which runs paid for canaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SpentBy {
+    PushesAndSchedules,
+    PullRequests,
+    MergeQueues,
+    OwnMachines,
+}
+
+/// What canaries took, and what others did not take since they were reused.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spent {
+    pub canaries: usize,
+    pub time: Seconds,
+    /// Of those that have a price.
+    pub usd: Usd,
+    /// Canaries without a price, whose cost is not in `usd`.
+    pub unpriced: usize,
+    pub reused: usize,
+    pub saved_time: Seconds,
+    /// At the price of the day on which they were reused, of those that have one.
+    pub saved_usd: Usd,
+}
+
+impl AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        *self = Self {
+            canaries: self.canaries + other.canaries,
+            time: self.time + other.time,
+            usd: self.usd + other.usd,
+            unpriced: self.unpriced + other.unpriced,
+            reused: self.reused + other.reused,
+            saved_time: self.saved_time + other.saved_time,
+            saved_usd: self.saved_usd + other.saved_usd,
+        };
+    }
+}
+
+impl Spent {
+    /// The sum.
+    pub fn of_all(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut sum = Self::default();
+        for part in parts {
+            sum += part;
+        }
+        sum
+    }
+}
+
+impl HistoryFigures {
+    /// What the checks of all jobs took in each month.
+    pub fn spent(&self) -> BTreeMap<Month, Spent> {
+        let mut all: BTreeMap<Month, Spent> = BTreeMap::new();
+        for (month, spent) in self.jobs.iter().flat_map(|job| &job.spent) {
+            *all.entry(*month).or_default() += *spent;
+        }
+        all
+    }
+
+    /// The same by the runs that paid.
+    pub fn spent_by(&self) -> BTreeMap<SpentBy, Spent> {
+        let mut all: BTreeMap<SpentBy, Spent> = BTreeMap::new();
+        for (by, spent) in self.jobs.iter().flat_map(|job| &job.spent_by) {
+            *all.entry(*by).or_default() += *spent;
+        }
+        all
+    }
+}
+
+impl JobFigures {
+    pub fn newest(&self) -> Option<&CheckFigures> {
+        self.checks.last()
+    }
+
+    /// Whether the newest check for drift found some, and nobody accepted it.
+    pub fn has_drifted(&self) -> bool {
+        has_drifted(&self.checks)
+    }
+}
+
+/// Whether the newest of these that is a check for drift, or a baseline, found drift.
+pub fn has_drifted(checks: &[CheckFigures]) -> bool {
+    let newest = (checks.iter()).rfind(|check| check.is_baseline || check.drifted.is_some());
+    newest.is_some_and(|check| !check.is_baseline && check.drifted == Some(true))
+}
+
+impl From<Verdict> for JobStanding {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Exceeded => Self::Exceeded,
+            Verdict::Failed => Self::Failed,
+            Verdict::Unknown => Self::Unknown,
+            Verdict::AtRisk => Self::AtRisk,
+            Verdict::Within => Self::Within,
+            Verdict::NotJudged => Self::NotJudged,
+        }
+    }
+}
+
+impl JobStanding {
+    /// The worst of what is known of a job.
+    pub fn of(checks: &[CheckFigures], unfinished: Option<&UnfinishedCheck>) -> Self {
+        let verdict = checks.last().map(|check| Self::from(check.verdict));
+        let drifted = has_drifted(checks).then_some(Self::Drifted);
+        let ended = unfinished.and_then(|check| check.ended);
+        let ended = ended.map(|(_, fault)| match fault {
+            Fault::TrainingCode => Self::Failed,
+            Fault::Other => Self::Unknown,
+        });
+        let worst = [verdict, drifted, ended].into_iter().flatten().min();
+        worst.unwrap_or(Self::Unmeasured)
+    }
+}

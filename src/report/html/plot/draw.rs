@@ -1,0 +1,182 @@
+//! A plot drawn by the crate `plotters`, in colours that follow the page.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::super::super::escape;
+use super::super::markup::Markup;
+use super::{Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+
+/// Of the drawing. Coordinates are whole numbers, so it is drawn four times as large as it is mostly shown.
+pub(super) const WIDTH: u32 = 1920;
+/// Of a line of text, and of its letters.
+const LINE: u32 = 64;
+const LETTER: u32 = 28;
+const FONT: u32 = 60;
+/// Of a name at an axis, in letters.
+const NAME_LETTERS: usize = 26;
+const WORDS_LETTERS: usize = 40;
+const THIN: u32 = 3;
+const THICK: u32 = 9;
+const POINT: u32 = 16;
+const WHISKER_END: i32 = 18;
+
+pub(super) fn height(lines: u16) -> u32 {
+    u32::from(lines) * LINE
+}
+
+/// Stands for a colour while it is drawn, and becomes its variable after.
+fn stand_in(colour: PlotColour) -> RGBColor {
+    let index = PlotColour::ALL.iter().position(|known| *known == colour);
+    RGBColor(0, 0, u8::try_from(index.unwrap_or(0)).unwrap_or(0))
+}
+
+const GRID: RGBColor = RGBColor(0, 1, 0);
+/// Of a dashed line in a colour: its green.
+const DASHED: u8 = 2;
+
+/// The elements within the root, which the caller makes.
+pub(super) fn elements(plot: &Plot) -> Markup {
+    let mut drawn = String::new();
+    let area = SVGBackend::with_string(&mut drawn, (WIDTH, height(plot.lines))).into_drawing_area();
+    draw(plot, &area).expect("a drawing in memory cannot fail");
+    drop(area);
+    Markup::drawn(in_colours_of_the_page(without_root(&drawn)))
+}
+
+fn without_root(drawn: &str) -> &str {
+    let inner = drawn.split_once('>').map_or("", |(_, inner)| inner);
+    inner
+        .rsplit_once("</svg>")
+        .map_or(inner, |(inner, _)| inner)
+}
+
+/// A quote is escaped in text, so what stands in quotes is an attribute.
+fn in_colours_of_the_page(drawn: &str) -> String {
+    let mut drawn = drawn
+        .replace(" opacity=\"1\"", "")
+        .replace(" font-family=\"sans-serif\"", "")
+        .replace(">\n", ">")
+        .replace("\n<", "<")
+        .replace("\"#000100\"", "\"var(--plot-grid)\"");
+    for (index, colour) in PlotColour::ALL.into_iter().enumerate() {
+        let variable = colour.variable();
+        let line = format!("\"#0000{index:02X}\"");
+        drawn = drawn.replace(&line, &format!("\"var(--{variable})\""));
+        let dashed = format!("\"#00{DASHED:02X}{index:02X}\"");
+        let dashes = format!("\"var(--{variable})\" stroke-dasharray=\"28 18\"");
+        drawn = drawn.replace(&dashed, &dashes);
+    }
+    drawn
+}
+
+type PlotArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type DrawResult = Result<(), Box<dyn std::error::Error>>;
+
+fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
+    let ink = stand_in(PlotColour::Ink);
+    let font = ("sans-serif", FONT).into_font().color(&ink);
+    let y_title = escape::for_drawing(&plot.y.title, WORDS_LETTERS);
+    area.draw(&Text::new(y_title, (8, 4), font.clone()))?;
+    let names = plot.y.ticks().iter();
+    let longest = names.map(|(_, name)| name.chars().count().min(NAME_LETTERS));
+    let longest = u32::try_from(longest.max().unwrap_or(0)).unwrap_or(0);
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(LINE * 5 / 4)
+        .margin_right(LETTER * 3)
+        .margin_bottom(8)
+        .x_label_area_size(LINE * 9 / 4)
+        .y_label_area_size(LETTER * (longest + 1))
+        .build_cartesian_2d(AxisSpread(&plot.x), AxisSpread(&plot.y))?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID.stroke_width(THIN))
+        .axis_style(ink.stroke_width(THIN))
+        .label_style(font.clone())
+        .x_desc(escape::for_drawing(&plot.x.title, WORDS_LETTERS))
+        .draw()?;
+    for PlotMark { shape, colour } in &plot.marks {
+        let colour = stand_in(*colour);
+        let line = colour.stroke_width(THICK);
+        let dashed = RGBColor(0, DASHED, colour.2).stroke_width(THICK);
+        let area = chart.plotting_area();
+        match shape {
+            PlotShape::Line(points) => {
+                area.draw(&PathElement::new(points.clone(), line))?;
+            }
+            PlotShape::Dashes(points) => {
+                area.draw(&PathElement::new(points.clone(), dashed))?;
+            }
+            PlotShape::Band(ends) => {
+                let lower = ends.iter().map(|(place, lower, _)| (*place, *lower));
+                let upper = ends.iter().rev().map(|(place, _, upper)| (*place, *upper));
+                let around: Vec<(f64, f64)> = lower.chain(upper).collect();
+                area.draw(&Polygon::new(around, colour.mix(0.2).filled()))?;
+            }
+            PlotShape::Points(points) => {
+                for point in points {
+                    area.draw(&Circle::new(*point, POINT, colour.filled()))?;
+                }
+            }
+            PlotShape::Whisker(from, to) => {
+                area.draw(&PathElement::new(vec![*from, *to], line))?;
+                let is_upright = from.0 == to.0;
+                let (x, y) = match is_upright {
+                    true => (WHISKER_END, 0),
+                    false => (0, WHISKER_END),
+                };
+                for end in [from, to] {
+                    let across = PathElement::new(vec![(-x, -y), (x, y)], line);
+                    area.draw(&(EmptyElement::at(*end) + across))?;
+                }
+            }
+            PlotShape::Bar(from, to) => {
+                area.draw(&Rectangle::new([*from, *to], colour.filled()))?;
+            }
+            PlotShape::Words(at, words) => {
+                let words = escape::for_drawing(words, WORDS_LETTERS);
+                let left = font.clone().pos(Pos::new(HPos::Left, VPos::Bottom));
+                let words = Text::new(words, (WHISKER_END + 6, -6), left);
+                area.draw(&(EmptyElement::at(*at) + words))?;
+            }
+        }
+    }
+    area.present()?;
+    Ok(())
+}
+
+/// An axis as the library asks for it.
+struct AxisSpread<'a>(&'a PlotAxis);
+
+impl Ranged for AxisSpread<'_> {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    #[expect(clippy::cast_possible_truncation, reason = "a place in a drawing")]
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        from + (f64::from(to - from) * self.0.place(*value)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.0.ticks().iter().map(|(place, _)| *place).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        let (from, to) = self.0.ends();
+        from..to
+    }
+}
+
+impl ValueFormatter<f64> for AxisSpread<'_> {
+    fn format_ext(&self, value: &f64) -> String {
+        let mut ticks = self.0.ticks().iter();
+        let name = ticks.find(|(place, _)| place == value);
+        name.map_or(String::new(), |(_, name)| {
+            escape::for_drawing(name, NAME_LETTERS)
+        })
+    }
+}
