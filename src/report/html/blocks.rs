@@ -128,7 +128,7 @@ pub(in crate::report) fn table(table: &Table, about: &str) -> Markup {
     let attributes = [
         ("class", "scroll"),
         ("tabindex", "0"),
-        ("role", "region"),
+        ("role", "group"),
         ("aria-label", about),
     ];
     element("div", &attributes, grid).then(further)

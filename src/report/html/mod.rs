@@ -3,6 +3,7 @@
 //! [`markup`] is the one door for text, [`page`] the frame, [`plot`] draws, and [`palette`] has the colours.
 
 mod blocks;
+mod figures;
 pub mod markup;
 pub mod page;
 mod palette;
@@ -12,4 +13,4 @@ mod report_page;
 pub use report_page::render;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
