@@ -40,6 +40,7 @@ mod gpu_memory;
 mod groups;
 mod history_command;
 mod history_s3;
+mod html;
 mod iam_policy;
 mod layouts;
 mod local_groups;
