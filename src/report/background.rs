@@ -125,7 +125,7 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
     Some(format!("{}.", sentences.join(". ")))
 }
 
-fn completed<'a>(
+pub(super) fn completed<'a>(
     job: &'a JobReport,
     forecast: &'a InstanceForecast,
 ) -> impl Iterator<Item = &'a Measurement> {

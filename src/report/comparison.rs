@@ -353,7 +353,7 @@ fn at_least(metric: Metric, forecast: &InstanceForecast) -> &'static str {
 }
 
 /// The most memory that a canary used, where that is all that is known of it.
-fn highest_canary(metric: Metric, forecast: &InstanceForecast) -> Option<f64> {
+pub(super) fn highest_canary(metric: Metric, forecast: &InstanceForecast) -> Option<f64> {
     match metric {
         Metric::Memory => forecast.memory_at_least,
         Metric::GpuMemory => forecast.gpu_memory_at_least,

@@ -256,6 +256,16 @@ fn by_size(drift: &Drift) -> Vec<&CauseShare> {
     causes
 }
 
+/// A cause in a table.
+pub(super) fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Data => "data",
+        Cause::Price => "price",
+        Cause::Work => "work",
+        Cause::CodeOrPlatform => "code or platform",
+    }
+}
+
 /// Cause, time and cost, the largest first, then the whole change and its interval. Empty where the change is within noise, of which
 /// nothing can be the cause.
 pub(super) fn causes(drift: &Drift) -> Grid {
@@ -267,12 +277,7 @@ pub(super) fn causes(drift: &Drift) -> Grid {
     let mut rows: Vec<Vec<String>> = shown
         .into_iter()
         .map(|share| {
-            let name = match share.cause {
-                Cause::Data => "data",
-                Cause::Price => "price",
-                Cause::Work => "work",
-                Cause::CodeOrPlatform => "code or platform",
-            };
+            let name = cause_name(share.cause);
             vec![
                 name.to_owned(),
                 words::signed(Quantity::Time, share.seconds),

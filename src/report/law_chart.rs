@@ -13,7 +13,7 @@ use crate::spec::{Bound, LineKind};
 const INTERVALS: u32 = 20;
 
 /// A limit further off than this would press the law's line flat.
-const LIMIT_SHOWN_TO: f64 = 4.0;
+pub(super) const LIMIT_SHOWN_TO: f64 = 4.0;
 
 /// The law of time of the job's own instance, with its limit of time if there is one. `None` without a law.
 pub(super) fn of(job: &JobReport) -> Option<Chart> {
@@ -85,15 +85,20 @@ fn caption(limit: Option<f64>, shown_limit: Option<f64>) -> String {
 }
 
 /// A line that starts below zero stands on the axis there.
-fn time_at(law: &Law, share: f64) -> f64 {
+pub(super) fn time_at(law: &Law, share: f64) -> f64 {
     law.at(share).max(0.0)
 }
 
 fn time_limit(forecast: &InstanceForecast) -> Option<f64> {
+    most(forecast, Metric::Time)
+}
+
+/// The most of a metric that the budget allows.
+pub(super) fn most(forecast: &InstanceForecast, metric: Metric) -> Option<f64> {
     forecast
         .budget
         .iter()
-        .filter(|row| row.line == LineKind::Absolute(Metric::Time) && row.bound == Bound::Max)
+        .filter(|row| row.line == LineKind::Absolute(metric) && row.bound == Bound::Max)
         .map(|row| row.limit)
         .filter(|limit| limit.is_finite() && *limit > 0.0)
         .reduce(f64::min)
@@ -101,7 +106,7 @@ fn time_limit(forecast: &InstanceForecast) -> Option<f64> {
 
 /// What the axis counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TimeUnit {
+pub(super) enum TimeUnit {
     Milliseconds,
     Seconds,
     Minutes,
@@ -111,14 +116,14 @@ enum TimeUnit {
 
 impl TimeUnit {
     /// The largest of which there are two or more.
-    fn for_largest(seconds: f64) -> Self {
+    pub(super) fn for_largest(seconds: f64) -> Self {
         [Self::Days, Self::Hours, Self::Minutes, Self::Seconds]
             .into_iter()
             .find(|unit| seconds >= 2.0 * unit.seconds())
             .unwrap_or(Self::Milliseconds)
     }
 
-    fn seconds(self) -> f64 {
+    pub(super) fn seconds(self) -> f64 {
         match self {
             Self::Milliseconds => 0.001,
             Self::Seconds => 1.0,
@@ -128,7 +133,7 @@ impl TimeUnit {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Milliseconds => "milliseconds",
             Self::Seconds => "seconds",

@@ -4,13 +4,14 @@
 //! omitted key.
 //!
 //! What a reader sees is first a `Document`, which `compose` makes of the report: texts, tables, charts
-//! and folded parts, each as what it is. [`markdown`] and [`terminal`] lay it out and escape. [`to_json`] and [`csv::render`]
+//! and folded parts, each as what it is. [`markdown`], [`terminal`] and [`html`] lay it out and escape. [`to_json`] and [`csv::render`]
 //! need no page.
 
 pub mod actual;
 mod background;
 mod canaries;
 mod change;
+mod change_table;
 mod changed_settings;
 mod chart;
 mod comparison;

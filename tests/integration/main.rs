@@ -43,6 +43,7 @@ mod groups;
 mod history_command;
 mod history_page;
 mod history_s3;
+mod html;
 mod iam_policy;
 mod layouts;
 mod local_groups;

@@ -97,7 +97,7 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_runs() {
     project
         .run(&["run", "--all", "--output", "report.doc"])
         .ended_with(2)
-        .complained("name it .md, .json or .csv");
+        .complained("name it .md, .json, .csv or .html");
     project
         .run(&["run", "--all", "--measurements", "runs.txt"])
         .ended_with(2)

@@ -270,12 +270,12 @@ impl Publisher {
             _ => StatusState::Error,
         };
         self.set_status(state, &report::status_line(report)).await;
-        let file = step_files::keep_report(report, publication.checked.project.as_ref());
+        let kept = step_files::keep_report(report, publication.checked.project.as_ref());
         let outputs = step_files::StepOutputs {
             report,
             spent: publication.spent,
             code: publication.code,
-            file: file.as_deref(),
+            kept: kept.as_ref(),
             comment_url: url.as_deref(),
         };
         step_files::write_outputs(&self.environment, &outputs);

@@ -4,12 +4,14 @@ use crate::console::{AppError, files, say};
 use crate::github::environment::Environment;
 use crate::github::outputs;
 use crate::metric::Metric;
-use crate::report::{self, Report};
+use crate::report::{self, Report, html};
 use crate::units::Usd;
 use crate::workspace::project::{Project, STATE_FOLDER};
 
 /// The report for later steps, in the gate's own folder.
 const REPORT_FILE: &str = "report.json";
+/// The same as a page, for a step that uploads it.
+const PAGE_FILE: &str = "report.html";
 
 /// Appends the report to the step summary; `shorter` if `text` does not fit.
 pub(super) fn write_summary(environment: &Environment, text: &str, shorter: &str) {
@@ -23,14 +25,20 @@ pub(super) fn write_summary(environment: &Environment, text: &str, shorter: &str
     }
 }
 
+/// Paths relative to the workspace.
+pub(super) struct KeptReport {
+    json: String,
+    page: String,
+}
+
 /// The sources of the outputs in action.yml.
 pub(super) struct StepOutputs<'a> {
     pub(super) report: &'a Report,
     /// The cost of canaries that are not in the report.
     pub(super) spent: Option<Usd>,
     pub(super) code: u8,
-    /// The report's path.
-    pub(super) file: Option<&'a str>,
+    /// Absent where it could not be written.
+    pub(super) kept: Option<&'a KeptReport>,
     pub(super) comment_url: Option<&'a str>,
 }
 
@@ -44,7 +52,10 @@ pub(super) fn write_outputs(environment: &Environment, step: &StepOutputs<'_>) {
         ("verdict", verdict.as_str().unwrap_or_default().to_owned()),
         ("exit-code", step.code.to_string()),
     ];
-    outputs.extend(step.file.map(|file| ("report", file.to_owned())));
+    if let Some(kept) = step.kept {
+        outputs.push(("report", kept.json.clone()));
+        outputs.push(("report-html", kept.page.clone()));
+    }
     outputs.extend(step.comment_url.map(|url| ("comment-url", url.to_owned())));
     // Of `instance` of the job with the worst verdict, the first of several.
     let worst = report.jobs.iter().min_by_key(|job| job.verdict);
@@ -86,15 +97,15 @@ pub(super) fn write_state(environment: &Environment, state: &[(&str, &str)]) {
     }
 }
 
-/// Writes the report for later steps, beside the spec, else in the workspace. Returns its path relative to the workspace;
-/// `None` after a failure, which is logged.
-pub(super) fn keep_report(report: &Report, project: Option<&Project>) -> Option<String> {
+/// Writes the report for later steps, as JSON and as a page, beside the spec, else in the workspace. `None` after a failure, which
+/// is logged.
+pub(super) fn keep_report(report: &Report, project: Option<&Project>) -> Option<KeptReport> {
     let kept = try_to_keep(report, project);
     kept.map_err(|error| say(error.render(false).trim_end()))
         .ok()
 }
 
-fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<String, AppError> {
+fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<KeptReport, AppError> {
     let workspace = std::env::current_dir()
         .and_then(|folder| folder.canonicalize())
         .map_err(|source| AppError::failed("the workspace is gone").caused_by(source))?;
@@ -103,8 +114,14 @@ fn try_to_keep(report: &Report, project: Option<&Project>) -> Result<String, App
         None => (workspace.join(STATE_FOLDER), workspace.clone()),
     };
     files::make_state_folder(&folder)?;
-    let path = folder.join(REPORT_FILE);
-    files::write_new(&path, report::to_json(report).as_bytes(), &root)?;
-    let shown = path.strip_prefix(&workspace).unwrap_or(&path);
-    Ok(shown.to_string_lossy().into_owned())
+    let keep = |name: &str, text: String| -> Result<String, AppError> {
+        let path = folder.join(name);
+        files::write_new(&path, text.as_bytes(), &root)?;
+        let shown = path.strip_prefix(&workspace).unwrap_or(&path);
+        Ok(shown.to_string_lossy().into_owned())
+    };
+    Ok(KeptReport {
+        json: keep(REPORT_FILE, report::to_json(report))?,
+        page: keep(PAGE_FILE, html::render(report))?,
+    })
 }

@@ -133,7 +133,7 @@ pub(in crate::report) fn scrolled(content: Markup, about: &str) -> Markup {
     let attributes = [
         ("class", "scroll"),
         ("tabindex", "0"),
-        ("role", "region"),
+        ("role", "group"),
         ("aria-label", about),
     ];
     element("div", &attributes, content)

@@ -4,6 +4,7 @@
 
 mod blocks;
 pub mod history_page;
+mod figures;
 pub mod markup;
 pub mod page;
 mod palette;
@@ -13,4 +14,4 @@ mod report_page;
 pub use report_page::render;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

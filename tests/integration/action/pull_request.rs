@@ -98,6 +98,8 @@ fn a_later_step_reads_what_was_found() {
         step.output("comment-url")
             .ends_with(&format!("#issuecomment-{comment}"))
     );
+    let page = workflow.project.read(step.output("report-html"));
+    assert!(page.starts_with("<!doctype html>") && page.contains("over budget"));
     let report = workflow.project.read(step.output("report"));
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["verdict"], "exceeded");

@@ -1,5 +1,6 @@
 //! A plot drawn by the crate `plotters`, in colours that follow the page.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
@@ -14,14 +15,16 @@ use super::{Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
 pub(super) const WIDTH: u32 = 1920;
 /// Of a line of text, and of its letters.
 const LINE: u32 = 64;
-const LETTER: u32 = 28;
-const FONT: u32 = 60;
+const LETTER: u32 = 31;
+const FONT: u32 = 66;
 /// Of a name at an axis, in letters.
 const NAME_LETTERS: usize = 26;
 const WORDS_LETTERS: usize = 40;
 const THIN: u32 = 3;
 const THICK: u32 = 9;
 const POINT: u32 = 16;
+/// Points closer than one of so many parts of an axis are one.
+const CELLS: f64 = 240.0;
 const WHISKER_END: i32 = 18;
 
 pub(super) fn height(lines: u16) -> u32 {
@@ -118,7 +121,13 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
                 area.draw(&Polygon::new(around, colour.mix(0.2).filled()))?;
             }
             PlotShape::Points(points) => {
-                for point in points {
+                // Of a thousand canaries many stand in one place.
+                let mut drawn = HashSet::new();
+                let cell = |(x, y): &(f64, f64)| {
+                    let cells = [plot.x.place(*x), plot.y.place(*y)];
+                    cells.map(|place| (place * CELLS).round().to_bits())
+                };
+                for point in points.iter().filter(|point| drawn.insert(cell(point))) {
                     area.draw(&Circle::new(*point, POINT, colour.filled()))?;
                 }
             }
@@ -139,8 +148,12 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
             }
             PlotShape::Words(at, words) => {
                 let words = escape::for_drawing(words, WORDS_LETTERS);
-                let left = font.clone().pos(Pos::new(HPos::Left, VPos::Bottom));
-                let words = Text::new(words, (WHISKER_END + 6, -6), left);
+                let (side, aside) = match plot.x.place(at.0) > 0.5 {
+                    true => (HPos::Right, -WHISKER_END - 6),
+                    false => (HPos::Left, WHISKER_END + 6),
+                };
+                let beside = font.clone().pos(Pos::new(side, VPos::Bottom));
+                let words = Text::new(words, (aside, -6), beside);
                 area.draw(&(EmptyElement::at(*at) + words))?;
             }
         }

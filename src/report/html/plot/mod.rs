@@ -48,7 +48,7 @@ pub enum PlotShape {
     Whisker((f64, f64), (f64, f64)),
     /// Between two corners.
     Bar((f64, f64), (f64, f64)),
-    /// Words right of a place.
+    /// Words beside a place, on the side with more room.
     Words((f64, f64), String),
 }
 

@@ -1,0 +1,190 @@
+//! Canaries, the law of time, and the interval of the full run, on a linear and on a logarithmic scale.
+
+use super::super::super::background::{abscissa, completed};
+use super::super::super::law_chart::{LIMIT_SHOWN_TO, TimeUnit, most, time_at};
+use super::super::super::words::{self, Quantity};
+use super::super::super::{InstanceForecast, JobReport};
+use super::super::markup::Markup;
+use super::super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotMark, PlotShape};
+use super::{shown_upper, top};
+use crate::forecast::Law;
+use crate::metric::Metric;
+use crate::units::Seconds;
+
+/// Of the curve: enough to show a bend.
+const STEPS: u32 = 40;
+
+/// Configurations whose law is drawn; of more the table has the numbers.
+const LAWS_SHOWN: usize = 5;
+
+/// Canaries that a description names.
+const CANARIES_NAMED: usize = 12;
+
+/// Of each configuration with a law of time, the job's own first: a plot with even and one with logarithmic axes.
+pub(in super::super) fn laws(job: &JobReport) -> Vec<Markup> {
+    let curves = job.forecasts.iter();
+    let curves = curves.filter_map(|forecast| LawCurve::of(job, forecast));
+    curves
+        .take(LAWS_SHOWN)
+        .flat_map(|curve| [curve.even(), curve.logarithmic()])
+        .flatten()
+        .collect()
+}
+
+/// What both plots of a configuration draw. Times are in the unit, shares 0-1.
+struct LawCurve<'a> {
+    job: &'a JobReport,
+    forecast: &'a InstanceForecast,
+    law: &'a Law,
+    unit: TimeUnit,
+    /// Shares and times of canaries that did the full work, which the law is of.
+    canaries: Vec<(f64, f64)>,
+    /// Lower end, point and upper end of the full run.
+    ends: [f64; 3],
+    limit: Option<f64>,
+    /// The budget's, even where it is too far above to be drawn.
+    limit_in_words: Option<String>,
+}
+
+impl<'a> LawCurve<'a> {
+    fn of(job: &'a JobReport, forecast: &'a InstanceForecast) -> Option<Self> {
+        let law = forecast.law.time.as_ref()?;
+        let full = forecast.estimates[Metric::Time]?;
+        let ends = [full.lower, full.point, shown_upper(&full)];
+        let highest = top(ends.into_iter().chain([law.at(1.0)]))?;
+        let limit = most(forecast, Metric::Time);
+        let shown_limit = limit.filter(|limit| *limit <= LIMIT_SHOWN_TO * highest);
+        let unit = TimeUnit::for_largest(highest.max(shown_limit.unwrap_or(0.0)));
+        let in_unit = |seconds: f64| seconds / unit.seconds();
+        let runs = completed(job, forecast).filter(|run| run.work_share() >= 1.0);
+        let canaries = runs.filter_map(|run| {
+            let Seconds(time) = run.training_seconds?;
+            let share = run.data_share();
+            let is_drawn = share > 0.0 && share <= 1.0 && time > 0.0 && time.is_finite();
+            is_drawn.then_some((share, in_unit(time)))
+        });
+        Some(Self {
+            job,
+            forecast,
+            law,
+            unit,
+            canaries: canaries.collect(),
+            ends: ends.map(in_unit),
+            limit: shown_limit.map(in_unit),
+            limit_in_words: limit.map(|limit| Quantity::Time.figure(limit)),
+        })
+    }
+
+    fn at(&self, share: f64) -> f64 {
+        time_at(self.law, share) / self.unit.seconds()
+    }
+
+    fn highest(&self) -> Option<f64> {
+        let canaries = self.canaries.iter().map(|(_, time)| *time);
+        let curve = [self.at(1.0)].into_iter().chain(self.ends);
+        top(curve.chain(canaries).chain(self.limit))
+    }
+
+    fn even(&self) -> Option<Markup> {
+        let places = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
+        let places: Vec<f64> = places.collect();
+        let x = PlotAxis::linear(self.x_title(), 0.0, 100.0);
+        let y = PlotAxis::linear(self.unit.name(), 0.0, self.highest()?);
+        Some(self.plot("", &places, x, y))
+    }
+
+    /// `None` without canaries, which it is for: near 0 they run into each other elsewhere.
+    fn logarithmic(&self) -> Option<Markup> {
+        let shares = self.canaries.iter().map(|(share, _)| *share);
+        let smallest = shares.fold(1.0, f64::min);
+        if smallest >= 1.0 {
+            return None;
+        }
+        let from = smallest * 0.8;
+        let place = |step| from * (1.0 / from).powf(f64::from(step) / f64::from(STEPS));
+        let places: Vec<f64> = (0..=STEPS).map(place).collect();
+        let times = self.canaries.iter().map(|(_, time)| *time);
+        let curve = places.iter().map(|share| self.at(*share));
+        let above = times.chain(curve).filter(|time| *time > 0.0);
+        let lowest = above.fold(self.highest()?, f64::min) * 0.8;
+        let x = PlotAxis::logarithmic(self.x_title(), from * 100.0, 100.0);
+        let y = PlotAxis::logarithmic(self.unit.name(), lowest, self.highest()? * 1.1);
+        Some(self.plot(", logarithmic", &places, x, y))
+    }
+
+    fn x_title(&self) -> String {
+        format!("share of the {} (%)", abscissa(self.job, self.forecast))
+    }
+
+    fn plot(&self, scale: &str, places: &[f64], x: PlotAxis, y: PlotAxis) -> Markup {
+        let [lower, point, upper] = self.ends;
+        let curve = places.iter().map(|share| (share * 100.0, self.at(*share)));
+        let curve: Vec<(f64, f64)> = curve.collect();
+        let shares = self.canaries.iter().map(|(share, _)| *share);
+        let largest = shares.fold(0.0, f64::max);
+        let beyond = |share: f64| ((share - largest) / (1.0 - largest)).clamp(0.0, 1.0);
+        let band = places.iter().filter(|share| **share >= largest);
+        let band = band.map(|share| {
+            let (middle, part) = (self.at(*share), beyond(*share));
+            let end = |end: f64| (middle + part * (end - self.at(1.0))).max(0.0);
+            (share * 100.0, end(lower), end(upper))
+        });
+        let purple = |shape| PlotMark::new(PlotColour::First, shape);
+        let mut marks = vec![
+            purple(PlotShape::Band(band.collect())),
+            purple(PlotShape::Line(curve)),
+            purple(PlotShape::Whisker((100.0, lower), (100.0, upper))),
+            purple(PlotShape::Points(vec![(100.0, point)])),
+        ];
+        if let Some(limit) = self.limit {
+            let across = vec![(x.ends().0, limit), (100.0, limit)];
+            marks.push(PlotMark::new(PlotColour::Second, PlotShape::Dashes(across)));
+        }
+        let canaries = self.canaries.iter();
+        let canaries = canaries.map(|(share, time)| (share * 100.0, *time));
+        let canaries = PlotShape::Points(canaries.collect());
+        marks.push(PlotMark::new(PlotColour::Third, canaries));
+        let instance = &self.forecast.instance;
+        Plot {
+            title: format!("Time on {instance}{scale}"),
+            caption: Markup::paragraph(&self.caption()),
+            description: self.description(),
+            x,
+            y,
+            lines: PLOT_LINES,
+            marks,
+        }
+        .figure()
+    }
+
+    fn caption(&self) -> String {
+        let canaries = match self.canaries.is_empty() {
+            true => "",
+            false => "Blue points are canaries, ",
+        };
+        let limit = match (&self.limit_in_words, self.limit) {
+            (None, _) => String::new(),
+            (Some(limit), Some(_)) => format!(" The dashed green line is the limit of {limit}."),
+            (Some(limit), None) => format!(" The limit of {limit} is far above."),
+        };
+        let law = format!(
+            "{canaries}the purple line is the law, and the bar at 100% the interval of a full run. The band only leads the eye to it.{limit}"
+        );
+        words::capitalized(&law)
+    }
+
+    fn description(&self) -> String {
+        let estimate = self.forecast.estimates[Metric::Time];
+        let full = estimate.map(|full| Quantity::Time.with_interval(&full));
+        let canaries = self.canaries.iter().take(CANARIES_NAMED);
+        let canaries = canaries.map(|(share, time)| {
+            let time = Quantity::Time.figure(time * self.unit.seconds());
+            format!("{} {time}", words::share(*share))
+        });
+        let further = self.canaries.len().saturating_sub(CANARIES_NAMED);
+        let further = (further > 0).then(|| format!("{further} further canaries"));
+        let full = full.map(|full| format!("100% {full} by the forecast"));
+        let all: Vec<String> = canaries.chain(further).chain(full).collect();
+        all.join("; ")
+    }
+}

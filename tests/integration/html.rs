@@ -1,0 +1,230 @@
+//! The report as a page, made by the real program of reports as hard as they come. `scripts/html` opens what is written here in a
+//! browser.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::project::Project;
+
+const ATTACK: &str =
+    "</title></style></svg><script>alert(1)</script><img src=x onerror=alert(1)> \"' & `b`";
+
+/// Where the pages are left for `scripts/html`.
+fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("html-pages");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A report of one job with four configurations.
+fn report() -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/reports/over-budget.json");
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The page of a report.
+fn page(name: &str, report: &Value) -> String {
+    let project = Project::empty();
+    fs::write(project.path("report.json"), report.to_string()).unwrap();
+    let run = project.run(&["report", "--from", "report.json", "--output", "report.html"]);
+    let code = i32::try_from(report["exit_code"].as_i64().unwrap()).unwrap();
+    run.ended_with(code);
+    let page = project.read("report.html");
+    fs::write(folder().join(format!("{name}.html")), &page).unwrap();
+    page
+}
+
+/// So many configurations, each with its canaries.
+fn with_candidates(count: usize) -> Value {
+    let mut report = report();
+    let job = &mut report["jobs"][0];
+    let (forecast, runs) = (job["forecasts"][0].clone(), job["measurements"].clone());
+    for index in job["forecasts"].as_array().unwrap().len()..count {
+        let name = format!("{index}x ml.m5.2xlarge");
+        let factor = 1.0 + f64::from(u32::try_from(index).unwrap());
+        let mut another = forecast.clone();
+        another["instance"] = name.clone().into();
+        for end in ["point", "lower", "upper"] {
+            for (metric, factor) in [
+                ("time_seconds", 1.5 / factor),
+                ("cost_usd", 1.0 + factor / 20.0),
+            ] {
+                let value = another["estimates"][metric][end].as_f64().unwrap();
+                another["estimates"][metric][end] = (value * factor).into();
+            }
+        }
+        job["forecasts"].as_array_mut().unwrap().push(another);
+        for run in &runs.as_array().unwrap()[..3] {
+            let mut run = run.clone();
+            run["instance"] = name.clone().into();
+            job["measurements"].as_array_mut().unwrap().push(run);
+        }
+    }
+    report
+}
+
+#[test]
+fn the_verdict_stands_first_and_figures_show_canaries_law_and_limits() {
+    let page = page("over-budget", &report());
+    let body = page.split_once("<body>").unwrap().1;
+    let verdict = body.find("over budget: cost is 63 USD, 13 USD above 50 USD");
+    assert!(verdict.unwrap() < body.find("<table>").unwrap());
+    for figure in [
+        "Time against cost",
+        "Time by phase",
+        "Memory against its limit",
+        "Time on ml.m5.2xlarge",
+        "Time on ml.m5.2xlarge, logarithmic",
+    ] {
+        assert!(
+            body.contains(&format!("<title>{figure}</title>")),
+            "{figure}"
+        );
+    }
+    assert!(body.contains("2026-11-02"), "prices have their day");
+}
+
+#[test]
+fn a_page_of_five_candidates_is_small() {
+    let page = page("five-candidates", &with_candidates(5));
+    assert!(page.len() <= 300_000, "{} bytes", page.len());
+}
+
+#[test]
+fn fifty_candidates_and_a_thousand_canaries_are_a_page() {
+    let many = page("fifty-candidates", &with_candidates(50));
+    assert!(many.contains("The first 16 of 49 configurations are drawn; the tables have all."));
+    let mut report = report();
+    let runs = report["jobs"][0]["measurements"].as_array_mut().unwrap();
+    let one = runs[0].clone();
+    for index in 0..1000 {
+        let mut run = one.clone();
+        run["replicate"] = index.into();
+        run["training_seconds"] = (240.0 + f64::from(index % 50)).into();
+        run["step_seconds"] = 0.02.into();
+        runs.push(run);
+    }
+    let many = page("thousand-canaries", &report);
+    assert!(many.len() < 1_500_000, "{} bytes", many.len());
+}
+
+#[test]
+fn a_report_without_any_forecast_is_a_page() {
+    let mut report = report();
+    let job = &mut report["jobs"][0];
+    job["verdict"] = "failed".into();
+    job["reason"] = "every canary failed".into();
+    job["forecasts"].as_array_mut().unwrap().truncate(1);
+    let forecast = &mut job["forecasts"][0];
+    for key in ["phases", "law", "price"] {
+        forecast.as_object_mut().unwrap().remove(key);
+    }
+    forecast["estimates"] = json!({});
+    forecast["budget"] = json!([]);
+    forecast["verdict"] = "failed".into();
+    for run in job["measurements"].as_array_mut().unwrap() {
+        run["outcome"] = json!({"kind": "failed", "exit_code": 1, "last_line": ATTACK});
+        run.as_object_mut().unwrap().remove("training_seconds");
+    }
+    job.as_object_mut().unwrap().remove("recommendation");
+    (report["verdict"], report["exit_code"]) = ("failed".into(), 13.into());
+    let page = page("no-forecast", &report);
+    assert!(page.contains("failed in a canary") && !page.contains("<svg"));
+    // No job at all.
+    report["jobs"] = json!([]);
+    (report["verdict"], report["exit_code"]) = ("not_judged".into(), 0.into());
+    report["notes"] = json!(["no job is affected"]);
+    self::page("no-job", &report);
+}
+
+#[test]
+fn an_older_report_is_a_page_of_what_it_has() {
+    let mut report = report();
+    let job = &mut report["jobs"][0];
+    for forecast in job["forecasts"].as_array_mut().unwrap() {
+        let forecast = forecast.as_object_mut().unwrap();
+        forecast.remove("phases");
+        if let Some(law) = forecast.get_mut("law").and_then(|law| law.get_mut("time")) {
+            law.as_object_mut().unwrap().remove("shape");
+        }
+    }
+    for run in job["measurements"].as_array_mut().unwrap() {
+        for key in [
+            "bytes",
+            "bytes_total",
+            "objects",
+            "objects_total",
+            "attempt",
+        ] {
+            run.as_object_mut().unwrap().remove(key);
+        }
+    }
+    let page = page("older", &report);
+    assert!(page.contains("<title>Time on ml.m5.2xlarge</title>"));
+    assert!(!page.contains("Time by phase"));
+}
+
+#[test]
+fn hostile_names_stay_text_in_the_page_and_in_its_figures() {
+    let mut report = with_candidates(5);
+    let mut second = report["jobs"][0].clone();
+    second["name"] = "second".into();
+    report["jobs"].as_array_mut().unwrap().push(second);
+    report["notes"] = json!([ATTACK]);
+    report["tool_version"] = ATTACK.into();
+    let job = &mut report["jobs"][0];
+    job["name"] = ATTACK.into();
+    job["reason"] = ATTACK.into();
+    job["advice"] = json!([ATTACK]);
+    job["warnings"] = json!([ATTACK]);
+    job["affected_by"] = json!([ATTACK]);
+    for forecast in job["forecasts"].as_array_mut().unwrap() {
+        if let Some(price) = forecast.get_mut("price") {
+            price["source"] = ATTACK.into();
+        }
+    }
+    let page = page("hostile", &report);
+    let body = page.split_once("<body>").unwrap().1;
+    assert!(!body.contains("<script") && !body.contains("<img"));
+    assert!(!body.contains("</style>") && !body.contains("alert(1)>"));
+}
+
+#[test]
+fn drift_and_change_have_their_sections() {
+    let mut report = report();
+    let job = &mut report["jobs"][0];
+    let interval = |point: f64| json!({"point": point, "lower": 0.8 * point, "upper": 1.2 * point, "level": 0.9});
+    job["baseline"] =
+        json!({"commit": "a1b2c3d4e5f6", "branch": "main", "age_days": 3.0, "is_same_code": true});
+    job["forecasts"][0]["delta"] = json!({
+        "cost_usd": interval(14.9), "time_seconds": interval(4850.0), "cost_percent": interval(31.0),
+        "time_percent": interval(31.0), "rate_percent": interval(31.0),
+        "causes": [{"cause": "data", "seconds": 12.0, "usd": 0.04},
+            {"cause": "code_or_platform", "seconds": 4838.0, "usd": 14.86}],
+    });
+    let page = page("change", &report);
+    assert!(
+        page.contains("Change against the base") && page.contains("+15 USD"),
+        "{page}"
+    );
+    assert!(page.contains("code or platform"));
+}
+
+/// Printed, not held: `cargo nextest run --run-ignored only how_long_a_page_takes --no-capture`.
+#[test]
+#[ignore = "a measure"]
+fn how_long_a_page_takes() {
+    let report = canary_gate::report::from_json(&with_candidates(5).to_string()).unwrap();
+    let mut times: Vec<_> = (0..21)
+        .map(|_| {
+            let begin = std::time::Instant::now();
+            let bytes = canary_gate::report::html::render(&report).len();
+            (begin.elapsed(), bytes)
+        })
+        .collect();
+    times.sort();
+    let (median, bytes) = times[times.len() / 2];
+    println!("a page of five candidates: {median:?}, {bytes} bytes");
+}
