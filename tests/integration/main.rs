@@ -70,6 +70,7 @@ mod scale_out_bench;
 mod secrets;
 mod share;
 mod spec_page;
+mod spec_search;
 mod steps;
 mod unmeasured;
 mod versus_twin;
