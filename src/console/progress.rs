@@ -37,6 +37,11 @@ impl Progress {
         Self { shown }
     }
 
+    /// Whether somebody looks at a terminal.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.shown, Shown::Bars(_))
+    }
+
     /// Prints a line, above the bars on a terminal.
     pub(crate) fn say(&self, text: &str) {
         match &self.shown {
