@@ -72,6 +72,7 @@ mod share;
 mod spec_page;
 mod spec_search;
 mod steps;
+mod terminal;
 mod unmeasured;
 mod versus_twin;
 mod warnings;

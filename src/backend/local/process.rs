@@ -202,7 +202,10 @@ pub(super) async fn run(
     probes: &Probes,
     cancellation: &Cancellation,
 ) -> Result<HostResult, BackendError> {
-    tracing::info!("starting {:?} in {}", host.command, host.folder.display());
+    let words = host.command.iter().map(|word| word.to_string_lossy());
+    let words: Vec<_> = words.collect();
+    let place = host.folder.display();
+    tracing::info!("`{}` is started in {place}.", words.join(" "));
     let mut clock = GateClock::start();
     let not_started = |source| {
         BackendError::io(
@@ -266,7 +269,13 @@ pub(super) async fn run(
         (Some(report), Some(Ok(status))) if status.code().is_some() => {
             under_way.end();
             clock.check(&report)?;
-            tracing::info!("the probe says: {report:?}");
+            tracing::info!(
+                "It ended with exit code {} after {}; its processes were read {} times.",
+                report.exit_code(),
+                report.wall_seconds,
+                report.samples
+            );
+            tracing::debug!("The probe's report: {report:?}");
             Ok(HostResult {
                 report: Some(report),
                 tail,
