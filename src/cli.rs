@@ -87,11 +87,22 @@ pub struct Verbosity {
     /// Print only the report and errors, without progress.
     #[arg(long, global = true, env = "CANARY_GATE_QUIET", value_parser = clap::builder::BoolishValueParser::new())]
     pub quiet: bool,
+    /// When output has colours. With `auto`: on a terminal, unless NO_COLOR is set or CLICOLOR is 0; elsewhere if CLICOLOR_FORCE is set.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColourChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColourChoice {
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Args)]
 pub struct SpecArguments {
-    /// The spec file [default: canary-gate.yml, else .github/canary-gate.yml].
+    /// The spec file [default: canary-gate.yml, else .github/canary-gate.yml, here or in a folder above, up to the root of the
+    /// checkout].
     #[arg(long, value_name = "FILE", env = "CANARY_GATE_SPEC")]
     pub spec: Option<PathBuf>,
 }
@@ -181,6 +192,9 @@ pub struct OutputArguments {
         value_parser = report_format()
     )]
     pub format: ReportFormat,
+    /// Show the whole report on the terminal: laws, prices, notes, causes. Without it each job has a few lines.
+    #[arg(long, env = "CANARY_GATE_DETAILS", value_parser = clap::builder::BoolishValueParser::new())]
+    pub details: bool,
     #[arg(long = "output", short, value_name = "FILE", help = output_help())]
     pub outputs: Vec<PathBuf>,
 }

@@ -1,6 +1,6 @@
 //! Parses the command line, starts logging, runs one command, returns its exit code.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use canary_gate::cli::{Cli, Verbosity};
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if refusal.use_stderr() { exit::USAGE } else { 0 });
         }
     };
-    start_logging(&cli.verbosity);
+    start_logging(&cli);
     ExitCode::from(commands::execute(&cli))
 }
 
@@ -38,11 +38,8 @@ fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// Logs go to standard error, warnings only unless asked.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "colours are a matter of the terminal"
-)]
-fn start_logging(verbosity: &Verbosity) {
+fn start_logging(cli: &Cli) {
+    let verbosity = &cli.verbosity;
     let level = match verbosity {
         Verbosity { quiet: true, .. } => tracing::Level::ERROR,
         Verbosity { verbose: 0, .. } => tracing::Level::WARN,
@@ -57,7 +54,7 @@ fn start_logging(verbosity: &Verbosity) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr.with_filter(is_ours))
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_ansi(commands::has_coloured_logs(cli))
         .with_target(false)
         .without_time()
         .init();

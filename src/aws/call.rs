@@ -94,7 +94,7 @@ impl CallError {
 
     /// The error for a person; `doing` ends the sentence "could not ...".
     pub(crate) fn to_error(&self, doing: &str) -> AwsError {
-        tracing::info!("{self}");
+        tracing::info!("A call of AWS failed: {self}.");
         let call = &self.call;
         if let Some(without) = &self.without {
             return AwsError {

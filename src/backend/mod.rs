@@ -219,6 +219,8 @@ pub struct CanaryResult {
     pub measurement: Measurement,
     /// The last lines that a failed run printed; hostile text, for the job log only.
     pub log_tail: Vec<String>,
+    /// All that is kept of what a failed run printed, as lines; hostile text, for a file only.
+    pub log: Vec<String>,
     /// The training jobs whose machines are kept no more: what these were billed for is in the measurement, if anything.
     pub ended_pools: Vec<String>,
 }

@@ -14,6 +14,7 @@ use crate::console::progress::{Earlier, Progress};
 use crate::console::{AppError, Loudness, files, print, signals};
 use crate::exit;
 use crate::gate::backend;
+use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::measurements_file::MeasurementsFile;
@@ -68,11 +69,12 @@ pub(crate) async fn actuals(
     let cancellation = &interruption.cancellation.clone();
     files::make_state_folder(&project.state_folder())?;
     let progress = Progress::new(loudness);
+    let logs = FailureLogs::of(&project);
     let mut text = String::new();
     let work = async {
         let mut code = 0;
         for one in &forecast_jobs {
-            let ran = one.run(&gate_run.id, &progress, cancellation).await;
+            let ran = one.run(&gate_run.id, &progress, &logs, cancellation).await;
             for actual in &ran.measurements {
                 history.keep_full_run(&one.keys, actual).await;
             }
@@ -114,7 +116,13 @@ struct ForecastJob<'a> {
 }
 
 impl ForecastJob<'_> {
-    async fn run(&self, run_id: &str, progress: &Progress, cancellation: &Cancellation) -> Ran {
+    async fn run(
+        &self,
+        run_id: &str,
+        progress: &Progress,
+        logs: &FailureLogs,
+        cancellation: &Cancellation,
+    ) -> Ran {
         let runner = Runner {
             run_id,
             file: &RefCell::new(MeasurementsFile::Nowhere),
@@ -122,6 +130,7 @@ impl ForecastJob<'_> {
             cancellation,
             secrets: &self.secrets,
             jobs: 1,
+            logs,
             room: None,
         };
         let full = [plan::full_run(self.job, &self.dataset)];

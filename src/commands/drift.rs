@@ -47,7 +47,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
     let strictness = strictness::strictness(&arguments.verdict, &project.spec);
     if arguments.from_history {
         let report = from_history(&project, &jobs, &origin, strictness).await?;
-        publish::publish(&report, arguments.output.format, &outputs)?;
+        publish::publish(&report, &arguments.output, &outputs)?;
         return Ok(report.exit_code);
     }
     project.refuse_not_yet(&jobs.iter().map(|one| one.job).collect::<Vec<_>>())?;
@@ -66,7 +66,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
     };
     let gated = gate::run(&project, &request, signals::watch()?, loudness).await?;
     let found = gated.report(&project, Vec::new(), strictness);
-    publish::publish_found(found, arguments.output.format, &outputs)
+    publish::publish_found(found, &arguments.output, &outputs)
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.

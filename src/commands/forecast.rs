@@ -80,7 +80,7 @@ pub(crate) fn forecast(arguments: &ForecastArguments) -> Result<u8, AppError> {
         ),
         None => without_spec(jobs, arguments.verdict.strict),
     };
-    publish::publish(&report, arguments.output.format, &outputs)?;
+    publish::publish(&report, &arguments.output, &outputs)?;
     Ok(report.exit_code)
 }
 

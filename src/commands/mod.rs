@@ -20,10 +20,16 @@ mod strictness;
 mod sweep;
 mod validate;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use crate::cli::{Cli, CliCommand};
-use crate::console::{AppError, Loudness};
+use crate::console::{AppError, Loudness, colours};
+
+/// Whether logs have colours. The command line's word holds from here on.
+pub fn has_coloured_logs(cli: &Cli) -> bool {
+    colours::choose(cli.verbosity.color);
+    colours::on_stderr()
+}
 
 /// Runs one command; returns the process's exit code. Errors are printed to standard error.
 pub fn execute(cli: &Cli) -> u8 {
@@ -50,7 +56,7 @@ pub fn execute(cli: &Cli) -> u8 {
     match result {
         Ok(code) => code,
         Err(error) => {
-            let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colours = colours::on_stderr();
             let mut stderr = std::io::stderr().lock();
             // Without standard error there is nowhere to report to.
             let _ = stderr.write_all(error.render(colours).as_bytes());

@@ -1,21 +1,19 @@
 //! Publishes a report: to standard output in one format, to files in others.
 
-use std::io::IsTerminal;
-
+use crate::cli::OutputArguments;
 use crate::console::files::{self, Outputs};
-use crate::console::{AppError, print, say, terminal};
+use crate::console::{AppError, colours, print, say, terminal};
 use crate::report::Report;
-use crate::report::format::ReportFormat;
-use crate::report::terminal::TerminalStyle;
+use crate::report::terminal::{ReportDepth, TerminalStyle};
 
 /// Publishes what a command found. Returns the exit code, or the command's error with that code. The report is printed even
 /// if a file cannot be written.
 pub(crate) fn publish_found(
     (report, failed): (Report, Option<AppError>),
-    format: ReportFormat,
+    arguments: &OutputArguments,
     outputs: &Outputs,
 ) -> Result<u8, AppError> {
-    let written = publish(&report, format, outputs);
+    let written = publish(&report, arguments, outputs);
     let Some(error) = failed else {
         return written.map(|()| report.exit_code);
     };
@@ -29,15 +27,18 @@ pub(crate) fn publish_found(
 /// Prints the report first, so that a file that cannot be written does not suppress it.
 pub(crate) fn publish(
     report: &Report,
-    format: ReportFormat,
+    arguments: &OutputArguments,
     outputs: &Outputs,
 ) -> Result<(), AppError> {
-    let is_terminal = std::io::stdout().is_terminal();
     let style = TerminalStyle {
-        colours: is_terminal && std::env::var_os("NO_COLOR").is_none(),
+        colours: colours::on_stdout(),
         width: terminal::stdout_width(),
+        depth: match arguments.details {
+            true => ReportDepth::Whole,
+            false => ReportDepth::Brief,
+        },
     };
-    print(&format.render(report, style))?;
+    print(&arguments.format.render(report, style))?;
     let mut failure = Ok(());
     for (path, format) in &outputs.files {
         let text = format.render(report, TerminalStyle::default());

@@ -20,6 +20,6 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, AppError> {
             .help("each job belongs in one part; name each part once")
             .caused_by(error)
     })?;
-    publish(&report, arguments.output.format, &outputs)?;
+    publish(&report, &arguments.output, &outputs)?;
     Ok(report.exit_code)
 }

@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     let outputs = Outputs::prepare(&arguments.output.outputs, &project.root)?;
     let strictness = strictness::strictness(&arguments.verdict, &project.spec);
     if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
-        publish::publish(&report, arguments.output.format, &outputs)?;
+        publish::publish(&report, &arguments.output, &outputs)?;
         return Ok(report.exit_code);
     }
     let request = GateRequest {
@@ -88,5 +88,5 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
         ));
     }
     let found = gated.report(&project, notes, strictness);
-    publish::publish_found(found, arguments.output.format, &outputs)
+    publish::publish_found(found, &arguments.output, &outputs)
 }

@@ -1,5 +1,7 @@
 //! What a command prints and writes: errors, warnings, progress, files; and the signals that end it.
 
+mod canary_line;
+pub(crate) mod colours;
 pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod output;

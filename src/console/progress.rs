@@ -9,10 +9,17 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::backend::CanaryProgress;
 use crate::canary::CanaryRun;
-use crate::console::{Loudness, printable, say};
+use crate::console::{Loudness, canary_line, colours, printable, say};
+use crate::forecast::Law;
 use crate::measurement::Measurement;
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
+
+/// How often elapsed times are shown.
+const TICK: Duration = Duration::from_millis(250);
+
+/// What is known of the full run stands below all canaries of a batch.
+const STANDING_LINE: usize = usize::MAX;
 
 /// Where progress goes.
 pub(crate) struct Progress {
@@ -37,11 +44,28 @@ impl Progress {
         Self { shown }
     }
 
+    /// Whether somebody looks at a terminal.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.shown, Shown::Bars(_))
+    }
+
     /// Prints a line, above the bars on a terminal.
     pub(crate) fn say(&self, text: &str) {
         match &self.shown {
             Shown::Bars(bars) => bars.all.suspend(|| say(text)),
             Shown::Lines | Shown::Nothing => say(text),
+        }
+    }
+
+    /// Takes what the canaries on `instance` of a job, by its place, say so far.
+    pub(crate) fn stand(&self, job: usize, standing: StandingForecast) {
+        if let Shown::Bars(bars) = &self.shown {
+            let group = CanaryGroup {
+                job,
+                configuration: 0,
+            };
+            bars.standings.borrow_mut().insert(group, standing);
+            bars.show_standing(group);
         }
     }
 
@@ -76,15 +100,11 @@ impl Progress {
         };
         let all = match &self.shown {
             Shown::Bars(bars) => {
-                let bar = bars.add((group, batch, 0), ProgressBar::new(count as u64));
-                bar.set_style(style(if earlier.is_open {
-                    "  {prefix}  {elapsed}  {msg}"
-                } else {
-                    "  {prefix}  {bar:30}  {elapsed}  {msg}"
-                }));
-                bar.set_position(earlier.runs as u64);
+                let bar = bars.add((group, batch, 0), ProgressBar::new_spinner());
+                bar.set_style(style("  {prefix}  {elapsed}  {wide_msg}"));
                 bar.set_prefix(title.clone());
-                bar.enable_steady_tick(Duration::from_millis(250));
+                bar.enable_steady_tick(TICK);
+                bars.show_standing(group);
                 Some(bar)
             }
             Shown::Lines | Shown::Nothing => None,
@@ -93,6 +113,7 @@ impl Progress {
             progress: self,
             group,
             batch,
+            instance: printable(&format!("{} on {instance}", job.name)),
             title,
             count: (!earlier.is_open).then_some(count),
             limit: job.canary.spend_limit,
@@ -104,6 +125,34 @@ impl Progress {
                 last: earlier.runs + runs.len(),
             }),
         }
+    }
+}
+
+impl Drop for Progress {
+    /// The report that follows stands apart.
+    fn drop(&mut self) {
+        if let Shown::Bars(bars) = &self.shown
+            && bars.heading.borrow().is_some()
+        {
+            say("");
+        }
+    }
+}
+
+/// What the canaries of a configuration say so far.
+#[derive(Debug, Clone)]
+pub(crate) struct StandingForecast {
+    pub(crate) words: String,
+    /// How long canaries take.
+    pub(crate) law: Option<Law>,
+}
+
+impl StandingForecast {
+    /// How long a canary will take; `None` of one that does a part of the work.
+    fn expected(&self, run: &CanaryRun) -> Option<Seconds> {
+        let law = self.law.as_ref().filter(|_| run.work.is_none())?;
+        let time = law.at(run.data_share());
+        (time.is_finite() && time >= 1.0).then_some(Seconds(time))
     }
 }
 
@@ -125,6 +174,9 @@ struct Bars {
     all: MultiProgress,
     shown: RefCell<BTreeMap<LinePlace, ProgressBar>>,
     batches: Cell<usize>,
+    standings: RefCell<BTreeMap<CanaryGroup, StandingForecast>>,
+    /// Under whose heading the last line stands.
+    heading: RefCell<Option<String>>,
 }
 
 impl Bars {
@@ -137,6 +189,41 @@ impl Bars {
         };
         shown.insert(place, bar.clone());
         bar
+    }
+
+    /// Prints a line that stays, below the heading that it belongs to.
+    fn keep(&self, heading: &str, line: &str) {
+        let is_new = self.heading.replace(Some(heading.to_owned())).as_deref() != Some(heading);
+        self.all.suspend(|| {
+            if is_new {
+                say(heading);
+            }
+            say(line);
+        });
+    }
+
+    /// Shows what is known so far below the newest canaries of a group.
+    fn show_standing(&self, group: CanaryGroup) {
+        let standings = self.standings.borrow();
+        let last = self
+            .shown
+            .borrow()
+            .keys()
+            .rev()
+            .find(|place| place.0 == group)
+            .copied();
+        let (Some(standing), Some((_, batch, _))) = (standings.get(&group), last) else {
+            return;
+        };
+        let place = (group, batch, STANDING_LINE);
+        let known = self.shown.borrow().get(&place).cloned();
+        let line = known.unwrap_or_else(|| {
+            let line = self.add(place, ProgressBar::new_spinner());
+            line.set_style(style("    {wide_msg}"));
+            line
+        });
+        line.set_message(printable(&standing.words));
+        line.tick();
     }
 
     fn remove(&self, place: LinePlace) {
@@ -163,6 +250,8 @@ pub(crate) struct Canaries<'a> {
     progress: &'a Progress,
     group: CanaryGroup,
     batch: usize,
+    /// `churn on ml.m5.xlarge`
+    instance: String,
     title: String,
     /// How many canaries there will be; `None` if unknown.
     count: Option<usize>,
@@ -183,9 +272,9 @@ impl Canaries<'_> {
     pub(crate) fn start(&self, index: usize, run: &CanaryRun) {
         if let Shown::Bars(bars) = &self.progress.shown {
             let bar = bars.add(self.line(index + 1), ProgressBar::new_spinner());
-            bar.set_style(style("    {spinner} {msg}  {elapsed}"));
-            bar.set_message(printable(&format!("{} ({})", run.label(), run.bytes)));
-            bar.enable_steady_tick(Duration::from_millis(250));
+            bar.set_style(style("    {spinner} {elapsed}{wide_msg}"));
+            bar.set_message(self.under_way(run, ""));
+            bar.enable_steady_tick(TICK);
             let mut state = self.state.borrow_mut();
             state.running[index] = Some(bar);
             state.started += 1;
@@ -211,11 +300,7 @@ impl Canaries<'_> {
                     return;
                 }
                 if let Some(bar) = &self.state.borrow().running[index] {
-                    bar.set_message(format!(
-                        "{} ({})  {text}",
-                        printable(&run.label()),
-                        run.bytes
-                    ));
+                    bar.set_message(self.under_way(run, &text));
                 }
             }
             Shown::Lines if matches!(progress, CanaryProgress::Fact(_)) => {
@@ -227,6 +312,21 @@ impl Canaries<'_> {
             }
             Shown::Lines | Shown::Nothing => {}
         }
+    }
+
+    /// ` of about 16s  20% (1.2 GiB)  training`
+    fn under_way(&self, run: &CanaryRun, doing: &str) -> String {
+        let about = match &self.progress.shown {
+            Shown::Bars(bars) => {
+                let standings = bars.standings.borrow();
+                let standing = standings.get(&self.group);
+                standing.and_then(|standing| standing.expected(run))
+            }
+            Shown::Lines | Shown::Nothing => None,
+        };
+        let about = about.map_or(String::new(), |time| format!(" of about {time}"));
+        let name = canary_line::short_name(run);
+        format!("{about}  {name} ({})  {doing}", run.bytes)
     }
 
     fn line(&self, line: usize) -> LinePlace {
@@ -260,14 +360,16 @@ impl Canaries<'_> {
             Shown::Bars(bars) => {
                 state.running[index] = None;
                 bars.remove(self.line(index + 1));
+                let line = canary_line::ended(run, measurement, colours::on_stderr());
+                bars.keep(&self.instance, &line);
                 if let Some(all) = &state.all {
-                    all.set_position(state.done as u64);
                     all.set_prefix(self.numbered(state.started));
-                    all.set_message(spent);
+                    all.set_message(spent.trim_start().to_owned());
                 }
                 // What the last ones used may still be collected.
                 if state.done == state.last {
                     bars.remove(self.line(0));
+                    bars.remove(self.line(STANDING_LINE));
                     state.all = None;
                 }
             }
@@ -300,7 +402,7 @@ impl Drop for Canaries<'_> {
     fn drop(&mut self) {
         if let Shown::Bars(bars) = &self.progress.shown {
             let lines = self.state.get_mut().running.len() + 1;
-            for line in 0..lines {
+            for line in (0..lines).chain([STANDING_LINE]) {
                 bars.remove((self.group, self.batch, line));
             }
         }
@@ -308,7 +410,5 @@ impl Drop for Canaries<'_> {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template)
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("█▉▊▋▌▍▎▏░")
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

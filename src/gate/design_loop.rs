@@ -7,6 +7,7 @@ mod counts;
 mod ending;
 mod fixed;
 mod late;
+mod standing;
 
 use std::cell::Cell;
 

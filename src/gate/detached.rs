@@ -28,7 +28,7 @@ pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
     for job in &mut project.spec.jobs {
         if job.canary.warm_pool != WarmPoolPolicy::Off {
             tracing::info!(
-                "job {}: detached canaries start cold, for nobody would end a warm pool",
+                "Job {}: detached canaries start cold, for nobody would end a warm pool.",
                 job.name
             );
         }

@@ -5,6 +5,7 @@ mod collected;
 mod design_loop;
 pub(crate) mod detached;
 mod ended_pools;
+pub(crate) mod failure_logs;
 pub(crate) mod gate_run;
 mod job_gate;
 pub(crate) mod job_keys;

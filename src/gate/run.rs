@@ -11,6 +11,7 @@ use crate::console::files;
 use crate::console::progress::Progress;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
+use crate::gate::failure_logs::FailureLogs;
 use crate::gate::gate_run::GateRun;
 use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::MeasurementsFile;
@@ -52,6 +53,7 @@ pub(crate) async fn run(
     let cancellation = interruption.cancellation.clone();
     let progress = Progress::new(loudness);
     let room = MachineRoom::default();
+    let logs = FailureLogs::of(project);
     let runner = Runner {
         run_id: &run_id,
         file: &file,
@@ -59,6 +61,7 @@ pub(crate) async fn run(
         cancellation: &cancellation,
         secrets: &secrets,
         jobs: request.affected.len(),
+        logs: &logs,
         room: project.traits().runs_here.then_some(&room),
     };
     let max_spend = max_spend(request);

@@ -13,6 +13,7 @@ use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, CanaryGroup, Earlier, Progress};
 use crate::console::signals::unless_cancelled;
 use crate::console::{AppError, indented, printable, say};
+use crate::gate::failure_logs::FailureLogs;
 use crate::gate::job_keys::JobKeys;
 use crate::gate::machine_room::MachineRoom;
 use crate::gate::measurements_file::{MeasurementsFile, Place};
@@ -38,6 +39,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) secrets: &'a SecretMask,
     /// How many there are: of several, each line names its own.
     pub(crate) jobs: usize,
+    pub(crate) logs: &'a FailureLogs,
     /// On this machine, where canaries run on it.
     pub(crate) room: Option<&'a MachineRoom>,
 }
@@ -242,9 +244,20 @@ pub(crate) async fn run(
                 let Launched {
                     measurement,
                     log_tail,
+                    log,
                 } = launched;
+                let kept = runner.logs.keep(&job.name, &log);
+                // Elsewhere than at a terminal the file may be gone with its machine.
+                let log_tail = match (&kept, runner.progress.is_live()) {
+                    (Some(_), true) => Vec::new(),
+                    _ => log_tail,
+                };
                 for line in &log_tail {
                     runner.say_of(job, &format!("| {}", indented(line)));
+                }
+                if let Some(path) = kept {
+                    let path = printable(&path.to_string_lossy());
+                    runner.say_of(job, &format!("its log: {path}"));
                 }
                 let place = of.place_of(earlier.runs + index);
                 if let Err(error) = runner.file.borrow_mut().append(place, &measurement) {
@@ -303,6 +316,7 @@ impl Batch<'_> {
                     return Some(Ok(Launched {
                         measurement,
                         log_tail: Vec::new(),
+                        log: Vec::new(),
                     }));
                 }
                 Err(error) => {
@@ -381,6 +395,7 @@ impl Batch<'_> {
         let CanaryResult {
             measurement,
             log_tail,
+            log,
             ended_pools,
         } = match result {
             Ok(result) => result,
@@ -388,6 +403,7 @@ impl Batch<'_> {
         };
         let measurement = measurement.with_words(|words| self.secrets.mask(words));
         let log_tail = self.secrets.mask_lines(&log_tail);
+        let log = self.secrets.mask_lines(&log);
         let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
             job: self.of.of.job,
             run,
@@ -413,6 +429,7 @@ impl Batch<'_> {
         Some(Ok(Launched {
             measurement,
             log_tail,
+            log,
         }))
     }
 
@@ -443,6 +460,8 @@ struct Launched {
     measurement: Measurement,
     /// The last lines that a failed run printed; hostile text.
     log_tail: Vec<String>,
+    /// All that is kept of it.
+    log: Vec<String>,
 }
 
 /// The remedy of an error that left a job undecided, as a note of its report.

@@ -300,7 +300,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<Caution> {
 }
 
 /// Each note of a job's runs, once for each configuration, with the runs that it concerns; never without one.
-fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
+pub(super) fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
     let mut found: Vec<(&str, Vec<&Measurement>)> = Vec::new();
     for run in &job.measurements {
         for note in &run.notes {
@@ -317,7 +317,7 @@ fn run_notes(job: &JobReport) -> Vec<(&str, Vec<&Measurement>)> {
 }
 
 /// What an interval promises.
-fn interval_words(jobs: &[&JobReport]) -> Option<String> {
+pub(super) fn interval_words(jobs: &[&JobReport]) -> Option<String> {
     let (job, forecast) = jobs
         .iter()
         .find_map(|job| Some((job, job.forecasts.first()?)))?;

@@ -45,6 +45,11 @@ pub(super) fn by_job(report: &Report) -> Vec<Document> {
         remarks: remarks(&[job]),
         ..of_jobs(&[job], Vec::new())
     });
+    jobs.chain(beside_jobs(report)).collect()
+}
+
+/// What could not be checked, and what concerns the whole run.
+pub(super) fn beside_jobs(report: &Report) -> Vec<Document> {
     let failed = failures::shown(report).map(|failure| Document {
         headlines: vec![failures::headline(failure)],
         blocks: failures::blocks(failure, Vec::new()),
@@ -63,7 +68,7 @@ pub(super) fn by_job(report: &Report) -> Vec<Document> {
         ..Document::default()
     });
     let others = [further, cost, notes].into_iter().flatten();
-    jobs.chain(failed).chain(others).collect()
+    failed.chain(others).collect()
 }
 
 /// Table and folds; `cautions` come before those of the jobs.
@@ -115,7 +120,7 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
 }
 
 /// What its verdict is; where it was checked for drift, what that found. The worse comes first.
-fn job_headlines(job: &JobReport) -> Vec<Headline> {
+pub(super) fn job_headlines(job: &JobReport) -> Vec<Headline> {
     let name = || Prose::name(job.name.as_str());
     let mut headlines = Vec::new();
     if words::shows_verdict(job) {
@@ -142,7 +147,7 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
     headlines
 }
 
-fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
+pub(super) fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
     let of_job = |job: &&JobReport| {
         let name = job_name(job, jobs.len() > 1);
         let said = job.warnings.iter().map(move |warning| match &name {
@@ -195,7 +200,7 @@ fn job_name(job: &JobReport, several_jobs: bool) -> Option<Prose> {
     several_jobs.then(|| Prose::name(job.name.as_str()))
 }
 
-fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
+pub(super) fn job_remarks(job: &JobReport) -> Vec<(Label, Prose)> {
     let mut remarks = Vec::new();
     for (what, last_line) in canaries::failures(job) {
         let what = Prose::literal(what);

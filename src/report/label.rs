@@ -27,6 +27,10 @@ pub(super) enum Label {
     ChangedFiles,
     Note,
     Interval,
+    /// What the check itself took.
+    Canaries,
+    /// What only the whole report has.
+    Hidden,
     LeftOut,
     /// How an issue comes to be closed.
     End,
@@ -63,6 +67,8 @@ impl Label {
             Self::ChangedFiles => "changed",
             Self::Note => "note",
             Self::Interval => "interval",
+            Self::Canaries => "canaries",
+            Self::Hidden => "more",
         }
     }
 
@@ -74,6 +80,8 @@ impl Label {
             | Self::Change
             | Self::Advice
             | Self::Law
+            | Self::Canaries
+            | Self::Hidden
             | Self::Note => Lead::Nothing,
             Self::FurtherBudgetLine => Lead::Words("Also"),
             Self::Price => Lead::Words("price"),

@@ -9,6 +9,7 @@
 
 pub mod actual;
 mod background;
+mod brief;
 mod canaries;
 mod change;
 mod change_table;

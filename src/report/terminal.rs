@@ -6,7 +6,7 @@ use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headl
 use super::escape::without_commands;
 use super::mark::{Mark, Tone};
 use super::text::{Prose, Verbatim};
-use super::{Report, compose, failures, words};
+use super::{Report, brief, compose, failures, words};
 use crate::verdict::Verdict;
 
 /// How the terminal takes text.
@@ -15,6 +15,17 @@ pub struct TerminalStyle {
     pub colours: bool,
     /// In columns; absent where tables need not be fitted, as in a file.
     pub width: Option<u16>,
+    pub depth: ReportDepth,
+}
+
+/// How much of a report is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReportDepth {
+    /// A few lines for each job.
+    #[default]
+    Brief,
+    /// Also the laws, prices, notes and causes.
+    Whole,
 }
 
 /// Names of the lines below a table stand in a column of this width.
@@ -35,7 +46,14 @@ const INDENT: &str = "  ";
 /// cursor, change colours, or speak to the runner of GitHub Actions.
 pub fn render(report: &Report, style: TerminalStyle) -> String {
     let mut text = String::new();
-    for document in compose::by_job(report) {
+    let of_jobs = match style.depth {
+        ReportDepth::Brief => brief::by_job(report),
+        ReportDepth::Whole => compose::by_job(report),
+    };
+    if let Some(document) = brief::overview(report) {
+        push_document(&mut text, &document, style);
+    }
+    for document in of_jobs {
         push_document(&mut text, &document, style);
         text.push('\n');
     }
@@ -96,7 +114,8 @@ fn push_document(text: &mut String, document: &Document, style: TerminalStyle) {
         };
         push_headline(text, &warning, style);
     }
-    let has_more = document.table.is_some() || !document.blocks.is_empty();
+    let has_more =
+        document.table.is_some() || !document.blocks.is_empty() || !document.remarks.is_empty();
     if !document.headlines.is_empty() && has_more {
         text.push('\n');
     }
@@ -370,7 +389,44 @@ mod tests {
         TerminalStyle {
             colours: false,
             width,
+            depth: ReportDepth::Whole,
         }
+    }
+
+    fn brief(width: u16) -> TerminalStyle {
+        TerminalStyle {
+            depth: ReportDepth::Brief,
+            ..plain(Some(width))
+        }
+    }
+
+    #[test]
+    fn every_sample_in_brief_at_eighty_columns() {
+        for (name, report) in samples::all() {
+            insta::assert_snapshot!(format!("brief_{name}"), render(&report, brief(80)));
+        }
+    }
+
+    #[test]
+    fn many_configurations_and_canaries_stay_a_screen() {
+        let mut report = samples::churn();
+        let job = &mut report.jobs[0];
+        let one = job.forecasts[1].clone();
+        job.forecasts.extend(vec![one; 50]);
+        let one = job.measurements[0].clone();
+        job.measurements.extend(vec![one; 1000]);
+        insta::assert_snapshot!("brief_many", render(&report, brief(80)));
+    }
+
+    #[test]
+    fn many_jobs_are_a_table_and_the_worst_of_them() {
+        let mut report = samples::two_jobs();
+        for number in 0..20 {
+            let mut job = report.jobs[number % 2].clone();
+            job.name = format!("job-{number}");
+            report.jobs.push(job);
+        }
+        insta::assert_snapshot!("brief_many_jobs", render(&report, brief(80)));
     }
 
     #[test]
@@ -384,9 +440,11 @@ mod tests {
     fn no_line_is_wider_than_the_terminal() {
         for (name, report) in samples::all() {
             for width in [80, 100, 140] {
-                let text = render(&report, plain(Some(width)));
-                let widest = text.lines().map(|line| line.chars().count()).max();
-                assert!(widest <= Some(width.into()), "{name} at {width}:\n{text}");
+                for style in [plain(Some(width)), brief(width)] {
+                    let text = render(&report, style);
+                    let widest = text.lines().map(|line| line.chars().count()).max();
+                    assert!(widest <= Some(width.into()), "{name} at {width}:\n{text}");
+                }
             }
         }
     }
@@ -396,7 +454,7 @@ mod tests {
         for (name, report) in samples::all() {
             let style = TerminalStyle {
                 colours: true,
-                width: Some(100),
+                ..plain(Some(100))
             };
             let coloured = render(&report, style);
             assert!(coloured.contains("\u{1b}["), "{name}");

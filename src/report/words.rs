@@ -284,11 +284,15 @@ fn weight(weight: f64) -> String {
     }
 }
 
+/// `11.0526 USD/h`
+pub fn hourly(price: &Price) -> UsdPerHour {
+    // Binary arithmetic would show as `9.166666666666666`.
+    UsdPerHour((price.usd_per_hour.0 * 1e4).round() / 1e4)
+}
+
 /// `0.461 USD/h per machine, AWS price list: us-east-1, on demand, 2026-11-02`
 pub fn price(price: &Price) -> String {
-    // Binary arithmetic would show as `9.166666666666666`.
-    let usd = (price.usd_per_hour.0 * 1e4).round() / 1e4;
-    let each = format!("{} per machine", UsdPerHour(usd));
+    let each = format!("{} per machine", hourly(price));
     let known = match price.evidence {
         PriceEvidence::Spec => return format!("{each}, from the spec"),
         PriceEvidence::PriceList => "AWS price list",

@@ -43,9 +43,20 @@ pub(crate) struct BaseFile {
     pub(crate) bytes: Option<Result<Vec<u8>, String>>,
 }
 
+/// The default places in the folders above that of a place, the nearest first: `a/canary-gate.yml`, then `canary-gate.yml`, for
+/// `a/b/canary-gate.yml`. The base's spec may have been found there, so taking it away must not evade its policy.
+fn places_above(place: &str) -> Vec<String> {
+    let folder = place.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let above = Path::new(folder).ancestors().skip(1);
+    above
+        .flat_map(|folder| DEFAULT_PLACES.map(|place| folder.join(place)))
+        .map(|place| place.to_string_lossy().into_owned())
+        .collect()
+}
+
 /// The places of the base's spec, relative to the checkout root, in order of search. Moving the spec must not evade its policy.
 ///
-/// Without `--spec` the default places count; with it the named file, then the default places that no longer exist. The path
+/// Without `--spec` the default places count, with those of the folders above that no longer exist; with it the named file, then the default places that no longer exist. The path
 /// as written comes before the path with links resolved, so that a folder turned into a link cannot redirect the search.
 pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
@@ -53,8 +64,9 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
     let [beside, below] = DEFAULT_PLACES;
     let beside = PathBuf::from(beside);
     let resolved = project.relative(std::iter::once(&beside));
-    let defaults: Vec<String> = project
-        .relative_as_written(&beside)
+    let as_written = project.relative_as_written(&beside);
+    let above_here = as_written.clone().or_else(|| resolved.first().cloned());
+    let defaults: Vec<String> = as_written
         .into_iter()
         .chain(resolved)
         .flat_map(|place| {
@@ -69,6 +81,11 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
     match &arguments.spec {
         None => {
             places.extend(defaults);
+            let above = above_here.as_deref().map(places_above).unwrap_or_default();
+            let is_gone = |place: &String| project.root.join(place).symlink_metadata().is_err();
+            let is_own = |place: &String| *place == project.place.file;
+            let above = above.into_iter();
+            places.extend(above.filter(|place| is_own(place) || is_gone(place)));
             places.push(project.place.file.clone());
         }
         Some(named) => {

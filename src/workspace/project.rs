@@ -13,7 +13,7 @@ use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Pric
 use crate::spec::{Job, Spec, Traits, is_secret_place};
 use crate::workspace::checkout::{self, Checkout, CommitCheckout};
 use crate::workspace::project_policy::ProjectPolicy;
-use crate::workspace::written_spec::{DEFAULT_PLACES, WrittenSpec};
+use crate::workspace::written_spec::{self, WrittenSpec};
 
 /// The gate's own folder, beside the spec.
 pub(crate) const STATE_FOLDER: &str = ".canary-gate";
@@ -173,8 +173,7 @@ impl Project {
 
     /// Loads the named spec, else one at a default place; `None` if there is none.
     pub(crate) fn load_if_there(arguments: &SpecArguments) -> Result<Option<Self>, AppError> {
-        let there = arguments.spec.is_some()
-            || DEFAULT_PLACES.iter().any(|place| Path::new(place).exists());
+        let there = arguments.spec.is_some() || written_spec::found_upwards().is_some();
         there.then(|| Self::load(arguments)).transpose()
     }
 

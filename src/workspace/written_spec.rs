@@ -12,6 +12,9 @@ use crate::spec::{self, Spec, SpecSource};
 /// The default places of a spec, in order of search.
 pub(crate) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
 
+/// Names that a spec is given by mistake.
+const NEAR_MISSES: [&str; 2] = ["canary-gate.yaml", ".github/canary-gate.yaml"];
+
 /// A valid spec and its place.
 pub(crate) struct WrittenSpec {
     pub(crate) spec: Spec,
@@ -24,7 +27,7 @@ pub(crate) struct WrittenSpec {
 impl WrittenSpec {
     /// Finds and reads the spec, which must lie inside `within` if that is given (links resolved).
     pub(crate) fn find(arguments: &SpecArguments, within: Option<&Path>) -> Result<Self, AppError> {
-        let file = find(arguments)?;
+        let file = find(arguments, within)?;
         if let Ok(real) = file.canonicalize() {
             refuse_link_from_elsewhere(&file, &real)?;
             // Errors quote the file, so this is checked before it is read.
@@ -87,16 +90,69 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
     .help("replace it by the file itself"))
 }
 
-/// The spec file to read.
-fn find(arguments: &SpecArguments) -> Result<PathBuf, AppError> {
+/// The spec file to read. Where it must lie `within` a folder, which is the working directory then, it is not looked for above.
+fn find(arguments: &SpecArguments, within: Option<&Path>) -> Result<PathBuf, AppError> {
     if let Some(file) = &arguments.spec {
         return Ok(file.clone());
     }
-    DEFAULT_PLACES
+    let found = match within {
+        Some(_) => in_folder(Path::new(""), &DEFAULT_PLACES),
+        None => found_upwards(),
+    };
+    found.ok_or_else(|| not_found(&search_folders()))
+}
+
+/// The spec at a default place of the working directory, else of the folders above it, up to the root of the checkout.
+pub(crate) fn found_upwards() -> Option<PathBuf> {
+    let folders = search_folders();
+    let mut found = folders
         .iter()
-        .map(PathBuf::from)
-        .find(|file| file.exists())
-        .ok_or_else(|| missing(&places(arguments)))
+        .map(|folder| in_folder(folder, &DEFAULT_PLACES));
+    found.find_map(|file| file)
+}
+
+fn in_folder(folder: &Path, places: &[&str]) -> Option<PathBuf> {
+    let mut files = places.iter().map(|place| folder.join(place));
+    files.find(|file| file.exists())
+}
+
+/// The working directory as the empty path, then the folders above it as `..`, `../..`, the last the root of the checkout.
+/// Outside of a checkout the working directory alone: what lies above is nobody's project.
+fn search_folders() -> Vec<PathBuf> {
+    let here = PathBuf::new();
+    let Ok(whole) = std::env::current_dir() else {
+        return vec![here];
+    };
+    let root = whole
+        .ancestors()
+        .position(|folder| folder.join(".git").exists());
+    let above = root.unwrap_or(0);
+    (0..=above)
+        .map(|steps| std::iter::repeat_n("..", steps).collect())
+        .collect()
+}
+
+/// The error where no folder has a spec. A file whose name is nearly right is named.
+fn not_found(folders: &[PathBuf]) -> AppError {
+    let near = |folder: &PathBuf| in_folder(folder, &NEAR_MISSES);
+    if let Some(file) = folders.iter().find_map(near) {
+        let right = file.with_extension("yml");
+        return AppError::usage(format!(
+            "there is no spec: found {}, which is not looked for",
+            file.display()
+        ))
+        .help(format!(
+            "rename it to {}, or name it: `--spec {}`",
+            right.display(),
+            file.display()
+        ));
+    }
+    let places = DEFAULT_PLACES.join(" and ");
+    let above = match folders {
+        [_] => "",
+        _ => ", here and in the folders above, up to the root of the checkout",
+    };
+    no_spec(&format!("{places}{above}"))
 }
 
 /// Whether there is a spec to read, good or bad.
@@ -116,11 +172,12 @@ pub(crate) fn places(arguments: &SpecArguments) -> Vec<String> {
 
 /// The error where no place has a spec.
 pub(crate) fn missing(places: &[String]) -> AppError {
-    AppError::usage(format!(
-        "there is no spec: looked for {}",
-        places.join(" and ")
-    ))
-    .help("write one with `canary-gate init`, or name it with `--spec FILE`")
+    no_spec(&places.join(" and "))
+}
+
+fn no_spec(looked_for: &str) -> AppError {
+    AppError::usage(format!("there is no spec: looked for {looked_for}"))
+        .help("write one with `canary-gate init`, or name it with `--spec FILE`")
 }
 
 /// The spec's path to show, readable or not.

@@ -31,6 +31,34 @@ fn a_failing_script_is_a_result_with_its_last_line() {
 }
 
 #[test]
+fn the_whole_log_of_a_failed_canary_is_in_a_file() {
+    let project = Project::with_script("seq 1000\nprintf 'a\\033[2Jb\\n' >&2\nls -aR .\nexit 3\n");
+    let run = project.run(&["run", "--all"]).ended_with(13);
+    run.complained("  its log: .canary-gate/logs/sums-1.log\n");
+    let log = project.read(".canary-gate/logs/sums-1.log");
+    assert!(log.starts_with("stdout: 1\nstdout: 2\n"), "{log}");
+    assert!(log.contains("stdout: 1000\n"), "{log}");
+    assert!(log.ends_with("stderr: ab\n"), "{log}");
+    // The next run has its own in their place, and none is part of the code, though no git says so.
+    project.write(".canary-gate/logs/other-1.log", "of an earlier run");
+    project.run(&["run", "--all"]).ended_with(13);
+    assert!(!project.path(".canary-gate/logs/other-1.log").exists());
+    let log = project.read(".canary-gate/logs/sums-1.log");
+    assert!(!log.contains("canary-gate/logs"), "{log}");
+}
+
+#[test]
+fn a_log_folder_that_links_elsewhere_is_refused_and_the_report_is_made() {
+    let project = Project::with_script("echo no\nexit 3\n").file("elsewhere/kept.log", "mine");
+    std::fs::create_dir(project.path(".canary-gate")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", project.path(".canary-gate/logs")).unwrap();
+    let run = project.run(&["run", "--all"]).ended_with(13);
+    run.complained("warning: the log is not kept: ")
+        .complained("| stdout: no");
+    assert_eq!(project.read("elsewhere/kept.log"), "mine");
+}
+
+#[test]
 fn the_failure_file_speaks_for_the_script() {
     let project = Project::with_script(
         "echo 'ran out of patience' > \"$SM_OUTPUT_DIR/failure\"\necho bye\nexit 1\n",

@@ -10,7 +10,12 @@ fn help_is_documentation() {
     insta::assert_snapshot!("help", project.run(&["--help"]).ended_with(0).stdout);
     insta::assert_snapshot!(
         "help_run",
-        project.run(&["run", "--help"]).ended_with(0).stdout
+        project
+            .run_with(&["run", "--help"], |command| {
+                command.env_remove("CANARY_GATE_DETAILS");
+            })
+            .ended_with(0)
+            .stdout
     );
 }
 

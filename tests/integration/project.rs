@@ -179,6 +179,8 @@ jobs:
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.root())
+            // Most tests are of what only the whole report says.
+            .env("CANARY_GATE_DETAILS", "true")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             // A checkout above the temporary folder is not the test's.

@@ -20,8 +20,10 @@ use crate::units::Seconds;
 
 use super::clock::GateClock;
 
-/// How much of the end of each output stream is kept. A script may print gigabytes.
+/// How much of the end of each output stream is looked at.
 const TAIL_BYTES: usize = 64 * 1024;
+/// How much of it is kept for the log of a canary that failed. A script may print gigabytes.
+const LOG_BYTES: usize = 1024 * 1024;
 /// What the probe may take beyond `max_runtime`, or after it was asked to end: its grace period, and a little.
 const OVERTIME: Duration = Duration::from_secs(15);
 /// How long the streams may stay open after the probe has ended.
@@ -66,27 +68,49 @@ pub(super) struct HostResult {
     pub(super) printed: [Printed; 2],
 }
 
-/// The end of what a host printed, without secrets.
-#[derive(Debug, Default)]
+/// The end of what a host printed.
+#[derive(Default)]
 pub(super) struct LogTail {
+    /// Without secrets, as all that is handed out.
     stdout: String,
     stderr: String,
+    /// As it was read, of standard output and standard error: more of it.
+    raw: [Vec<u8>; 2],
+}
+
+impl std::fmt::Debug for LogTail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What was read may have secrets.
+        f.debug_struct("LogTail")
+            .field("stdout", &self.stdout)
+            .field("stderr", &self.stderr)
+            .finish_non_exhaustive()
+    }
 }
 
 impl LogTail {
     /// As it was read: bytes that are not UTF-8 become replacement characters.
-    fn of([stdout, stderr]: [Vec<u8>; 2], secrets: &SecretMask) -> Self {
-        let shown = |bytes: Vec<u8>| {
-            let cut = match bytes.len() >= TAIL_BYTES {
-                true => CutAt::Start,
-                false => CutAt::Nowhere,
-            };
-            secrets.mask_part(&String::from_utf8_lossy(&bytes), cut)
-        };
+    fn of(raw: [Vec<u8>; 2], secrets: &SecretMask) -> Self {
+        let [stdout, stderr] = [&raw[0], &raw[1]].map(|bytes| end_of(bytes, TAIL_BYTES, secrets).0);
         Self {
-            stdout: shown(stdout),
-            stderr: shown(stderr),
+            stdout,
+            stderr,
+            raw,
         }
+    }
+
+    /// The lines of both streams as far as they are kept, one stream after the other.
+    pub(super) fn all(&self, secrets: &SecretMask) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (name, bytes) in ["stdout", "stderr"].into_iter().zip(&self.raw) {
+            let (text, cut) = end_of(bytes, LOG_BYTES, secrets);
+            if cut == CutAt::Start {
+                let kept = LOG_BYTES / 1024;
+                lines.push(format!("{name}: (the last {kept} KiB)"));
+            }
+            lines.extend(text.lines().map(|line| format!("{name}: {line}")));
+        }
+        lines
     }
 
     /// The last line that is not blank, of standard error before standard output: Python flushes what it printed after
@@ -178,7 +202,10 @@ pub(super) async fn run(
     probes: &Probes,
     cancellation: &Cancellation,
 ) -> Result<HostResult, BackendError> {
-    tracing::info!("starting {:?} in {}", host.command, host.folder.display());
+    let words = host.command.iter().map(|word| word.to_string_lossy());
+    let words: Vec<_> = words.collect();
+    let place = host.folder.display();
+    tracing::info!("`{}` is started in {place}.", words.join(" "));
     let mut clock = GateClock::start();
     let not_started = |source| {
         BackendError::io(
@@ -242,7 +269,13 @@ pub(super) async fn run(
         (Some(report), Some(Ok(status))) if status.code().is_some() => {
             under_way.end();
             clock.check(&report)?;
-            tracing::info!("the probe says: {report:?}");
+            tracing::info!(
+                "It ended with exit code {} after {}; its processes were read {} times.",
+                report.exit_code(),
+                report.wall_seconds,
+                report.samples
+            );
+            tracing::debug!("The probe's report: {report:?}");
             Ok(HostResult {
                 report: Some(report),
                 tail,
@@ -323,6 +356,16 @@ fn without_report(host: &HostCommand<'_>, tail: &LogTail, status: ExitStatus) ->
     }
 }
 
+/// At most so many bytes of the end, without secrets, and where that was cut.
+fn end_of(bytes: &[u8], most: usize, secrets: &SecretMask) -> (String, CutAt) {
+    let cut = match bytes.len() >= most {
+        true => CutAt::Start,
+        false => CutAt::Nowhere,
+    };
+    let end = &bytes[bytes.len().saturating_sub(most)..];
+    (secrets.mask_part(&String::from_utf8_lossy(end), cut), cut)
+}
+
 /// For ever without a limit.
 async fn sleep_for(limit: Option<Duration>) {
     match limit {
@@ -349,8 +392,8 @@ async fn read_output(
             reader.read(&chunk[..count]);
         }
         tail.extend_from_slice(&chunk[..count]);
-        if tail.len() > 4 * TAIL_BYTES {
-            tail.drain(..tail.len() - TAIL_BYTES);
+        if tail.len() > 2 * LOG_BYTES {
+            tail.drain(..tail.len() - LOG_BYTES);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::failure::{self, HostEnding};
 use super::launcher;
 use super::linked_file::LinkedFile;
 use super::notes::{self, EndedHost};
-use super::process::{self, HostCommand, HostResult, Probes};
+use super::process::{self, HostCommand, HostResult, LogTail, Probes};
 use super::{model_files, usage, workspace};
 use crate::backend::{BackendError, CanaryResult, Cancellation, Watcher, rows};
 use crate::canary::{self, CanaryRun};
@@ -151,9 +151,12 @@ impl LocalBackend {
         };
         let figures = PrintedFigures::of_run(&sought, &printed, outcome == Outcome::Completed);
         notes.extend(figures.notes);
-        let log_tail = match outcome {
-            Outcome::Completed | Outcome::Stopped => Vec::new(),
-            _ => log_tail(&cluster, &results),
+        let (log_tail, log) = match outcome {
+            Outcome::Completed | Outcome::Stopped => Default::default(),
+            _ => (
+                log(&cluster, &results, |said| said.lines(LOG_LINES)),
+                log(&cluster, &results, |said| said.all(&self.secrets)),
+            ),
         };
         let wall = results
             .iter()
@@ -183,6 +186,7 @@ impl LocalBackend {
             }
             .with_drawn_rows(run, drawn.bytes),
             log_tail,
+            log,
             ended_pools: Vec::new(),
         }))
     }
@@ -270,13 +274,17 @@ fn run_name(run: &CanaryRun) -> String {
     )
 }
 
-/// The end of what each host printed; the host is named where there are several.
-fn log_tail(cluster: &Cluster, results: &[HostResult]) -> Vec<String> {
+/// Lines that each host printed; the host is named where there are several.
+fn log(
+    cluster: &Cluster,
+    results: &[HostResult],
+    lines: impl Fn(&LogTail) -> Vec<String>,
+) -> Vec<String> {
     let hosts = cluster.hosts.iter();
     hosts
         .zip(results)
         .flat_map(|(host, result)| {
-            let lines = result.tail.lines(LOG_LINES);
+            let lines = lines(&result.tail);
             let prefix = match cluster.hosts.len() {
                 1 => String::new(),
                 _ => format!("{} ", cluster.words(host)),

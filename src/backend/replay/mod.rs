@@ -60,6 +60,7 @@ impl ReplayBackend {
                 None => measurement,
             },
             log_tail: Vec::new(),
+            log: Vec::new(),
             ended_pools: Vec::new(),
         })
     }

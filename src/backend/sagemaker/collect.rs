@@ -33,7 +33,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(15);
 /// Nothing comes later than this after the end.
 const LATEST: Seconds = Seconds(300.0);
 /// Lines of each host that go to the job log when a canary fails.
-const LOG_LINES: i32 = 20;
+const LOG_LINES: usize = 20;
 /// Files of Debugger that are read: one a minute and host.
 const MOST_FILES: i32 = 600;
 /// A minute of one host has some hundred kilobytes.
@@ -309,7 +309,7 @@ impl ReadyJob<'_> {
     ) -> Result<ReadLogs, CallError> {
         let mut read = ReadLogs::default();
         for host in hosts {
-            let lines = self.backend.last_log_lines(name, host, None).await?;
+            let lines = self.backend.last_log_lines(name, host).await?;
             if lines.is_empty() {
                 read.silent.push(host.clone());
             }
@@ -434,29 +434,30 @@ impl ReadyJob<'_> {
         PrintedFigures::of_run(&sought, &printed, is_completed)
     }
 
-    /// The end of what each host printed; the host is named where there are several.
-    pub(super) async fn log_tail(&self, run: &CanaryRun, found: &Found) -> Vec<String> {
+    /// The end of what each host printed, and more of it: the last page of its log, up to a megabyte. The host is named where
+    /// there are several.
+    pub(super) async fn log(&self, run: &CanaryRun, found: &Found) -> (Vec<String>, Vec<String>) {
         let name = found.name.to_string();
         let hosts = host_names(run.instance.total_count());
-        let mut tail = Vec::new();
+        let (mut tail, mut log) = (Vec::new(), Vec::new());
         for host in &hosts {
             // The failure is reported without it; its log is in CloudWatch.
             let lines = self
                 .backend
-                .last_log_lines(&name, host, Some(LOG_LINES))
+                .last_log_lines(&name, host)
                 .await
                 .unwrap_or_default();
             // Before a host's name stands between two lines of one secret.
             let lines = SecretMask::default().mask_lines(&lines);
-            tail.extend(lines.into_iter().map(|line| {
-                if hosts.len() > 1 {
-                    format!("{host} {line}")
-                } else {
-                    line
-                }
-            }));
+            let named = |line: String| match hosts.len() {
+                0 | 1 => line,
+                _ => format!("{host} {line}"),
+            };
+            let lines: Vec<String> = lines.into_iter().map(named).collect();
+            tail.extend_from_slice(&lines[lines.len().saturating_sub(LOG_LINES)..]);
+            log.extend(lines);
         }
-        tail
+        (tail, log)
     }
 }
 

@@ -41,12 +41,11 @@ impl SagemakerBackend {
         Ok(())
     }
 
-    /// The last lines of a host's log, oldest first; without a limit a page of them, up to a megabyte.
+    /// The last lines of a host's log, oldest first: a page of them, up to a megabyte.
     pub(super) async fn last_log_lines(
         &self,
         job: &str,
         host: &str,
-        limit: Option<i32>,
     ) -> Result<Vec<String>, CallError> {
         let mut lines = Vec::new();
         for stream in self.log_streams(job, host).await? {
@@ -56,7 +55,6 @@ impl SagemakerBackend {
                 .get_log_events()
                 .log_group_name(GROUP)
                 .log_stream_name(stream)
-                .set_limit(limit)
                 .start_from_head(false)
                 .send()
                 .await

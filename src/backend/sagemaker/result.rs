@@ -37,6 +37,7 @@ impl ReadyJob<'_> {
                     ..Measurement::of_run(run, BackendKind::Sagemaker, Outcome::Stopped)
                 },
                 log_tail: Vec::new(),
+                log: Vec::new(),
                 ended_pools: Vec::new(),
             });
         };
@@ -61,14 +62,14 @@ impl ReadyJob<'_> {
                 last_line: outcome.last_line().map(str::to_owned),
             };
         }
-        let log_tail = match outcome {
+        let (log_tail, log) = match outcome {
             Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut => {
                 tokio::select! {
-                    tail = self.log_tail(run, found) => tail,
-                    () = watcher.cancellation.cancelled() => Vec::new(),
+                    log = self.log(run, found) => log,
+                    () = watcher.cancellation.cancelled() => Default::default(),
                 }
             }
-            _ => Vec::new(),
+            _ => Default::default(),
         };
         let script_seconds = collected.script_seconds;
         let mut measurement = measurement(
@@ -87,6 +88,7 @@ impl ReadyJob<'_> {
         Ok(CanaryResult {
             measurement: self.with_placed_rows(run, found, measurement),
             log_tail,
+            log,
             ended_pools: self.over_with(found, pooled),
         })
     }

@@ -222,7 +222,7 @@ impl RowCopy<'_> {
                 .map_err(|error| rows::explained(self.field, &file.key, error, |error| error))?;
             sink.finish().await?;
             tracing::info!(
-                "{}: {} read in {} requests, {} of rows staged",
+                "Of {} {} were read in {} requests, and {} of rows staged.",
                 shown(&source.place.to_string()),
                 Bytes(source.read),
                 source.requests,

@@ -104,7 +104,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         let needed = plan.wall_clock;
         if left >= needed {
             tracing::info!(
-                "the AWS credentials last {left}, and the canaries of {job} take at most {needed}, and the wait for machines"
+                "The AWS credentials last {left}; the canaries of {job} take at most {needed}, and the wait for machines."
             );
             return Ok(Vec::new());
         }

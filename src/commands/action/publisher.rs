@@ -450,6 +450,7 @@ fn log(report: &Report) -> String {
         terminal::TerminalStyle {
             colours: false,
             width: Some(LOG_WIDTH),
+            depth: terminal::ReportDepth::Whole,
         },
     )
 }

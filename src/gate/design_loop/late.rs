@@ -26,6 +26,7 @@ pub(super) struct LateBatch {
 impl DesignLoop<'_> {
     /// Runs canaries until their machines are free. Where all have completed, what they used is collected while others run.
     pub(super) async fn run_canaries(&mut self, runs: Vec<CanaryRun>, earlier: Earlier) -> Ran {
+        self.show_standing(&BTreeMap::new());
         let (runner, configurations, count) = (self.runner, self.configurations, runs.len());
         let configuration = configurations.at(self.place);
         let of = RunningConfiguration {
@@ -51,6 +52,7 @@ impl DesignLoop<'_> {
                 Some((index, measurement)) = heard.recv() => {
                     configurations.hear(self.place, &measurement);
                     free.insert(index, measurement);
+                    self.show_standing(&free);
                 }
             }
         }

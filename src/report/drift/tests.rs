@@ -235,7 +235,10 @@ fn no_number_of_a_stored_report_breaks_its_rendering() {
         drift.checks[1].level_percent = number;
         let text = crate::report::markdown::render(&report);
         let issue = crate::report::drift_issue(&report).unwrap();
-        let style = crate::report::terminal::TerminalStyle::default();
+        let style = crate::report::terminal::TerminalStyle {
+            depth: crate::report::terminal::ReportDepth::Whole,
+            ..Default::default()
+        };
         let terminal = crate::report::terminal::render(&report, style);
         for text in [text, issue.body, terminal] {
             assert!(text.len() < 20_000, "{number}: {}", text.len());

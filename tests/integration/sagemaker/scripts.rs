@@ -114,8 +114,19 @@ fn a_script_that_raises_is_reported_with_its_last_line() {
     project.write("code/train.py", "raise KeyError('age')\n");
     let run = gate(&project, &aws, &["run", "--all"]).ended_with(13);
     assert!(run.stdout.contains("KeyError: 'age'"), "{}", run.seen());
-    // The job log has the end of what it printed.
+    // The job log has the end of what it printed, and a file the rest.
     assert!(run.stderr.contains("Traceback"), "{}", run.seen());
+    assert!(
+        run.stderr
+            .contains("its log: .canary-gate/logs/churn-1.log"),
+        "{}",
+        run.seen()
+    );
+    let log = project.read(".canary-gate/logs/churn-1.log");
+    assert!(
+        log.contains("Traceback") && log.contains("KeyError: 'age'"),
+        "{log}"
+    );
 }
 
 /// The memory of the first canary, which a probe that is sent measured.

@@ -1,0 +1,64 @@
+//! What the canaries so far say of the full run, for who watches.
+
+use std::collections::BTreeMap;
+
+use super::DesignLoop;
+use crate::console::progress::StandingForecast;
+use crate::measurement::Measurement;
+use crate::metric::Metric;
+use crate::report::words;
+use crate::spec::LineOrigin;
+use crate::verdict::{self, JudgedLine};
+
+/// One canary shows no growth.
+const FEWEST: usize = 2;
+
+impl DesignLoop<'_> {
+    /// Shows the forecast on `instance` as it stands beside its budget: `cost 63 USD (56–72), at most 50 USD`.
+    /// `further` canaries of the batch under way count too.
+    pub(super) fn show_standing(&self, further: &BTreeMap<usize, Measurement>) {
+        // It is computed for a terminal only.
+        if self.place != 0 || !self.runner.progress.is_live() {
+            return;
+        }
+        let mut here = self.measured();
+        here.extend(further.values().cloned());
+        let on_base = self.on_base(&here);
+        let completed = on_base.iter().filter(|run| Measurement::is_completed(run));
+        if completed.count() < FEWEST {
+            return;
+        }
+        let forecast = self.provisional(&on_base, &here);
+        let job = self.input.of.job;
+        let lines = verdict::judge(&job.budget, &forecast, self.offer(), None);
+        let is_shown = |line: &&JudgedLine| {
+            let is_increase = line.row.line.is_increase();
+            let metric = line.row.line.metric();
+            !is_increase && matches!(metric, Some(Metric::Time | Metric::Cost))
+        };
+        let mut said: Vec<String> = lines.iter().filter(is_shown).filter_map(in_words).collect();
+        said.dedup();
+        if said.is_empty() {
+            return;
+        }
+        let standing = StandingForecast {
+            words: format!("full run so far: {}", said.join("; ")),
+            law: forecast.law.time.clone(),
+        };
+        self.runner.progress.stand(self.input.of.place, standing);
+    }
+}
+
+/// The limit of a line that nobody wrote is not what the reader thinks of.
+fn in_words(line: &JudgedLine) -> Option<String> {
+    let row = &line.row;
+    let figure = row.line.unit().with_interval(line.estimate.as_ref()?);
+    let name = row.line.words();
+    Some(match line.origin {
+        LineOrigin::Written => {
+            let limit = words::limit(row.line, row.bound, row.limit);
+            format!("{name} {figure}, {limit}")
+        }
+        _ => format!("{name} {figure}"),
+    })
+}

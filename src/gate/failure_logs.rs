@@ -1,0 +1,136 @@
+//! The logs of canaries that failed: files below `.canary-gate/logs/`, those of the last run that had any.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::console::{AppError, files, say};
+use crate::workspace::project::Project;
+
+/// Below the gate's own folder.
+const FOLDER: &str = "logs";
+const EXTENSION: &str = "log";
+/// Of a job's name in the name of a file.
+const NAME_LENGTH: usize = 40;
+
+/// Where the logs of one run of the gate are kept.
+#[derive(Debug)]
+pub(crate) struct FailureLogs {
+    state: PathBuf,
+    root: PathBuf,
+    kept: Cell<usize>,
+}
+
+impl FailureLogs {
+    pub(crate) fn of(project: &Project) -> Self {
+        Self {
+            state: project.state_folder(),
+            root: project.root.clone(),
+            kept: Cell::new(0),
+        }
+    }
+
+    /// Writes what a canary printed, without secrets; returns the path to show. `None` where it printed nothing, and where the
+    /// file cannot be written, which is said. The first log of a run takes the place of those of earlier runs.
+    pub(crate) fn keep(&self, job: &str, lines: &[String]) -> Option<PathBuf> {
+        if lines.is_empty() {
+            return None;
+        }
+        let number = self.kept.replace(self.kept.get() + 1);
+        let path =
+            self.state
+                .join(FOLDER)
+                .join(format!("{}-{}.{EXTENSION}", file_name(job), number + 1));
+        let text: String = lines.iter().map(|line| printed(line) + "\n").collect();
+        let written = self
+            .prepare(number == 0)
+            .and_then(|()| files::write_new(&path, text.as_bytes(), &self.root));
+        match written {
+            Ok(()) => Some(from_here(&path)),
+            Err(error) => {
+                say(&format!(
+                    "warning: the log is not kept: {}",
+                    error.in_a_line()
+                ));
+                None
+            }
+        }
+    }
+
+    /// Makes the folder; before the first log of a run it is emptied.
+    fn prepare(&self, is_first: bool) -> Result<(), AppError> {
+        files::make_state_folder(&self.state)?;
+        let folder = self.state.join(FOLDER);
+        let cannot_write = |source| files::cannot_write(&folder, source);
+        let is_link = |metadata: fs::Metadata| metadata.is_symlink();
+        if folder.symlink_metadata().is_ok_and(is_link) {
+            return Err(AppError::failed(format!("{} is a link", folder.display()))
+                .help("remove the link; logs are kept in a folder of the gate's own"));
+        }
+        fs::create_dir_all(&folder).map_err(cannot_write)?;
+        if !is_first {
+            return Ok(());
+        }
+        for entry in fs::read_dir(&folder).map_err(cannot_write)?.flatten() {
+            let is_log = entry.path().extension().is_some_and(|end| end == EXTENSION);
+            if is_log {
+                // One that stays is overwritten, or older than the others.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name for a file, whatever the job is called. Two jobs may share it: the number makes the difference.
+fn file_name(job: &str) -> String {
+    let plain = |c: char| match c.is_ascii_alphanumeric() || c == '-' || c == '_' {
+        true => c,
+        false => '-',
+    };
+    let name: String = job.chars().map(plain).take(NAME_LENGTH).collect();
+    let name = name.trim_start_matches('-');
+    match name.is_empty() {
+        true => "job".to_owned(),
+        false => name.to_owned(),
+    }
+}
+
+/// A line without what would move a terminal's cursor when the file is shown.
+fn printed(line: &str) -> String {
+    let is_shown = |c: &char| !c.is_control() || *c == '\t';
+    line.chars().filter(is_shown).collect()
+}
+
+/// Relative to the working directory where the path lies below it.
+fn from_here(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let below = here
+        .ok()
+        .and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
+    below.unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_after_its_job_whatever_that_is_called() {
+        for (job, name) in [
+            ("churn", "churn"),
+            ("../../etc/passwd", "etc-passwd"),
+            ("a b/c\u{1b}[2J", "a-b-c--2J"),
+            ("...", "job"),
+            ("", "job"),
+        ] {
+            assert_eq!(file_name(job), name);
+        }
+        assert_eq!(file_name(&"x".repeat(300)).len(), NAME_LENGTH);
+    }
+
+    #[test]
+    fn a_log_cannot_move_the_cursor() {
+        assert_eq!(printed("\u{1b}[2J\tgone\u{7}\r"), "[2J\tgone");
+    }
+}

@@ -1,0 +1,72 @@
+//! Where the spec is looked for, and what is said of one that is not found there.
+
+use crate::project::Project;
+
+fn in_a_folder() -> Project {
+    Project::with_script("true\n").file("training/churn/notes.txt", "x")
+}
+
+#[test]
+fn the_spec_is_found_from_a_folder_below_it_in_the_checkout() {
+    let project = in_a_folder().committed();
+    let validated = project.run_with(&["validate"], |command| {
+        command.current_dir(project.path("training/churn"));
+    });
+    validated
+        .ended_with(0)
+        .reported("the spec is valid: 1 job (sums)");
+}
+
+#[test]
+fn above_the_checkout_no_spec_is_looked_for() {
+    let project = in_a_folder();
+    std::fs::create_dir(project.path("training/churn/.git")).unwrap();
+    for folder in ["training", "training/churn"] {
+        let validated = project.run_with(&["validate"], |command| {
+            command.current_dir(project.path(folder));
+        });
+        validated.ended_with(2).complained(
+            "there is no spec: looked for canary-gate.yml and .github/canary-gate.yml\n",
+        );
+    }
+}
+
+#[test]
+fn a_spec_with_the_other_extension_is_named() {
+    let project = Project::with_script("true\n");
+    std::fs::rename(
+        project.path("canary-gate.yml"),
+        project.path("canary-gate.yaml"),
+    )
+    .unwrap();
+    project
+        .run(&["validate"])
+        .ended_with(2)
+        .complained("there is no spec: found canary-gate.yaml, which is not looked for")
+        .complained("rename it to canary-gate.yml, or name it: `--spec canary-gate.yaml`");
+}
+
+/// Who takes the spec of a folder away must not get the policy of one above it.
+#[test]
+fn the_policy_of_a_spec_between_here_and_the_root_still_holds_when_it_is_taken_away() {
+    let strict = Project::SPEC.replace("[1%, 2%, 3%]", "[1%, 2%, 3%], spend_limit: 3 USD");
+    let project = Project::with_script("true\n")
+        .file(
+            "team/canary-gate.yml",
+            &format!("{strict}    budget: {{time: 1s}}\n"),
+        )
+        .file("team/job/notes.txt", "x")
+        .committed();
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    std::fs::remove_file(project.path("team/canary-gate.yml")).unwrap();
+    project.write("data/part-000.csv", "1\n");
+    project.commit("take it away");
+    let run = project.run_with(
+        &["run", "--all", "--base", "main", "--format", "json"],
+        |command| {
+            command.current_dir(project.path("team/job"));
+        },
+    );
+    let time = crate::project::budget_line(&run.json(), "time")["limit"].clone();
+    assert_eq!(time, 1.0, "{}", run.seen());
+}
