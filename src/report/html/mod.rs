@@ -3,8 +3,8 @@
 //! [`markup`] is the one door for text, [`page`] the frame, [`plot`] draws, and `palette` has the colours.
 
 mod blocks;
-pub mod history_page;
 mod figures;
+pub mod history_page;
 pub mod markup;
 pub mod page;
 mod palette;
