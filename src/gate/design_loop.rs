@@ -14,6 +14,8 @@ use futures_util::future::{LocalBoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::futures::Notified;
 
+pub(crate) use self::counts::beyond_the_share;
+
 use self::beside::{Configuration, Configurations, Outlook};
 use self::late::LateBatch;
 

@@ -9,10 +9,20 @@ use crate::forecast::Forecast;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::plan::{self, NotMeasured};
+use crate::spec::Job;
 use crate::units::{Percent, Seconds};
 
 /// Of `canary.max_share`, for the design's own canaries while one on another count is still to come.
 const BEFORE_THE_OTHERS: f64 = 0.6;
+
+/// That a canary on a further count is left out.
+pub(crate) fn beyond_the_share(job: &Job, run: &CanaryRun) -> String {
+    format!(
+        "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run. \
+         Scale-out is assumed, not measured.",
+        run.instance, job.canary.max_share,
+    )
+}
 
 impl DesignLoop<'_> {
     /// Those on the machines that the design runs on.
@@ -66,11 +76,8 @@ impl DesignLoop<'_> {
             None => return self.wait_for(changed).await,
             Some((true, _)) => self.run_count(run.clone()).await,
             Some((false, _)) => {
-                self.notes.push(format!(
-                    "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run. \
-                     Scale-out is assumed, not measured.",
-                    run.instance, self.input.of.job.canary.max_share,
-                ));
+                let note = beyond_the_share(self.input.of.job, &run);
+                self.notes.push(note);
                 false
             }
         };

@@ -166,6 +166,30 @@ fn a_detached_check_starts_and_collects_the_same_canaries() {
 }
 
 #[test]
+fn with_little_money_and_share_too_what_is_detached_is_what_is_collected() {
+    let canary = "{max_share: 30%, max_runtime: 2h, spend_limit: 1 USD, warm_pool: off}";
+    let more = "    alternatives: [1-8x ml.m5.xlarge, ml.c5.xlarge]\n";
+    let (project, aws) = on("4x ml.m5.xlarge", canary, more);
+    gate(&project, &aws, &["run", "--all", "--detach"]).ended_with(0);
+    let detached = counts(&aws);
+    assert_eq!(detached, [1, 1, 1, 4], "{detached:?}");
+    #[expect(clippy::cast_precision_loss, reason = "some machines")]
+    let worst = |job: &crate::aws::Job| {
+        let limit = job.input()["StoppingCondition"]["MaxRuntimeInSeconds"].as_f64();
+        (limit.unwrap() + 120.0) * machines(job) as f64 / 3600.0 * 0.23
+    };
+    let worst: f64 = aws.jobs().iter().map(worst).sum();
+    assert!((0.95..=1.0).contains(&worst), "{worst}");
+    aws.finish_jobs();
+    let collect = ["run", "--all", "--collect", "--format", "json"];
+    let job = gate(&project, &aws, &collect).json()["jobs"][0].clone();
+    assert_eq!(job["measurements"].as_array().unwrap().len(), 4);
+    assert_eq!(counts(&aws).len(), 4);
+    let notes = job["notes"].to_string();
+    assert!(!notes.contains("not there"), "{notes}");
+}
+
+#[test]
 fn a_row_whose_canaries_are_those_of_instance_is_collected_with_them() {
     let more = "    alternatives: [ml.m5.xlarge]\n";
     let (project, aws) = on("6x ml.m5.xlarge", ADAPTIVE, more);
