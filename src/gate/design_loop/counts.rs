@@ -88,10 +88,9 @@ impl DesignLoop<'_> {
 
     /// Whether `canary.max_share` has room for it.
     fn shares_with(&self, run: &CanaryRun, outlook: Outlook) -> bool {
-        let one = self.configuration();
-        let [count, base] = [&run.instance, &one.base].map(|on| f64::from(on.total_count()));
+        let offer = &self.configuration().base_offer;
         self.with_share(outlook, |share| {
-            share.has_room_for_count(run, count / base, &one.base_offer)
+            share.fitting(std::slice::from_ref(run), offer) == 1
         })
     }
 
