@@ -289,3 +289,46 @@ fn a_count_that_would_pass_the_share_is_left_out_and_that_is_said() {
     let notes = job["notes"].to_string();
     assert!(notes.contains("The canary on 8x ml.m5.xlarge was not run: with it all canaries would take more than canary.max_share (64%) of the full run"), "{notes}");
 }
+
+fn limit_of(job: &crate::aws::Job) -> f64 {
+    let limit = &job.input()["StoppingCondition"]["MaxRuntimeInSeconds"];
+    limit.as_f64().unwrap()
+}
+
+#[test]
+fn where_the_money_does_not_pay_for_max_runtime_on_all_machines_the_time_limit_is_shorter() {
+    // Two hours on six machines are 2.81 USD, and on eight 3.74 USD.
+    let canary = ADAPTIVE.replace("50 USD", "1.5 USD");
+    for (instance, more) in [
+        ("6x ml.m5.xlarge", ""),
+        ("ml.m5.xlarge", "    alternatives: [8x ml.m5.xlarge]\n"),
+    ] {
+        let (project, aws) = on(instance, &canary, more);
+        let job = run(&project, &aws);
+        let jobs = aws.jobs();
+        let on_several: Vec<&crate::aws::Job> =
+            jobs.iter().filter(|job| machines(job) > 1).collect();
+        let [on_several] = on_several.as_slice() else {
+            panic!("{:?} {}", counts(&aws), job["notes"]);
+        };
+        let limit = limit_of(on_several);
+        assert!((600.0..7200.0).contains(&limit), "{limit}");
+        let spent = job["spend"]["canary_usd"].as_f64().unwrap();
+        assert!(spent < 1.5, "{spent}");
+        assert_holds_the_truth(
+            job["forecasts"].as_array().unwrap().last().unwrap(),
+            if more.is_empty() { 6.0 } else { 8.0 },
+        );
+    }
+}
+
+#[test]
+fn a_count_that_the_money_is_not_sure_to_pay_for_is_left_out_and_that_is_said() {
+    let canary = ADAPTIVE.replace("50 USD", "0.12 USD");
+    let (project, aws) = on("6x ml.m5.xlarge", &canary, "");
+    let job = run(&project, &aws);
+    assert!(!counts(&aws).contains(&6), "{:?}", counts(&aws));
+    assert!(counts(&aws).len() >= 3);
+    let notes = job["notes"].to_string();
+    assert!(notes.contains("The canary on 6x ml.m5.xlarge was not run: it could have passed canary.spend_limit. Scale-out is assumed, not measured."), "{notes}");
+}
