@@ -6,6 +6,7 @@ use crate::drift::causes;
 use crate::forecast::ratio::{self, Growth, RatioEstimate};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, FEWEST_RUNS, Unknown};
+use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
@@ -54,10 +55,7 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
     let sound: Vec<Measurement> = sound.cloned().collect();
     let mut base = ForecastHere::of(instance, &sound, input.offer_of, input.layout);
     base.with_other_counts(&sound, input.offer_of, input.layout);
-    let theirs = match input.compared_on.is_same_machines(own) {
-        true => instance,
-        false => input.compared_on,
-    };
+    let theirs = &as_many_of(instance, input.compared_on, own);
     let here = |runs: &[Measurement], instance: &InstanceConfiguration| {
         let mut runs: Vec<Measurement> = (runs.iter().filter(|run| run.is_on(instance)))
             .cloned()
@@ -117,6 +115,51 @@ pub(crate) fn versus(input: &BaseComparisonInput<'_>) -> Option<BaseComparison> 
         },
         delta,
         notes,
+    })
+}
+
+/// The base's machines whose canaries are compared: those of its `instance`, so many as `compared_on` has where these are not all of `own`.
+fn as_many_of(
+    instance: &InstanceConfiguration,
+    compared_on: &InstanceConfiguration,
+    own: &InstanceConfiguration,
+) -> InstanceConfiguration {
+    match instance {
+        InstanceConfiguration::Homogeneous { instance_type, .. }
+            if !compared_on.is_same_machines(own) =>
+        {
+            InstanceConfiguration::Homogeneous {
+                instance_type: instance_type.clone(),
+                count: compared_on.total_count(),
+            }
+        }
+        instance => instance.clone(),
+    }
+}
+
+/// Why nothing is compared with a base that has canaries; `None` where this check has none to compare.
+pub(crate) fn why_none(input: &BaseComparisonInput<'_>) -> Option<String> {
+    let completed = |runs: &[Measurement]| -> Vec<InstanceConfiguration> {
+        let mut on: Vec<InstanceConfiguration> = Vec::new();
+        for run in runs.iter().filter(|run| run.is_completed()) {
+            if !on.iter().any(|known| run.is_on(known)) {
+                on.push(run.instance.clone());
+            }
+        }
+        on
+    };
+    let theirs = completed(&input.base.measurements);
+    let ours = completed(input.measurements);
+    let is_measured = ours
+        .iter()
+        .any(|one| one.is_same_machines(input.compared_on));
+    let names: Vec<String> = theirs.iter().map(ToString::to_string).collect();
+    (is_measured && !theirs.is_empty()).then(|| {
+        format!(
+            "nothing is compared with the base, and no increase is judged: its canaries ran on {}, those of this check on {}",
+            list(&names),
+            input.compared_on,
+        )
     })
 }
 
@@ -312,5 +355,50 @@ mod tests {
             run.instance = elsewhere.clone();
         }
         assert_eq!(why(&base, "ml.c5.2xlarge"), "no price for ml.m5.2xlarge");
+    }
+
+    /// The same canaries on one machine of a type, by which six of it are forecast.
+    fn on_one_of(kind: &str, rate: f64) -> Vec<Measurement> {
+        let on_one = |run| Measurement {
+            instance: kind.parse().unwrap(),
+            ..run
+        };
+        canaries(rate).into_iter().map(on_one).collect()
+    }
+
+    fn of_six(base: &BaseResult, check: impl Fn(&BaseComparisonInput<'_>)) {
+        check(&BaseComparisonInput {
+            base,
+            offer: &a_dollar_an_hour(&"6x ml.c5.2xlarge".parse().unwrap()),
+            is_judged: true,
+            measurements: &on_one_of("ml.c5.2xlarge", 15.0),
+            compared_on: &"ml.c5.2xlarge".parse().unwrap(),
+            offer_of: &a_dollar_an_hour,
+            layout: &DataLayout::default(),
+            certainty: Fraction(0.95),
+        });
+    }
+
+    #[test]
+    fn six_machines_of_another_type_are_compared_by_the_canaries_on_one_of_each() {
+        let mut base = base(on_one_of("ml.m5.2xlarge", 10.0));
+        base.forecasts = vec![row::nothing_known(&"6x ml.m5.2xlarge".parse().unwrap(), "")];
+        of_six(&base, |input| {
+            let growth = versus(input).unwrap().delta.time_percent.unwrap().point;
+            assert!((30.0..50.0).contains(&growth), "{growth}");
+        });
+    }
+
+    #[test]
+    fn a_base_that_measured_another_count_is_not_compared_and_that_is_said() {
+        let mut base = base(on_one_of("6x ml.c5.2xlarge", 10.0));
+        base.forecasts = vec![row::nothing_known(&"6x ml.c5.2xlarge".parse().unwrap(), "")];
+        of_six(&base, |input| {
+            assert!(versus(input).is_none());
+            assert_eq!(
+                why_none(input).unwrap(),
+                "nothing is compared with the base, and no increase is judged: its canaries ran on 6x ml.c5.2xlarge, those of this check on ml.c5.2xlarge"
+            );
+        });
     }
 }

@@ -215,19 +215,17 @@ fn judge_configuration(
         measurements,
     } = here;
     let offer = (input.offer_of)(instance).or_price(|| measured_price(&measurements));
-    let versus = input.base.and_then(|base| {
-        base_comparison::versus(&BaseComparisonInput {
-            base,
-            offer: &offer,
-            is_judged,
-            measurements: input.measurements,
-            compared_on: others.whole.as_ref().unwrap_or(instance),
-            offer_of: input.offer_of,
-            layout: &input.layout,
-            certainty: input.budget.certainty,
-        })
+    let comparison = input.base.map(|base| BaseComparisonInput {
+        base,
+        offer: &offer,
+        is_judged,
+        measurements: input.measurements,
+        compared_on: others.whole.as_ref().unwrap_or(instance),
+        offer_of: input.offer_of,
+        layout: &input.layout,
+        certainty: input.budget.certainty,
     });
-    let (against, delta) = match versus {
+    let (against, delta) = match comparison.as_ref().and_then(base_comparison::versus) {
         Some(BaseComparison {
             against,
             delta,
@@ -236,7 +234,11 @@ fn judge_configuration(
             forecast.notes.extend(notes);
             (Some(against), delta)
         }
-        None => (None, Delta::default()),
+        None => {
+            let why = comparison.as_ref().filter(|_| is_judged);
+            (forecast.notes).extend(why.and_then(base_comparison::why_none));
+            (None, Delta::default())
+        }
     };
     let lines = verdict::judge(input.budget, &forecast, &offer, against.as_ref());
     let on_others = input.measurements.iter();

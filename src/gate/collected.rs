@@ -11,12 +11,12 @@ use crate::console::AppError;
 use crate::console::progress::Earlier;
 use crate::console::signals::unless_cancelled;
 use crate::gate::design_loop::{DesignInput, JobMeasurements};
-use crate::gate::detached::canaries;
+use crate::gate::detached::{self, canaries};
 use crate::gate::runner::{self, Ran, Runner, RunningConfiguration};
 use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
-use crate::plan::{self, ConfigurationLedgers, NotMeasured, Plan, PlannedRuns};
+use crate::plan::{self, ConfigurationLedgers, NotMeasured, Plan};
 
 /// Canaries that are read at a time: of each its log and its metrics are asked for.
 const AT_ONCE: usize = 4;
@@ -51,7 +51,10 @@ pub(crate) async fn collect(
         runner,
         detaching,
     };
-    let looking = collector.look_for(&plan.base, &plan.runs, &plan.counts);
+    let offer_of = |instance: &InstanceConfiguration| collector.offer(instance);
+    let chosen = plan::detached_runs(input.of.job, input.dataset, plan, &offer_of);
+    (plan.notes).extend(detached::counts_left_out(input.of.job, &chosen));
+    let looking = collector.look_for(&plan.base, chosen.own);
     let found = match unless_cancelled(looking, runner.cancellation).await? {
         Err(error) if error.is_transient() => {
             let why = format!(
@@ -106,11 +109,16 @@ pub(crate) async fn collect(
             ));
         }
     }
-    for (number, alternative) in plan.alternatives.iter_mut().enumerate() {
-        let Ok(runs) = &alternative.runs else {
-            continue;
+    let alternatives = plan.alternatives.iter_mut().zip(chosen.alternatives);
+    for (number, (alternative, runs)) in alternatives.enumerate() {
+        let runs = match runs {
+            Ok(runs) => runs,
+            Err(why) => {
+                alternative.runs = Err(why);
+                continue;
+            }
         };
-        let looking = collector.look_for(alternative.runs_on(), runs, &alternative.counts);
+        let looking = collector.look_for(alternative.runs_on(), runs);
         let found = match unless_cancelled(looking, runner.cancellation).await? {
             Ok(found) => found,
             Err(error) => {
@@ -173,14 +181,10 @@ impl Collector<'_> {
     async fn look_for(
         &self,
         instance: &InstanceConfiguration,
-        planned: &PlannedRuns,
-        counts: &[CanaryRun],
+        runs: Vec<CanaryRun>,
     ) -> Result<FoundCanaries, AppError> {
-        let DesignInput { of, dataset, .. } = self.input;
+        let DesignInput { of, .. } = self.input;
         let (job, records) = (of.job, of.records);
-        let offer = &self.offer(&job.instance);
-        let mut runs = plan::detached_runs(job, dataset, instance, planned, offer);
-        runs.extend(counts.iter().cloned());
         let watcher = Watcher {
             report: &|progress| {
                 if let CanaryProgress::Fact(text) = progress {

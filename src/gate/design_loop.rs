@@ -15,6 +15,8 @@ use futures_util::future::{LocalBoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::futures::Notified;
 
+pub(crate) use self::counts::beyond_the_share;
+
 use self::beside::{Configuration, Configurations, Outlook};
 use self::late::LateBatch;
 
@@ -341,9 +343,9 @@ impl DesignLoop<'_> {
         let spent = self.taken(here);
         let before = self.configurations.taken_before(self.place, outlook);
         // Its machines may be kept after it, which is set aside with it.
-        let pool = (self.input.of.ready).warm_pool(&one.base);
-        let kept = pool.map_or(Seconds(0.0), |pool| pool.keep_alive);
+        let kept = self.kept_after(&one.base);
         let left = self.ledger.seconds_left(&one.base_offer, before);
+        let left = left.map(|left| left - self.kept_for_counts(here, left));
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
         let forecast = self.provisional(&on_base, here);
         // Two runs leave every forecast in doubt; the third is chosen by what they say.

@@ -5,13 +5,13 @@ use crate::backend::{CanaryProgress, Detaching, Started, Watcher};
 use crate::canary::CanaryRun;
 use crate::change::AffectedJob;
 use crate::console::AppError;
-use crate::gate::design_loop::DesignInput;
+use crate::gate::design_loop::{self, DesignInput};
 use crate::gate::runner::Runner;
 use crate::instance::{InstanceConfiguration, Offer};
-use crate::plan::{self, NotMeasured, Plan, PlannedAlternative, PlannedRuns, TIME_TO_STOP};
+use crate::plan::{self, DetachedRuns, NotMeasured, Plan, PlannedAlternative};
 use crate::report::JobReport;
-use crate::spec::WarmPoolPolicy;
-use crate::units::{Seconds, Usd, count_as_float};
+use crate::spec::{Job, WarmPoolPolicy};
+use crate::units::{Seconds, Usd};
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 
@@ -106,9 +106,11 @@ impl<'a> Launcher<'a> {
             instance: plan.base.clone(),
             notes: plan.notes.clone(),
         };
-        let mut runs = self.runs(&plan.base, &plan.runs);
-        runs.extend(plan.counts.iter().cloned());
-        let limit = self.limit(&runs, &plan.runs);
+        let offer_of = |instance: &InstanceConfiguration| self.offer(instance);
+        let chosen = plan::detached_runs(job, self.input.dataset, plan, &offer_of);
+        launched.notes.extend(counts_left_out(job, &chosen));
+        let runs = chosen.own;
+        let limit = plan.is_adaptive().then(|| self.limit(&runs)).flatten();
         if limit.is_some_and(|limit| limit.0 <= 0.0) {
             launched.canaries = runs
                 .into_iter()
@@ -122,8 +124,8 @@ impl<'a> Launcher<'a> {
         };
         let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
         self.start_all(&mut launched, &runs).await?;
-        for (place, alternative) in plan.alternatives.iter().enumerate() {
-            match self.affordable(place, alternative) {
+        for (alternative, runs) in plan.alternatives.iter().zip(chosen.alternatives) {
+            match runs {
                 Ok(runs) => {
                     let runs: Vec<CanaryRun> = runs.into_iter().map(limited).collect();
                     if !self.covers(&runs) {
@@ -147,42 +149,14 @@ impl<'a> Launcher<'a> {
         project.offer(instance, &|kind| of.ready.capacity(kind))
     }
 
-    fn runs(&self, instance: &InstanceConfiguration, planned: &PlannedRuns) -> Vec<CanaryRun> {
-        let DesignInput { of, dataset, .. } = self.input;
-        let job = of.job;
-        plan::detached_runs(job, dataset, instance, planned, &self.offer(&job.instance))
-    }
-
     /// The longest that each canary of the adaptive design may take, so that all together are within the limits; `None` where each
     /// has its own.
-    fn limit(&self, runs: &[CanaryRun], planned: &PlannedRuns) -> Option<Seconds> {
+    fn limit(&self, runs: &[CanaryRun]) -> Option<Seconds> {
         let DesignInput { of, ledger, .. } = self.input;
-        let job = of.job;
-        let PlannedRuns::Ladder(_) = planned else {
-            return None;
-        };
-        let left = plan::seconds_paid_by(ledger.left()?, &self.offer(&job.instance))?;
-        let each = (left.0 + TIME_TO_STOP.0) / count_as_float(runs.len()) - TIME_TO_STOP.0;
+        let offers = runs.iter().map(|run| self.offer(&run.instance));
+        let each = plan::seconds_for_each(ledger.left()?, offers)?;
         // SageMaker takes whole seconds.
-        Some(Seconds(each.min(job.canary.max_runtime.0).floor()))
-    }
-
-    /// The canaries of the `place`th alternative.
-    fn affordable(
-        &self,
-        place: usize,
-        alternative: &PlannedAlternative,
-    ) -> Result<Vec<CanaryRun>, NotMeasured> {
-        let job = self.input.of.job;
-        let planned = alternative.runs.as_ref().map_err(NotMeasured::clone)?;
-        let mut runs = self.runs(alternative.runs_on(), planned);
-        runs.extend(alternative.counts.iter().cloned());
-        let is_within = matches!(planned, PlannedRuns::Fixed(_))
-            || plan::within_the_share(&runs, place + 2, job.canary.max_share);
-        match is_within {
-            true => Ok(runs),
-            false => Err(NotMeasured::BeyondTheShare(job.canary.max_share)),
-        }
+        Some(Seconds(each.0.min(of.job.canary.max_runtime.0).floor()))
     }
 
     /// Whether what is left covers all of these.
@@ -281,6 +255,14 @@ impl<'a> Launcher<'a> {
             cancellation: self.runner.cancellation,
         }
     }
+}
+
+/// Which canaries on further counts are left out, as sentences.
+pub(crate) fn counts_left_out(job: &Job, chosen: &DetachedRuns) -> Vec<String> {
+    let left_out = chosen.left_out.iter();
+    left_out
+        .map(|run| design_loop::beyond_the_share(job, run))
+        .collect()
 }
 
 impl DetachedJob {

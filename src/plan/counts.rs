@@ -11,7 +11,7 @@ use crate::units::count_as_float;
 const OBJECTS_A_HOST: u64 = 2;
 
 /// Of what canaries may take of the full run, for those on all further counts of a configuration together.
-const PART_OF_THE_SHARE: f64 = 0.5;
+pub(super) const PART_OF_THE_SHARE: f64 = 0.5;
 
 /// So many of the machines of a configuration.
 pub(super) fn with_count(

@@ -1,39 +1,105 @@
 //! The canaries of a run that detaches: all that are started before anything is known of any.
 
+use super::counts::PART_OF_THE_SHARE;
 use super::design::canary_after;
-use super::{LadderSize, PlannedRuns, level, seconds_paid_by};
+use super::{LadderSize, NotMeasured, Plan, PlannedRuns, level, seconds_for_each};
 use crate::canary::{CanaryRun, Dataset};
 use crate::forecast::FEWEST_RUNS;
-use crate::instance::{InstanceConfiguration, Offer};
+use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::metric::Metric;
 use crate::spec::{BudgetLine, Job, Level, LineKind};
-use crate::units::{Percent, Seconds, Usd, count_as_float};
+use crate::units::Seconds;
 
 /// Where the middle canary lies from the smallest (0) to the largest (1), in ln of the size; as in the adaptive design.
 const MIDDLE: f64 = 0.6;
 /// Of `canary.max_runtime`: a canary that may take longer where the full run just keeps the budget is too large.
 const LIMIT_SHARE: f64 = 0.8;
+/// Sums of shares are not exact.
+const ROUNDING: f64 = 1e-9;
 
-/// The canaries of one configuration. Of the fixed design all; of the adaptive one the fewest that make a forecast, chosen by what is
-/// known without any: they hold no more of the data than `canary.max_share`, and the largest is likely to end in time if the
-/// full run is within its budget. Two processes that know the same job choose the same, whatever money is left.
+/// The canaries that are started of a plan, and collected later.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DetachedRuns {
+    /// On the plan's base, and then on further counts of its machines.
+    pub own: Vec<CanaryRun>,
+    /// Canaries on further counts that would pass `canary.max_share`.
+    pub left_out: Vec<CanaryRun>,
+    /// Of each alternative, in the order of the plan.
+    pub alternatives: Vec<Result<Vec<CanaryRun>, NotMeasured>>,
+}
+
+/// Of the fixed design all. Of the adaptive one on each configuration the fewest that make a forecast, chosen by what is known
+/// without any, and one on each further count: all together hold no more of the data than `canary.max_share`, and the largest is
+/// likely to end in time if the full run is within its budget. Two processes that know the same job choose the same, whatever
+/// money is left.
 pub fn detached_runs(
     job: &Job,
     dataset: &Dataset,
-    instance: &InstanceConfiguration,
-    planned: &PlannedRuns,
-    offer: &Offer,
-) -> Vec<CanaryRun> {
-    let sizes = match planned {
-        PlannedRuns::Fixed(runs) => return runs.clone(),
-        PlannedRuns::Ladder(sizes) => sizes,
+    plan: &Plan,
+    offer_of: OfferOf<'_>,
+) -> DetachedRuns {
+    let sizes = match &plan.runs {
+        PlannedRuns::Fixed(_) => Vec::new(),
+        PlannedRuns::Ladder(sizes) => chosen(
+            job,
+            sizes,
+            share_of_the_sizes(job, plan),
+            longest(job, plan, offer_of),
+        ),
     };
-    let limit = paid_for_each(job, offer).min(job.canary.max_runtime.0);
-    let longest = allowed_by_the_budget(job, offer).map(|allowed| LIMIT_SHARE * limit / allowed.0);
+    let on = |instance: &InstanceConfiguration, planned: &PlannedRuns, counts: &[CanaryRun]| {
+        let mut runs = match planned {
+            PlannedRuns::Fixed(runs) => runs.clone(),
+            PlannedRuns::Ladder(_) => of_sizes(job, dataset, instance, &sizes),
+        };
+        runs.extend(counts.iter().cloned());
+        runs
+    };
+    let mut left = match plan.is_adaptive() {
+        true => job.canary.max_share.as_fraction().0,
+        false => f64::INFINITY,
+    };
+    let mut fits = |runs: &[CanaryRun]| {
+        let part: f64 = runs.iter().map(part_of).sum();
+        let fits = part <= left + ROUNDING;
+        left -= if fits { part } else { 0.0 };
+        fits
+    };
+    let mut own = on(&plan.base, &plan.runs, &[]);
+    let mut left_out = Vec::new();
+    // The fewest are made in any case.
+    let counts_fit = fits(&own);
+    for run in &plan.counts {
+        match counts_fit && fits(std::slice::from_ref(run)) {
+            true => own.push(run.clone()),
+            false => left_out.push(run.clone()),
+        }
+    }
+    let alternatives = plan.alternatives.iter().map(|alternative| {
+        let planned = alternative.runs.as_ref().map_err(NotMeasured::clone)?;
+        let runs = on(alternative.runs_on(), planned, &alternative.counts);
+        match counts_fit && fits(&runs) {
+            true => Ok(runs),
+            false => Err(NotMeasured::BeyondTheShare(job.canary.max_share)),
+        }
+    });
+    DetachedRuns {
+        alternatives: alternatives.collect(),
+        own,
+        left_out,
+    }
+}
+
+fn of_sizes(
+    job: &Job,
+    dataset: &Dataset,
+    instance: &InstanceConfiguration,
+    sizes: &[&LadderSize],
+) -> Vec<CanaryRun> {
+    let max_runtime = job.canary.max_runtime;
     let mut runs = Vec::with_capacity(FEWEST_RUNS);
     let mut earlier = Vec::with_capacity(FEWEST_RUNS);
-    for size in chosen(job, sizes, longest) {
-        let max_runtime = job.canary.max_runtime;
+    for size in sizes {
         runs.push(canary_after(
             job,
             dataset,
@@ -47,16 +113,35 @@ pub fn detached_runs(
     runs
 }
 
-/// How long each of the fewest canaries may take, in seconds, that `canary.spend_limit` pays for; without end where no price is known.
-fn paid_for_each(job: &Job, offer: &Offer) -> f64 {
-    let each = Usd(job.canary.spend_limit.0 / count_as_float(FEWEST_RUNS));
-    seconds_paid_by(each, offer).map_or(f64::INFINITY, |time| time.0)
+/// Of the data, for the canaries on `base`: what those on further counts leave, also where these are rows of their own, and at least
+/// half of `canary.max_share`.
+fn share_of_the_sizes(job: &Job, plan: &Plan) -> f64 {
+    let share = job.canary.max_share.as_fraction().0;
+    let followers = plan.alternatives.iter().filter(|one| one.follows);
+    let followers = followers.filter_map(|one| match &one.runs {
+        Ok(PlannedRuns::Fixed(runs)) => Some(runs),
+        _ => None,
+    });
+    let counts: f64 = ([&plan.counts].into_iter().chain(followers))
+        .flatten()
+        .map(part_of)
+        .sum();
+    share - counts.min(PART_OF_THE_SHARE * share)
 }
 
-/// Whether canaries of so many configurations, each with these, hold no more of the data than `canary.max_share`.
-pub fn within_the_share(runs: &[CanaryRun], configurations: usize, share: Percent) -> bool {
-    let part: f64 = runs.iter().map(part_of).sum();
-    part * count_as_float(configurations) <= share.as_fraction().0
+/// The largest part of a full run on `base` that ends in time where the full run on `instance` just keeps its budget; `None` without
+/// a budget. Fewer machines may take so many times as long.
+fn longest(job: &Job, plan: &Plan, offer_of: OfferOf<'_>) -> Option<f64> {
+    let [all, base] = [&job.instance, &plan.base].map(|one| f64::from(one.total_count()));
+    let allowed = allowed_by_the_budget(job, &offer_of(&job.instance))?.0 * all / base;
+    let on_base = std::iter::repeat_n(&plan.base, FEWEST_RUNS);
+    let on_counts = plan.counts.iter().map(|run| &run.instance);
+    let paid = seconds_for_each(
+        job.canary.spend_limit,
+        on_base.chain(on_counts).map(offer_of),
+    );
+    let paid = paid.map_or(f64::INFINITY, |time| time.0.max(0.0));
+    Some(LIMIT_SHARE * paid.min(job.canary.max_runtime.0) / allowed)
 }
 
 /// How long the full run may take by the budget's lines of time and cost; `None` without one.
@@ -71,9 +156,14 @@ pub fn allowed_by_the_budget(job: &Job, offer: &Offer) -> Option<Seconds> {
     of_fail.filter_map(seconds).reduce(f64::min).map(Seconds)
 }
 
-/// The smallest, one between, and the largest that is within the share and shorter than `longest`, a part of the full run; where
-/// none is, the three smallest.
-fn chosen<'a>(job: &Job, sizes: &'a [LadderSize], longest: Option<f64>) -> Vec<&'a LadderSize> {
+/// The smallest, one between, and the largest that is within `share` of the data and shorter than `longest`, a part of the full run;
+/// where none is, the three smallest.
+fn chosen<'a>(
+    job: &Job,
+    sizes: &'a [LadderSize],
+    share: f64,
+    longest: Option<f64>,
+) -> Vec<&'a LadderSize> {
     let [first, second, ..] = sizes else {
         return sizes.iter().collect();
     };
@@ -85,7 +175,6 @@ fn chosen<'a>(job: &Job, sizes: &'a [LadderSize], longest: Option<f64>) -> Vec<&
         true => size.fraction.0,
         false => size.share * level(job, number).map_or(1.0, |work| work.share().0),
     };
-    let share = job.canary.max_share.as_fraction().0;
     let fitting = sizes.iter().enumerate().skip(2).rev();
     let is_short = |size: &LadderSize| longest.is_none_or(|longest| part(2, size) <= longest);
     let mut fitting = fitting.filter(|(_, far)| is_short(far));

@@ -126,6 +126,14 @@ pub fn seconds_paid_by(left: Usd, offer: &Offer) -> Option<Seconds> {
     (a_second.0 > 0.0).then(|| Seconds((left.0 / a_second.0 - TIME_TO_STOP.0).max(0.0)))
 }
 
+/// How long each of several runs may take that `left` pays for together, each on machines of its own and with the time to stop it;
+/// below 0 where it pays for none, `None` where a price is missing.
+pub fn seconds_for_each(left: Usd, offers: impl Iterator<Item = Offer>) -> Option<Seconds> {
+    let a_second: Option<Usd> = offers.map(|offer| offer.cost(Seconds(1.0))).sum();
+    let a_second = a_second.filter(|usd| usd.0 > 0.0)?;
+    Some(Seconds(left.0 / a_second.0 - TIME_TO_STOP.0))
+}
+
 fn sum(one: Option<Usd>, other: Option<Usd>) -> Option<Usd> {
     one.into_iter().chain(other).reduce(|sum, usd| sum + usd)
 }

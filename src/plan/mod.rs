@@ -30,7 +30,7 @@ pub use configuration_ledger::{
 };
 pub use counts::base_instance;
 pub use design::{canary, level, level_of_size};
-pub use detached::{allowed_by_the_budget, detached_runs, within_the_share};
+pub use detached::{DetachedRuns, allowed_by_the_budget, detached_runs};
 pub use job_ledger::{JobLedger, TighterLimit};
 pub use lane_choice::{KEEP_ALIVE, NoPool, Ways, no_quotas, ways};
 pub use lane_plan::LanePlan;
@@ -39,7 +39,9 @@ pub use lanes::{
     BETWEEN_CANARIES, ConfigurationRuns, Lanes, MachineQuotas, QuotasOf, Schedule,
     one_after_another, schedule,
 };
-pub use ledger::{Ledger, Reservation, TIME_TO_STOP, seconds_paid_by, worst_case, worst_case_of};
+pub use ledger::{
+    Ledger, Reservation, TIME_TO_STOP, seconds_for_each, seconds_paid_by, worst_case, worst_case_of,
+};
 pub use may_follow::MayFollow;
 pub use share::{FullRunTime, PendingCanary, Share, fewest, is_enough};
 pub use start_up::{FEWEST_STARTS, KnownStartUp, StartUp, StartUpMode};

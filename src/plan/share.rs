@@ -3,7 +3,7 @@
 use super::{LadderSize, base_instance, level};
 use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
-use crate::instance::Offer;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
 use crate::spec::Job;
 use crate::units::{Seconds, count_as_float};
@@ -46,7 +46,7 @@ const SURELY: f64 = 0.95;
 
 impl Share<'_> {
     /// How long further canaries may take on the machines of `offer`: what is left in US dollars at its price, and where a price
-    /// is missing, in seconds. `None` where no run on `instance` has a time.
+    /// is missing, in seconds of so many machines. `None` where no run on `instance` has a time.
     pub fn seconds_left(&self, offer: &Offer) -> Option<Seconds> {
         let time = self.time()?;
         if self.full_run == FullRunTime::Unbounded {
@@ -56,10 +56,7 @@ impl Share<'_> {
             Some(left) => left,
             // Without a price nothing is sure before the others have ended.
             None if !self.pending.is_empty() => Seconds(0.0),
-            None => {
-                let taken = self.measurements.iter().filter_map(Measurement::time);
-                Seconds(time.at(1.0, 1.0).median()) * self.part() - taken.sum()
-            }
+            None => self.machine_seconds_left(&time, offer),
         };
         Some(Seconds(left.0.max(0.0)))
     }
@@ -69,31 +66,24 @@ impl Share<'_> {
         self.job.canary.max_share.as_fraction().0
     }
 
-    /// How many of `runs`, in their order, are within the share if they take as long on `offer` as on `instance`.
+    /// How many of `runs`, in their order, are likely to be within the share if a machine of `offer` takes as long as one of
+    /// `instance`. On more machines than `offer` has each is taken to have its part of the work, and a start-up of its own.
     pub fn fitting(&self, runs: &[CanaryRun], offer: &Offer) -> usize {
         let (Some(time), Some(left)) = (self.time(), self.seconds_left(offer)) else {
             return runs.len();
         };
         let mut sum = 0.0;
         let fits = |run: &&CanaryRun| {
-            sum += time.at(run.data_share(), run.work_share()).median();
+            let times = machines(&run.instance) / machines(&offer.configuration);
+            let (data, work) = (run.data_share(), run.work_share());
+            let each = match self.job.differs_in_work_alone() {
+                true => time.at(data, work / times),
+                false => time.at(data / times, work),
+            };
+            sum += each.median() * times;
             sum <= left.0
         };
         runs.iter().take_while(fits).count()
-    }
-
-    /// Whether a canary on so many `times` the machines of `offer` is likely to be within the share. Each machine is taken to have its
-    /// part of the work, and a start-up of its own.
-    pub fn has_room_for_count(&self, run: &CanaryRun, times: f64, offer: &Offer) -> bool {
-        let (Some(time), Some(left)) = (self.time(), self.seconds_left(offer)) else {
-            return true;
-        };
-        let (data, work) = (run.data_share(), run.work_share());
-        let each = match self.job.differs_in_work_alone() {
-            true => time.at(data, work / times),
-            false => time.at(data / times, work),
-        };
-        each.median() * times <= left.0
     }
 
     /// Whether the fewest runs of a forecast on another configuration are likely to be within the share.
@@ -115,6 +105,14 @@ impl Share<'_> {
             .cloned()
             .collect();
         CanaryTime::learn(&runs)
+    }
+
+    /// The same where a price is missing, by the time of every machine.
+    fn machine_seconds_left(&self, time: &CanaryTime, offer: &Offer) -> Seconds {
+        let of_run = |run: &Measurement| Some(run.time()?.0 * machines(&run.instance));
+        let taken: f64 = self.measurements.iter().filter_map(of_run).sum();
+        let full_run = time.at(1.0, 1.0).median() * machines(&self.offer.configuration);
+        Seconds((full_run * self.part() - taken) / machines(&offer.configuration))
     }
 
     /// The time that the rest of the money pays for; `None` where a price is missing.
@@ -162,6 +160,10 @@ impl Share<'_> {
     }
 }
 
+fn machines(configuration: &InstanceConfiguration) -> f64 {
+    f64::from(configuration.total_count())
+}
+
 /// How many of a fixed design's first runs a forecast needs at least; all where there are too few.
 pub fn fewest(runs: &[CanaryRun]) -> usize {
     let made = |made: &usize| is_enough(&runs[..*made]);
@@ -174,3 +176,6 @@ pub fn is_enough(runs: &[CanaryRun]) -> bool {
     sizes.dedup();
     runs.len() >= FEWEST_RUNS && sizes.len() >= FEWEST_SIZES
 }
+
+#[cfg(test)]
+mod tests;

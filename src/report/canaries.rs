@@ -164,16 +164,14 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         "one full run of each"
     };
     let full_usd: Option<Usd> = jobs.iter().map(|job| job.spend.full_run_usd).sum();
-    let full_seconds: Option<f64> = jobs
-        .iter()
-        .map(|job| Some(job.forecasts.first()?.estimates[Metric::Time]?.point))
-        .sum();
+    let full_seconds: Option<f64> = jobs.iter().map(|job| full_machine_seconds(job)).sum();
+    let taken: f64 = jobs.iter().map(|job| machine_seconds(job)).sum();
     match (paid, full_usd, full_seconds) {
         (Some(Usd(paid)), Some(Usd(full_usd)), _) if full_usd > 0.0 => {
             parts.push(format!("{} of {full}", words::share(paid / full_usd)));
         }
         (None, _, Some(full_seconds)) if full_seconds > 0.0 => {
-            let share = words::share(time.0 / full_seconds);
+            let share = words::share(taken / full_seconds);
             parts.push(format!("{share} of the time of {full}"));
         }
         _ => {}
@@ -183,6 +181,22 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         Some((_, sentence)) => format!("{paid}; {sentence}"),
         None => paid,
     }
+}
+
+/// The time of every machine of a full run, in seconds.
+fn full_machine_seconds(job: &JobReport) -> Option<f64> {
+    let row = job.forecasts.first()?;
+    Some(row.estimates[Metric::Time]?.point * f64::from(row.instance.total_count()))
+}
+
+/// The same of the canaries that were run now.
+fn machine_seconds(job: &JobReport) -> f64 {
+    let paid = (job.measurements.iter()).filter(|run| run.reused.is_none());
+    let of_run = |run: &Measurement| {
+        let time = run.billable_seconds.or(run.training_seconds)?;
+        Some(time.0 * f64::from(run.instance.total_count()))
+    };
+    paid.filter_map(of_run).sum()
 }
 
 /// How many of the runs were not paid for again.
@@ -280,6 +294,7 @@ pub(super) fn failures(job: &JobReport) -> Vec<(String, Option<String>)> {
 mod tests {
     use super::super::samples;
     use super::*;
+    use crate::instance::InstanceConfiguration;
     use crate::units::Bytes;
 
     #[test]
@@ -294,6 +309,14 @@ mod tests {
         assert_eq!(
             spend(&[&report.jobs[0]]),
             "5 runs, 1h 52m, 33% of the time of one full run"
+        );
+        // Of six machines a second is one of each: 4200 seconds of the third canary are 25200, 27734 of 123120 in all.
+        let six: InstanceConfiguration = "6x ml.m5.2xlarge".parse().unwrap();
+        report.jobs[0].measurements[2].instance = six.clone();
+        report.jobs[0].forecasts[0].instance = six;
+        assert_eq!(
+            spend(&[&report.jobs[0]]),
+            "5 runs, 1h 52m, 23% of the time of one full run"
         );
     }
 

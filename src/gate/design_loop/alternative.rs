@@ -2,6 +2,7 @@
 
 use super::beside::Outlook;
 use super::{DesignLoop, EndedConfiguration};
+use crate::canary::CanaryRun;
 use crate::plan::{NotMeasured, PlannedRuns, StopReason};
 use crate::units::count_as_float;
 
@@ -47,7 +48,7 @@ impl DesignLoop<'_> {
             match configurations.settled(self.place, has_room) {
                 // Before a signal it did not come to its turn.
                 _ if self.runner.cancellation.is_cancelled() => return Ok(runs),
-                Some((true, true)) => return Ok(runs),
+                Some((true, true)) => return Ok(self.within_the_money(runs)),
                 Some((false, _)) => {
                     let share = self.input.of.job.canary.max_share;
                     return Err(NotMeasured::BeyondTheShare(share));
@@ -96,6 +97,20 @@ impl DesignLoop<'_> {
                 share.fitting(runs, &self.configuration().base_offer) == runs.len()
             }
         })
+    }
+
+    /// The canary on a further count of machines, which waits for those before: with a time limit that the money pays for.
+    fn within_the_money(&self, runs: PlannedRuns) -> PlannedRuns {
+        let limited = |run: CanaryRun| CanaryRun {
+            max_runtime: (self.limit_of_count(&run, Outlook::Known)).or(run.max_runtime),
+            ..run
+        };
+        match runs {
+            PlannedRuns::Fixed(runs) if self.configuration().follows => {
+                PlannedRuns::Fixed(runs.into_iter().map(limited).collect())
+            }
+            runs => runs,
+        }
     }
 
     /// Whether the money covers all canaries of the fixed design beside those before; those of the adaptive one are looked at round

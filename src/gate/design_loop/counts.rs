@@ -5,14 +5,26 @@ use super::{DesignLoop, provisional};
 use crate::assess::other_counts;
 use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
-use crate::forecast::Forecast;
+use crate::forecast::{CanaryTime, Forecast};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
-use crate::plan::{self, NotMeasured};
+use crate::plan::{self, NotMeasured, TIME_TO_STOP};
+use crate::spec::Job;
 use crate::units::{Percent, Seconds};
 
-/// Of `canary.max_share`, for the design's own canaries while one on another count is still to come.
+/// Of `canary.max_share` and of the money that is left, for the design's own canaries while one on another count is still to come.
 const BEFORE_THE_OTHERS: f64 = 0.6;
+/// How sure it must be that a canary on another count ends within a limit that is shorter than `canary.max_runtime`.
+const SURELY: f64 = 0.95;
+
+/// That a canary on a further count is left out.
+pub(crate) fn beyond_the_share(job: &Job, run: &CanaryRun) -> String {
+    format!(
+        "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run. \
+         Scale-out is assumed, not measured.",
+        run.instance, job.canary.max_share,
+    )
+}
 
 impl DesignLoop<'_> {
     /// Those on the machines that the design runs on.
@@ -35,43 +47,50 @@ impl DesignLoop<'_> {
         one.base != one.instance
     }
 
-    /// The first canary on a further count that was not tried yet.
-    fn next_count(&self, here: &[Measurement]) -> Option<CanaryRun> {
+    /// The canaries on further counts that were not tried yet.
+    fn open_counts<'a>(&'a self, here: &'a [Measurement]) -> impl Iterator<Item = &'a CanaryRun> {
         let one = self.configuration();
         let is_open = |run: &&CanaryRun| {
             one.may_try(run) && !here.iter().any(|known| known.is_on(&run.instance))
         };
-        one.counts.iter().find(is_open).cloned()
+        one.counts.iter().filter(is_open)
     }
 
     /// The next canary on a further count, once those on the first make a forecast.
     pub(super) fn due_count(&self, here: &[Measurement]) -> Option<CanaryRun> {
         let may_go_on = here.iter().all(Measurement::is_completed);
-        let run = self.next_count(here).filter(|_| may_go_on)?;
-        plan::has_enough(&self.on_base(here)).then_some(run)
+        let run = self.open_counts(here).next().filter(|_| may_go_on)?;
+        plan::has_enough(&self.on_base(here)).then(|| run.clone())
     }
 
-    /// Runs it where the share has room for it, and limit and share have it whatever those before still take; else waits, or leaves it
-    /// out.
+    /// Runs it where share and money have room for it whatever those before still take; else waits, or leaves it out.
     pub(super) async fn try_count(&mut self, run: CanaryRun) {
         let configurations = self.configurations;
         let changed = configurations.changed.notified();
         let has_room = |outlook| {
             (
                 self.shares_with(&run, outlook),
-                self.pays_for(&run, outlook),
+                self.limit_of_count(&run, outlook),
             )
         };
         let was_run = match configurations.settled(self.place, has_room) {
             None => return self.wait_for(changed).await,
-            Some((true, _)) => self.run_count(run.clone()).await,
             Some((false, _)) => {
-                self.notes.push(format!(
-                    "The canary on {} was not run: with it all canaries would take more than canary.max_share ({}) of the full run. \
-                     Scale-out is assumed, not measured.",
-                    run.instance, self.input.of.job.canary.max_share,
-                ));
+                let note = beyond_the_share(self.input.of.job, &run);
+                self.notes.push(note);
                 false
+            }
+            Some((true, None)) => {
+                self.refuse_count(&run);
+                false
+            }
+            Some((true, Some(limit))) => {
+                let max_runtime = Some(limit);
+                let limited = CanaryRun {
+                    max_runtime,
+                    ..run.clone()
+                };
+                self.run_count(limited).await
             }
         };
         if !was_run {
@@ -79,24 +98,59 @@ impl DesignLoop<'_> {
         }
     }
 
+    fn refuse_count(&mut self, run: &CanaryRun) {
+        self.notes.push(format!(
+            "The canary on {} was not run: it could have passed {}. Scale-out is assumed, not measured.",
+            run.instance,
+            self.ledger.tighter().name()
+        ));
+    }
+
     /// Whether `canary.max_share` has room for it.
     fn shares_with(&self, run: &CanaryRun, outlook: Outlook) -> bool {
-        let one = self.configuration();
-        let [count, base] = [&run.instance, &one.base].map(|on| f64::from(on.total_count()));
+        let offer = &self.configuration().base_offer;
         self.with_share(outlook, |share| {
-            share.has_room_for_count(run, count / base, &one.base_offer)
+            share.fitting(std::slice::from_ref(run), offer) == 1
         })
     }
 
-    /// Whether the money covers it beside what those before may still need; what is left after them is asked when it starts.
-    fn pays_for(&self, run: &CanaryRun, outlook: Outlook) -> bool {
-        if outlook == Outlook::Known {
-            return true;
-        }
-        let offer = self.configuration().offer_on(Some(&run.instance));
-        let worst = plan::worst_case(std::slice::from_ref(run), offer).unwrap_or_default();
+    /// How long it may take: `canary.max_runtime`, or what the money pays for. `None` where that is less than it would likely take on
+    /// the first count, since what more machines do not divide is not known before it: stopped at its limit it would leave the full run unknown.
+    pub(super) fn limit_of_count(&self, run: &CanaryRun, outlook: Outlook) -> Option<Seconds> {
+        let one = self.configuration();
+        let longest = run
+            .max_runtime
+            .unwrap_or(self.input.of.job.canary.max_runtime);
         let before = self.configurations.taken_before(self.place, outlook);
-        (self.ledger.left(before)).is_none_or(|left| left.0 >= worst.0)
+        let offer = one.offer_on(Some(&run.instance));
+        let Some(left) = self.ledger.seconds_left(offer, before) else {
+            return Some(longest);
+        };
+        let left = left.0 - self.kept_after(&run.instance).0;
+        if left >= longest.0 {
+            return Some(longest);
+        }
+        let measured = self.configurations.measured_on(&one.base, self.place);
+        let time = CanaryTime::learn(&measured)?.at(run.data_share(), run.work_share());
+        (left >= time.quantile(SURELY)).then_some(Seconds(left))
+    }
+
+    /// How long the machines of a canary may be kept after it.
+    pub(super) fn kept_after(&self, instance: &InstanceConfiguration) -> Seconds {
+        let pool = (self.input.of.ready).warm_pool(instance);
+        pool.map_or(Seconds(0.0), |pool| pool.keep_alive)
+    }
+
+    /// Of `left`, in seconds of the first count, what canaries on further counts may take: their worst cases, within a part of it.
+    pub(super) fn kept_for_counts(&self, here: &[Measurement], left: Seconds) -> Seconds {
+        let max_runtime = self.input.of.job.canary.max_runtime;
+        let base = f64::from(self.configuration().base.total_count());
+        let worst = self.open_counts(here).map(|run| {
+            let longest = max_runtime + TIME_TO_STOP + self.kept_after(&run.instance);
+            longest * (f64::from(run.instance.total_count()) / base)
+        });
+        let worst: Seconds = worst.sum();
+        Seconds(worst.0.min(left.0 * (1.0 - BEFORE_THE_OTHERS)))
     }
 
     /// Runs it. Whether the design may go on.
@@ -106,14 +160,10 @@ impl DesignLoop<'_> {
             to_come: 0,
             is_open: true,
         };
-        let on = run.instance.clone();
-        let ran = self.run_canaries(vec![run], earlier).await;
+        let ran = self.run_canaries(vec![run.clone()], earlier).await;
         let is_empty = ran.measurements.is_empty();
         if is_empty && ran.failure.is_none() && !self.is_over() {
-            self.notes.push(format!(
-                "The canary on {on} was not run: it could have passed {}. Scale-out is assumed, not measured.",
-                self.ledger.tighter().name()
-            ));
+            self.refuse_count(&run);
         }
         self.keep(ran);
         self.broke_off.is_none() && !is_empty
@@ -122,7 +172,7 @@ impl DesignLoop<'_> {
     /// The share for the canaries of the design, with room for those on further counts.
     pub(super) fn share_with_room(&self, here: &[Measurement]) -> Percent {
         let share = self.input.of.job.canary.max_share;
-        match self.next_count(here) {
+        match self.open_counts(here).next() {
             Some(_) => Percent(share.0 * BEFORE_THE_OTHERS),
             None => share,
         }

@@ -1,9 +1,13 @@
 //! Canaries on several counts of machines.
 
+use std::process::Child;
+
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use super::clean_up::{signal, started, wait_for};
 use super::{gate, project};
-use crate::aws::{FakeAws, Fault, Operation, Timeline};
+use crate::aws::{FakeAws, Fault, Operation, Polls, Timeline};
 use crate::project::Project;
 
 const ADAPTIVE: &str = "{max_share: 10000%, max_runtime: 2h, spend_limit: 50 USD, warm_pool: off}";
@@ -166,6 +170,30 @@ fn a_detached_check_starts_and_collects_the_same_canaries() {
 }
 
 #[test]
+fn with_little_money_and_share_too_what_is_detached_is_what_is_collected() {
+    let canary = "{max_share: 30%, max_runtime: 2h, spend_limit: 1 USD, warm_pool: off}";
+    let more = "    alternatives: [1-8x ml.m5.xlarge, ml.c5.xlarge]\n";
+    let (project, aws) = on("4x ml.m5.xlarge", canary, more);
+    gate(&project, &aws, &["run", "--all", "--detach"]).ended_with(0);
+    let detached = counts(&aws);
+    assert_eq!(detached, [1, 1, 1, 4], "{detached:?}");
+    #[expect(clippy::cast_precision_loss, reason = "some machines")]
+    let worst = |job: &crate::aws::Job| {
+        let limit = job.input()["StoppingCondition"]["MaxRuntimeInSeconds"].as_f64();
+        (limit.unwrap() + 120.0) * machines(job) as f64 / 3600.0 * 0.23
+    };
+    let worst: f64 = aws.jobs().iter().map(worst).sum();
+    assert!((0.95..=1.0).contains(&worst), "{worst}");
+    aws.finish_jobs();
+    let collect = ["run", "--all", "--collect", "--format", "json"];
+    let job = gate(&project, &aws, &collect).json()["jobs"][0].clone();
+    assert_eq!(job["measurements"].as_array().unwrap().len(), 4);
+    assert_eq!(counts(&aws).len(), 4);
+    let notes = job["notes"].to_string();
+    assert!(!notes.contains("not there"), "{notes}");
+}
+
+#[test]
 fn a_row_whose_canaries_are_those_of_instance_is_collected_with_them() {
     let more = "    alternatives: [ml.m5.xlarge]\n";
     let (project, aws) = on("6x ml.m5.xlarge", ADAPTIVE, more);
@@ -264,4 +292,138 @@ fn a_count_that_would_pass_the_share_is_left_out_and_that_is_said() {
     assert!(!counts(&aws).contains(&8), "{:?}", counts(&aws));
     let notes = job["notes"].to_string();
     assert!(notes.contains("The canary on 8x ml.m5.xlarge was not run: with it all canaries would take more than canary.max_share (64%) of the full run"), "{notes}");
+}
+
+fn limit_of(job: &crate::aws::Job) -> f64 {
+    let limit = &job.input()["StoppingCondition"]["MaxRuntimeInSeconds"];
+    limit.as_f64().unwrap()
+}
+
+#[test]
+fn where_the_money_does_not_pay_for_max_runtime_on_all_machines_the_time_limit_is_shorter() {
+    // Two hours on six machines are 2.81 USD, and on eight 3.74 USD.
+    let canary = ADAPTIVE.replace("50 USD", "1.5 USD");
+    for (instance, more) in [
+        ("6x ml.m5.xlarge", ""),
+        ("ml.m5.xlarge", "    alternatives: [8x ml.m5.xlarge]\n"),
+    ] {
+        let (project, aws) = on(instance, &canary, more);
+        let job = run(&project, &aws);
+        let jobs = aws.jobs();
+        let on_several: Vec<&crate::aws::Job> =
+            jobs.iter().filter(|job| machines(job) > 1).collect();
+        let [on_several] = on_several.as_slice() else {
+            panic!("{:?} {}", counts(&aws), job["notes"]);
+        };
+        let limit = limit_of(on_several);
+        assert!((600.0..7200.0).contains(&limit), "{limit}");
+        let spent = job["spend"]["canary_usd"].as_f64().unwrap();
+        assert!(spent < 1.5, "{spent}");
+        assert_holds_the_truth(
+            job["forecasts"].as_array().unwrap().last().unwrap(),
+            if more.is_empty() { 6.0 } else { 8.0 },
+        );
+    }
+}
+
+#[test]
+fn a_count_that_the_money_is_not_sure_to_pay_for_is_left_out_and_that_is_said() {
+    let canary = ADAPTIVE.replace("50 USD", "0.12 USD");
+    let (project, aws) = on("6x ml.m5.xlarge", &canary, "");
+    let job = run(&project, &aws);
+    assert!(!counts(&aws).contains(&6), "{:?}", counts(&aws));
+    assert!(counts(&aws).len() >= 3);
+    let notes = job["notes"].to_string();
+    assert!(notes.contains("The canary on 6x ml.m5.xlarge was not run: it could have passed canary.spend_limit. Scale-out is assumed, not measured."), "{notes}");
+}
+
+/// A run with eight machines of another type as alternative, of which three canaries on one have ended while one on `instance` is at work.
+fn with_three_on_the_alternative(spend_limit: &str) -> (Project, FakeAws, Child) {
+    let canary = format!(
+        "{{max_share: 10000%, fractions: [1%, 2%, 5%, 10%, 20%], max_runtime: 30m, spend_limit: {spend_limit}, parallel: 1, warm_pool: off}}"
+    );
+    let more = "    alternatives: [8x ml.c5.xlarge]\n";
+    let (project, aws) = on("ml.m5.xlarge", &canary, more);
+    aws.quota("ml.c5.xlarge for training job usage", 40.0);
+    aws.polls(Polls::Nothing);
+    let child = started(&project, &aws, "0.001");
+    wait_for(|| counts(&aws).len() == 1);
+    aws.finish_jobs();
+    for canary in 1..=3 {
+        wait_for(|| on_type(&aws, "ml.c5.xlarge").len() == canary);
+        aws.finish_jobs_on("ml.c5.xlarge");
+    }
+    (project, aws, child)
+}
+
+fn on_type(aws: &FakeAws, kind: &str) -> Vec<crate::aws::Job> {
+    let mut jobs = aws.jobs();
+    jobs.retain(|job| job.instance_type() == kind);
+    jobs
+}
+
+#[test]
+fn a_count_of_an_alternative_waits_for_what_instance_may_still_need() {
+    // Eight machines for half an hour are 0.87 USD.
+    for (spend_limit, waits) in [("50 USD", false), ("1.4 USD", true)] {
+        let (_project, aws, mut child) = with_three_on_the_alternative(spend_limit);
+        let is_begun = || counts(&aws).contains(&8);
+        let is_at_work = || {
+            let jobs = on_type(&aws, "ml.m5.xlarge");
+            jobs.iter().any(|job| job.status() == "InProgress")
+        };
+        if waits {
+            // Long enough for what would not wait to begin.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            assert!(!is_begun() && is_at_work());
+            wait_for(|| {
+                aws.finish_jobs_on("ml.m5.xlarge");
+                is_begun()
+            });
+        } else {
+            wait_for(is_begun);
+        }
+        assert_eq!(is_at_work(), !waits, "{spend_limit}");
+        signal(&child, Signal::SIGTERM);
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_row_without_a_completed_canary_on_fewer_machines_has_none_of_its_own() {
+    let canary = ADAPTIVE.replace("2h", "10m");
+    let more = "    alternatives: [8x ml.m5.xlarge]\n";
+    let (project, aws) = on("ml.m5.xlarge", &canary, more);
+    aws.train(|_| Timeline::completed().training(7200.0));
+    let job = run(&project, &aws);
+    assert!(!counts(&aws).contains(&8), "{:?}", counts(&aws));
+    assert_eq!(
+        job["forecasts"][1]["not_measured"],
+        "no canary on fewer of its machines completed"
+    );
+    assert_eq!(job["verdict"], "unknown");
+}
+
+#[test]
+fn a_base_whose_canaries_all_ran_on_all_machines_is_not_compared_and_that_is_said() {
+    let canary = ADAPTIVE.replace('}', ", counts: [6]}");
+    let more = "    paths: [code/train.py]\n";
+    let (project, aws) = on("6x ml.m5.xlarge", &canary, more);
+    project.write(".gitignore", ".canary-gate/\n");
+    let project = project.committed();
+    gate(&project, &aws, &["run", "--all"]).ended_with(0);
+    assert!(counts(&aws).iter().all(|count| *count == 6));
+    let spec = project.read("canary-gate.yml");
+    let spec = spec.replace(", counts: [6]}", "}");
+    let spec = spec.replace("memory: 90%}", "memory: 90%, time_increase: 20%}");
+    project.write("canary-gate.yml", &spec);
+    project.commit("counts");
+    project.git(&["checkout", "--quiet", "-b", "change"]);
+    project.write("code/train.py", "print('trained slowly')\n");
+    project.commit("change");
+    let compared = ["run", "--base", "main", "--format", "json"];
+    let job = gate(&project, &aws, &compared).ended_with(0).json()["jobs"][0].clone();
+    assert!(counts(&aws).contains(&1));
+    let notes = job["notes"].to_string();
+    assert!(notes.contains("nothing is compared with the base, and no increase is judged: its canaries ran on 6x ml.m5.xlarge, those of this check on ml.m5.xlarge"), "{job:#}");
 }
