@@ -8,8 +8,8 @@ use super::mark::Mark;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{
-    background, canaries, change, drift, drift_chart, failures, hosts, law_chart, recommendation,
-    versus_twin, words,
+    background, canaries, change, drift, drift_chart, failures, hosts, law_chart, policy_lines,
+    recommendation, versus_twin, words,
 };
 use crate::verdict::Verdict;
 
@@ -24,11 +24,12 @@ pub(super) fn document(report: &Report) -> Document {
         true => (notes, Vec::new()),
         false => (Vec::new(), notes),
     };
+    let folded = [policy_lines::further(report), folded].concat();
     Document {
         headlines: headlines(report, &jobs),
         warnings: warnings(&jobs),
         blocks: all_failures(report),
-        remarks: [beside, remarks(&jobs)].concat(),
+        remarks: [policy_lines::lines(report), beside, remarks(&jobs)].concat(),
         left_out: None,
         footer: footer(report),
         ..of_jobs(&jobs, folded)
@@ -42,8 +43,17 @@ pub(super) fn by_job(report: &Report) -> Vec<Document> {
     let jobs = jobs.map(|job| Document {
         headlines: job_headlines(job),
         warnings: warnings(&[job]),
-        remarks: remarks(&[job]),
+        remarks: (policy_lines::of_job(job).into_iter())
+            .chain(remarks(&[job]))
+            .collect(),
         ..of_jobs(&[job], Vec::new())
+    });
+    let policy = policy_lines::of_spec(report);
+    let removed = policy_lines::removed(report);
+    let policy = (policy.is_some() || removed.is_some()).then(|| Document {
+        headlines: removed.into_iter().collect(),
+        remarks: policy.into_iter().collect(),
+        ..Document::default()
     });
     let failed = failures::shown(report).map(|failure| Document {
         headlines: vec![failures::headline(failure)],
@@ -62,7 +72,7 @@ pub(super) fn by_job(report: &Report) -> Vec<Document> {
         remarks: report.notes.iter().map(|text| note(text)).collect(),
         ..Document::default()
     });
-    let others = [further, cost, notes].into_iter().flatten();
+    let others = [further, cost, policy, notes].into_iter().flatten();
     jobs.chain(failed).chain(others).collect()
 }
 
@@ -96,27 +106,38 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
     if failures::has_only_failures(report) {
         return could_not.collect();
     }
+    let removed = policy_lines::removed(report);
     if jobs.is_empty() {
         let what = match report.verdict {
             Verdict::NotJudged => "nothing to judge",
             verdict => words::phrase(verdict),
         };
-        return vec![Headline {
+        let whole = Headline {
             mark: Mark::from(report.verdict),
             text: Prose::own(what),
-        }];
+        };
+        return removed.into_iter().chain([whole]).collect();
     }
     let sorted = comparison::worst_first(jobs);
     let is_failing = |job: &&JobReport| matches!(job.verdict, Verdict::Exceeded | Verdict::Failed);
     let (failing, others) = sorted.split_at(sorted.partition_point(is_failing));
     let failing = failing.iter().flat_map(|job| job_headlines(job));
     let others = others.iter().flat_map(|job| job_headlines(job));
-    failing.chain(could_not).chain(others).collect()
+    (failing.chain(could_not))
+        .chain(removed)
+        .chain(others)
+        .collect()
 }
 
 /// What its verdict is; where it was checked for drift, what that found. The worse comes first.
 fn job_headlines(job: &JobReport) -> Vec<Headline> {
-    let name = || Prose::name(job.name.as_str());
+    let name = || {
+        let name = Prose::name(job.name.as_str());
+        match &job.policy.renamed_from {
+            Some(old) => Prose::fill("{} (renamed from {})", [name, Prose::name(old.as_str())]),
+            None => name,
+        }
+    };
     let mut headlines = Vec::new();
     if words::shows_verdict(job) {
         let phrase = Prose::own(words::job_phrase(job));

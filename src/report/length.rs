@@ -53,7 +53,8 @@ fn shortened(report: &Report, extent: Extent) -> Document {
         document.folds.clear();
     }
     if extent == Extent::Bare {
-        document.remarks.clear();
+        // What a change does to its own limits is never out of sight.
+        document.remarks.retain(|line| line.label == Label::Policy);
         document.warnings.clear();
         document.blocks = failures::without_causes(document.blocks);
     }

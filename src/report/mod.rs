@@ -39,6 +39,7 @@ mod mermaid;
 pub mod plan;
 pub mod plan_lanes;
 pub mod plan_totals;
+mod policy_lines;
 mod recommendation;
 mod redact;
 #[cfg(test)]
@@ -130,6 +131,42 @@ pub struct Policy {
     pub source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha: Option<String>,
+    /// How the change's own policy differs, of what concerns every job; a sentence or two each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Jobs that the change removes from the spec, so that nothing of them is checked; without renamed ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_jobs: Vec<String>,
+}
+
+impl Policy {
+    /// Of this place, without a difference.
+    pub fn of(source: impl Into<String>, sha: Option<String>) -> Self {
+        Self {
+            source: source.into(),
+            sha,
+            notes: Vec::new(),
+            removed_jobs: Vec::new(),
+        }
+    }
+}
+
+/// The policy of one job, beside the budget's own rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct JobPolicy {
+    /// How the change's own policy for the job differs from the one that counts, and the overrides in force; a sentence or two
+    /// each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The job's name in the base, whose policy counts; absent if the change does not rename it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+}
+
+impl JobPolicy {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The result of one job.
@@ -160,6 +197,8 @@ pub struct JobReport {
     pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "JobPolicy::is_default")]
+    pub policy: JobPolicy,
     /// The result of a check for drift; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,

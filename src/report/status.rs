@@ -193,10 +193,10 @@ mod tests {
             worst_case_usd: Some(Usd(5.0)),
             commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
             run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
-            policy: Some(Policy {
-                source: "main".to_owned(),
-                sha: Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
-            }),
+            policy: Some(Policy::of(
+                "main".to_owned(),
+                Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+            )),
         }
     }
 

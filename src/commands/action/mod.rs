@@ -85,6 +85,8 @@ struct ReadyStep {
     origin: RunOrigin,
     /// The commit to compare with; `None` if there is no change to compare.
     base: Option<BaseCommit>,
+    /// Why the change is compared with nothing, though there is a base.
+    uncompared: Option<String>,
     github: Github,
 }
 
@@ -109,6 +111,7 @@ async fn check(
         change,
         origin,
         base,
+        uncompared,
         github,
     } = match prepared.await?? {
         Prepared::Ready(ready) => *ready,
@@ -121,7 +124,8 @@ async fn check(
     let affected = changed_files::select_jobs(&inputs.jobs, &project, &change)?;
     project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
     let strictness = strictness(&inputs, &project);
-    let notes = notes(&inputs, &project, &change, &affected)?;
+    let mut notes = notes(&inputs, &project, &change, &affected)?;
+    notes.extend(uncompared);
     if let Some(report) = run_report::undecidable_report(&project, &affected, strictness) {
         return Ok(Checked::without_canaries(report, Some(project)));
     }
@@ -265,12 +269,14 @@ async fn prepare(
     let base = trigger.base(&github, &project, &spec).await?;
     let base_commit = trigger.base_commit(&github, &project, &spec).await?;
     base_policy::apply(&mut project, base, inputs.max_spend)?;
+    let mut uncompared = None;
     let base_commit =
-        base_commit.and_then(|found| found.map_err(|why| project.policy.notes.push(why)).ok());
+        base_commit.and_then(|found| found.map_err(|why| uncompared = Some(why)).ok());
     publisher.on_inconclusive = Some(strictness(&inputs, &project).on_inconclusive);
     Ok(Prepared::Ready(Box::new(ReadyStep {
         origin: origin(&trigger, &project, &inputs, variable),
         base: base_commit,
+        uncompared,
         project,
         inputs,
         change,
