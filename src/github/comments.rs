@@ -28,7 +28,7 @@ impl Github {
             database_id: Option<u64>,
         }
         let query = "query { viewer { login databaseId } }";
-        match self.graphql::<Data>(query).await {
+        match self.graphql::<Data>(query, &json!({})).await {
             Ok(Data { viewer }) => Identity {
                 login: viewer.login,
                 id: viewer.database_id,
@@ -97,6 +97,8 @@ struct CommentResponse {
     user: Option<GithubAccount>,
     body: Option<String>,
     html_url: String,
+    #[serde(default)]
+    node_id: String,
 }
 
 /// An account as GitHub gives it.
@@ -130,6 +132,7 @@ impl From<CommentResponse> for ListedComment {
                 String::new()
             },
             url: answered.html_url,
+            node_id: answered.node_id,
         })
     }
 }

@@ -21,8 +21,10 @@ pub mod inputs;
 pub mod issue;
 mod issues;
 pub mod keeper;
+pub mod last_verdict;
 mod line;
 pub mod marked;
+mod minimize;
 pub mod order;
 #[expect(
     clippy::disallowed_methods,

@@ -34,6 +34,11 @@ impl ProjectPolicy {
         known.unwrap_or_else(|| Policy::of(WORK_TREE, None))
     }
 
+    /// Whether a change says nothing of policy that concerns the whole run.
+    pub(crate) fn is_as_on_the_base(&self) -> bool {
+        self.notes.is_empty() && self.removed_jobs.is_empty() && self.undecidable.is_none()
+    }
+
     /// The same with all differences that concern the whole run.
     pub(crate) fn reported(&self) -> Policy {
         Policy {

@@ -122,6 +122,7 @@ async fn check(
         detached::prepare(&mut project)?;
     }
     let affected = changed_files::select_jobs(&inputs.jobs, &project, &change)?;
+    publisher.is_untouched = affected.is_empty() && project.policy.is_as_on_the_base();
     project.refuse_not_yet(&affected.iter().map(|one| one.job).collect::<Vec<_>>())?;
     let strictness = strictness(&inputs, &project);
     let mut notes = notes(&inputs, &project, &change, &affected)?;

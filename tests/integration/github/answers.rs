@@ -93,6 +93,6 @@ fn encoded(path: &str) -> String {
         .collect()
 }
 
-fn node_id(kind: &str, id: impl std::fmt::Display) -> String {
+pub(super) fn node_id(kind: &str, id: impl std::fmt::Display) -> String {
     format!("{kind}_kwDO{id}")
 }

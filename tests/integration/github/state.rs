@@ -57,6 +57,8 @@ pub(crate) struct Comment {
     pub(crate) body: String,
     pub(crate) created_at: String,
     pub(crate) updated_at: String,
+    /// Whether it is hidden as outdated.
+    pub(crate) is_minimized: bool,
 }
 
 /// A request that was made.
@@ -188,6 +190,7 @@ impl State {
             body: body.to_owned(),
             created_at: at.clone(),
             updated_at: at,
+            is_minimized: false,
         });
         id
     }
