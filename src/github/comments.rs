@@ -110,6 +110,21 @@ pub(super) struct GithubAccount {
     kind: String,
 }
 
+impl GithubAccount {
+    pub(super) fn login(&self) -> &str {
+        &self.login
+    }
+
+    pub(super) fn id(&self) -> Option<u64> {
+        self.id
+    }
+
+    /// Neither a bot nor an organization.
+    pub(super) fn is_person(&self) -> bool {
+        self.kind == "User"
+    }
+}
+
 impl From<GithubAccount> for Author {
     fn from(user: GithubAccount) -> Self {
         Self {

@@ -4,6 +4,7 @@
 //! Reading GitHub's data is pure ([`event`], [`inputs`], [`comment`]); [`client`] sends requests, and everything that it returns
 //! may be a pull request's own text.
 
+pub mod accept_label;
 mod address;
 pub mod changes;
 pub mod client;

@@ -141,9 +141,20 @@ fn job_headlines(job: &JobReport) -> Vec<Headline> {
     let mut headlines = Vec::new();
     if words::shows_verdict(job) {
         let phrase = Prose::own(words::job_phrase(job));
+        let accepted = job.policy.accepted.as_ref();
+        let phrase = match accepted {
+            Some(accepted) => Prose::fill(
+                "{}, accepted by {}",
+                [phrase, Prose::name(accepted.by.as_str())],
+            ),
+            None => phrase,
+        };
         let reason = Prose::literal(job.reason.as_str());
         headlines.push(Headline {
-            mark: words::shown_verdict(job.verdict, job.forecasts.first()).into(),
+            mark: match accepted {
+                Some(_) => Mark::Doubtful,
+                None => words::shown_verdict(job.verdict, job.forecasts.first()).into(),
+            },
             text: match job.reason.is_empty() {
                 true => Prose::fill("{} {}", [name(), phrase]),
                 false => Prose::fill("{} {}: {}", [name(), phrase, reason]),

@@ -7,6 +7,7 @@
 //! and folded parts, each as what it is. [`markdown`] and [`terminal`] lay it out and escape. [`to_json`] and [`csv::render`]
 //! need no page.
 
+mod acceptance;
 pub mod actual;
 mod background;
 mod canaries;
@@ -50,6 +51,7 @@ mod text;
 mod versus_twin;
 pub mod words;
 
+pub use acceptance::{Acceptance, accept_overruns};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
 pub(crate) use json::omit_nulls;
@@ -161,6 +163,9 @@ pub struct JobPolicy {
     /// The job's name in the base, whose policy counts; absent if the change does not rename it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
+    /// Who accepted that the job is over its budget; absent if nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Acceptance>,
 }
 
 impl JobPolicy {

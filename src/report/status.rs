@@ -168,7 +168,14 @@ pub fn status_line(report: &Report) -> String {
         .filter(|job| job.verdict == report.verdict)
         .map(|job| job.name.as_str())
         .collect();
-    let phrase = words::phrase(report.verdict);
+    let accepted = report
+        .jobs
+        .iter()
+        .find_map(|job| job.policy.accepted.as_ref());
+    let phrase = match accepted {
+        Some(by) => format!("{}, accepted by {}", words::phrase(report.verdict), by.by),
+        None => words::phrase(report.verdict).to_owned(),
+    };
     let line = match worst.as_slice() {
         [] => "nothing to judge".to_owned(),
         [one] => format!("{phrase}: {one}"),

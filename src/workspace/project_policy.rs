@@ -53,6 +53,7 @@ impl ProjectPolicy {
         JobPolicy {
             notes: self.notes_of(job).to_vec(),
             renamed_from: self.renamed_from.get(job).cloned(),
+            accepted: None,
         }
     }
 
