@@ -33,6 +33,7 @@ mod json;
 mod label;
 mod law_chart;
 mod length;
+mod many_jobs;
 mod mark;
 pub mod markdown;
 mod merge;
@@ -49,6 +50,7 @@ mod status;
 pub mod terminal;
 mod text;
 mod versus_twin;
+mod what_to_do;
 pub mod words;
 
 pub use acceptance::{Acceptance, accept_overruns};

@@ -92,12 +92,8 @@ fn a_label_that_was_taken_off_does_not_count() {
     // Somebody else puts it on again: it is theirs.
     let mallory = User::person("mallory");
     workflow.github.permit("mallory", "read");
-    let label = |by| {
-        workflow
-            .github
-            .label(NUMBER, LABEL, Some(by), "2026-11-21T09:22:00Z")
-    };
-    label(&mallory);
+    let again = "2026-11-21T09:22:00Z";
+    workflow.github.label(NUMBER, LABEL, Some(&mallory), again);
     is_refused(&workflow, "mallory put it on and may not write");
 }
 
