@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(began(runs, HEAD).map(|at| at.as_second() / 60), Some(9));
     }
 
-    fn event(json: serde_json::Value) -> Result<String, &'static str> {
+    fn event(json: &serde_json::Value) -> Result<String, &'static str> {
         let mut event = serde_json::json!({
             "id": 1, "event": "labeled", "created_at": "2026-11-21T09:14:07Z",
             "actor": {"login": "alice", "id": 5, "type": "User"},
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn only_a_person_accepts() {
         use serde_json::json;
-        assert_eq!(event(json!({})).as_deref(), Ok("alice"));
+        assert_eq!(event(&json!({})).as_deref(), Ok("alice"));
         for refused in [
             json!({"event": "unlabeled"}),
             json!({"actor": null}),
@@ -317,7 +317,7 @@ mod tests {
             json!({"actor": {"login": "../../x", "id": 5, "type": "User"}}),
             json!({"performed_via_github_app": {"slug": "helper"}}),
         ] {
-            assert!(event(refused.clone()).is_err(), "{refused}");
+            assert!(event(&refused).is_err(), "{refused}");
         }
     }
 }

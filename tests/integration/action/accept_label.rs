@@ -37,7 +37,7 @@ fn is_refused(workflow: &Workflow, why: &str) -> Step {
 fn somebody_who_may_write_accepts_a_known_overrun_by_name() {
     let workflow = overrun();
     workflow.run().ended_with(10);
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     let step = workflow.run().ended_with(0);
     let comment = workflow.comment();
     for text in [&comment, &step.summary] {
@@ -63,7 +63,7 @@ fn somebody_who_may_write_accepts_a_known_overrun_by_name() {
 fn the_run_that_the_label_starts_counts_it_and_the_next_push_does_not() {
     let mut workflow = overrun();
     workflow.run().ended_with(10);
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     // A run of its own, on the same head.
     workflow.later();
     workflow.run().ended_with(0);
@@ -75,14 +75,14 @@ fn the_run_that_the_label_starts_counts_it_and_the_next_push_does_not() {
 #[test]
 fn a_label_that_was_there_before_the_check_does_not_count() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), BEFORE);
+    workflow.github.label(NUMBER, LABEL, &alice(), BEFORE);
     is_refused(&workflow, "before the check of this commit began");
 }
 
 #[test]
 fn a_label_that_was_taken_off_does_not_count() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     let later = "2026-11-21T09:21:00Z";
     workflow
         .github
@@ -93,7 +93,7 @@ fn a_label_that_was_taken_off_does_not_count() {
     let mallory = User::person("mallory");
     workflow.github.permit("mallory", "read");
     let again = "2026-11-21T09:22:00Z";
-    workflow.github.label(NUMBER, LABEL, Some(&mallory), again);
+    workflow.github.label(NUMBER, LABEL, &mallory, again);
     is_refused(&workflow, "mallory put it on and may not write");
 }
 
@@ -103,16 +103,18 @@ fn who_may_only_read_or_is_nobody_accepts_nothing() {
         let workflow = overrun();
         workflow.github.permit("octocat", permission);
         let octocat = User::person("octocat");
-        workflow.github.label(NUMBER, LABEL, Some(&octocat), AFTER);
+        workflow.github.label(NUMBER, LABEL, &octocat, AFTER);
         is_refused(&workflow, "octocat put it on and may not write");
     }
     let workflow = overrun();
     let stranger = User::person("stranger");
-    workflow.github.label(NUMBER, LABEL, Some(&stranger), AFTER);
+    workflow.github.label(NUMBER, LABEL, &stranger, AFTER);
     is_refused(&workflow, "stranger put it on and may not write");
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, None, AFTER);
-    is_refused(&workflow, "no person put it on");
+    // As GitHub names an account that is gone.
+    let ghost = User::person("ghost");
+    workflow.github.label(NUMBER, LABEL, &ghost, AFTER);
+    is_refused(&workflow, "ghost put it on and may not write");
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn a_bot_accepts_nothing() {
     let workflow = overrun();
     let bot = User::bot("helper[bot]");
     workflow.github.permit("helper[bot]", "admin");
-    workflow.github.label(NUMBER, LABEL, Some(&bot), AFTER);
+    workflow.github.label(NUMBER, LABEL, &bot, AFTER);
     is_refused(&workflow, "no person put it on");
 }
 
@@ -128,11 +130,9 @@ fn a_bot_accepts_nothing() {
 fn the_last_of_many_events_decides() {
     let workflow = overrun();
     for _ in 0..120 {
-        workflow
-            .github
-            .label(NUMBER, "other", Some(&alice()), AFTER);
+        workflow.github.label(NUMBER, "other", &alice(), AFTER);
     }
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     workflow.run().ended_with(0);
     // On the second page.
     assert!(
@@ -147,7 +147,7 @@ fn the_last_of_many_events_decides() {
 fn what_cannot_be_asked_is_no_yes() {
     for path in ["/issues/7/events", "/permission", "/actions/workflows"] {
         let workflow = overrun();
-        workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+        workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
         let fault = Fault::Forbidden("actions=read");
         workflow.github.fail("GET", path).with(fault);
         is_refused(&workflow, "actions: read");
@@ -157,7 +157,7 @@ fn what_cannot_be_asked_is_no_yes() {
 #[test]
 fn a_newer_push_and_a_head_that_came_back_need_a_label_of_their_own() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     let newer = workflow.github.commit(&[], &files(&spec(TOO_LITTLE), "4"));
     let pushed = "2026-11-21T09:30:00Z";
     workflow
@@ -171,7 +171,7 @@ fn what_is_not_a_known_overrun_is_not_asked_about() {
     // The base's spec cannot be read, so the verdict is unknown.
     let workflow = Workflow::pull_request("version: 1\njobs: {}\n", &spec(TOO_LITTLE));
     workflow.github.permit("alice", "write");
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     workflow.run().ended_with(14);
     assert_eq!(workflow.github.calls("GET", "/labels"), 0);
 }
@@ -179,7 +179,7 @@ fn what_is_not_a_known_overrun_is_not_asked_about() {
 #[test]
 fn what_is_checked_out_is_the_head_that_was_accepted() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     let other = files(&spec(TOO_LITTLE), "print(5)\n");
     let other = workflow.github.commit(&[workflow.base()], &other);
     workflow.project.write(".git/HEAD", &format!("{other}\n"));
@@ -190,7 +190,7 @@ fn what_is_checked_out_is_the_head_that_was_accepted() {
 #[test]
 fn a_fork_is_not_judged_and_nothing_is_accepted() {
     let workflow = overrun();
-    workflow.github.label(NUMBER, LABEL, Some(&alice()), AFTER);
+    workflow.github.label(NUMBER, LABEL, &alice(), AFTER);
     workflow.github.change_pull_request(NUMBER, |pull| {
         pull.head_repository = Some("mallory/models".to_owned());
     });

@@ -147,22 +147,22 @@ impl FakeGithub {
         self.state().pulls[&number].clone()
     }
 
-    /// Puts a label on a pull request, `None` for an account that is gone.
-    pub(crate) fn label(&self, number: u64, name: &str, by: Option<&User>, at: &str) {
+    /// Puts a label on a pull request.
+    pub(crate) fn label(&self, number: u64, name: &str, by: &User, at: &str) {
         self.change_label(number, name, by, at, true);
     }
 
     /// Takes a label off.
     pub(crate) fn take_off_label(&self, number: u64, name: &str, by: &User, at: &str) {
-        self.change_label(number, name, Some(by), at, false);
+        self.change_label(number, name, by, at, false);
     }
 
-    fn change_label(&self, number: u64, name: &str, by: Option<&User>, at: &str, is_on: bool) {
+    fn change_label(&self, number: u64, name: &str, by: &User, at: &str, is_on: bool) {
         self.state().labels.push(LabelEvent {
             number,
             name: name.to_owned(),
             is_on,
-            by: by.cloned(),
+            by: by.clone(),
             at: at.to_owned(),
         });
     }

@@ -101,7 +101,7 @@ pub(super) struct LabelEvent {
     pub(super) number: u64,
     pub(super) name: String,
     pub(super) is_on: bool,
-    pub(super) by: Option<User>,
+    pub(super) by: User,
     pub(super) at: String,
 }
 

@@ -47,12 +47,12 @@ pub(super) fn events(state: &State, place: &Place, number: &str, said: &Said) ->
 }
 
 fn labeled(place: &Place, id: u64, event: &LabelEvent) -> Value {
-    let bot = event.by.as_ref().filter(|by| by.is_bot);
+    let bot = Some(&event.by).filter(|by| by.is_bot);
     json!({
         "id": id,
         "node_id": node_id("LE", id),
         "url": format!("{}/issues/events/{id}", place.repository()),
-        "actor": event.by.as_ref().map(|by| simple_user(place, by)),
+        "actor": simple_user(place, &event.by),
         "event": if event.is_on { "labeled" } else { "unlabeled" },
         "commit_id": null,
         "commit_url": null,
